@@ -49,6 +49,8 @@ export function createTcpProxy(port: number): TcpProxy {
         close: () => void (dead.has(socket) || socket.end()),
       });
       if (upstream === null) return socket.terminate();
+      // Left while the server took nobody: its side would stay open for ever.
+      if (!open.has(socket)) return upstream.end();
       socket.data.upstream = upstream;
       for (const bytes of socket.data.waiting.splice(0)) upstream.write(bytes);
     },
