@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { SetupError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import type { Config } from "#boot/settings/config.ts";
+import { type Config, isOnFiles } from "#boot/settings/config.ts";
 import { openPageAssets } from "#boot/page/page-assets.ts";
 import { requireRight } from "#boot/folder/permission-problem.ts";
 import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
@@ -58,11 +58,14 @@ export async function serve(
   await server.stop(hurry.signal);
   system.log.info("stopped");
   if (signal === null) {
-    throw new SetupError(
-      "configuration",
-      `Another lockport has taken over the folder ${config.dataDir}: this one has stopped. Its serving.lock was removed while it ran.`,
-    );
+    throw new SetupError("configuration", tellSuperseded(config));
   }
+}
+
+function tellSuperseded(config: Config): string {
+  return isOnFiles(config)
+    ? `Another lockport has taken over the folder ${config.dataDir}: this one has stopped. Its serving.lock was removed while it ran.`
+    : `The database has another server in the place of this one, which has stopped: a copy of the folder ${config.dataDir} serves, or the database was put back to before this folder was first served from. Start it again: unless a copy serves, it brings in what its folder keeps.`;
 }
 
 /** One line each: the environment is not what its writer takes it for. */

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../support/folder.ts";
+import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { type RunningProcess, startProcess } from "../support/process.ts";
 
 let folder: ReturnType<typeof makeFolder>;
@@ -58,3 +59,37 @@ test("a server whose lock file was removed ends with 78 once another one serves 
   expect(second.output()).not.toContain("taken over");
   expect(await second.stop()).toBe(0);
 }, 30_000);
+
+test.skipIf(postgresMissing !== null)(
+  "a replica whose lane the database has given to another ends with 78, says why, and starts again under a new one",
+  async () => {
+    const postgres = await sharedPostgres();
+    await using schema = postgres.schema();
+    const command = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
+    const dataDir = join(folder.path, "data");
+    const env = {
+      PROXY_DATA_DIR: dataDir,
+      PROXY_DATABASE_URL: schema.url,
+      PROXY_DATABASE_SCHEMA: schema.schema,
+      PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+      PROXY_ADMIN_PASSWORD_DISABLED: "true",
+    };
+    const first = await startProcess(command, { env });
+    // As in a database that was put back to before its first start, where a new replica was quicker.
+    await postgres.sql(`UPDATE ${schema.schema}.spool SET id = 'another'`);
+    expect(await first.exited).toBe(78);
+    expect(first.output()).toContain("The database has another server in the place of this one");
+    expect(first.output()).not.toContain("serving.lock");
+    const second = await startProcess(command, { env });
+    expect(
+      await postgres.sql(
+        `SELECT lane, id = 'another' AS "isOther" FROM ${schema.schema}.spool ORDER BY lane`,
+      ),
+    ).toEqual([
+      { lane: 1, isOther: true },
+      { lane: 2, isOther: false },
+    ]);
+    expect(await second.stop()).toBe(0);
+  },
+  30_000,
+);
