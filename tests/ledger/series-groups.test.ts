@@ -33,7 +33,7 @@ test("a report by group that needs more sums than may be in memory answers the s
           const window =
             bucket === "hour" ? { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 4 * DAY_US } : query.window;
           const asked = { ...query, window, bucket, grouping: { by, order, top }, context: CONTEXT } as const;
-          const folded = readFrom(reader, readGroupedSeries(asked, 0));
+          const folded = readFrom(reader, readGroupedSeries(asked, { sumsMax: 0 }));
           const whole = readFrom(reader, readGroupedSeries(asked));
           expect({ asked, snapped: folded.snapped, ...JSON.parse(decode(folded)) }).toEqual({
             asked,
@@ -46,6 +46,69 @@ test("a report by group that needs more sums than may be in memory answers the s
       },
     ),
     { numRuns: 5 * scale },
+  );
+}, 30_000);
+
+test("of what has no value a unit is zero where that was reported, and nothing where nothing was", () => {
+  const ofDay = (day: number, usage: typeof ENDING.usage) => [
+    { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + day * DAY_US }, ending: ENDING },
+    {
+      subject: { ...SUBJECT, tags: [], arrivedAtUs: NEW_YEAR_US + day * DAY_US + 1 },
+      ending: { ...ENDING, usage },
+    },
+  ];
+  const none = { shape: "inclusive", quantities: { input_tokens: 7, cached_input_tokens: 0 } } as const;
+  const { reader, writer } = writeUsages(
+    join(folder.path, "zeros"),
+    [...ofDay(0, none), ...ofDay(1, null), ...ofDay(40, null)],
+    { sealBeforeUs: NEW_YEAR_US + 60 * DAY_US },
+  );
+  const grouping = { by: { field: "tag", tagKey: "app" }, order: "requests", top: 5 } as const;
+  const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 41 * DAY_US };
+  const asked = { ...EVERYTHING, window, bucket: "day", grouping, context: CONTEXT } as const;
+  const report = JSON.parse(decode(readFrom(reader, readGroupedSeries(asked, { unvaluedMin: 1 }))));
+  const { series } = report.groups.find(({ value }: { value: string | null }) => value === null);
+  expect([0, 1, 2, 40].map((day) => [series[day].requests, series[day].units])).toEqual([
+    [1, { input_tokens: 7, cached_input_tokens: 0 }],
+    [1, {}],
+    [0, {}],
+    [1, {}],
+  ]);
+  reader.close();
+  writer.close();
+});
+
+test("what is left of all there is for what has no value is what it adds up to by itself", () => {
+  fc.assert(
+    fc.property(
+      arbitraryCase,
+      fc.constantFrom<GroupBy>(
+        { field: "model" },
+        { field: "client" },
+        { field: "key" },
+        { field: "tag", tagKey: "app" },
+      ),
+      ({ usages: random, queries, ...options }, by) => {
+        const { reader, writer } = writeCase(folder.path, { usages: random, ...options });
+        for (const { filter, window } of queries) {
+          const asked = {
+            ...EVERYTHING,
+            filter: { ...EVERYTHING.filter, outcomes: filter.outcomes },
+            window,
+            bucket: "day",
+            grouping: { by, order: "tokens", top: 100 },
+            context: CONTEXT,
+          } as const;
+          const [taken, read] = [1, Number.POSITIVE_INFINITY].map((unvaluedMin) =>
+            decode(readFrom(reader, readGroupedSeries(asked, { unvaluedMin }))),
+          );
+          expect(JSON.parse(taken ?? "")).toEqual(JSON.parse(read ?? ""));
+        }
+        reader.close();
+        writer.close();
+      },
+    ),
+    { numRuns: 6 * scale },
   );
 }, 30_000);
 

@@ -87,7 +87,14 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
               readBreakdown({ ...asked, by, sort: "requests", limit: 2 }, { sumsMax: 1, durationsMax: 50 }),
             );
             const grouping = { by: { field: "tag", tagKey: "app" }, order: "cost", top: 2 } as const;
-            await both(() => readGroupedSeries({ ...asked, bucket: "day", grouping }, 0));
+            await both(() => readGroupedSeries({ ...asked, bucket: "day", grouping }, { sumsMax: 0 }));
+            const unfiltered = {
+              ...EVERYTHING,
+              window: query.window,
+              context: CONTEXT,
+              bucket: "day",
+            } as const;
+            await both(() => readGroupedSeries({ ...unfiltered, grouping }, { unvaluedMin: 1 }));
             for (const format of ["json", "csv"] as const) {
               await both(() => readSummary({ ...asked, grouping: "team", format }, 2));
               await both(() => readSummary({ ...asked, grouping: "admin", format }, 1));

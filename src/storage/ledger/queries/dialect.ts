@@ -14,8 +14,6 @@ export interface Dialect {
   readonly toMember: (json: string, member: string | number) => string;
   /** An array of two texts as text, without spaces. */
   readonly toPair: (first: string, second: string) => string;
-  /** The texts of an array, as a table with the column `value`. */
-  readonly toItems: (json: string) => string;
   /** The last whole multiple of `step` that is not above `value`. */
   readonly toStep: (value: string, step: number) => string;
   /** How a row of `event AS e` finds the shape of its combination, and is left out when that is not chosen. */
@@ -50,7 +48,6 @@ export const SQLITE: Dialect = {
   toConstant: String,
   toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
   toPair: (first, second) => `json_array(${first}, ${second})`,
-  toItems: (json) => `json_each(${json})`,
   toStep: (value, step) => `${value} / ${step} * ${step}`,
   // One byte for each combination, by its id: to look that up takes a quarter of what a look into a table does.
   shapes: {
@@ -81,8 +78,6 @@ export const POSTGRES: Dialect = {
   toConstant: (number) => `${number}::float8`,
   toMember: (json, member) => `(${json}::json ->> ${typeof member === "number" ? member : `'${member}'`})`,
   toPair: (first, second) => `('[' || to_json(${first})::text || ',' || to_json(${second})::text || ']')`,
-  toItems: (json) =>
-    `(SELECT item COLLATE "C" AS value FROM json_array_elements_text(${json}::json) AS items (item)) AS items`,
   toStep: (value, step) => `floor(${value} / ${step}) * ${step}`,
   shapes: {
     join: (combinations) => `JOIN ${combinations} AS shape_of ON shape_of.id = e.combination`,

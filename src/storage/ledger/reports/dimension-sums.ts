@@ -49,11 +49,15 @@ export function* toSealedSources(filter: ResolvedFilter, span: Span): Reading<re
 
 /**
  * Where sealed days are added up by group, for a filter by outcome only and after `saveGroups`: every value of the groups'
- * kind is chosen, and the rest are the combinations whose value has no totals of its own.
+ * kind is chosen, and the rest are the combinations whose value has no totals of its own, or that have none.
  */
 export function* toGroupedSources(
   { kind, ofDimension, dimensionOfCombination, bindings }: GroupSql,
-  { filter, span }: { readonly filter: ResolvedFilter; readonly span: Span },
+  {
+    filter,
+    span,
+    isValuedOnly,
+  }: { readonly filter: ResolvedFilter; readonly span: Span; readonly isValuedOnly: boolean },
 ): Reading<readonly SealedSource[]> {
   yield* empty("chosen_dimension");
   yield* run(
@@ -68,7 +72,7 @@ export function* toGroupedSources(
     `INSERT INTO chosen_rest SELECT c.id, coalesce(v.first_day, ${NEVER}), g.group_id
        FROM combination_group AS g CROSS JOIN combination AS c ON c.id = g.id
        LEFT JOIN dimension AS v ON v.kind = '${kind}' AND v.value = ${dimensionOfCombination}
-       WHERE v.first_day IS NULL OR v.first_day > ${span.first}`,
+       WHERE (v.first_day IS NULL OR v.first_day > ${span.first}) ${isValuedOnly ? "AND g.value IS NOT NULL" : ""}`,
     bindings,
   );
   return yield* listSources(filter, span, rest);

@@ -8,6 +8,8 @@ import type { ResolvedFilter } from "./request-filter.ts";
 
 /** The value that reports show, in SQL over `combination AS c`; takes `bindings`. A provider's is its id. */
 export interface ValueSql {
+  /** What the value is found in, behind `combination AS c`. */
+  readonly join: string;
   readonly ofCombination: string;
   readonly bindings: readonly string[];
 }
@@ -30,20 +32,22 @@ const OF_COMBINATION: { readonly [field in GroupField]: string } = {
 };
 
 /** An event has one value of each tag, so that the first pair with the key is the only one. */
-function toTagOfCombination({ toItems }: Dialect): string {
-  return `(SELECT value FROM ${toItems("c.tags")} WHERE substr(value, 1, length(?1)) = ?1 LIMIT 1)`;
-}
+const JOIN_TAG = `LEFT JOIN (SELECT l.combination, min(substr(t.pair, length(?1) + 1)) AS value
+    FROM tag AS t CROSS JOIN combination_tag AS l ON l.tag = t.id WHERE substr(t.pair, 1, length(?1)) = ?1
+    GROUP BY l.combination) AS tagged ON tagged.combination = c.id`;
 
 export function toValueSql(dialect: Dialect, by: BreakdownBy): ValueSql {
-  return by.field === "endpoint" ? { ofCombination: "c.endpoint", bindings: [] } : toGroupSql(dialect, by);
+  return by.field === "endpoint"
+    ? { join: "", ofCombination: "c.endpoint", bindings: [] }
+    : toGroupSql(dialect, by);
 }
 
 export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
   if (by.field === "tag") {
-    const tag = toTagOfCombination(dialect);
     return {
       kind: "tag",
-      ofCombination: `substr(${tag}, length(?1) + 1)`,
+      join: JOIN_TAG,
+      ofCombination: "tagged.value",
       ofDimension: "CASE WHEN substr(d.value, 1, length(?1)) = ?1 THEN substr(d.value, length(?1) + 1) END",
       dimensionOfCombination: "?1 || g.value",
       bindings: [`${by.tagKey}:`],
@@ -51,6 +55,7 @@ export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
   }
   return {
     kind: by.field,
+    join: "",
     ofCombination: OF_COMBINATION[by.field],
     ofDimension: by.field === "principal" ? dialect.toMember("d.value", 1) : "d.value",
     dimensionOfCombination: toValueOfCombination(dialect)[by.field],
@@ -63,14 +68,14 @@ export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
  * `resolveFilter`. Groups are numbered from 1.
  */
 export function* saveGroups(
-  { ofCombination, bindings }: ValueSql,
+  { join, ofCombination, bindings }: ValueSql,
   { combinations }: ResolvedFilter,
 ): Reading<void> {
   yield* empty("combination_group");
   yield* run(
     `INSERT INTO combination_group SELECT id, dense_rank() OVER (ORDER BY value), value
        FROM (SELECT c.id, ${ofCombination} AS value
-         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id) AS s`,
+         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id ${join}) AS s`,
     bindings,
   );
 }

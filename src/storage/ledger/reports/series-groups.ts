@@ -12,6 +12,7 @@ import {
   toGroupSql,
 } from "./group-values.ts";
 import { toMeasureSources } from "./measure-sources.ts";
+import { UNVALUED_MIN } from "./grouped-days.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import type { Window } from "#stats/filter.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
@@ -22,6 +23,11 @@ import { toSeriesFigures } from "./series-sums.ts";
 import type { Counted } from "./series.ts";
 import { countSeries, hasTotals, refuseTooManyBuckets, toBuckets, toSeries } from "./series.ts";
 
+interface GroupLimits {
+  readonly sumsMax?: number;
+  readonly unvaluedMin?: number;
+}
+
 type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
 
 /**
@@ -31,7 +37,7 @@ type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
  */
 export function* readGroupedSeries(
   { grouping, context, ...query }: GroupedQuery,
-  sumsMax = SUMS_MAX,
+  { sumsMax = SUMS_MAX, unvaluedMin = UNVALUED_MIN }: GroupLimits = {},
 ): Reading<EncodedReport> {
   const asked = { ...query, nowUs: context.nowUs };
   refuseTooManyBuckets(asked);
@@ -39,7 +45,7 @@ export function* readGroupedSeries(
   const groups = toGroupSql(yield* dialectOf(), grouping.by);
   yield* saveGroups(groups, filter);
   const count = (limit: number): Reading<Counted & { readonly groupCount?: number }> =>
-    countSeries(asked, { filter, groups, ...createSumReader<SeriesSum>(limit) });
+    countSeries(asked, { filter, groups, unvaluedMin, ...createSumReader<SeriesSum>(limit) });
   const countLargest = function* largestGroups() {
     const window = yield* toCountedWindow(query, { filter, groups });
     const sources = yield* toMeasureSources(yield* cutFiltered({ window, into: "months" }, filter), filter);

@@ -18,6 +18,8 @@ export interface BucketRange {
 /** How sums are read. Grouped ones need `saveGroups` before, in the same transaction. */
 export interface SumReading {
   readonly isGrouped: boolean;
+  /** From so many combinations without a value on, what they add up to is what is left of all there is. */
+  readonly unvaluedMin: number;
   readonly read: (sql: string, bindings: readonly Binding[]) => Reading<readonly SeriesSum[]>;
   /** Told of sums that were made in another way. */
   readonly take: (count: number) => void;

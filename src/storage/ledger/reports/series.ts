@@ -4,10 +4,10 @@ import type { BucketPlan } from "#stats/bucket.ts";
 import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
 import type { ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
-import type { SealedSource } from "./dimension-sums.ts";
-import { findDimensions, toGroupedSources, toSealedSources } from "./dimension-sums.ts";
+import { findDimensions, toSealedSources } from "./dimension-sums.ts";
 import { findFirstMatch } from "./first-match.ts";
 import type { GroupSql } from "./group-values.ts";
+import { sumGroupedDays, UNVALUED_MIN } from "./grouped-days.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
@@ -29,7 +29,8 @@ export function* readSeries(query: SeriesQuery): Reading<Series> {
 
 /** As `readSeries`, after `refuseTooManyBuckets` and `resolveFilter`. */
 export function* readSeriesOf(query: SeriesQuery, filter: ResolvedFilter): Reading<Series> {
-  const count = { filter, groups: null, read: all<SeriesSum>, take: () => {} };
+  const read = all<SeriesSum>;
+  const count = { filter, groups: null, read, take: () => {}, unvaluedMin: UNVALUED_MIN };
   return toSeries(query, yield* countSeries(query, count));
 }
 
@@ -40,7 +41,7 @@ export function refuseTooManyBuckets(query: SeriesQuery): void {
 }
 
 /** What is counted: everything together, or by the groups of `saveGroups`. */
-export interface SeriesCount extends Pick<SumReading, "read" | "take"> {
+export interface SeriesCount extends Omit<SumReading, "isGrouped"> {
   readonly filter: ResolvedFilter;
   readonly groups: GroupSql | null;
 }
@@ -59,12 +60,12 @@ export function hasTotals(
   return bucket !== "hour" || (filter.isByOutcomeOnly && groups === null);
 }
 
-function* countInTotals(query: SeriesQuery, { filter, groups, read, take }: SeriesCount): Reading<Counted> {
+function* countInTotals(query: SeriesQuery, { filter, groups, ...how }: SeriesCount): Reading<Counted> {
   const { bucket, window } = query;
-  const reading = { isGrouped: groups !== null, read, take };
+  const reading = { ...how, isGrouped: groups !== null };
   const isByHour = groups === null && filter.isByOutcomeOnly;
-  const toSources = yield* findSealedSources(filter, groups);
-  const into = isByHour ? "hours" : bucket === "month" && toSources === null ? "months" : "days";
+  const sumValues = yield* findValueSums({ filter, groups }, reading);
+  const into = isByHour ? "hours" : bucket === "month" && sumValues === null ? "months" : "days";
   const cut = yield* cutFiltered({ window, into }, filter);
   const startUs = window.sinceUs ?? (yield* findFirstMatch(cut, filter));
   if (startUs === null) return { snapped: cut.snapped };
@@ -76,11 +77,8 @@ function* countInTotals(query: SeriesQuery, { filter, groups, read, take }: Seri
   const inMonths = (sums: readonly SeriesSum[]) =>
     inDays(sums.map((sum) => Object.assign(sum, { period: toFirstDay(sum.period) })));
   const { outcomes } = filter;
-  const ofSealedDays = function* sealedDays(span: Span) {
-    return toSources === null
-      ? yield* sumTotals("sealed_day_total", { span, filter, reading })
-      : yield* sumSealedSources(yield* toSources(span), reading);
-  };
+  const ofSealedDays =
+    sumValues ?? ((span: Span) => sumTotals("sealed_day_total", { span, filter, reading }));
   const ofDays = (span: Span) => sumTotals("day_total", { span, filter, reading });
   const ofMonths = (span: Span) => sumTotals("month_total", { span, filter, reading });
   const ofRows = (range: RawRange) => sumRows({ ranges: toRowRanges(plan, range), filter }, reading);
@@ -94,18 +92,21 @@ function* countInTotals(query: SeriesQuery, { filter, groups, read, take }: Seri
   return { plan, sums, snapped: cut.snapped };
 }
 
-/** Where sealed days are added up by value; null when they are by combination. */
-function* findSealedSources(
-  filter: ResolvedFilter,
-  groups: GroupSql | null,
-): Reading<((span: Span) => Reading<readonly SealedSource[]>) | null> {
-  if (groups === null) {
-    return (yield* findDimensions(filter)) ? (span) => toSealedSources(filter, span) : null;
+/** Adds up sealed days by value; null when they are added up by combination. */
+function* findValueSums(
+  { filter, groups }: Pick<SeriesCount, "filter" | "groups">,
+  reading: SumReading,
+): Reading<((span: Span) => Reading<readonly SeriesSum[]>) | null> {
+  if (groups !== null) {
+    return filter.isByOutcomeOnly ? (span) => sumGroupedDays(groups, { filter, span }, reading) : null;
   }
-  return filter.isByOutcomeOnly ? (span) => toGroupedSources(groups, { filter, span }) : null;
+  if (!(yield* findDimensions(filter))) return null;
+  return function* values(span) {
+    return yield* sumSealedSources(yield* toSealedSources(filter, span), reading);
+  };
 }
 
-function* countRows(query: SeriesQuery, { filter, groups, read, take }: SeriesCount): Reading<Counted> {
+function* countRows(query: SeriesQuery, { filter, groups, ...how }: SeriesCount): Reading<Counted> {
   const { sinceUs, untilUs } = query.window;
   const rows = yield* findRowWindow(query.window, filter);
   const startUs = rows?.startUs ?? sinceUs;
@@ -117,7 +118,7 @@ function* countRows(query: SeriesQuery, { filter, groups, read, take }: SeriesCo
   const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(endUs, startUs) } : null;
   const range = { fromUs: startUs, toUs: Math.min(endUs, rows.endUs) };
   yield* refuseTooManyRows(range);
-  const reading = { isGrouped: groups !== null, read, take };
+  const reading = { ...how, isGrouped: groups !== null };
   return { plan, snapped, sums: yield* sumRows({ ranges: toRowRanges(plan, range), filter }, reading) };
 }
 
