@@ -13,7 +13,8 @@ import {
 import { request, Agent } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
-import { openCaller, withinASecond } from "../forward/caller.ts";
+import { openCaller } from "../forward/caller.ts";
+import { withinASecond } from "../support/turns.ts";
 import {
   callApi,
   makeInstallation,

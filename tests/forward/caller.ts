@@ -1,5 +1,4 @@
 import net from "node:net";
-import { createSystemClock, type Clock } from "#kernel/clock.ts";
 
 /** A caller on a raw connection, for what `fetch` hides: how a response is framed, and how its connection ends. */
 export interface RawCaller {
@@ -126,44 +125,6 @@ function dechunk(response: string): string {
     if (lineEnd < 0 || Number.isNaN(size)) throw new Error("the response is not chunked to its end");
     chunks.push(response.slice(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 4 + size;
-  }
-}
-
-const TURN_MS = 10;
-
-/**
- * Time in turns of this process, in which the proxy runs too: what a busy machine keeps from both is no part of it. For upper
- * bounds; it is never more than the clock's.
- */
-export function startTurns(): Turns {
-  let turns = 0;
-  const timer = setInterval(() => {
-    turns += 1;
-  }, TURN_MS);
-  const elapsedMs = () => turns * TURN_MS;
-  const clock = { ...createSystemClock(), monotonicMs: elapsedMs };
-  return { elapsedMs, clock, end: () => clearInterval(timer) };
-}
-
-interface Turns {
-  elapsedMs(): number;
-  /** For limits that are held to be far off: a pause of this process brings them no nearer. */
-  readonly clock: Clock;
-  end(): void;
-}
-
-/** Fails when something takes longer than a second: the bound on closing an upstream's connection. */
-export async function withinASecond<Value>(promise: Promise<Value>, what: string): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const turns = startTurns();
-  const timer = setInterval(() => {
-    if (turns.elapsedMs() > 1_000) reject(new Error(`${what} took longer than a second`));
-  }, TURN_MS);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearInterval(timer);
-    turns.end();
   }
 }
 

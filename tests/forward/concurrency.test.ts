@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { SlotHolder, SlotSource } from "#catalog/slots.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
-import { openCaller, startTurns, withinASecond } from "./caller.ts";
+import { openCaller } from "./caller.ts";
+import { startTurns, withinASecond } from "../support/turns.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_HELLO, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream-head.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
-import { openCaller, startTurns, withinASecond } from "./caller.ts";
+import { openCaller } from "./caller.ts";
+import { startTurns, withinASecond } from "../support/turns.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 

@@ -5,7 +5,8 @@ import { createDeadlines } from "#kernel/deadlines.ts";
 import { createTee, type TeeEnding } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
-import { headTaken, openCaller, withinASecond } from "./caller.ts";
+import { headTaken, openCaller } from "./caller.ts";
+import { withinASecond } from "../support/turns.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { READ_ON_BYTES_MAX } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
-import { openCaller, withinASecond } from "./caller.ts";
+import { openCaller } from "./caller.ts";
+import { withinASecond } from "../support/turns.ts";
 import { SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 import {

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream-head.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
-import { headTaken, openCaller, startTurns, withinASecond } from "./caller.ts";
+import { headTaken, openCaller } from "./caller.ts";
+import { startTurns, withinASecond } from "../support/turns.ts";
 import {
   ANSWER,
   DELTA,

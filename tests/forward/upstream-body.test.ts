@@ -5,7 +5,7 @@ import { Upstream } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
-import { withinASecond } from "./caller.ts";
+import { withinASecond } from "../support/turns.ts";
 
 const clock = createSystemClock();
 const deadlines = createDeadlines(() => clock.monotonicMs());

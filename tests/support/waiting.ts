@@ -8,7 +8,7 @@ const LOOK_MS = 10;
 /**
  * The limit of what takes `ms` at most on an idle machine, on this one as it is now: as many times as long as there are
  * threads that want each core. For what several processes do together; what one does alone is counted in its own turns
- * (`forward/caller.ts`).
+ * (`turns.ts`).
  */
 export function busyLimit(ms: number): number {
   return ms * Math.max(1, countWanting() / availableParallelism());
