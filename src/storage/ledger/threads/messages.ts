@@ -26,13 +26,8 @@ export type WriterCommand<Place extends object> =
       readonly id: number;
       readonly uses: readonly (readonly [string, InstantUs])[];
     }
-  /** Seals days, looks at the clock and removes old rows, slice by slice between batches; answered after the last. */
-  | {
-      readonly kind: "maintain";
-      readonly id: number;
-      readonly sealBeforeDay: number;
-      readonly retention: Retention;
-    }
+  /** Seals days, looks at the clock and removes old rows, slice by slice between batches or beside them; answered after the last. */
+  | ({ readonly kind: "maintain"; readonly id: number } & MaintenanceLook)
   /** Answered with `summed`, or `unsummed`, once the journal's line of this mark is committed. */
   | {
       readonly kind: "sumLimits";
@@ -84,6 +79,13 @@ export interface Commit {
   readonly combinations: number;
   /** Reading the journal, the transaction and its sync. */
   readonly durationMs: number;
+}
+
+/** What is to be done at one look, as of its moment. */
+export interface MaintenanceLook {
+  /** UTC days since 1970 before it are sealed. */
+  readonly sealBeforeDay: number;
+  readonly retention: Retention;
 }
 
 export interface Retention {

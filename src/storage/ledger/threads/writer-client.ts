@@ -2,7 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
-import type { Commit, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
+import type { Commit, MaintenanceLook, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
 /**
@@ -13,7 +13,6 @@ const BATCH_INTERVAL_MS = 150;
 
 type Command = WriterCommand<object>;
 type Request = Exclude<Extract<Command, { readonly id: number }>, { readonly kind: "sumLimits" }>;
-type Maintenance = Omit<Extract<Command, { kind: "maintain" }>, "kind" | "id">;
 
 type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
 
@@ -110,8 +109,8 @@ export class WriterClient<Place extends object> {
     return this.#ask((id) => ({ kind: "flush", id }));
   }
 
-  maintain(maintenance: Maintenance): Promise<void> {
-    return this.#ask((id) => ({ kind: "maintain", id, ...maintenance }));
+  maintain(look: MaintenanceLook): Promise<void> {
+    return this.#ask((id) => ({ kind: "maintain", id, ...look }));
   }
 
   putBack(): Promise<void> {

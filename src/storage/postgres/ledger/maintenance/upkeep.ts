@@ -1,24 +1,18 @@
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { Retention } from "#storage/ledger/threads/messages.ts";
+import type { MaintenanceLook } from "#storage/ledger/threads/messages.ts";
 import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
 import { Maintenance } from "./maintenance.ts";
 import { findSilentSpools } from "./silent-spools.ts";
 
-/** What is asked of one look. */
-export interface Look {
-  readonly sealBeforeDay: number;
-  readonly retention: Retention;
-}
-
 export interface UpkeepOptions {
   readonly postgres: Postgres;
   readonly log: Log;
 }
 
-/** A database that is away is tried again as often. */
+/** Between two tries of a look that the database has not answered. */
 const RETRY_INTERVAL_MS = 1_000;
 
 /** Looks at the ledger from time to time, one look after the other, and does what is due. */
@@ -37,7 +31,7 @@ export class Upkeep {
   }
 
   /** Fulfilled when all that was due is committed, here or by another replica, or cannot be done before the next look. */
-  look(look: Look): Promise<void> {
+  look(look: MaintenanceLook): Promise<void> {
     this.#last = this.#last.then(() => this.#untilDone(look));
     return this.#last;
   }
@@ -47,7 +41,7 @@ export class Upkeep {
     this.#isStopped = true;
   }
 
-  async #untilDone(look: Look): Promise<void> {
+  async #untilDone(look: MaintenanceLook): Promise<void> {
     let isFailing = false;
     while (!this.#isStopped) {
       try {
@@ -64,7 +58,7 @@ export class Upkeep {
     }
   }
 
-  async #do(look: Look): Promise<void> {
+  async #do(look: MaintenanceLook): Promise<void> {
     const maintenance = this.#maintenance;
     maintenance.begin();
     await this.#all(() => maintenance.makePartitions(look.retention.nowUs));
@@ -77,7 +71,7 @@ export class Upkeep {
   }
 
   /** The log is everybody's: one replica whose clock is ahead would remove it, and seal days that all others still write. */
-  async #bound({ sealBeforeDay, retention }: Look): Promise<Look> {
+  async #bound({ sealBeforeDay, retention }: MaintenanceLook): Promise<MaintenanceLook> {
     const [row] = await this.#postgres.all<{ now_us: number }>(
       "SELECT floor(extract(epoch FROM now()) * 1000000)::bigint AS now_us",
     );
