@@ -49,3 +49,14 @@ describe("lockport admin bootstrap beside a server of an older version", () => {
     expect((await run("key list")).data).not.toContain("ada");
   });
 });
+
+test("several that make the same admin at once all succeed, and there is one admin", async () => {
+  await run("admin bootstrap");
+  const done = await Promise.all(
+    ["a", "b", "c"].map(() => run("admin bootstrap --principal ada --if-missing")),
+  );
+  expect(done.map(({ code, messages }) => ({ code, messages }))).toEqual(
+    done.map(() => ({ code: 0, messages: expect.stringContaining("ada") })),
+  );
+  expect((await run("principal list")).data.match(/ada/g)).toHaveLength(1);
+});

@@ -42,7 +42,7 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
         if (found === null || !(await hasKey(installation, found))) {
           // Only now: beside a server of an older version nothing can be written, but nothing has to be.
           const local = await installation.forWriting();
-          const principal = found ?? (await local.principals.create(draft, LOCAL_ACTOR));
+          const principal = found ?? (await makeAdmin(local, draft));
           const { secret, plaintext } = await local.keys.create(
             { principalId: principal.id, label: FIRST_KEY_LABEL },
             LOCAL_ACTOR,
@@ -73,6 +73,18 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
 
 function toAdmin(name: string): PrincipalDraft {
   return { name, kind: "user", role: "admin" };
+}
+
+/** Or the admin whom another process, such as the first start of a server, has made meanwhile. */
+async function makeAdmin(local: LocalServices, draft: PrincipalDraft): Promise<Principal> {
+  try {
+    return await local.principals.create(draft, LOCAL_ACTOR);
+  } catch (cause) {
+    const isTaken = cause instanceof ProxyError && cause.code === "principal_exists";
+    const other = isTaken ? await findAdmin(local, draft.name) : null;
+    if (other === null) throw cause;
+    return other;
+  }
 }
 
 /** Null when no principal has the name. Throws a `ProxyError` when its principal is not an enabled admin. */
