@@ -1,6 +1,7 @@
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { DEMAND_MS_MAX } from "./replica-row.ts";
+import { readServerLine, ServerLine } from "./server-line.ts";
 import type { Peer } from "./silence.ts";
 import { type Borrower, type Loan, toLoan } from "./slot-shares.ts";
 
@@ -17,6 +18,11 @@ export interface SlotClaim {
  * nothing until every replica that can ask has said what it has.
  */
 const SETTLE_MS = 3_000;
+/**
+ * The same of one that goes on where the server before it ended, whose loans are all there: three signs of life, for a disk
+ * that was put back beneath it. With outages in a row it would lend nothing in between otherwise.
+ */
+const SETTLE_SAME_MS = 750;
 /** A replica that stands still in the middle of a claim holds the lock; a call that waits for it says nothing of the network. */
 const LOCK_MS_MAX = 500;
 
@@ -24,14 +30,20 @@ export interface SlotBankDeps {
   readonly postgres: Postgres;
   readonly replicaId: string;
   readonly channel: string;
+  /** For tests, whose other waits are not these. */
+  readonly settle?: { readonly ms: number; readonly sameMs: number };
 }
+
+const SETTLE = { ms: SETTLE_MS, sameMs: SETTLE_SAME_MS };
 
 /** The loans of this replica. A loan is written before a slot of it is used, and after the last one that it no longer has was. */
 export class SlotBank {
   readonly #deps: SlotBankDeps;
+  readonly #line: ServerLine;
 
   constructor(deps: SlotBankDeps) {
     this.#deps = deps;
+    this.#line = new ServerLine(() => readServerLine(deps.postgres));
   }
 
   /**
@@ -40,10 +52,12 @@ export class SlotBank {
    * known here, which is never more than what is written.
    */
   async claim(claim: SlotClaim): Promise<Loan> {
-    const { postgres, channel } = this.#deps;
+    const { postgres, channel, settle = SETTLE } = this.#deps;
     return postgres.transaction(async (tx) => {
       await tx.run(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
-      const isSettled = await lockPool(tx, claim.pool);
+      const { seenMs, server } = await lockPool(tx, claim.pool);
+      void this.#line.follow(server);
+      const isSettled = seenMs > (this.#line.isSame(server) ? settle.sameMs : settle.ms);
       const { own, others } = await this.#readBorrowers(tx, claim.pool);
       const request = { ...claim, starvedMs: own.starvedMs, canGrow: isSettled && !own.isFenced };
       const loan = toLoan(request, others);
@@ -87,19 +101,27 @@ interface BorrowerRow extends Borrower {
   readonly isFenced: boolean;
 }
 
-/** Whether the pool may lend. */
-async function lockPool(tx: Transaction, pool: string): Promise<boolean> {
-  const [row] = await tx.all<{ isSettled: boolean }>(
+interface PoolRow {
+  /** For how long the pool has known the server. */
+  readonly seenMs: number;
+  /** When that was started. */
+  readonly server: string;
+}
+
+async function lockPool(tx: Transaction, pool: string): Promise<PoolRow> {
+  const [row] = await tx.all<PoolRow>(
     `INSERT INTO slot_pool AS pool (name, server_started_at, server_seen_at)
      VALUES ($1, pg_postmaster_start_time(), to_timestamp(0))
      ON CONFLICT (name) DO UPDATE SET
        server_seen_at = CASE WHEN pool.server_started_at = excluded.server_started_at
          THEN pool.server_seen_at ELSE clock_timestamp() END,
        server_started_at = excluded.server_started_at
-     RETURNING server_seen_at < clock_timestamp() - $2 * interval '1 millisecond' AS "isSettled"`,
-    [pool, SETTLE_MS],
+     RETURNING server_started_at::text AS server,
+       (extract(epoch FROM clock_timestamp() - server_seen_at) * 1000)::double precision AS "seenMs"`,
+    [pool],
   );
-  return row?.isSettled === true;
+  if (row === undefined) throw new TypeError("the pool has no row");
+  return row;
 }
 
 /** Frees what a fenced replica has, unless it has given a sign of life since this beat. Its own requests are cut by then. */

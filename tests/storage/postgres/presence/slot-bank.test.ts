@@ -1,0 +1,74 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openPostgres } from "#storage/postgres/connection/postgres.ts";
+import { migrate } from "#storage/postgres/connection/migrate.ts";
+import { readServerLine } from "#storage/postgres/presence/server-line.ts";
+import { SlotBank } from "#storage/postgres/presence/slot-bank.ts";
+import { postgresMissing, startPostgres } from "../../../support/postgres.ts";
+import { giveToServer } from "../../../support/postgres-cluster.ts";
+import { until } from "../../../support/waiting.ts";
+import { silentLog } from "../../support.ts";
+
+setDefaultTimeout(60_000);
+
+const NEVER_MS = 600_000;
+
+describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again", () => {
+  test("lends soon to a replica that knows it as the one before, and later to one that does not", async () => {
+    await using server = await startPostgres({ settings: { restore_command: "false" } });
+    const target = { url: server.url, schema: "lockport" };
+    const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
+    const postgres = await openPostgres(options);
+    try {
+      await migrate(postgres, target.schema);
+      const open = async () => {
+        const replicaId = crypto.randomUUID();
+        await postgres.run(
+          `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+           VALUES ($1, 1, 'pod', 0, 1, 30000, false, 's', 'v')`,
+          [replicaId],
+        );
+        const settle = { ms: NEVER_MS, sameMs: 50 };
+        return new SlotBank({ postgres, replicaId, channel: "hints", settle });
+      };
+      const ask = async (bank: SlotBank, keep: number, wanted: number) =>
+        (await bank.claim({ pool: "host", limit: 8, keep, wanted })).lent;
+      const knowing = await open();
+      expect(await ask(knowing, 0, 2)).toBe(2);
+      // On the one connection what server it is was asked for before.
+      expect(await ask(knowing, 2, 2)).toBe(2);
+
+      await server.stop("immediate");
+      await server.start();
+      const unknowing = await open();
+      // At once it keeps what it has and gets no more, whoever it is.
+      expect(await ask(knowing, 2, 3)).toBe(2);
+      await until(
+        async () => (await ask(knowing, 2, 3)) === 3,
+        () => "it lends to who knows it",
+      );
+      expect(await ask(unknowing, 0, 1)).toBe(0);
+
+      // Recovered from an archive, it begins another timeline, as a standby does that is promoted.
+      const [found] = await server.sql<{ data_directory: string }>("SHOW data_directory");
+      await server.stop("fast");
+      const signal = join(found?.data_directory ?? "", "recovery.signal");
+      writeFileSync(signal, "");
+      giveToServer(signal);
+      await server.start();
+      const isRecovered = "SELECT 1 WHERE NOT pg_is_in_recovery()";
+      await until(
+        async () => (await server.sql(isRecovered)).length > 0,
+        () => "it takes changes",
+      );
+      expect(await readServerLine(postgres)).toBe("00000002");
+      for (let times = 0; times < 10; times += 1) {
+        expect(await ask(knowing, 3, 4)).toBe(3);
+        await Bun.sleep(20);
+      }
+    } finally {
+      await postgres.close();
+    }
+  });
+});
