@@ -47,7 +47,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
   });
   command.addHelpText(
     "after",
-    "\nWithout --from it does what every start does whose role may create tables, and makes partitions of the request log for a\nweek ahead: for servers whose role may not, as one that may. With --from the schema has to be empty. What is copied is compared with the source, and all of it taken back\nunless both are the same; the source stays as it is. A URL with a password comes from PROXY_DATABASE_URL alone.",
+    "\nWithout --from it brings the schema up to date and makes partitions of the request log for a week ahead, as each start\ndoes whose role may create tables: run it as such a role where the servers' may not. With --from the schema has to be\nempty; what is copied is compared with the source, and all of it is taken back unless both are the same. The source\nstays as it is. A URL with a password comes from PROXY_DATABASE_URL alone.",
   );
   addExamples(command, [
     "lockport migrate",
