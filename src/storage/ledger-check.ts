@@ -38,7 +38,7 @@ export interface LedgerCheck {
   readonly journal: {
     /** Requests that the journal still tells of and that are committed: each was looked for among the events. */
     readonly checkedEnds: number;
-    /** Those that are not committed yet. */
+    /** Requests that have ended in the journal and are not committed yet. */
     readonly waitingEnds: number;
     readonly waitingBytes: number;
   };

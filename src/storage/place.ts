@@ -15,7 +15,7 @@ export interface SqliteDatabase {
 
 export interface PostgresDatabase {
   readonly kind: "postgres";
-  /** With user and password: never in a message or a log. */
+  /** Holds user and password: never in a message or a log. */
   readonly url: string;
   readonly schema: string;
   /** For how long memory is believed without the database; 0 asks it for every request. */

@@ -20,7 +20,7 @@ export interface Waiting {
 
 /**
  * Tries `open` until the database answers, and refuses nothing that passes; what settings cause is thrown at once. Nothing
- * listens meanwhile, so that nobody takes the process for one that serves. Throws what it waited for after `START_WAIT_MS_MAX`,
+ * listens meanwhile, so that no load balancer takes the process for one that serves. Throws what it waited for after `START_WAIT_MS_MAX`,
  * and `StartAborted`.
  */
 export async function untilReachable<Opened>(

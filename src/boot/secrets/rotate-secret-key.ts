@@ -63,7 +63,7 @@ interface Rotating {
   readonly revokesKeys: boolean;
 }
 
-/** With the lock, so that the next key's file is this process's alone. */
+/** Called with the lock: the next key's file is this process's alone. */
 async function rotateToNew(
   config: FileConfig,
   { clock, ids, log, revokesKeys }: Rotating,
@@ -83,7 +83,7 @@ async function rotateToNew(
   }
 }
 
-/** Where the catalog cannot be read, nobody knows whether it has that key: the file stays. */
+/** Where the catalog cannot be read, it may have that key: the file stays. */
 function removeUnusedNext(config: FileConfig): void {
   try {
     if (findNextSecretKey(config) === null) rmSync(toNextPath(config), { force: true });

@@ -51,7 +51,7 @@ export async function rotateSharedKey(
     const rotation = await engine.rotateSecret({ dataDir, database, secrets, clock, log, next, revokesKeys });
     return { ...rotation, path };
   } catch (cause) {
-    // Where nobody knows whether the database has it, the only copy stays.
+    // Where it is not known whether the database has it, the only copy stays.
     if (!(cause instanceof UnreachableError && cause.mayBeCommitted)) rmSync(path, { force: true });
     throw cause;
   }

@@ -26,7 +26,7 @@ const REPORT_WAIT_MS_MAX = 60_000;
 const READ_FLUSH_WAIT_MS_MAX = 500;
 /** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
 const CLOSE_WAIT_MS_MAX = 5_000;
-/** The same of Workers whose disk, lock or server has just been waited for in vain. */
+/** How long closing waits for Workers whose disk, lock or server has just been waited for in vain. */
 const STOP_WAIT_MS_MAX = 500;
 /** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;

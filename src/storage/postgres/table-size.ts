@@ -1,7 +1,7 @@
 import { MOVED_TABLES } from "#storage/move/tables.ts";
 import type { Sql } from "./connection/sql.ts";
 
-/** Those that SQLite's ledger has too, and those of the spools; the partitions of `event` are found as such. */
+/** The tables that SQLite's ledger has too, and those of the spools; partitions of `event` are found as such. */
 const LEDGER_TABLES = [
   ...MOVED_TABLES.filter(({ file }) => file === "usage").map(({ name }) => name),
   "spool",

@@ -93,7 +93,7 @@ export class SegmentFile {
     return findFileIdentity(this.path) === toFileIdentity(this.fd);
   }
 
-  /** The same lines in a file under its name: of a file that has lost it. One that has taken the name is put aside. */
+  /** Copies the lines of a file that has lost its name into one under it; what has taken the name is put aside. */
   putBack(): SegmentFile {
     const folder = dirname(this.path);
     if (!existsSync(folder)) makePrivateFolder(folder);

@@ -110,7 +110,7 @@ function* saveManners(dialect: Dialect, { resultCondition }: ResolvedFilter): Re
   );
 }
 
-/** With 1 in the column of the outcome, for `chosen_manner` and `chosen_outcome`. */
+/** The columns of outcomes in `chosen_manner` and `chosen_outcome`, 1 in that of the row's own. */
 export function toOutcomes({ toNumber }: Dialect): string {
   return ["ok", "cancelled", "upstream_error"]
     .map((outcome) => toNumber(`outcome = '${outcome}'`))

@@ -77,7 +77,7 @@ function* readProviders(): Reading<readonly FacetUse[]> {
   );
 }
 
-/** With the name under which the key was used most. */
+/** Each key comes with the principal's name under which it was used most. */
 function* readKeys(): Reading<readonly KeyUse[]> {
   return yield* all<KeyUse>(
     `SELECT value, principal, requests FROM (

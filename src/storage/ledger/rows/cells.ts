@@ -66,7 +66,7 @@ export function encodeCells(cells: readonly Cell[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Bun.zstdCompressSync(Uint8Array.from(bytes)));
 }
 
-/** With `measuresMax` only so many of the measures. */
+/** Reads cells back; `measuresMax` leaves out the measures behind so many. */
 export function decodeCells(
   encoded: Uint8Array<ArrayBuffer>,
   measuresMax: number = CELL_MEASURES.length,

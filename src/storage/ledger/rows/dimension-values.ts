@@ -116,7 +116,7 @@ export class DimensionValues {
     return chosen;
   }
 
-  /** Those that a day of the combination counts in. */
+  /** The values with totals that a day of the combination counts in. */
   idsOf(combination: number, day: number): readonly number[] {
     const ids: number[] = [];
     for (const { id, firstDay } of this.#ofCombination.get(combination) ?? []) {

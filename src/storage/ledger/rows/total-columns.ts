@@ -14,7 +14,7 @@ export const BANDS = [
 ] as const;
 /** The measures of `hour_total` and `dimension_total`, in the order of `Sum.hourMeasures`. */
 export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...UNIT_COLUMNS];
-/** Those of days and months, in the order of `Sum.dayMeasures`. */
+/** The measures of days and months, in the order of `Sum.dayMeasures`. */
 export const DAY_MEASURES: readonly string[] = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
 
 /** What limits count of an event, by its column: its tokens are those of input, cached or not, and of output. */

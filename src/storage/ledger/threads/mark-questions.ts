@@ -24,7 +24,7 @@ export class MarkQuestions {
     this.#asked.set(question.mark, question);
   }
 
-  /** `awaited`: it may come yet. Null: nobody asks, as of a mark of a process before, or of a Worker before. */
+  /** `awaited`: it may come yet. Null: no question comes, as of a mark that a process or a Worker before has set. */
   find(mark: number): MarkQuestion | "awaited" | null {
     const asked = this.#asked.get(mark);
     if (asked !== undefined) return asked;

@@ -1,6 +1,6 @@
 import type { Asked, QuestionKind } from "./messages.ts";
 
-/** A question that is asked once, whoever wants its answer. */
+/** A question that is asked once, however many askers want its answer. */
 export interface Question<Asker extends { readonly askerId: string }> {
   readonly id: number;
   /** Equal for questions that have the same answer. */

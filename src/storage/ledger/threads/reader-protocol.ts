@@ -7,7 +7,7 @@ declare const self: Worker;
 
 /** What an engine's reader Worker does. */
 export interface ReaderSteps<Place extends object> {
-  /** One question at a time. `hasLeft`: nobody waits for the answer any more, and what is thrown from then on is no failure. */
+  /** One question at a time. `hasLeft`: no asker waits for the answer any more, and what is thrown from then on is no failure. */
   readonly answer: (
     asked: Asked<QuestionKind>,
     place: Place,

@@ -44,7 +44,7 @@ function secretTable(name: string) {
       expiresAtUs: integer("expires_at_us"),
       /** JSON array of aliases. */
       models: text("models"),
-      /** Whose pause it is. */
+      /** Who has paused it: its owner, or an admin. */
       pausedBy: text("paused_by").$type<TermSetter>(),
       /** What an admin has set: the terms that its owner sets stay within. */
       adminExpiresAtUs: integer("admin_expires_at_us"),

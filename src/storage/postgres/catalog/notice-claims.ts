@@ -3,12 +3,12 @@ import { type NoticeRow, toWaitingNotices } from "#storage/catalog/notice-rows.t
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Reads } from "./reads.ts";
 
-/** Replicas look every quarter of this for notices that nobody sends, and renew their own then. */
+/** Every quarter of it each replica renews its claims, and looks for notices that no replica sends. */
 const CLAIM_US = 60_000_000;
 /** A claim is a mark of this name with the notice's sequence behind it. */
 export const CLAIM = "sending ";
 
-/** In their order, so that replicas which claim the same notices at once do not wait for each other crosswise. */
+/** Claims in the order of the notices: replicas that claim the same ones at once do not wait for each other in a circle. */
 const TAKE = `INSERT INTO notice_marks (name, until_us)
   SELECT $1 || sequence, $2 FROM notices WHERE sequence <> ALL($3::bigint[]) ORDER BY sequence
   ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us WHERE notice_marks.until_us <= $4
@@ -22,7 +22,7 @@ export function toClaim(sequence: number, nowUs: number): NoticeMark {
   return { name: CLAIM + sequence, untilUs: nowUs + CLAIM_US };
 }
 
-/** With the notices that are gone, or of which another replica may take care. */
+/** Ends the claims to notices that are gone, or that another replica may send. */
 export async function dropClaims(sql: Sql, sequences: readonly number[]): Promise<void> {
   await sql.run("DELETE FROM notice_marks WHERE name = ANY($1::text[])", [
     sequences.map((sequence) => CLAIM + sequence),

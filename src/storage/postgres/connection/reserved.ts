@@ -47,7 +47,7 @@ export function createReserved(
     try {
       return await runTransaction(lease, counted, options);
     } catch (cause) {
-      // The server ended the connection while nobody used it, which only BEGIN tells: after each restart of it a caller would fail.
+      // The server ended the connection between two transactions, which only BEGIN tells: after each restart of it a caller would fail.
       const isStale = lease === kept && !hasBegun && isEnded(cause);
       if (!isStale) throw cause;
       return await runTransaction(await takeOrDrop(), step, options);

@@ -74,7 +74,7 @@ async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
   return nearest.skewMs;
 }
 
-/** The schema is made by the first start, unless somebody has made it for this role. */
+/** The first start makes the schema, unless an operator has made it for this role. */
 async function findCreateRight(postgres: Postgres, schema: string): Promise<readonly string[]> {
   const [row] = await postgres.all<{ may: boolean }>(
     `SELECT CASE WHEN to_regnamespace($1) IS NULL THEN has_database_privilege(current_database(), 'CREATE')

@@ -18,7 +18,7 @@ serveReader<ReaderPlace>({
     // One that is not answered gives up the report's connection with its own: the next report would wait for it.
     const look = setInterval(() => void postgres.all("SELECT 1").catch(() => undefined), LOOK_INTERVAL_MS);
     const leaving = new AbortController();
-    // Ends the statement on the server once no asker is left: nobody would read what it finds.
+    // Once no asker is left the statement is ended on the server: its answer has no reader.
     const watch = setInterval(() => hasLeft() && leaving.abort(), LEFT_LOOK_MS);
     try {
       return await answerFrom(reports, asked, leaving.signal);

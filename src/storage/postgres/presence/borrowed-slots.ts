@@ -94,7 +94,7 @@ class QueueSlots implements SlotLoan {
     this.#claimed = Math.min(this.#claimed, Math.max(wanted, this.lent));
     const isShort = this.#isShort() && wanted > this.#claimed;
     const isSpare = this.lent > Math.max(inUse, this.#share ?? this.lent);
-    // Those that went while the host had no limit.
+    // Requests that began while the queue had no limit.
     const isUntold = inUse > this.lent;
     if (isShort || isSpare || isUntold || (isLowered && this.lent > limit)) this.#claimSoon();
     return Math.min(limit, this.lent, this.#share ?? limit);

@@ -50,7 +50,7 @@ export class ReplicaRow {
 
   /**
    * Makes the row, or lifts its fence. Nothing may be trusted until a later `beat`: what is loaded after this is known to
-   * whoever commits a change, since it waits for this row. Rows of the same lane are of processes that have ended.
+   * every replica that commits a change, since it waits for this row. Rows of the same lane are of processes that have ended.
    */
   async register(): Promise<void> {
     const { id, lane, name, graceMs, schema, version } = this.#own;

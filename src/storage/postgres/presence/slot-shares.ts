@@ -27,7 +27,7 @@ export interface Loan {
   readonly share: number | null;
 }
 
-/** With fewer slots than replicas that want one, each has its turn for so long. */
+/** How long a replica keeps its turn where there are fewer slots than replicas that want one. */
 export const TURN_MS = 1_000;
 
 /**
@@ -46,7 +46,7 @@ export function toLoan(request: LoanRequest, others: readonly Borrower[]): Loan 
   return { lent: canGrow ? Math.max(keep, most) : keep, share };
 }
 
-/** The max-min fair share of whole slots: nobody has more than it wants while another that has fewer wants more. */
+/** The max-min fair share of whole slots: no replica has more than it wants while one that has fewer wants more. */
 function toShare(slots: number, own: Borrower, others: readonly Borrower[]): number {
   const unserved = [own, ...others].toSorted((one, other) => one.wanted - other.wanted);
   let left = slots;

@@ -25,7 +25,7 @@ interface DayRow extends StoredMeasures {
 /**
  * A step: moves the oldest day that is not sealed yet and lies before `beforeDay`, of all lanes together; true when there may
  * be more. No batch is under way meanwhile: each holds a row of `spool`, and reads behind that lock which days are sealed. The
- * lock is that of the table, since a lane that is new would have a row that nobody has locked.
+ * lock is that of the table, since the row of a new lane would not be among those that were locked.
  */
 export async function sealDay(
   tx: Transaction,

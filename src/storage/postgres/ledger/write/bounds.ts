@@ -16,7 +16,7 @@ interface StateRow {
   readonly refused_before_us: number;
 }
 
-/** `isLocked`: nobody moves them until the end of the transaction. */
+/** `isLocked`: no other transaction moves them until the end of this one. */
 export async function readBounds(sql: Sql, { isLocked = false } = {}): Promise<Bounds> {
   const [row] = await sql.all<StateRow>(
     `SELECT sealed_before_day, pruned_before_us, refused_before_us FROM ledger_state WHERE id = 1${isLocked ? " FOR UPDATE" : ""}`,

@@ -22,7 +22,7 @@ const NAMES = COLUMNS.map(([name]) => name).join(", ");
 
 const ADD_SQL = `INSERT INTO event (lane, ${NAMES}) SELECT $1::integer, ${NAMES} FROM ${toSource(COLUMNS, "given", 2)}
   ON CONFLICT DO NOTHING`;
-/** Those of the ids that have a row of another transaction. */
+/** Finds which of the ids have a row that another transaction has added. */
 const REFUSED_SQL = `SELECT id FROM event WHERE lane = $1 AND id = ANY ($2::bigint[])
   AND xmin <> pg_current_xact_id()::xid`;
 const TAKEN_SQL = `SELECT DISTINCT e.id FROM unnest($2::bigint[]) AS given(id)

@@ -21,7 +21,7 @@ export interface PendingEvent extends Interned {
  */
 const QUANTITY_MAX = 1e290;
 
-/** With the ids still to be found, which are 0, and with quantities that PostgreSQL can add up. */
+/** Makes an event whose ids are 0 until they are found, and whose quantities PostgreSQL can add up. */
 export function toPending(begun: Begun, ending: UsageFigures, manner: UsageManner): PendingEvent {
   const { arrivedAtUs, streamed, dimensions } = begun;
   const usage = toBounded(ending.usage);
