@@ -180,6 +180,31 @@ describe("what a running server has open", () => {
   );
 
   test.concurrent(
+    "is back with all that was recorded once there is a folder again in the place of the removed one, and what to do is said until then",
+    async () => {
+      const dataDir = makeDataDir();
+      const { opened, record, said, lines } = await serve(dataDir);
+      await record(10);
+      await opened.ledger.flush();
+      rmSync(dataDir, { recursive: true });
+      writeFileSync(dataDir, "in the way");
+      await record(10);
+      await said("make the data folder usable before the server ends");
+      expect(opened.gauges().filesMissing).toBe(3);
+      expect(lines.filter((line) => line.includes(BACK))).toEqual([]);
+      rmSync(dataDir);
+      mkdirSync(dataDir);
+      await record(10);
+      await said(BACK);
+      while (opened.gauges().filesMissing > 0) await Bun.sleep(10);
+      await expectTotal(opened, 30);
+      await opened.close();
+      checkLedger(dataDir, { eventCount: 30, isAtRest: true });
+    },
+    TEST_MS_MAX,
+  );
+
+  test.concurrent(
     "takes the name from what was put there, which stays beside it",
     async () => {
       const dataDir = makeDataDir();

@@ -83,10 +83,10 @@ export class FileWatch {
       // Also where it cannot be looked for, as behind a file in place of the folder: told once, and not at each look.
       this.#lost.add(file);
       if (isNew)
-        this.#log.error("a file could not be put back; tried again until it can", {
-          file: name,
-          ...describeCause(cause),
-        });
+        this.#log.error(
+          "a file could not be put back; tried again until it can: make the data folder usable before the server ends, since what is recorded meanwhile ends with it",
+          { file: name, ...describeCause(cause) },
+        );
     } finally {
       this.#busy.delete(file);
     }
