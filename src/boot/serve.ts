@@ -36,7 +36,7 @@ export async function serve(
   process.on("SIGINT", onSignal);
   if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
 
-  const server = await startServer(config, system, { assets: openPageAssets(), end: early.signal }).catch(
+  const server = await startServer(config, system, { openAssets: openPageAssets, end: early.signal }).catch(
     (cause: unknown) => {
       if (cause instanceof StartAborted) return null;
       throw cause;

@@ -29,8 +29,8 @@ export interface RunningServer {
 }
 
 export interface StartOptions {
-  /** The built page, if there is one. */
-  readonly assets?: AssetTable | null;
+  /** The built page, if there is one. Called when a route that may need it is asked for first. */
+  readonly openAssets?: () => Promise<AssetTable | null>;
   /** Ends a start that waits for its database: it throws `StartAborted`. */
   readonly end?: AbortSignal;
 }
@@ -39,14 +39,14 @@ export interface StartOptions {
 export async function startServer(
   config: Config,
   system: System,
-  { assets = null, end = new AbortController().signal }: StartOptions = {},
+  { openAssets = async () => null, end = new AbortController().signal }: StartOptions = {},
 ): Promise<RunningServer> {
   let server: Bun.Server<undefined>;
   const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
   await requireResolvable(config);
   const services = await openServices(config, system, { findOrigin, end });
   try {
-    const app = createApp({ ...services.app, assets });
+    const app = createApp({ ...services.app, openAssets });
     // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.
     server = Bun.serve({
       ...toServeOptions(app, { hostname: config.host, port: config.port }),

@@ -19,7 +19,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { Compression } from "#http/door/compression.ts";
 import type { Controllers } from "./controllers.ts";
-import type { AppDeps } from "./deps.ts";
+import type { ServedDeps } from "./deps.ts";
 
 /** The whole interface, ready to be put behind a socket. */
 export interface App {
@@ -35,7 +35,7 @@ export interface App {
  * The routes behind Elysia, their schemas and the page are loaded by the first request that needs them (40 ms, once): a server
  * that passes requests on, and answers for its health and its metrics, never does.
  */
-export function createApp(deps: AppDeps): App {
+export function createApp(deps: ServedDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
@@ -74,14 +74,17 @@ export function createApp(deps: AppDeps): App {
   const load = async () => {
     const { createControllers } = await import("./controllers.ts");
     const { compressAnswer } = await import("#http/door/compression.ts");
-    const controllers = createControllers(deps, {
-      door: renewingDoor,
-      memory,
-      operation,
-      peers,
-      failures,
-      refusals,
-    });
+    const controllers = createControllers(
+      { ...deps, assets: await deps.openAssets() },
+      {
+        door: renewingDoor,
+        memory,
+        operation,
+        peers,
+        failures,
+        refusals,
+      },
+    );
     return { ...controllers, compressAnswer };
   };
   const answerWithElysia = async (request: Request, isOfDataPlane: boolean): Promise<Response> => {

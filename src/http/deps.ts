@@ -56,3 +56,8 @@ export interface AppDeps {
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
 }
+
+/** The same for a server, which opens the page when its first route behind Elysia is asked for. */
+export interface ServedDeps extends Omit<AppDeps, "assets"> {
+  readonly openAssets: () => Promise<AssetTable | null>;
+}

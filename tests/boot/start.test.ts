@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { PROGRAM } from "../../build.ts";
 import { makeFolder } from "../support/folder.ts";
 import { executable } from "../support/executable.ts";
 import { runProcess, startProcess } from "../support/process.ts";
@@ -19,6 +20,9 @@ const SERVING = [
   "storage/sqlite/storage.ts",
 ];
 
+/** The thread that is there from the start. */
+const WRITER = "storage/sqlite/ledger/writer-worker.ts";
+
 /** Files of `src` that are loaded with these, and the packages that they need. Types are not loaded. */
 function loadedWith(entries: readonly string[]) {
   const transpiler = new Bun.Transpiler({ loader: "ts" });
@@ -36,6 +40,22 @@ function loadedWith(entries: readonly string[]) {
     }
   }
   return { files: [...files].toSorted(), packages: [...packages].toSorted(), modules };
+}
+
+/** What each process or thread that begins with these files of `src` loads of the executable, by the parts it is cut into. */
+async function loadedOfParts(entries: readonly string[]): Promise<readonly string[]> {
+  const { metafile } = await Bun.build({ ...PROGRAM, metafile: true });
+  const outputs = new Map(
+    Object.entries(metafile?.outputs ?? {}).map(([path, output]) => [basename(path), output]),
+  );
+  const parts = new Set<string>();
+  for (const [name, { entryPoint = "" }] of outputs)
+    if (entries.some((entry) => entryPoint.endsWith(`src/${entry}`))) parts.add(name);
+  for (const part of parts) {
+    for (const { kind, path } of outputs.get(part)?.imports ?? [])
+      if (kind === "import-statement" && outputs.has(basename(path))) parts.add(basename(path));
+  }
+  return [...parts].flatMap((part) => Object.keys(outputs.get(part)?.inputs ?? {})).toSorted();
 }
 
 describe("a server that starts", () => {
@@ -65,6 +85,25 @@ describe("a server that starts", () => {
       [],
     );
     expect(files.filter((file) => /^cli\/commands\/(?!serve|next-step)/.test(file))).toEqual([]);
+  });
+
+  test("listens without the reports and the list of the page's files, on no thread", () => {
+    const { files } = loadedWith([...SERVING, WRITER]);
+    expect(files.filter((file) => file.startsWith("storage/ledger/reports/"))).toEqual([]);
+    expect(files).not.toContain("boot/page/embedded-page.ts");
+  });
+
+  test("on SQLite loads nothing of PostgreSQL from the executable but how a value is told to be an enumeration of it", async () => {
+    const loaded = await loadedOfParts([...SERVING, WRITER]);
+    expect(loaded).toContainEqual(expect.stringMatching(/drizzle-orm\/sqlite-core\/table\.js$/));
+    expect(loaded).toContain(`src/${WRITER}`);
+    expect(
+      loaded.filter((path) => /(?:^|[-/])(?:postgres|pg|mysql|singlestore|gel)(?:[-/]|$)/.test(path)),
+    ).toEqual([
+      expect.stringMatching(/drizzle-orm\/pg-core\/columns\/enum\.js$/),
+      // A mark in its place (`contrib/build/primary-key.ts`).
+      "primary-key:./pg-core/primary-keys.js",
+    ]);
   });
 
   test.skipIf(process.platform !== "linux")(

@@ -20,11 +20,11 @@ let table: AssetTable;
 
 beforeAll(async () => {
   harness = await startHarness({
-    assets: {
+    openAssets: async () => ({
       getPage: () => table.getPage(),
       findAsset: (path) => table.findAsset(path),
       getStylesheets: () => table.getStylesheets(),
-    },
+    }),
   });
 });
 afterAll(() => harness.stop());

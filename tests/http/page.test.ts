@@ -20,13 +20,12 @@ const DECODE: Readonly<Record<Coding, (bytes: Uint8Array) => Uint8Array>> = {
 
 let harness: Harness;
 beforeAll(async () => {
-  harness = await startHarness({
-    assets: toAssetTable([
-      await toAsset("/", "text/html; charset=utf-8", HTML),
-      await toAsset(SCRIPT_PATH, "text/javascript; charset=utf-8", SCRIPT),
-      await toAsset(STYLES_PATH, "text/css; charset=utf-8", "p{color:red}"),
-    ]),
-  });
+  const assets = toAssetTable([
+    await toAsset("/", "text/html; charset=utf-8", HTML),
+    await toAsset(SCRIPT_PATH, "text/javascript; charset=utf-8", SCRIPT),
+    await toAsset(STYLES_PATH, "text/css; charset=utf-8", "p{color:red}"),
+  ]);
+  harness = await startHarness({ openAssets: async () => assets });
 });
 afterAll(() => harness.stop());
 

@@ -8,7 +8,7 @@ import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createApp, type App } from "#http/app.ts";
-import type { AppDeps } from "#http/deps.ts";
+import type { ServedDeps } from "#http/deps.ts";
 import type { Route } from "#http/door/route.ts";
 import { listRoutes } from "#http/local.ts";
 import { toServeOptions } from "#http/serve.ts";
@@ -44,7 +44,7 @@ export interface Harness {
   readonly app: App;
   /** Every route that is served, as it declares itself. */
   readonly routes: readonly Route[];
-  readonly deps: AppDeps;
+  readonly deps: ServedDeps;
   readonly secrets: SecretBox;
   readonly url: string;
   readonly port: number;
@@ -54,8 +54,8 @@ export interface Harness {
   stop(): Promise<void>;
 }
 
-export interface HarnessOverrides extends Partial<Omit<AppDeps, "config">> {
-  readonly config?: Partial<AppDeps["config"]>;
+export interface HarnessOverrides extends Partial<Omit<ServedDeps, "config">> {
+  readonly config?: Partial<ServedDeps["config"]>;
   /** Null: sign-in by password is switched off. */
   readonly password?: string | null;
 }
@@ -100,7 +100,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   });
   const signIns = createSignInLog(log, clock);
   const passwordPrint = createPasswordPrint(password, secrets);
-  const deps: AppDeps = {
+  const deps: ServedDeps = {
     clock,
     log,
     authenticator: createAuthenticator({
@@ -153,7 +153,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       sessionTtlSeconds: 3600,
       measure: async () => ({ catalogBytes: 1, usageBytes: 2, journalBytes: 3 }),
     },
-    assets: null,
+    openAssets: async () => null,
     stats: NO_STATS,
     metrics: {
       usage: createUsageMetrics(),

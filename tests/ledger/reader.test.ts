@@ -8,7 +8,7 @@ import type { StatsQuery } from "#stats/store.ts";
 import { QuestionQueue } from "#storage/ledger/threads/question-queue.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { answerQuestion } from "#storage/sqlite/ledger/reports/reading.ts";
+import { answerQuestion } from "#storage/sqlite/ledger/reports/answer.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 

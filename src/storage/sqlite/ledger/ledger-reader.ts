@@ -15,7 +15,6 @@ import { readPosition, type UsagePlace } from "./file/database.ts";
 import { hasUsageDatabase } from "./file/inspect.ts";
 import { readSchemaVersion } from "./file/schema-version.ts";
 import { SCHEMA_SQL } from "./file/schema.ts";
-import { answerQuestion } from "./reports/reading.ts";
 
 /** A running server commits what its journal holds every 150 ms; several times that is waited for. */
 const COMMIT_WAIT = { waitMsMax: 500, pollMs: 20 };
@@ -74,7 +73,9 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
 }
 
 /** What a ledger answers in which nothing was ever recorded. */
-function answerFromNothing<Kind extends QuestionKind>(asked: AskedAs<Kind>): AnswerOf<Kind> {
+async function answerFromNothing<Kind extends QuestionKind>(asked: AskedAs<Kind>): Promise<AnswerOf<Kind>> {
+  // Loaded here and not above: a server's reports are read by threads of their own.
+  const { answerQuestion } = await import("./reports/answer.ts");
   const empty = new Database(":memory:", { strict: true });
   try {
     empty.run(SCHEMA_SQL);

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { findFileIdentity } from "#storage/files/file-identity.ts";
 import { serveReader } from "#storage/ledger/threads/reader-protocol.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { answerQuestion } from "#storage/sqlite/ledger/reports/reading.ts";
+import { answerQuestion } from "#storage/sqlite/ledger/reports/answer.ts";
 import { untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 
 let database: Database | null = null;

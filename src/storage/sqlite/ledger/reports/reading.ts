@@ -2,22 +2,12 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { SQLITE } from "#storage/ledger/queries/dialect.ts";
 import type { Binding, Connection, Query, Reading } from "#storage/ledger/queries/reading.ts";
 import { TEMPORARY_TABLES } from "#storage/ledger/queries/temporary-tables.ts";
-import { toReading } from "#storage/ledger/reports/answers.ts";
-import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { readTransaction } from "./read-transaction.ts";
 
 /** Rows of a scan that are in memory at a time: half a megabyte or so. */
 const ROWS_PER_SCAN = 4_096;
 
 const connections = new WeakMap<Database, Connection>();
-
-/** Throws ProxyError for a refusal; anything else that it throws is a bug, or the file's. */
-export function answerQuestion<Kind extends QuestionKind>(
-  database: Database,
-  asked: Asked<Kind>,
-): AnswerOf<Kind> {
-  return readFrom(database, toReading<Kind>(asked));
-}
 
 /** Reads at once, of one picture of the file: within a transaction of its own, or as a part of one that is under way. */
 export function readFrom<Answer>(database: Database, reading: Reading<Answer>): Answer {
