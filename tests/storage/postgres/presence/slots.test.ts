@@ -114,8 +114,11 @@ describe.skipIf(postgresMissing !== null)("slots of replicas", () => {
     );
     network.silence();
     const waiting = one.load({ ...at, requests: LIMIT, atOnce: LIMIT, holdMs: 20 });
-    await Bun.sleep(leased.graceMs + 500);
-    // Its grace is over, and its streams go on.
+    await until(
+      async () => !(await two.health()).isServing,
+      () => "its grace is over",
+    );
+    // Its streams go on.
     expect(upstream.open()).toBe(LIMIT);
     expect(await long).toMatchObject({ done: 0, cut: LIMIT });
     expect(await waiting).toMatchObject({ done: LIMIT, cut: 0 });
