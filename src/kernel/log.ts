@@ -1,3 +1,4 @@
+import { SetupError } from "./errors.ts";
 import { systemCode } from "./system-code.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -43,9 +44,11 @@ export function createLog(options: LogOptions): Log {
 
 /**
  * What may be logged of an unknown failure: its class and its stable code. The message is left out, since messages of
- * network, TLS and SQLite errors hold URLs, paths and values.
+ * network, TLS and SQLite errors hold URLs, paths and values. What this machine is not set up for is told in a sentence of ours,
+ * which a start prints as well.
  */
 export function describeCause(cause: unknown): LogFields {
   if (!(cause instanceof Error)) return { cause: typeof cause };
-  return { cause: cause.name, cause_code: systemCode(cause) };
+  const told = { cause: cause.name, cause_code: systemCode(cause) };
+  return cause instanceof SetupError ? { ...told, cause_message: cause.message } : told;
 }

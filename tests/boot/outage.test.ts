@@ -229,6 +229,45 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
   );
 
   test(
+    "that refuses the role of a running server is told by the log and by a change that was not made, and serves again once it takes it",
+    async () => {
+      const key = (
+        await runProcess([LOCKPORT, "admin", "bootstrap", "--principal", "eve"], { env: inFolder("one") })
+      ).data;
+      const running = await startProcess([LOCKPORT], { env: inFolder("one") });
+      const change = () =>
+        callApi(running.url, key.trim(), "POST", "/admin/v1/principals", { name: `${PERSON}-2` });
+      try {
+        await server.sql(`ALTER ROLE ${ROLE} PASSWORD 'another'`);
+        await server.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
+        const said: string[] = [];
+        await until(
+          async () => {
+            const refused = await change();
+            said.push(await refused.text());
+            expect(refused.status).toBe(500);
+            return said.at(-1)?.includes("as its log says: nothing was changed.") === true;
+          },
+          () => said.join("\n"),
+        );
+        await server.sql(`ALTER ROLE ${ROLE} PASSWORD '${PASSWORD}'`);
+        await until(
+          async () => (await change()).status === 201,
+          () => "it changes again",
+          5_000,
+        );
+        expect(running.messages()).toContain('"cause_message":"PostgreSQL refuses the password');
+        for (const secret of secrets(key.trim()))
+          expect(running.messages() + said.join("")).not.toContain(secret);
+      } finally {
+        await server.sql(`ALTER ROLE ${ROLE} PASSWORD '${PASSWORD}'`);
+        running.signal("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
     "is waited for by a start, which listens nowhere meanwhile and serves as soon as it answers",
     async () => {
       await server.stop("fast");

@@ -3,7 +3,7 @@ import { findKeySuffix } from "#identity/caller.ts";
 import { toPeer } from "#identity/peer.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { ProxyError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
+import { ProxyError, SetupError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
@@ -79,8 +79,15 @@ export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures
 function toRefusal(failure: unknown): ProxyError | null {
   if (failure instanceof ProxyError) return failure;
   if (failure instanceof UnreachableError) return toUnreachableRefusal(failure);
+  if (failure instanceof SetupError) return toSetupRefusal(failure);
   if (failure instanceof Error && failure.cause instanceof ProxyError) return failure.cause;
   return null;
+}
+
+/** Such as a role whose password was changed. A change that was committed says so in a refusal of its own. */
+function toSetupRefusal(cause: SetupError): ProxyError {
+  const message = "Something that the server needs is refused to it, as its log says: nothing was changed.";
+  return new ProxyError("internal_error", message, { cause });
 }
 
 /** A text that came with a request, as an admin may read it; null where it holds a key or a token, however often encoded. */
