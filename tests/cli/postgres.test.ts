@@ -77,8 +77,11 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
           stdin: "ignore",
           stderr: "pipe",
         });
+      // Those of commands before may not have ended yet.
+      const sessions = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'lockport command'";
+      while ((await server.sql(sessions)).length > 0) await Bun.sleep(5);
       const child = start("principal create ada");
-      const asks = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'lockport command' AND query LIKE '%FROM replica%'`;
+      const asks = `${sessions} AND query LIKE '%FROM replica%'`;
       while ((await server.sql(asks)).length === 0) await Bun.sleep(5);
       child.kill(signal);
       const messages = await new Response(child.stderr).text();
@@ -93,7 +96,7 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
       await holder.begin(async (tx) => {
         await tx.unsafe(`SELECT version FROM ${schema}.catalog_state FOR UPDATE`);
         const early = start("principal create bob");
-        const waits = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'lockport command' AND wait_event_type = 'Lock'`;
+        const waits = `${sessions} AND wait_event_type = 'Lock'`;
         while ((await server.sql(waits)).length === 0) await Bun.sleep(5);
         early.kill(signal);
         expect(await new Response(early.stderr).text()).toBe("");
