@@ -49,7 +49,6 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>
       start = command;
       isLive = createLiveCheck(command);
       marks = new MarkSums(command.serverRun, (answer) => replies.send(answer));
-      if (command.earlierLiveMs > 0) setTimeout(() => schedule(0), command.earlierLiveMs);
       heartbeat = setInterval(() => void beat(), RUN_CHECK_INTERVAL_MS);
       replies.send({ kind: "ready" });
       break;
@@ -100,7 +99,7 @@ function begin(): void {
   timer = null;
   running = run().finally(() => {
     running = null;
-    if (replies.isFailing) schedule(RETRY_INTERVAL_MS);
+    if (replies.isFailing || isHeldBack()) schedule(RETRY_INTERVAL_MS);
   });
 }
 
@@ -113,7 +112,7 @@ async function run(): Promise<void> {
       writer ??= await open();
       if (writer === null) return;
       if (await writer.writeBatch()) isWanted = true;
-      else await runJobs(writer, due);
+      else if (!isHeldBack()) await runJobs(writer, due);
       replies.succeeded();
     } catch (cause) {
       if (cause instanceof SupersededError) standDown();
@@ -121,6 +120,12 @@ async function run(): Promise<void> {
     }
     hasMore = isWanted && !replies.isFailing && !isOver;
   }
+}
+
+/** What this server has recorded is behind a segment that the server before may still add to: it is not committed yet. */
+function isHeldBack(): boolean {
+  const at = writer?.committed ?? null;
+  return at !== null && isLive(at.segment);
 }
 
 async function maintain(look: Command<"maintain">): Promise<void> {

@@ -8,7 +8,15 @@ import { MARKS_MAX, type Commit } from "#storage/ledger/threads/messages.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
+import {
+  createTestLog,
+  DAY_US,
+  ENDING,
+  LineEncoder,
+  NEW_YEAR_US,
+  RUN_LINE,
+  SUBJECT,
+} from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
@@ -112,6 +120,24 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     await worker.client.stop();
   }, 30_000);
 
+  test("says that what was recorded is committed no sooner than it is, also while the server before may still add lines", async () => {
+    await using database = await createDatabase();
+    const spool = await createSpool(database.postgres, join(folder, "overtaking"), 1);
+    createSource(spool).add(1);
+    const encoder = new LineEncoder();
+    const arrivedAtUs = NEW_YEAR_US + 2;
+    for (const line of [
+      RUN_LINE,
+      encoder.begin(2, 1, { ...SUBJECT, arrivedAtUs }),
+      encoder.end(2, 1, ENDING),
+    ])
+      spool.append(2, line);
+    const worker = await startWorker(database, spool, { firstSegment: 2, earlierLiveMs: 500 });
+    await worker.client.flush();
+    expect(await countEvents(database)).toBe(2);
+    await worker.client.stop();
+  });
+
   test("brings back by itself what a database lost that was put back, also when nothing is recorded any more", async () => {
     await using database = await createDatabase();
     const server = await sharedPostgres();
@@ -190,6 +216,7 @@ async function countEvents({ postgres }: TestDatabase): Promise<number> {
 async function startWorker(
   { target, postgres }: Pick<TestDatabase, "target" | "postgres">,
   spool: TestSpool,
+  earlier = { firstSegment: 1, earlierLiveMs: 0 },
 ) {
   const commits: Commit[] = [];
   const superseded = Promise.withResolvers<void>();
@@ -202,8 +229,7 @@ async function startWorker(
       spool: { id: claim.id, lane: claim.lane },
       journalDirectory: spool.journalDirectory,
       serverRun: claim.run,
-      firstSegment: 1,
-      earlierLiveMs: 0,
+      ...earlier,
     },
     log,
     onCommit: (commit) => commits.push(commit),
