@@ -305,7 +305,12 @@ describeInBrowser("my usage", () => {
     await page.waitForURL(
       ({ pathname, searchParams }) => pathname === "/requests" && searchParams.get("outcome") === "ok",
     );
-    await page.getByText("Not reported").waitFor();
+    // In the window's 1280 pixels, in wider ones, and on a telephone; the page before says it too, while it still stands.
+    for (const width of [1280, 1440, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.getByRole("row").getByText("Not reported", { exact: true }).waitFor();
+    }
+    await checkFitsSmall(page);
   });
 });
 

@@ -60,13 +60,7 @@ const TOKENS: RequestColumn = {
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
   cell: (row) =>
-    isRowUnmetered(row) ? (
-      <span className="text-ink-soft" title="The provider answered without usage, so the cost is unknown">
-        Not reported
-      </span>
-    ) : (
-      <Units units={withoutNothing(toReportUnits(row))} />
-    ),
+    isRowUnmetered(row) ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />,
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -77,6 +71,8 @@ const COST: RequestColumn = {
   width: "w-26",
   cell: (row) => <RowCost row={row} />,
 };
+/** Where there is no place for what was used. */
+const COST_ALONE: RequestColumn = { ...COST, cell: (row) => <CostOrNotReported row={row} /> };
 const DURATION: RequestColumn = {
   id: "duration",
   header: "Duration",
@@ -140,8 +136,8 @@ export const ALL_COLUMNS: readonly RequestColumn[] = [
 /** What is shown, by how much place there is; everything else stands in the panel of a request. */
 export const COLUMNS: { readonly [room in Room]: readonly RequestColumn[] } = {
   little: [CARD],
-  some: [TIME, CALLER, MODEL, OUTCOME, COST],
-  fair: [TIME, CALLER, MODEL, OUTCOME, COST, DURATION],
+  some: [TIME, CALLER, MODEL, OUTCOME, COST_ALONE],
+  fair: [TIME, CALLER, MODEL, OUTCOME, COST_ALONE, DURATION],
   enough: [TIME, CALLER, MODEL, OUTCOME, TOKENS, COST, DURATION],
   much: [TIME, CALLER, MODEL, PROVIDER, OUTCOME, TOKENS, COST, DURATION],
   plenty: [TIME, CALLER, MODEL, PROVIDER, OUTCOME, TOKENS, COST, DURATION, FIRST_BYTE, CLIENT],
@@ -194,6 +190,23 @@ function RowCost({ row }: { readonly row: RequestRow }) {
   return <Cost value={row.cost} unpriced={isPartlyPriced(row)} used={Object.keys(row.units).length > 0} />;
 }
 
+function CostOrNotReported({ row }: { readonly row: RequestRow }) {
+  if (!isRowUnmetered(row)) return <RowCost row={row} />;
+  return (
+    <span className="text-xs">
+      <NotReported />
+    </span>
+  );
+}
+
+function NotReported() {
+  return (
+    <span className="text-ink-soft" title="The provider answered without usage, so the cost is unknown">
+      Not reported
+    </span>
+  );
+}
+
 function Summary({ row }: { readonly row: RequestRow }) {
   return (
     <span className="flex min-w-0 flex-col gap-0.5">
@@ -205,7 +218,7 @@ function Summary({ row }: { readonly row: RequestRow }) {
           </span>
           {row.outcome !== "ok" && <span className="text-ink-faint">{row.status_code}</span>}
         </span>
-        <RowCost row={row} />
+        <CostOrNotReported row={row} />
       </span>
       <span className="flex min-w-0 justify-between gap-3 text-xs text-ink-soft">
         <span className="truncate">
