@@ -30,6 +30,8 @@ export interface LimitOwner {
 export interface LimitAdmin {
   /** The oldest first. `subject`: a principal's name, the id of a key or relay token, a tag, or `everybody`; null for all. */
   list(subject: string | null, page: Page): Promise<Paged<LimitState>>;
+  /** All of them, the oldest first, without what was used: that is not added up. */
+  listPlain(): Promise<readonly Limit[]>;
   /** Throws `limit_not_found`. */
   get(id: string): Promise<LimitState>;
   /** What was used, the most used first: a row for each value of `each`. Throws `limit_not_found`. */
@@ -93,6 +95,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       const rows = chosen.slice(page.offset, page.offset + page.limit).map(readState);
       return { rows, total: chosen.length };
     },
+    listPlain: async () => (await store.snapshot()).limits,
     get: async (id) => readState(findIn(await listAll(), id)),
     async listUses(id, page) {
       const limit = findIn(await listAll(), id);

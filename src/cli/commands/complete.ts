@@ -81,7 +81,7 @@ async function readNames(
           principal: async () => (await principals.list(page)).rows.map(({ name, role }) => [name, role]),
           key: async () => (await keys.list({}, page)).rows.map(toOwned),
           limit: async () =>
-            (await limits.list(null, page)).rows.map(({ limit }) => [limit.name, limit.measure]),
+            (await limits.listPlain()).slice(0, page.limit).map(({ name, measure }) => [name, measure]),
           relay_token: async () => (await relayTokens.list({}, page)).rows.map(toOwned),
         };
         const candidates = await read[source]();
