@@ -57,7 +57,7 @@ export interface AppDeps {
   readonly assets: AssetTable | null;
 }
 
-/** The same for a server, which opens the page when its first route behind Elysia is asked for. */
+/** What a server gives to its routes: it opens the files of the page when its first route behind Elysia is asked for. */
 export interface ServedDeps extends Omit<AppDeps, "assets"> {
   readonly openAssets: () => Promise<AssetTable | null>;
 }

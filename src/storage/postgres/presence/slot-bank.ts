@@ -19,8 +19,8 @@ export interface SlotClaim {
  */
 const SETTLE_MS = 3_000;
 /**
- * The same of one that goes on where the server before it ended, whose loans are all there: three signs of life, for a disk
- * that was put back beneath it. With outages in a row it would lend nothing in between otherwise.
+ * The pause of a PostgreSQL that goes on where the server before it ended, whose loans are all there: three signs of life,
+ * for a disk that was put back beneath it. With outages in a row it would lend nothing in between otherwise.
  */
 const SETTLE_SAME_MS = 750;
 /** A replica that stands still in the middle of a claim holds the lock; a call that waits for it says nothing of the network. */
