@@ -50,7 +50,7 @@ export class AddingUp {
       book.giveUp(missing);
       throw cause;
     }
-    // Of what a process before has counted nobody may have been told.
+    // A process that ended before it told anybody may have counted a part of it.
     book.tellAll(this.#deps.clock.nowUs());
   }
 }

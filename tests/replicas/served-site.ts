@@ -5,7 +5,7 @@ import { type Replica, type Site, type SiteOptions, startSite } from "./site.ts"
 const ANSWER = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 
 export interface ServedSiteOptions extends SiteOptions {
-  /** Of the provider, beside its name and address. */
+  /** What the provider is made with, beside its name and address. */
   readonly provider?: Partial<Pick<Provided, "more" | "pricing">>;
   /** How long the provider keeps a request open, in milliseconds. */
   readonly toHoldMs?: () => number;
