@@ -30,6 +30,10 @@ export const limits = pgTable(
     unpriced: text("unpriced").$type<UnpricedRule>().notNull(),
     enabled: boolean("enabled").notNull(),
     createdAtUs: integer("created_at_us").notNull(),
+    /** How many requests of a window may end without usage before it refuses; null: any number. */
+    unknownMax: integer("unknown_max"),
+    /** True: tags that callers send do not count, fixed ones alone do. Null: any tag counts. */
+    fixed: boolean("fixed"),
   },
   (table) => [
     index("limits_by_principal").on(table.principalId),

@@ -14,6 +14,8 @@ export const principals = sqliteTable(
     role: text("role", { enum: ROLES }).notNull(),
     enabled: integer("enabled", { mode: "boolean" }).notNull(),
     createdAtUs: integer("created_at_us").notNull(),
+    /** JSON array of the `name:value` pairs on all of its usage, which no caller can change; null where there are none. */
+    tags: text("tags"),
   },
   (table) => [
     check("principals_name_given", sql`${table.name} <> ''`),
@@ -53,6 +55,8 @@ function secretTable(name: string) {
       /** Hash of the plaintext before the last rotation, and until when that is good. */
       formerHash: text("former_hash").unique(),
       formerUntilUs: integer("former_until_us"),
+      /** As a principal's, which they go before. */
+      tags: text("tags"),
     },
     (table) => [
       index(`${name}_by_principal`).on(table.principalId, table.createdAtUs, table.id),

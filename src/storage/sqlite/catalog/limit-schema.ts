@@ -29,6 +29,10 @@ export const limits = sqliteTable(
     unpriced: text("unpriced", { enum: UNPRICED_RULES }).notNull(),
     enabled: integer("enabled", { mode: "boolean" }).notNull(),
     createdAtUs: integer("created_at_us").notNull(),
+    /** How many requests of a window may end without usage before it refuses; null: any number. */
+    unknownMax: integer("unknown_max"),
+    /** True: tags that callers send do not count, fixed ones alone do. Null: any tag counts. */
+    fixed: integer("fixed", { mode: "boolean" }),
   },
   (table) => [
     index("limits_by_principal").on(table.principalId),
