@@ -75,6 +75,8 @@ function toLimit(index: number, more: Partial<Limit>): Limit {
     window: "month",
     action: "refuse",
     unpriced: "allow",
+    unknownMax: null,
+    fixed: false,
     enabled: true,
     createdAtUs: 0,
     ...more,

@@ -103,6 +103,7 @@ export function createOwnedSecrets(
         label,
         createdAtUs: clock.nowUs(),
         terms,
+        tags: [],
       };
       const hash = secrets.hashToken(plaintext);
       await store[name].create({ ...secret, hash }, toEntry(actor, createAction, secret.id));

@@ -20,6 +20,8 @@ export interface Principal {
   /** A disabled principal's keys, relay tokens and sessions stop at once, and come back with it. */
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
+  /** `name:value` pairs on all of its usage, which no caller can change; sorted by name. */
+  readonly tags: readonly string[];
 }
 
 /** Whom a command beside the data folder acts as: an admin without an account. */
@@ -30,9 +32,11 @@ export const LOCAL_PRINCIPAL: Principal = {
   role: "admin",
   enabled: true,
   createdAtUs: 0,
+  tags: [],
 };
 
 export interface PrincipalChange {
   readonly role?: Role;
   readonly enabled?: boolean;
+  readonly tags?: readonly string[];
 }

@@ -54,7 +54,7 @@ export interface PrincipalsDeps {
 
 /** The principals (specification, section 2.8). */
 export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Principals {
-  const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
+  const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs(), tags: [] });
   return {
     async create(draft, actor) {
       const principal: Principal = { ...parsePrincipalDraft(draft), ...birth() };

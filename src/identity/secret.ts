@@ -12,6 +12,8 @@ export interface OwnedSecret {
   readonly label: string;
   readonly createdAtUs: InstantUs;
   readonly terms: SecretTerms;
+  /** As a principal's, which they go before: of one name the secret's counts. */
+  readonly tags: readonly string[];
 }
 
 /** A secret on its way into the store, with the keyed HMAC-SHA256 of its plaintext. */

@@ -29,7 +29,14 @@ export interface SsoAccounts {
 export function createSsoAccounts({ store, clock, ids, log }: SsoAccountsDeps): SsoAccounts {
   const create = async (identity: ProvenIdentity, role: Role): Promise<Principal> => {
     const subject = { issuer: identity.issuer, subject: identity.subject };
-    const draft = { id: ids.uuid(), kind: "user", role, enabled: true, createdAtUs: clock.nowUs() } as const;
+    const draft = {
+      id: ids.uuid(),
+      kind: "user",
+      role,
+      enabled: true,
+      createdAtUs: clock.nowUs(),
+      tags: [],
+    } as const;
     for (const name of toCandidates(toPrincipalName(identity), draft.id)) {
       if ((await store.findPrincipalByName(name)) !== null) continue;
       try {

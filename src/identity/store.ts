@@ -52,6 +52,7 @@ export interface SecretFilter {
 export interface SecretChange {
   readonly label?: string;
   readonly terms?: SecretTerms;
+  readonly tags?: readonly string[];
   readonly rotation?: Rotation;
 }
 

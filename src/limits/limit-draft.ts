@@ -65,6 +65,8 @@ export function parseLimitDraft(draft: LimitDraft): Omit<NewLimit, "id" | "creat
     window: parseWindow(measure, draft.window),
     action: parseWord(draft.action ?? "refuse", LIMIT_ACTIONS, "action"),
     unpriced: parseUnpriced(measure, draft.unpriced ?? "allow"),
+    unknownMax: null,
+    fixed: false,
     enabled: draft.enabled ?? true,
   };
 }

@@ -48,13 +48,17 @@ export interface Limit {
   readonly window: LimitWindow | null;
   readonly action: LimitAction;
   readonly unpriced: UnpricedRule;
+  /** How many requests of a window may end without usage before it refuses; null: any number. */
+  readonly unknownMax: number | null;
+  /** Whether tags that callers send do not count, and fixed ones alone do. */
+  readonly fixed: boolean;
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }
 
 /** What of a limit may change. Subject and measure are what the limit is. */
 export type LimitChange = Partial<
-  Pick<Limit, "name" | "amount" | "window" | "action" | "unpriced" | "enabled">
+  Pick<Limit, "name" | "amount" | "window" | "action" | "unpriced" | "unknownMax" | "enabled">
 >;
 
 /** A request, as far as limits tell requests apart. */

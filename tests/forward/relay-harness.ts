@@ -149,6 +149,7 @@ const ADA = {
   role: "member",
   enabled: true,
   createdAtUs: 1,
+  tags: [],
 } as const;
 
 export const PATH = `/transparent/messages/${TOKEN}/v1/messages`;

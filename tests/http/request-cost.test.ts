@@ -37,7 +37,15 @@ async function startCounted() {
     hosts,
     door: {
       admit: () => ({
-        principal: { id: "p", name: "ada", kind: "user", role: "member", enabled: true, createdAtUs: 0 },
+        principal: {
+          id: "p",
+          name: "ada",
+          kind: "user",
+          role: "member",
+          enabled: true,
+          createdAtUs: 0,
+          tags: [],
+        },
         credential: { kind: "key", keyId: "k", models: null },
       }),
       checkBrowser: silent,

@@ -101,9 +101,11 @@ test("rows that were written by hand put themselves out of force and nothing els
     await make("/admin/v1/models", { alias, provider, upstream_name: "u", capabilities: ["chat"] });
   await make("/admin/v1/models", { alias: "name", target: "bad" });
   const keys: { id: string; key: string }[] = [];
-  for (const label of ["free", "listed", "limited", "far", "word"])
+  for (const label of ["free", "listed", "limited", "far", "word", "tagged"])
     keys.push(await make("/admin/v1/keys", { principal: "admin", label, models: ["good"] }));
-  const [free, listed, limited, far, word] = keys;
+  const [free, listed, limited, far, word, tagged] = keys;
+  const ann = await make("/admin/v1/principals", { name: "ann" });
+  const annKey = await make("/admin/v1/keys", { principal: "ann" });
   await make("/admin/v1/limits", {
     name: "budget",
     subject: { key: limited!.id },
@@ -120,6 +122,8 @@ test("rows that were written by hand put themselves out of force and nothing els
     // PostgreSQL takes no word for a number.
     `UPDATE api_keys SET expires_at_us = ${isOnPostgres ? "0" : `'${PLANTED}'`} WHERE id = '${word!.id}'`,
     `UPDATE limits SET amount = '${PLANTED}' WHERE name = 'budget'`,
+    `UPDATE api_keys SET tags = '["${PLANTED}"]' WHERE id = '${tagged!.id}'`,
+    `UPDATE principals SET tags = '${PLANTED}' WHERE id = '${ann.id}'`,
     `UPDATE principals SET created_at_us = -${FAR}`,
   ]);
   const lines: string[] = [];
@@ -138,7 +142,7 @@ test("rows that were written by hand put themselves out of force and nothing els
   expect(await statusOf(far!.key)).toBe(200);
   for (const model of ["bad", "orphan", "name"]) expect(await statusOf(app.adminKey, model)).toBe(404);
   expect(await statusOf(listed!.key)).toBe(404);
-  expect(await statusOf(word!.key)).toBe(401);
+  for (const { key } of [word!, tagged!, annKey]) expect(await statusOf(key)).toBe(401);
   expect(await statusOf(limited!.key)).toBe(429);
   expect(upstream.requests).toHaveLength(2);
   for (const list of ["keys", "principals", "providers", "models", "limits"]) {
@@ -150,11 +154,13 @@ test("rows that were written by hand put themselves out of force and nothing els
   const told = lines.map((line) => JSON.parse(line)).map(({ table, column }) => `${table}.${column}`);
   expect(told.toSorted()).toEqual([
     "api_keys.models",
+    "api_keys.tags",
     "limits.amount",
     "models.capabilities",
+    "principals.tags",
     "providers.endpoints",
   ]);
-  expect(JSON.parse(lines.find((line) => line.includes("api_keys"))!)).toMatchObject({
+  expect(JSON.parse(lines.find((line) => line.includes(listed!.id))!)).toMatchObject({
     level: "error",
     id: listed!.id,
   });
@@ -165,7 +171,7 @@ test("rows that were written by hand put themselves out of force and nothing els
   const { checks }: { checks: { name: string; finding: string }[] } = JSON.parse(printed);
   const rows = checks.find(({ name }) => name === "catalog rows");
   expect({ code, rows }).toMatchObject({ code: 1, rows: { status: "fail" } });
-  expect(rows!.finding).toStartWith("4 rows cannot be read: providers ");
+  expect(rows!.finding).toStartWith("6 rows cannot be read: providers ");
   expect(rows!.finding).toContain(`api_keys ${listed!.id} (models)`);
   expect(printed + lines.join("")).not.toContain(PLANTED);
   folder.remove();

@@ -36,7 +36,15 @@ function makeLedger(usages: readonly RandomUsage[], options: WriteOptions = {}):
 
 function toLimit(fields: Partial<Limit>): Limit {
   const who = { subject: { kind: "everybody" }, model: null, formerModels: [], each: null } as const;
-  const what = { measure: "cost", amount: 1n, window: "month", action: "refuse", unpriced: "allow" } as const;
+  const what = {
+    measure: "cost",
+    amount: 1n,
+    window: "month",
+    action: "refuse",
+    unpriced: "allow",
+    unknownMax: null,
+    fixed: false,
+  } as const;
   const limit = { ...who, ...what, enabled: true, createdAtUs: 0, ...fields };
   const id = JSON.stringify({ ...fields, amount: 0 });
   return { id, name: id, ...limit };

@@ -256,6 +256,8 @@ class Play {
       window: measured === "concurrent" ? null : (LIMIT_WINDOWS[window % LIMIT_WINDOWS.length] ?? "day"),
       action: "refuse",
       unpriced: "allow",
+      unknownMax: null,
+      fixed: false,
       enabled: true,
       createdAtUs: 0,
     };

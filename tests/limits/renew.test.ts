@@ -15,6 +15,8 @@ const LIMIT: Limit = {
   window: "hour",
   action: "refuse",
   unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
   enabled: true,
   createdAtUs: 0,
 };

@@ -21,6 +21,8 @@ const LIMIT: Limit = {
   window: null,
   action: "refuse",
   unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
   enabled: true,
   createdAtUs: 0,
 };

@@ -20,6 +20,8 @@ const KEY: Limit = {
   window: "day",
   action: "refuse",
   unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
   enabled: true,
   createdAtUs: 0,
 };

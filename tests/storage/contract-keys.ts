@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { OwnedSecret } from "#identity/secret.ts";
 import { NO_TERMS } from "#identity/secret-terms.ts";
+import type { SecretChange } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { apiKey, AUDIT, codeOf, PAGE, principal, START_US, type CatalogEngine } from "./support.ts";
 
@@ -99,6 +100,23 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
       }
       expect(await find(third)).toMatchObject({ secret: { terms: held } });
       expect((await left.audit.listEvents(PAGE)).total).toBe(1);
+    });
+
+    test("fixed tags of a key are read as they were written on every connection, and a change of something else keeps them", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.identity.createPrincipal(principal("ann"), null);
+      const tags = ["team:search"];
+      await left.identity.keys.create(apiKey("one", "principal-ann", { tags }), null);
+      const change = (stores: typeof left, made: SecretChange) =>
+        stores.identity.keys.change({ id: "key-one" }, () => made, null);
+      expect(await change(right, { label: "uno" })).toMatchObject({ label: "uno", tags });
+      for (const { identity } of [left, right, await engine.open()]) {
+        expect(await identity.keys.findByHash("hash-one")).toMatchObject({ secret: { tags } });
+        expect((await identity.keys.list({}, PAGE)).rows).toMatchObject([{ tags }]);
+      }
+      expect(await change(right, { tags: [] })).toMatchObject({ label: "uno", tags: [] });
+      expect(await left.identity.keys.findByHash("hash-one")).toMatchObject({ secret: { tags: [] } });
     });
 
     test("a key that ends in the year 9999 is read on every connection and after a restart", async () => {

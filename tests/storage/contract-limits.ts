@@ -50,6 +50,8 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
         enabled: false,
         action: "warn",
         unpriced: "refuse",
+        unknownMax: 20,
+        fixed: true,
         createdAtUs: START_US + 1,
       });
       made.push(await right.limits.create(concurrent, null));
@@ -94,7 +96,7 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect(await right.limits.snapshot()).toBe(before);
       await left.identity.createPrincipal(principal("ann"), null);
       expect(await right.limits.snapshot()).toBe(before);
-      const change = { name: "uno", amount: 7n, window: "month", enabled: false } as const;
+      const change = { name: "uno", amount: 7n, window: "month", unknownMax: 3, enabled: false } as const;
       const changed = await right.limits.update("limit-one", change, AUDIT);
       expect(changed).toEqual({ ...before.limits[0]!, ...change });
       expect((await left.limits.snapshot()).limits).toEqual([changed]);

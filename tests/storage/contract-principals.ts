@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "#audit/event.ts";
-import { AUDIT, codeOf, PAGE, principal, START_US, type CatalogEngine } from "./support.ts";
+import { apiKey, AUDIT, codeOf, PAGE, principal, START_US, type CatalogEngine } from "./support.ts";
 
 /** Principals and the audit trail. */
 export function testPrincipalsContract(engineName: string, createEngine: () => CatalogEngine): void {
@@ -13,6 +13,26 @@ export function testPrincipalsContract(engineName: string, createEngine: () => C
       expect(await identity.findPrincipalByName("ann")).toEqual(created);
       expect(await identity.findPrincipalByName(created.id)).toBeNull();
       expect(await identity.findPrincipalByName("Ann")).toBeNull();
+    });
+
+    test("fixed tags of a principal are read as they were written on every connection, and a change of something else keeps them", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      const tags = ["cost-center:42", "team:search"];
+      await left.identity.createPrincipal(principal("ann", { tags }), null);
+      await left.identity.createPrincipal(principal("bob"), null);
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      await left.identity.updatePrincipal("principal-ann", { enabled: false }, null);
+      const ann = principal("ann", { tags, enabled: false });
+      for (const { identity } of [left, right, await engine.open()]) {
+        expect(await identity.findPrincipalByName("ann")).toEqual(ann);
+        expect((await identity.listPrincipals(PAGE)).rows).toEqual([ann, principal("bob")]);
+        expect((await identity.keys.findByHash("hash-one"))?.principal).toEqual(ann);
+      }
+      const bare = await right.identity.updatePrincipal("principal-ann", { tags: [], enabled: true }, null);
+      expect(bare).toEqual(principal("ann"));
+      for (const { identity } of [left, right])
+        expect((await identity.keys.findByHash("hash-one"))?.principal).toEqual(principal("ann"));
     });
 
     test("a used name is principal_exists, and neither the principal nor its audit entry is written", async () => {

@@ -96,6 +96,7 @@ export function principal(name: string, changes: Partial<Principal> = {}): Princ
     role: "member",
     enabled: true,
     createdAtUs: START_US,
+    tags: [],
     ...changes,
   };
 }
@@ -109,6 +110,7 @@ export function apiKey(name: string, principalId: string, changes: Partial<NewSe
     label: name,
     createdAtUs: START_US,
     terms: NO_TERMS,
+    tags: [],
     ...changes,
   };
 }
@@ -169,6 +171,8 @@ export function newLimit(name: string, changes: Partial<NewLimit> = {}): NewLimi
     window: "day",
     action: "refuse",
     unpriced: "allow",
+    unknownMax: null,
+    fixed: false,
     enabled: true,
     createdAtUs: START_US,
     ...changes,

@@ -20,6 +20,8 @@ const SAMPLE: Limit = {
   window: "month",
   action: "refuse",
   unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
   enabled: true,
   createdAtUs: 0,
 };

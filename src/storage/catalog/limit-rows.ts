@@ -29,13 +29,15 @@ const ID_COLUMNS = { principal: "principalId", key: "keyId", relay_token: "relay
 
 /** A limit as its columns hold it. */
 export interface LimitRow
-  extends Omit<Limit, "subject" | "formerModels" | "each" | "amount">, SubjectColumns {
+  extends Omit<Limit, "subject" | "formerModels" | "each" | "amount" | "fixed">, SubjectColumns {
   /** JSON array of names that the model had before. */
   readonly formerModels: string;
   /** `principal`, `key` or `tag:<key>`. */
   readonly each: string | null;
   /** Decimal digits. */
   readonly amount: string;
+  /** Null in a row of a version that knew no fixed tags. */
+  readonly fixed: boolean | null;
 }
 
 const READ_COLUMNS = ["amount", "former_models", "measure", "window", "action", "unpriced", "each"] as const;
@@ -57,7 +59,8 @@ export function toLimit(
   { limit, principalName }: { readonly limit: LimitRow; readonly principalName: string | null },
   tell: TellUnreadable,
 ): Limit {
-  const { principalId, keyId, relayTokenId, tag, each, amount, formerModels, ...fields } = limit;
+  const { principalId, keyId, relayTokenId, tag, each, amount, formerModels, fixed, ...columns } = limit;
+  const fields = { ...columns, fixed: fixed ?? false };
   const subject = toSubject({ principalId, keyId, relayTokenId, tag }, principalName ?? "");
   const column = findUnreadable(limit);
   if (column !== null) {

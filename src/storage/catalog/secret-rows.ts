@@ -1,13 +1,14 @@
-import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
+import type { ListedSecret, NewSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { parseJson } from "./column-json.ts";
+import { fromTags, isReadableTags, toTags } from "./fixed-tags.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
 /** An API key or a relay token as its columns hold it. */
-export interface SecretRow extends Omit<OwnedSecret, "terms"> {
+export interface SecretRow extends Omit<OwnedSecret, "terms" | "tags"> {
   readonly hash: string;
   readonly expiresAtUs: InstantUs | null;
   /** JSON array of aliases. */
@@ -18,6 +19,8 @@ export interface SecretRow extends Omit<OwnedSecret, "terms"> {
   /** Hash of the plaintext before the last rotation, and until when that is good. */
   readonly formerHash: string | null;
   readonly formerUntilUs: InstantUs | null;
+  /** JSON array of `name:value` pairs. */
+  readonly tags: string | null;
 }
 
 export function toListedSecret({
@@ -33,7 +36,7 @@ export function toListedSecret({
 /** The hash is looked for, never handed out. */
 function toSecret(row: SecretRow): OwnedSecret {
   const { id, principalId, suffix, label, createdAtUs } = row;
-  return { id, principalId, suffix, label, createdAtUs, terms: toTerms(row) };
+  return { id, principalId, suffix, label, createdAtUs, terms: toTerms(row), tags: toTags(row.tags) };
 }
 
 /** As it is for the holder of the plaintext with this hash: the one in force, or the one before. */
@@ -44,17 +47,18 @@ export function toFoundSecret(
   const secret = toSecret(row);
   const { pausedBy, expiresAtUs } = secret.terms;
   const formerUntilUs = row.hash === hash ? null : (row.formerUntilUs ?? -Infinity);
-  const endsAtUs =
-    pausedBy === null ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
+  const isOpen = pausedBy === null && (row.tags === null || isReadableTags(row.tags));
+  const endsAtUs = isOpen ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
   // SQLite keeps a word in a column of numbers, which is neither before nor behind any instant: it opens nothing.
   return { secret, principal, endsAtUs: Number.isNaN(endsAtUs) ? -Infinity : endsAtUs, formerUntilUs };
 }
 
-/** The columns of a secret that hold a list which cannot be read: it allows no model. */
+/** The columns of a secret that hold a list which cannot be read: it allows no model, and without its tags it opens nothing. */
 export function tellUnreadableTerms(table: string, row: SecretRow, tell: TellUnreadable): void {
-  const { id, models, adminModels } = row;
+  const { id, models, adminModels, tags } = row;
   if (models !== null && !isReadableAliases(models)) tell({ table, id, column: "models" });
   if (adminModels !== null && !isReadableAliases(adminModels)) tell({ table, id, column: "admin_models" });
+  if (tags !== null && !isReadableTags(tags)) tell({ table, id, column: "tags" });
 }
 
 export function isReadableAliases(text: string): boolean {
@@ -68,12 +72,19 @@ export function applySecretChange(
   plan: (before: OwnedSecret) => SecretChange,
 ) {
   const before = toListedSecret(found);
-  const { label = before.label, terms = before.terms, rotation } = plan(before);
+  const { label = before.label, terms = before.terms, tags, rotation } = plan(before);
   return {
-    after: { ...before, label, terms, suffix: rotation?.suffix ?? before.suffix },
+    after: {
+      ...before,
+      label,
+      terms,
+      tags: tags ?? before.tags,
+      suffix: rotation?.suffix ?? before.suffix,
+    },
     columns: {
       label,
       ...toTermColumns(terms),
+      ...(tags !== undefined && { tags: fromTags(tags) }),
       ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
     },
   };
@@ -83,7 +94,12 @@ function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: Se
   return { hash, suffix, formerHash: formerUntilUs === null ? null : before.hash, formerUntilUs };
 }
 
-export function toTermColumns({ models, adminModels, ...terms }: SecretTerms) {
+/** A new secret's columns. */
+export function toSecretRow({ terms, tags, ...columns }: NewSecret) {
+  return { ...columns, ...toTermColumns(terms), tags: fromTags(tags) };
+}
+
+function toTermColumns({ models, adminModels, ...terms }: SecretTerms) {
   return { ...terms, models: toJsonList(models), adminModels: toJsonList(adminModels) };
 }
 

@@ -1,4 +1,5 @@
 import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
+import { isReadableTags } from "./fixed-tags.ts";
 import { LIMIT_READERS } from "./limit-rows.ts";
 import { isReadableAliases } from "./secret-rows.ts";
 import type { UnreadableRow } from "./unreadable.ts";
@@ -13,6 +14,11 @@ const LOOKS: readonly Look[] = [
   { table: "providers", column: "endpoints", isReadable: isReadableEndpoints },
   { table: "models", column: "capabilities", isReadable: isReadableCapabilities },
   ...Object.entries(LIMIT_READERS).map(([column, isReadable]) => ({ table: "limits", column, isReadable })),
+  ...["principals", "api_keys", "relay_tokens"].map((table) => ({
+    table,
+    column: "tags",
+    isReadable: isReadableTags,
+  })),
   ...["api_keys", "relay_tokens"].flatMap((table) =>
     ["models", "admin_models"].map((column) => ({ table, column, isReadable: isReadableAliases })),
   ),

@@ -6,6 +6,7 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Memory } from "#storage/postgres/presence/follower.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
+import { type PrincipalRow, toPrincipal } from "#storage/catalog/principal-rows.ts";
 import { createUnreadableTelling } from "#storage/catalog/unreadable.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
@@ -49,9 +50,9 @@ export function createMemory(
   const readPrincipals = async (sql: Sql, ids: readonly string[] | null): Promise<() => void> => {
     const rows =
       ids === null
-        ? await sql.all<Principal>(READ_PRINCIPALS)
-        : await sql.all<Principal>(`${READ_PRINCIPALS} WHERE id = ANY($1::text[])`, [ids]);
-    const read = new Map(rows.map((principal) => [principal.id, principal]));
+        ? await sql.all<PrincipalRow>(READ_PRINCIPALS)
+        : await sql.all<PrincipalRow>(`${READ_PRINCIPALS} WHERE id = ANY($1::text[])`, [ids]);
+    const read = new Map(rows.map((row) => [row.id, toPrincipal(row, tell)]));
     return () => {
       for (const id of ids ?? byId.keys()) {
         for (const table of [keys, tokens]) table?.dropOwner(id, !read.has(id));

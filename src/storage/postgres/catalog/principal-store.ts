@@ -7,6 +7,12 @@ import {
   toPrincipalExists,
   toPrincipalNotFound,
 } from "#storage/catalog/refusals.ts";
+import {
+  applyPrincipalChange,
+  type PrincipalRow,
+  toPrincipal,
+  toPrincipalRow,
+} from "#storage/catalog/principal-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import { oidcSubjects, principals } from "./identity-schema.ts";
@@ -41,7 +47,7 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
       return freshness.mutate(async (tx) => {
         const madeMeanwhile = await findByName(tx, principal.name);
         if (madeMeanwhile !== null) return { result: madeMeanwhile, changes: [] };
-        await tx.orm.insert(principals).values(principal);
+        await tx.orm.insert(principals).values(toPrincipalRow(principal));
         return { result: principal, changes: toChanges(principal.id) };
       });
     },
@@ -49,27 +55,26 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
     findPrincipalByName: (name) => reads.query((sql) => findByName(sql, name)),
 
     listPrincipals: (page) =>
-      reads.snapshot(async (sql) => ({
-        rows: await sql.orm
+      reads.snapshot(async (sql) => {
+        const rows = await sql.orm
           .select()
           .from(principals)
           .orderBy(asc(principals.name))
           .limit(page.limit)
-          .offset(page.offset),
-        total: await countPrincipals(sql),
-      })),
+          .offset(page.offset);
+        return { rows: rows.map((row) => toPrincipal(row)), total: await countPrincipals(sql) };
+      }),
 
     countPrincipals: () => reads.query(countPrincipals),
 
     updatePrincipal: (id, change, audit) =>
       freshness.mutate(async (tx) => {
-        const before = await requirePrincipal(tx, id);
-        const after = { ...before, ...change };
-        await requireAdminLeft(tx, before, after);
-        await tx.orm
-          .update(principals)
-          .set({ role: after.role, enabled: after.enabled })
-          .where(eq(principals.id, id));
+        const row = await requireRow(tx, id);
+        const changed = applyPrincipalChange(row, change);
+        const after = toPrincipal(changed);
+        await requireAdminLeft(tx, toPrincipal(row), after);
+        const { role, enabled, tags } = changed;
+        await tx.orm.update(principals).set({ role, enabled, tags }).where(eq(principals.id, id));
         await recordAudit(tx, [audit]);
         return { result: after, changes: toChanges(id) };
       }),
@@ -99,7 +104,11 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
 }
 
 /** Within a transaction. Throws `principal_not_found`. */
-export async function requirePrincipal({ orm }: SqlWithOrm, id: string): Promise<Principal> {
+export async function requirePrincipal(tx: SqlWithOrm, id: string): Promise<Principal> {
+  return toPrincipal(await requireRow(tx, id));
+}
+
+async function requireRow({ orm }: SqlWithOrm, id: string): Promise<PrincipalRow> {
   const [found] = await orm.select().from(principals).where(eq(principals.id, id));
   if (found === undefined) throw toPrincipalNotFound();
   return found;
@@ -110,8 +119,8 @@ function toChanges(id: string): readonly Change[] {
 }
 
 async function findByName({ orm }: SqlWithOrm, name: string): Promise<Principal | null> {
-  const [found = null] = await orm.select().from(principals).where(eq(principals.name, name));
-  return found;
+  const [found] = await orm.select().from(principals).where(eq(principals.name, name));
+  return found === undefined ? null : toPrincipal(found);
 }
 
 async function findBySubject(
@@ -123,12 +132,12 @@ async function findBySubject(
     .from(oidcSubjects)
     .innerJoin(principals, eq(principals.id, oidcSubjects.principalId))
     .where(and(eq(oidcSubjects.issuer, issuer), eq(oidcSubjects.subject, subject)));
-  return found?.principal ?? null;
+  return found === undefined ? null : toPrincipal(found.principal);
 }
 
 async function insertPrincipal(tx: SqlWithOrm, principal: Principal): Promise<void> {
   if ((await findByName(tx, principal.name)) !== null) throw toPrincipalExists();
-  await tx.orm.insert(principals).values(principal);
+  await tx.orm.insert(principals).values(toPrincipalRow(principal));
 }
 
 async function countPrincipals({ orm }: SqlWithOrm): Promise<number> {

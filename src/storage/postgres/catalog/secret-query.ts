@@ -1,6 +1,7 @@
 import { eq, inArray, or } from "drizzle-orm";
 import type { SecretName } from "#identity/secret.ts";
 import type { FoundSecret } from "#identity/store.ts";
+import { toPrincipal } from "#storage/catalog/principal-rows.ts";
 import { toFoundSecret } from "#storage/catalog/secret-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import { principals } from "./identity-schema.ts";
@@ -20,7 +21,8 @@ export async function askSecret(
     .from(table)
     .innerJoin(principals, eq(principals.id, table.principalId))
     .where(or(eq(table.hash, hash), eq(table.formerHash, hash)));
-  return row === undefined ? null : toFoundSecret(row, hash);
+  if (row === undefined) return null;
+  return toFoundSecret({ secret: row.secret, principal: toPrincipal(row.principal) }, hash);
 }
 
 /** See `KeyStore.findNames`. */

@@ -2,7 +2,7 @@ import { and, asc, count, eq, sql, type SQL } from "drizzle-orm";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type SecretRefusals, toPrincipalNotFound } from "#storage/catalog/refusals.ts";
-import { applySecretChange, toListedSecret, toTermColumns } from "#storage/catalog/secret-rows.ts";
+import { applySecretChange, toListedSecret, toSecretRow } from "#storage/catalog/secret-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Freshness } from "#storage/postgres/presence/freshness.ts";
@@ -49,19 +49,19 @@ export function createSecretStore(
       return memory === null ? reads.query((read) => askSecret(read, table, hash)) : memory.find(hash);
     },
 
-    create: ({ terms, ...columns }, audit) =>
+    create: (secret, audit) =>
       freshness.mutate(async (tx) => {
         const [owner] = await tx.orm
           .select({
-            total: sql<number>`(SELECT count(*) FROM ${table} WHERE ${ownedBy(columns.principalId)})`,
+            total: sql<number>`(SELECT count(*) FROM ${table} WHERE ${ownedBy(secret.principalId)})`,
           })
           .from(principals)
-          .where(eq(principals.id, columns.principalId));
+          .where(eq(principals.id, secret.principalId));
         if (owner === undefined) throw toPrincipalNotFound();
         if (owner.total >= SECRETS_PER_PRINCIPAL_MAX) throw refusals.toFull();
-        await tx.orm.insert(table).values({ ...columns, ...toTermColumns(terms) });
+        await tx.orm.insert(table).values(toSecretRow(secret));
         await recordAudit(tx, [audit]);
-        return { result: undefined, changes: toChanges(columns.id) };
+        return { result: undefined, changes: toChanges(secret.id) };
       }),
 
     list: ({ principalId }, page) =>

@@ -1,5 +1,6 @@
 import { and, desc, eq, gt, lt, lte, ne } from "drizzle-orm";
-import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
+import { type IdentityStore, type Session, SESSIONS_LISTED_MAX } from "#identity/store.ts";
+import { type PrincipalRow, toPrincipal } from "#storage/catalog/principal-rows.ts";
 import { toPrincipalNotFound } from "#storage/catalog/refusals.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
@@ -50,12 +51,12 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
 
     findSession: (tokenHash, nowUs) =>
       reads.query(async ({ orm }) => {
-        const [found = null] = await orm
+        const [found] = await orm
           .select({ session: sessions, principal: principals })
           .from(sessions)
           .innerJoin(principals, eq(principals.id, sessions.principalId))
           .where(and(eq(sessions.tokenHash, tokenHash), gt(sessions.expiresAtUs, nowUs)));
-        return found;
+        return found === undefined ? null : toSessionOfPrincipal(found);
       }),
 
     deleteSession: (tokenHash) =>
@@ -91,12 +92,12 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
           .from(taken)
           .innerJoin(principals, eq(principals.id, taken.principalId))
           .where(gt(taken.expiresAtUs, nowUs));
-        return found?.principal ?? null;
+        return found === undefined ? null : toPrincipal(found.principal);
       }),
 
     listSessions: (principalId, nowUs) =>
-      reads.query(({ orm }) =>
-        orm
+      reads.query(async ({ orm }) => {
+        const rows = await orm
           .select({ session: sessions, principal: principals })
           .from(sessions)
           .innerJoin(principals, eq(principals.id, sessions.principalId))
@@ -107,8 +108,9 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
             ),
           )
           .orderBy(desc(sessions.cookieIssuedAtUs), sessions.tokenHash)
-          .limit(SESSIONS_LISTED_MAX),
-      ),
+          .limit(SESSIONS_LISTED_MAX);
+        return rows.map(toSessionOfPrincipal);
+      }),
 
     revokeSessions: (principalId, audit, keptTokenHash = null) =>
       freshness.mutate(async (tx) => {
@@ -127,6 +129,16 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
         return { result: revoked.length, changes: [] };
       }),
   };
+}
+
+function toSessionOfPrincipal({
+  session,
+  principal,
+}: {
+  readonly session: Session;
+  readonly principal: PrincipalRow;
+}) {
+  return { session, principal: toPrincipal(principal) };
 }
 
 /**

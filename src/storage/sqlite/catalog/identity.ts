@@ -1,5 +1,5 @@
 import { and, asc, count, desc, eq, gt, inArray, lt, lte, ne, sql } from "drizzle-orm";
-import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
+import { type IdentityStore, type OidcSubject, SESSIONS_LISTED_MAX } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import {
   KEY_REFUSALS,
@@ -9,6 +9,12 @@ import {
   toPrincipalExists,
   toPrincipalNotFound,
 } from "#storage/catalog/refusals.ts";
+import {
+  applyPrincipalChange,
+  type PrincipalRow,
+  toPrincipal,
+  toPrincipalRow,
+} from "#storage/catalog/principal-rows.ts";
 import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
@@ -55,14 +61,24 @@ export function createIdentityStore(
       keys.forget();
       tokens.forget();
     });
-  const requirePrincipal = (id: string): Principal => {
-    const principal = findById.get({ id });
-    if (principal === undefined) throw toPrincipalNotFound();
-    return principal;
+  const read = (row: PrincipalRow): Principal => toPrincipal(row, tell);
+  const requireRow = (id: string): PrincipalRow => {
+    const row = findById.get({ id });
+    if (row === undefined) throw toPrincipalNotFound();
+    return row;
+  };
+  const requirePrincipal = (id: string): Principal => read(requireRow(id));
+  const findNamed = (name: string): Principal | null => {
+    const row = findByName.get({ name });
+    return row === undefined ? null : read(row);
+  };
+  const findSubject = (subject: OidcSubject): Principal | null => {
+    const found = findBySubject.get({ ...subject });
+    return found === undefined ? null : read(found.principal);
   };
   const insertPrincipal = (principal: Principal): void => {
     if (findByName.get({ name: principal.name }) !== undefined) throw toPrincipalExists();
-    orm.insert(principals).values(principal).run();
+    orm.insert(principals).values(toPrincipalRow(principal)).run();
   };
   const requireAdminLeft = (before: Principal, after: Principal | null): void => {
     if (losesAdmin(before, after) && countOtherAdmins(orm, before.id) === 0) throw toLastAdmin(before);
@@ -80,17 +96,17 @@ export function createIdentityStore(
       }),
 
     async ensurePrincipal(principal) {
-      const found = await connection.query(() => findByName.get({ name: principal.name }));
-      if (found !== undefined) return found;
+      const found = await connection.query(() => findNamed(principal.name));
+      if (found !== null) return found;
       return write(() => {
-        const madeMeanwhile = findByName.get({ name: principal.name });
-        if (madeMeanwhile !== undefined) return madeMeanwhile;
-        orm.insert(principals).values(principal).run();
+        const madeMeanwhile = findNamed(principal.name);
+        if (madeMeanwhile !== null) return madeMeanwhile;
+        orm.insert(principals).values(toPrincipalRow(principal)).run();
         return requirePrincipal(principal.id);
       });
     },
 
-    findPrincipalByName: (name) => connection.query(() => findByName.get({ name }) ?? null),
+    findPrincipalByName: (name) => connection.query(() => findNamed(name)),
 
     listPrincipals: (page) =>
       connection.read(() => ({
@@ -100,7 +116,8 @@ export function createIdentityStore(
           .orderBy(asc(principals.name))
           .limit(page.limit)
           .offset(page.offset)
-          .all(),
+          .all()
+          .map(read),
         total: countPrincipals(orm),
       })),
 
@@ -108,14 +125,12 @@ export function createIdentityStore(
 
     updatePrincipal: (id, change, audit) =>
       write(() => {
-        const before = requirePrincipal(id);
-        const after = { ...before, ...change };
-        requireAdminLeft(before, after);
-        orm
-          .update(principals)
-          .set({ role: after.role, enabled: after.enabled })
-          .where(eq(principals.id, id))
-          .run();
+        const row = requireRow(id);
+        const changed = applyPrincipalChange(row, change);
+        const after = read(changed);
+        requireAdminLeft(read(row), after);
+        const { role, enabled, tags } = changed;
+        orm.update(principals).set({ role, enabled, tags }).where(eq(principals.id, id)).run();
         recordAudit(audit);
         return after;
       }),
@@ -128,14 +143,13 @@ export function createIdentityStore(
         recordAudit(audit);
       }),
 
-    findPrincipalBySubject: (issuer, subject) =>
-      connection.query(() => findBySubject.get({ issuer, subject })?.principal ?? null),
+    findPrincipalBySubject: (issuer, subject) => connection.query(() => findSubject({ issuer, subject })),
 
     createPrincipalForSubject: (principal, { issuer, subject }) =>
       write(() => {
         // Another sign-in of the same person may have been first.
-        const found = findBySubject.get({ issuer, subject });
-        if (found !== undefined) return found.principal;
+        const found = findSubject({ issuer, subject });
+        if (found !== null) return found;
         insertPrincipal(principal);
         orm.insert(oidcSubjects).values({ issuer, subject, principalId: principal.id }).run();
         return principal;
@@ -168,7 +182,8 @@ export function createIdentityStore(
     findSession: (tokenHash, nowUs) =>
       connection.query(() => {
         const found = findSession.get({ tokenHash });
-        return found !== undefined && found.session.expiresAtUs > nowUs ? found : null;
+        if (found === undefined || found.session.expiresAtUs <= nowUs) return null;
+        return { session: found.session, principal: read(found.principal) };
       }),
 
     deleteSession: (tokenHash) =>
@@ -217,7 +232,8 @@ export function createIdentityStore(
           )
           .orderBy(desc(sessions.cookieIssuedAtUs), sessions.tokenHash)
           .limit(SESSIONS_LISTED_MAX)
-          .all(),
+          .all()
+          .map(({ session, principal }) => ({ session, principal: read(principal) })),
       ),
 
     revokeSessions: (principalId, audit, keptTokenHash = null) =>

@@ -1,5 +1,6 @@
 import { eq, getTableName, or, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
+import { toPrincipal } from "#storage/catalog/principal-rows.ts";
 import { tellUnreadableTerms, toFoundSecret } from "#storage/catalog/secret-rows.ts";
 import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Connection } from "./connection.ts";
@@ -53,7 +54,8 @@ export function createSecretLookup(
         if (known !== null) return known;
         const row = statement.get({ hash });
         if (row === undefined) return null;
-        const found = toFoundSecret(row, hash);
+        const principal = toPrincipal(row.principal, tell);
+        const found = toFoundSecret({ secret: row.secret, principal }, hash);
         tellUnreadableTerms(name, row.secret, tell);
         if (remembered.size >= REMEMBERED_SECRETS_MAX) forgetOldest(remembered);
         remembered.set(hash, found);

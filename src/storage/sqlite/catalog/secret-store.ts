@@ -3,7 +3,7 @@ import type { AuditEntry } from "#audit/event.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import type { SecretRefusals } from "#storage/catalog/refusals.ts";
-import { applySecretChange, toListedSecret, toTermColumns } from "#storage/catalog/secret-rows.ts";
+import { applySecretChange, toListedSecret, toSecretRow } from "#storage/catalog/secret-rows.ts";
 import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./identity-schema.ts";
@@ -43,11 +43,7 @@ export function createSecretStore(
       write(() => {
         requirePrincipal(secret.principalId);
         if (countOf(ownedBy(secret.principalId)) >= SECRETS_PER_PRINCIPAL_MAX) throw refusals.toFull();
-        const { terms, ...columns } = secret;
-        orm
-          .insert(table)
-          .values({ ...columns, ...toTermColumns(terms) })
-          .run();
+        orm.insert(table).values(toSecretRow(secret)).run();
         recordAudit(audit);
       }),
 

@@ -40,6 +40,8 @@ const LIMIT: Limit = {
   window: "month",
   action: "refuse",
   unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
   enabled: true,
   createdAtUs: 0,
 };

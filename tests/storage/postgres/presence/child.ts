@@ -60,7 +60,13 @@ const postgres = await connect("catalog", 2_000);
 const memory = createKeyMemory();
 const deaf: Postgres = { ...pulse, listen: async () => async () => {} };
 const presence = await openPresence({
-  identity: { lane, name: `replica ${lane}`, graceMs, schema: "0003_fixed_tags_and_unknown_usage", version: "0.0.0" },
+  identity: {
+    lane,
+    name: `replica ${lane}`,
+    graceMs,
+    schema: "0003_fixed_tags_and_unknown_usage",
+    version: "0.0.0",
+  },
   pulse: hears ? pulse : deaf,
   postgres,
   schema,

@@ -1,0 +1,26 @@
+import type { Principal, PrincipalChange } from "#identity/principal.ts";
+import { fromTags, isReadableTags, toTags } from "./fixed-tags.ts";
+import type { TellUnreadable } from "./unreadable.ts";
+
+/** A principal as its columns hold it. */
+export interface PrincipalRow extends Omit<Principal, "tags"> {
+  /** JSON array of `name:value` pairs. */
+  readonly tags: string | null;
+}
+
+/** One whose fixed tags cannot be read is disabled: a budget that counts them would not hold for it. */
+export function toPrincipal(row: PrincipalRow, tell?: TellUnreadable): Principal {
+  const { id, tags } = row;
+  if (tags === null || isReadableTags(tags)) return { ...row, tags: toTags(tags) };
+  tell?.({ table: "principals", id, column: "tags" });
+  return { ...row, tags: [], enabled: false };
+}
+
+export function toPrincipalRow({ tags, ...columns }: Principal): PrincipalRow {
+  return { ...columns, tags: fromTags(tags) };
+}
+
+/** A row after a change, and the columns that are written. */
+export function applyPrincipalChange(row: PrincipalRow, { tags, ...change }: PrincipalChange): PrincipalRow {
+  return { ...row, ...change, ...(tags !== undefined && { tags: fromTags(tags) }) };
+}
