@@ -19,7 +19,7 @@ Access is *public*, *caller* (an API key as \`Authorization: Bearer\` or \`x-api
 - *caller* and *admin*: \`missing_api_key\`, \`invalid_api_key\`; *admin*: \`admin_required\`;
 - with a session every method but GET, and \`POST /auth/password\` and \`POST /auth/login-link\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
 
-Every error, and every answer of the data plane and the relay, names its request in \`x-proxy-request-id\`: the \`id\` of its row in \`GET /admin/v1/requests\`, where it has one.
+Every error, and every answer of the data plane and the relay, names its request in \`x-proxy-request-id\`: the \`id\` of its row in \`GET /admin/v1/requests\`, where it has one. An error's body says it too, as \`proxy.request_id\`, and on the data plane and the relay at the end of its message. On the relay an error also has \`"type": "error"\` at its top, as clients of the messages API expect.
 
 This page is made from the declarations of the routes by \`npm run docs\`.
 `;

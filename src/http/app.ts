@@ -4,7 +4,7 @@ import { createPeers, toFindAddress, type Connections } from "#http/door/connect
 import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createRefusals } from "#http/door/refusals.ts";
-import { toDataPlane } from "#http/ingress/data-plane.ts";
+import { toDataPlane, toErrorDialect } from "#http/ingress/data-plane.ts";
 import { closeUnread, untilTakenApart } from "#http/door/body-reader.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
@@ -41,7 +41,7 @@ export function createApp(deps: ServedDeps): App {
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
   const arrivals = createArrivals(clock, deps.lane);
-  const refusals = createRefusals(log, clock, deps.lane);
+  const refusals = createRefusals(log, clock);
   const failures = createFailures(log, refusals, deps.lane);
   const ingress = createIngress({
     clock,
@@ -135,11 +135,13 @@ export function createApp(deps: ServedDeps): App {
         if (takingApart !== null && !(await takingApart)) return toGoneResponse();
         return await route(request, server, arrivedAtUs);
       } catch (failure) {
+        const pathname = parseUrl(request.url)?.pathname ?? "";
         return failures.answer(failure, request, {
           arrivedAtUs,
           findAddress: toFindAddress(server, request),
           principal: null,
-          dataPlane: toDataPlane(parseUrl(request.url)?.pathname ?? ""),
+          dataPlane: toDataPlane(pathname),
+          dialect: toErrorDialect(pathname),
         });
       }
     },

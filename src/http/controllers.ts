@@ -20,7 +20,7 @@ import { secretRoutes } from "#http/api/secrets.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
-import { toDataPlane } from "#http/ingress/data-plane.ts";
+import { toDataPlane, toErrorDialect } from "#http/ingress/data-plane.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { Refusals } from "#http/door/refusals.ts";
 import { toInvalidRequest } from "#http/door/invalid-request.ts";
@@ -58,7 +58,7 @@ export interface ControllerParts {
   readonly operation: Operation;
   readonly peers: Pick<Peers, "find" | "findArrival">;
   readonly failures: Failures;
-  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs" | "lane">;
+  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
@@ -89,30 +89,32 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
   const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
+  const answerFailure = (failure: unknown, request: Request): Response => {
+    const { pathname } = new URL(request.url);
+    const arrival = peers.findArrival(request);
+    const response = failures.answer(failure, request, {
+      arrivedAtUs: arrival?.arrivedAtUs ?? deps.clock.nowUs(),
+      findAddress: arrival?.findAddress ?? (() => null),
+      principal: null,
+      dataPlane: toDataPlane(pathname),
+      dialect: toErrorDialect(pathname),
+    });
+    if (response.status === 500) onFailure?.(request, failure);
+    return response;
+  };
 
   // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
   return (
     new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
       // First, since a hook applies only to the routes that come after it.
       .onError(({ error, code, request }) => {
-        const toFailure = () => {
-          if (error instanceof ValidationError) return toInvalidRequest(error);
-          return code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
-        };
-        const failure = toFailure();
-        const arrival = peers.findArrival(request);
-        const response = failures.answer(failure, request, {
-          arrivedAtUs: arrival?.arrivedAtUs ?? 0,
-          findAddress: arrival?.findAddress ?? (() => null),
-          principal: null,
-          dataPlane: toDataPlane(new URL(request.url).pathname),
-        });
-        if (response.status === 500) onFailure?.(request, failure);
-        return response;
+        if (error instanceof ValidationError) return answerFailure(toInvalidRequest(error), request);
+        const { pathname } = new URL(request.url);
+        return answerFailure(code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(pathname) : error, request);
       })
       .use(modelListRoutes(guard, { door, catalog, page }))
       .use(authRoutes(guard, { ...deps, door, peers }))
-      .use(ssoRoutes(guard, { ...deps, peers }))
+      .use(ssoRoutes(guard, { ...deps, peers, answerFailure }))
       .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))
       .use(statsRoutes(guard, deps))

@@ -1,6 +1,5 @@
 import type { SecretName } from "#identity/secret.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import { eventIdToUuid } from "#kernel/ids.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
@@ -44,6 +43,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
 
 /** A request that left no usage event. */
 export interface RefusedRow {
+  readonly id: string;
   readonly arrivedAtUs: InstantUs;
   readonly code: string;
   readonly principal: string | null;
@@ -53,10 +53,9 @@ export interface RefusedRow {
   readonly client: string | null;
 }
 
-/** `lane`: of the process that refused it. */
-export function toRefusalView(row: RefusedRow, lane: number) {
+export function toRefusalView(row: RefusedRow) {
   return {
-    id: eventIdToUuid(row.arrivedAtUs, lane),
+    id: row.id,
     at: formatInstant(row.arrivedAtUs),
     code: row.code,
     principal: row.principal,

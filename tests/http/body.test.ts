@@ -210,7 +210,10 @@ describe("a slow body", () => {
           return new Response(await read(request));
         } catch (refusal) {
           return refusal instanceof ProxyError
-            ? toErrorResponse(refusal, request)
+            ? toErrorResponse(refusal, request, {
+                requestId: "0197e000-0000-7000-8000-000000000000",
+                dialect: "interface",
+              })
             : new Response(null, { status: 499 });
         }
       },

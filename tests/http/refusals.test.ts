@@ -217,6 +217,7 @@ describe("the trace of refusals", () => {
           findAddress: () => address,
           principal: null,
           dataPlane: "chat",
+          dialect: "completions",
         });
     };
     return { lines, clock, refusals, refuse };

@@ -138,10 +138,53 @@ describe("an answer whose request has no usage event", () => {
     expect(id).toMatch(UUID);
     expect(await readIds()).not.toContain(id ?? "");
     const text = await response.text();
-    // The envelope stays as the specification has it.
     if (status >= 400 && text.startsWith("{"))
-      expect(Object.keys(JSON.parse(text)).toSorted()).toEqual(["error", "proxy"]);
-    expect(text).not.toContain(id ?? "");
+      expect(JSON.parse(text).proxy).toEqual({ source: "proxy", request_id: id });
+    else expect(text).not.toContain(id ?? "");
+  });
+
+  const noSession = { cookie: "proxy_session=none" };
+  // [what, its path, whose clients read it]
+  test.each([
+    ["of chat", "POST", "/v1/chat/completions", {}, "completions"],
+    ["of a path under /v1 that is not served", "GET", "/v1/responses", undefined, "completions"],
+    ["of the list of models", "GET", "/v1/models?endpoint=x", undefined, "completions"],
+    ["of the relay", "POST", "/transparent/messages/x/v1/messages", {}, "messages"],
+    [
+      "of the messages API where the relay's part of the base URL is missing",
+      "POST",
+      "/v1/messages",
+      {},
+      "messages",
+    ],
+    ["of the messages API at the root", "POST", "/messages", {}, "messages"],
+    ["of the messages API below its path", "POST", "/v1/messages/count_tokens", {}, "messages"],
+    ["of the interface", "GET", "/my/keys", undefined, "interface"],
+    ["of a sign-in", "GET", "/auth/login", undefined, "interface"],
+  ])("a refusal %s says its id where its clients look", async (_, method, path, body, dialect) => {
+    const response = await app.api(method, path, body, noSession);
+    const id = response.headers.get(HEADER);
+    const { type, error, proxy } = JSON.parse(await response.text());
+    expect(proxy).toEqual({ source: "proxy", request_id: id });
+    // A client of the messages API shows a message of nothing else.
+    expect(type).toBe(dialect === "messages" ? "error" : undefined);
+    if (dialect === "interface") expect(error.message).not.toContain(id ?? "");
+    else expect(error.message).toEndWith(`. (request ${id})`);
+    expect(error.type).toBe("proxy_error");
+  });
+
+  test("a refusal in place of an upstream's answer says the id of its event", async () => {
+    for (const [ask, type] of [
+      [() => chat({ model: "silent" }), undefined],
+      [() => relayed("POST", "/v1/messages", { model: "silent", text: '"silent"' }), "error"],
+    ] as const) {
+      const response = await ask();
+      const envelope = JSON.parse(await response.text());
+      const id = response.headers.get(HEADER);
+      expect([response.status, envelope.type]).toEqual([502, type]);
+      expect(envelope.error.message).toEndWith(` (request ${id})`);
+      expect(envelope.proxy).toEqual({ source: "proxy", request_id: id });
+    }
   });
 
   test("outside of the data plane, and that is no error, carries none", async () => {

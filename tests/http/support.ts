@@ -248,7 +248,7 @@ export interface ExpectedError {
   readonly param?: string | null;
 }
 
-/** All five fields of the envelope and no other, and the headers that come with it. Returns the message. */
+/** All five fields of the envelope, the request's id and nothing else, and the headers that come with it. Returns the message without the id at its end. */
 export async function expectError(response: Response, expected: ExpectedError): Promise<string> {
   const text = await response.text();
   expect({ status: response.status, text }).toEqual({
@@ -256,20 +256,27 @@ export async function expectError(response: Response, expected: ExpectedError): 
     text: expect.stringContaining(`"${expected.code}"`),
   });
   const envelope = JSON.parse(text);
+  const requestId = response.headers.get("x-proxy-request-id");
+  expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+  const ending = ` (request ${requestId})`;
+  // Of the messages API, whose clients want it.
+  const type = "type" in envelope && { type: "error" };
   expect(envelope).toEqual({
+    ...type,
     error: {
       message: expect.any(String),
       type: "proxy_error",
       code: expected.code,
       param: expected.param === undefined ? envelope.error.param : expected.param,
     },
-    proxy: { source: "proxy" },
+    proxy: { source: "proxy", request_id: requestId },
   });
   expect([null, "string"]).toContain(envelope.error.param === null ? null : typeof envelope.error.param);
   expect(response.headers.get("content-type")).toBe("application/json");
   expect(response.headers.get("x-proxy-error-source")).toBe("proxy");
   expect(response.headers.get("x-content-type-options")).toBe("nosniff");
-  return envelope.error.message;
+  const { message } = envelope.error;
+  return message.endsWith(ending) ? message.slice(0, -ending.length) : message;
 }
 
 /** A member or another principal, with a key of its own. */

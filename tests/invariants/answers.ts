@@ -8,6 +8,7 @@ export interface Answer {
   readonly body: string;
 }
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8000-[0-9a-f]{12}$/;
 const PROXY_ERROR = "proxy_error";
 /** What a stack, a page of a framework or a message of the runtime looks like. */
 const INSIDES = /<html|<!doctype|\bat \S+ \(|\.tsx?:\d|node_modules|TypeError|SQLITE_|bun:sqlite|\/\$bunfs/i;
@@ -20,7 +21,10 @@ export async function readAnswer(response: Response): Promise<Answer> {
 export const isUpstreams = ({ headers }: Answer) =>
   headers.has("x-proxy-provider") && headers.get("x-proxy-error-source") !== "proxy";
 
-/** Invariant 5: a refusal of ours has all five fields of the envelope, no other, and tells nothing of our insides. */
+/**
+ * Invariant 5: a refusal of ours has all five fields of the envelope and the request's id, nothing else, and tells nothing
+ * of our insides. The data plane's message ends with that id, the relay's envelope says in its dialect that it is an error.
+ */
 export function checkRefusal(answer: Answer): void {
   if (answer.status < 400 || isUpstreams(answer)) return;
   const { status, headers, body } = answer;
@@ -30,15 +34,17 @@ export function checkRefusal(answer: Answer): void {
     status,
     source: "proxy",
     envelope: {
+      ...("type" in Object(envelope) && { type: "error" }),
       error: {
         message: expect.any(String),
         type: PROXY_ERROR,
         code: expect.stringMatching(/^[a-z_]+$/),
         param: toParam(envelope),
       },
-      proxy: { source: "proxy" },
+      proxy: { source: "proxy", request_id: headers.get("x-proxy-request-id") },
     },
   });
+  expect(headers.get("x-proxy-request-id")).toMatch(UUID);
   expect(headers.get("content-type")).toBe("application/json");
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   expect(body).not.toMatch(INSIDES);

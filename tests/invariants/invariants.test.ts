@@ -13,14 +13,16 @@ const TEST_MS_MAX = 120_000;
 const COMPLETION = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 const CHAT = "/v1/chat/completions";
 
+const REQUEST_ID = "019cdd2a-7c00-7000-8000-000000000008";
 const REFUSAL: Answer = {
   status: 404,
   headers: new Map([
     ["content-type", "application/json"],
     ["x-content-type-options", "nosniff"],
     ["x-proxy-error-source", "proxy"],
+    ["x-proxy-request-id", REQUEST_ID],
   ]),
-  body: '{"error":{"message":"No.","type":"proxy_error","code":"model_not_found","param":"model"},"proxy":{"source":"proxy"}}',
+  body: `{"error":{"message":"No.","type":"proxy_error","code":"model_not_found","param":"model"},"proxy":{"source":"proxy","request_id":"${REQUEST_ID}"}}`,
 };
 const withBody = (from: string, to: string): Answer => ({
   ...REFUSAL,
@@ -28,7 +30,7 @@ const withBody = (from: string, to: string): Answer => ({
 });
 
 describe("a refusal", () => {
-  test("with all five fields and our source is what it should be, and so is whatever an upstream says", () => {
+  test("with all five fields, the request's id and our source is what it should be, and so is whatever an upstream says", () => {
     expect(() => checkRefusal(REFUSAL)).not.toThrow();
     const headers = new Map([["x-proxy-provider", "up"]]);
     expect(() => checkRefusal({ status: 500, headers, body: "<html>" })).not.toThrow();
@@ -36,6 +38,8 @@ describe("a refusal", () => {
 
   test.each([
     ["lacks a field", withBody(',"param":"model"', "")],
+    ["does not name its request", withBody(`,"request_id":"${REQUEST_ID}"`, "")],
+    ["names another request", withBody(REQUEST_ID, REQUEST_ID.replace("8000", "8001"))],
     ["has a field more", withBody('"param"', '"stack":"x","param"')],
     ["is no JSON", { ...REFUSAL, body: "<html>Not found</html>" }],
     ["tells where the code stands", withBody("No.", "no at run (/app/src/main.ts:7:3)")],

@@ -10,7 +10,9 @@ import {
 } from "./world.ts";
 
 const REFUSED = "429 limit_exceeded";
-const messageOf = async (response: Response) => JSON.parse(await response.text()).error.message;
+/** Without the request's id, which ends it. */
+const messageOf = async (response: Response) =>
+  JSON.parse(await response.text()).error.message.replace(/ \(request [0-9a-f-]{36}\)$/, "");
 const worlds: World[] = [];
 
 async function openWorld(options: WorldOptions = {}): Promise<World> {
@@ -32,14 +34,14 @@ describe("a limit that is used up refuses the next request", () => {
     const refused = await world.chat();
     const { error, proxy }: any = await refused.json();
     expect(refused.status).toBe(429);
+    const requestId = refused.headers.get("x-proxy-request-id");
     expect(error).toEqual({
-      message:
-        'The limit "grace: month" is used up: 0.20 of 0.20 since 2026-11-01. It starts anew at 2026-12-01T00:00:00Z.',
+      message: `The limit "grace: month" is used up: 0.20 of 0.20 since 2026-11-01. It starts anew at 2026-12-01T00:00:00Z. (request ${requestId})`,
       type: "proxy_error",
       code: "limit_exceeded",
       param: null,
     });
-    expect(proxy).toEqual({ source: "proxy" });
+    expect(proxy).toEqual({ source: "proxy", request_id: requestId });
     expect(refused.headers.get("x-proxy-limit")).toBe("grace: month");
     expect(refused.headers.get("retry-after")).toBe("60");
     expect(refused.headers.get("x-should-retry")).toBe(null);

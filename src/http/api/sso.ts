@@ -11,7 +11,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
-import { toErrorResponse } from "#http/door/envelope.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { isNavigation } from "#http/page/page.ts";
 import { toSignInErrorPage } from "./sso-page.ts";
@@ -25,11 +24,13 @@ export interface SsoDeps {
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
   readonly peers: Pick<Peers, "find">;
+  /** The envelope of a refusal. */
+  readonly answerFailure: (failure: unknown, request: Request) => Response;
 }
 
 /** To the identity provider and back (specification, sections 4.1 and 5, point 6). */
 export function ssoRoutes(guard: Guard, deps: SsoDeps) {
-  const { config, clock, authenticator, sso, assets, peers } = deps;
+  const { config, clock, authenticator, sso, assets, peers, answerFailure } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const clearedStateCookie = buildStateCookie("", { secure });
 
@@ -55,11 +56,27 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     return redirect(303, "/", [clearedStateCookie, sessionCookie]);
   };
 
+  /** Refusals are the envelope, and a page of the same status for a browser (decisions, "Sign-in"). */
+  const respond = async (request: Request, { step, headersOfRefusal = {} }: Step): Promise<Response> => {
+    try {
+      return await step();
+    } catch (refusal) {
+      if (!(refusal instanceof ProxyError)) throw refusal;
+      const response = isNavigation(request.headers)
+        ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
+        : answerFailure(refusal, request);
+      // A server without single sign-on has no cookie to clear either.
+      if (refusal.code === "sso_not_configured") return response;
+      for (const [name, value] of Object.entries(headersOfRefusal)) response.headers.set(name, value);
+      return response;
+    }
+  };
+
   return new Elysia({ prefix: "/auth", tags: ["Sign-in"] })
     .use(guard)
     .get(
       "/login",
-      ({ request }) => respond(request, { assets, step: () => begin(request) }),
+      ({ request }) => respond(request, { step: () => begin(request) }),
       route({
         access: "public",
         summary: "Begin single sign-on",
@@ -73,7 +90,6 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
       // The cookie is good for one callback, whichever way that ends.
       ({ request }) =>
         respond(request, {
-          assets,
           step: () => finish(request),
           headersOfRefusal: { "set-cookie": clearedStateCookie },
         }),
@@ -101,25 +117,8 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
 }
 
 interface Step {
-  readonly assets: AssetTable | null;
   readonly step: () => Promise<Response>;
   readonly headersOfRefusal?: Readonly<Record<string, string>>;
-}
-
-/** Refusals are the envelope, and a page of the same status for a browser (decisions, "Sign-in"). */
-async function respond(request: Request, { assets, step, headersOfRefusal = {} }: Step): Promise<Response> {
-  try {
-    return await step();
-  } catch (refusal) {
-    if (!(refusal instanceof ProxyError)) throw refusal;
-    const response = isNavigation(request.headers)
-      ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
-      : toErrorResponse(refusal, request);
-    // A server without single sign-on has no cookie to clear either.
-    if (refusal.code === "sso_not_configured") return response;
-    for (const [name, value] of Object.entries(headersOfRefusal)) response.headers.set(name, value);
-    return response;
-  }
 }
 
 function requireSso(sso: SingleSignOn | null): SingleSignOn {

@@ -12,9 +12,26 @@ export function toGoneResponse(): Response {
   return new Response(null, { status: CALLER_GONE_STATUS });
 }
 
-/** The error envelope (specification, section 2.1). The only place that makes one. */
-export function toErrorResponse(error: ProxyError, request: Request): Response {
+/**
+ * Whose clients read an error. Those of the messages API show its message only where the top level has `"type": "error"`;
+ * people paste messages and no headers, so those of both APIs end with the request's id.
+ */
+export type ErrorDialect = "interface" | "completions" | "messages";
+
+/** What an error says of the request that it answers. */
+export interface ErrorContext {
+  readonly requestId: string;
+  readonly dialect: ErrorDialect;
+}
+
+/** The error envelope (specification, section 2.1, and the amendments). The only place that makes one. */
+export function toErrorResponse(
+  error: ProxyError,
+  request: Request,
+  { requestId, dialect }: ErrorContext,
+): Response {
   const headers = new Headers({
+    [REQUEST_ID_HEADER]: requestId,
     "content-type": "application/json",
     "x-proxy-error-source": "proxy",
     "x-content-type-options": "nosniff",
@@ -27,9 +44,11 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
   for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
   const closes = (error instanceof BodyRefusal && error.closesConnection) || closesAfter(request);
   if (closes) headers.set("connection", "close");
+  const message = dialect === "interface" ? error.message : `${error.message} (request ${requestId})`;
   const envelope = {
-    error: { message: error.message, type: "proxy_error", code: error.code, param: error.param },
-    proxy: { source: "proxy" },
+    ...(dialect === "messages" && { type: "error" }),
+    error: { message, type: "proxy_error", code: error.code, param: error.param },
+    proxy: { source: "proxy", request_id: requestId },
   };
   return new Response(JSON.stringify(envelope), { status: error.status, headers });
 }

@@ -8,7 +8,7 @@ import { eventIdToUuid } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
-import { toErrorResponse, toGoneResponse, withRequestId } from "./envelope.ts";
+import { type ErrorDialect, toErrorResponse, toGoneResponse } from "./envelope.ts";
 import { isWrongCredential, type Refusals } from "./refusals.ts";
 
 /** What is known of a request when it fails. */
@@ -20,6 +20,7 @@ export interface FailedRequest {
   readonly principal: string | null;
   /** `chat`, …, or a path; null outside of the data plane. */
   readonly dataPlane: string | null;
+  readonly dialect: ErrorDialect;
 }
 
 /** The one place where what was thrown becomes an answer. */
@@ -37,12 +38,14 @@ const PATH_LENGTH_MAX = 200;
 const DECODED_MAX = 4;
 
 export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures {
-  const note = (refusal: ProxyError, { url, headers }: Request, failed: FailedRequest) => {
+  const note = (id: string, refusal: ProxyError, { request, failed }: NotedRequest) => {
+    const { url, headers } = request;
     const { arrivedAtUs, findAddress, principal, dataPlane } = failed;
     const { code, model } = refusal;
     if (dataPlane === null && !isWrongCredential(code)) return;
     refusals.add(
       {
+        id,
         arrivedAtUs,
         code,
         principal,
@@ -59,20 +62,26 @@ export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures
     answer(failure, request, failed) {
       const refusal = toRefusal(failure);
       if (refusal === null && request.signal.aborted) return toGoneResponse();
-      if (refusal !== null) note(refusal, request, failed);
+      const requestId = eventIdToUuid(failed.arrivedAtUs, lane);
+      if (refusal !== null) note(requestId, refusal, { request, failed });
       const error =
         refusal ??
         new ProxyError("internal_error", "The server failed; its log says more.", { cause: failure });
       if (error.code === "internal_error" && !error.isLogged) {
         log.error("a request failed", {
           method: request.method,
-          request_id: eventIdToUuid(failed.arrivedAtUs, lane),
+          request_id: requestId,
           ...describeCause(error.cause ?? error),
         });
       }
-      return withRequestId(toErrorResponse(error, request), failed.arrivedAtUs, lane);
+      return toErrorResponse(error, request, { requestId, dialect: failed.dialect });
     },
   };
+}
+
+interface NotedRequest {
+  readonly request: Request;
+  readonly failed: FailedRequest;
 }
 
 /** Elysia wraps what a parse hook throws. Null: no refusal. */

@@ -2,12 +2,12 @@ import type { Peer } from "#identity/peer.ts";
 import { createPeerCounts } from "#identity/peer-counts.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
-import { eventIdToUuid } from "#kernel/ids.ts";
 import type { Log } from "#kernel/log.ts";
 
 /** A request that was refused before anything went upstream, and that therefore has no usage event. */
 export interface Refusal {
-  /** The request's id, too. */
+  /** The request's id, as its answer tells it (`x-proxy-request-id`). */
+  readonly id: string;
   readonly arrivedAtUs: InstantUs;
   readonly code: ErrorCode;
   /** The caller's name, where it is known. */
@@ -31,8 +31,6 @@ export interface Refusals {
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
   readonly startedAtUs: InstantUs;
-  /** The lane of the process that has refused them, which ends their ids (`eventIdToUuid`). */
-  readonly lane: number;
 }
 
 export const REFUSALS_KEPT = 200;
@@ -47,26 +45,20 @@ export function isWrongCredential(code: ErrorCode): boolean {
   return WRONG_CREDENTIALS.has(code) || WRONG_SIGN_INS.has(code);
 }
 
-export function createRefusals(log: Log, clock: Clock, lane = 0): Refusals {
+export function createRefusals(log: Log, clock: Clock): Refusals {
   const newest: Refusal[] = [];
   const counts = new Map<ErrorCode, number>();
   const wrong = createPeerCounts(clock);
   return {
     startedAtUs: clock.nowUs(),
-    lane,
     add(refusal, peer) {
-      const { code, arrivedAtUs, principal } = refusal;
+      const { id, code, principal } = refusal;
       newest.push(refusal);
       if (newest.length > REFUSALS_KEPT) newest.shift();
       counts.set(code, (counts.get(code) ?? 0) + 1);
       const { address } = peer;
       // Neither the model nor the path: a log is kept, and what was put there by mistake may be content or a secret.
-      log.debug("a request was refused", {
-        code,
-        request_id: eventIdToUuid(arrivedAtUs, lane),
-        principal,
-        address,
-      });
+      log.debug("a request was refused", { code, request_id: id, principal, address });
       if (WRONG_CREDENTIALS.has(code) && wrong.add(peer) === WRONG_CREDENTIALS_MAX + 1) {
         log.warn("many wrong credentials from one address", { code, address });
       }

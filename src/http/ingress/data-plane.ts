@@ -1,3 +1,4 @@
+import type { ErrorDialect } from "#http/door/envelope.ts";
 import { ENDPOINT_PATHS } from "./endpoint-paths.ts";
 
 /**
@@ -8,4 +9,13 @@ export function toDataPlane(pathname: string): string | null {
   const endpoint = ENDPOINT_PATHS.get(pathname);
   if (endpoint !== undefined) return endpoint;
   return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
+}
+
+/** A path that only clients of the messages API ask for, such as one whose base URL lacks the relay's part. */
+const MESSAGES_PATH = /\/messages(?:\/|$)/;
+
+/** Whose clients ask for a path behind Elysia. */
+export function toErrorDialect(pathname: string): ErrorDialect {
+  if (MESSAGES_PATH.test(pathname)) return "messages";
+  return toDataPlane(pathname) === null ? "interface" : "completions";
 }

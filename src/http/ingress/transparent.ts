@@ -91,7 +91,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       arrivedAtMs,
       connection: new ConnectedCaller(request, connections),
     });
-    return toExchangeResponse(answer, request, { arrivedAtUs, lane: arrivals.lane });
+    return toExchangeResponse(answer, request, { arrivedAtUs, lane: arrivals.lane, dialect: "messages" });
   };
 
   return {
@@ -108,6 +108,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
           findAddress: toFindAddress(connections, request),
           principal: passage.principal,
           dataPlane: toTarget(request.url)?.path ?? "",
+          dialect: "messages",
         });
       }
       // The token is in the address.

@@ -69,7 +69,11 @@ export function createIngress(deps: IngressDeps): Ingress {
           arrivedAtMs,
           connection: new ConnectedCaller(request, connections),
         });
-        return toExchangeResponse(result, request, { arrivedAtUs, lane: arrivals.lane });
+        return toExchangeResponse(result, request, {
+          arrivedAtUs,
+          lane: arrivals.lane,
+          dialect: "completions",
+        });
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
@@ -79,6 +83,7 @@ export function createIngress(deps: IngressDeps): Ingress {
           findAddress: toFindAddress(connections, request),
           principal: principal?.name ?? null,
           dataPlane: endpoint,
+          dialect: "completions",
         });
       }
     },

@@ -1,4 +1,5 @@
 import type { AnswerHeader, Route } from "#http/door/route.ts";
+import { ID } from "#http/schemas/examples.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { ERROR_CONDITIONS } from "./errors.ts";
 
@@ -30,7 +31,7 @@ export function toErrorExamples(): Json {
         summary: condition,
         value: {
           error: { message: condition, type: "proxy_error", code, param: null },
-          proxy: { source: "proxy" },
+          proxy: { source: "proxy", request_id: ID.request },
         },
       },
     ]),

@@ -8,16 +8,13 @@ import { formatInstant } from "#kernel/clock.ts";
 import { toRefusalView } from "#views/reports.ts";
 
 /** What was refused lately: it leaves no usage event, and its caller is often not known. */
-export function refusalRoutes(
-  guard: Guard,
-  refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs" | "lane">,
-) {
+export function refusalRoutes(guard: Guard, refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">) {
   return new Elysia({ prefix: "/admin/v1", tags: ["Reports"] }).use(guard).get(
     "/refusals",
     () => ({
       since: formatInstant(refusals.startedAtUs),
       counts: Object.fromEntries(refusals.counts()),
-      refusals: refusals.newest().map((row) => toRefusalView(row, refusals.lane)),
+      refusals: refusals.newest().map(toRefusalView),
     }),
     route({
       access: "admin",

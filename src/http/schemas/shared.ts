@@ -93,15 +93,25 @@ export const Deleted = view("Deleted", {
   deleted: Type.String({ description: "The id or the name of what was deleted." }),
 });
 
-/** Specification, section 2.1. */
+/** Specification, section 2.1, and the amendments. */
 export const ErrorEnvelope = view("Error", {
+  type: Type.Optional(
+    Type.Literal("error", { description: "Where clients of the messages API ask: at the relay." }),
+  ),
   error: fields({
     message: Type.String({ description: "For a person; may change." }),
     type: Type.Literal("proxy_error"),
     code: Type.String({ description: "Stable; for programs." }),
     param: nullable(Type.String({ description: "The offending field of the request." })),
   }),
-  proxy: fields({ source: Type.Literal("proxy") }),
+  proxy: fields({
+    source: Type.Literal("proxy"),
+    request_id: Type.String({
+      format: "uuid",
+      description:
+        "As `x-proxy-request-id` has it; on the data plane and the relay also the end of the message.",
+    }),
+  }),
 });
 
 /** A body of the upstream: nothing is said of its shape. */
