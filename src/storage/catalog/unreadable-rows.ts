@@ -14,14 +14,14 @@ const LOOKS: readonly Look[] = [
   { table: "providers", column: "endpoints", isReadable: isReadableEndpoints },
   { table: "models", column: "capabilities", isReadable: isReadableCapabilities },
   ...Object.entries(LIMIT_READERS).map(([column, isReadable]) => ({ table: "limits", column, isReadable })),
+  ...["api_keys", "relay_tokens"].flatMap((table) =>
+    ["models", "admin_models"].map((column) => ({ table, column, isReadable: isReadableAliases })),
+  ),
   ...["principals", "api_keys", "relay_tokens"].map((table) => ({
     table,
     column: "tags",
     isReadable: isReadableTags,
   })),
-  ...["api_keys", "relay_tokens"].flatMap((table) =>
-    ["models", "admin_models"].map((column) => ({ table, column, isReadable: isReadableAliases })),
-  ),
 ];
 
 export interface TextRow {
