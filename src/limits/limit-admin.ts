@@ -3,11 +3,18 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
 import type { LimitRefusals, LimitUse } from "./limit-entry.ts";
-import { type LimitDraft, type LimitPatch, parseLimitDraft, parseLimitPatch } from "./limit-draft.ts";
+import {
+  type LimitDraft,
+  type LimitPatch,
+  parseLimitDraft,
+  parseLimitPatch,
+  parseSubjectFilter,
+} from "./limit-draft.ts";
 import type { Limits } from "./limits.ts";
 import type { Limit } from "./limit.ts";
-import type { LimitStore } from "./store.ts";
+import type { LimitStore, NamedSubject } from "./store.ts";
 
 /** A limit with what was used of it. */
 export interface LimitState {
@@ -28,9 +35,9 @@ export interface LimitOwner {
 }
 
 export interface LimitAdmin {
-  /** The oldest first. `subject`: a principal's name, the id of a key or relay token, a tag, or `everybody`; null for all. */
+  /** By name. `subject`: as `parseSubjectFilter` reads it and throws; null for all. */
   list(subject: string | null, page: Page): Promise<Paged<LimitState>>;
-  /** All of them, the oldest first, without what was used: that is not added up. */
+  /** All of them, by name, without what was used: that is not added up. */
   listPlain(): Promise<readonly Limit[]>;
   /** Throws `limit_not_found`. */
   get(id: string): Promise<LimitState>;
@@ -91,11 +98,12 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
 
   return {
     async list(subject, page) {
-      const chosen = (await listAll()).filter((limit) => subject === null || isOf(limit, subject));
+      const wanted = subject === null ? null : parseSubjectFilter(subject);
+      const chosen = byName(await listAll()).filter((limit) => wanted === null || isOf(limit, wanted));
       const rows = chosen.slice(page.offset, page.offset + page.limit).map(readState);
       return { rows, total: chosen.length };
     },
-    listPlain: async () => (await store.snapshot()).limits,
+    listPlain: async () => byName((await store.snapshot()).limits),
     get: async (id) => readState(findIn(await listAll(), id)),
     async listUses(id, page) {
       const limit = findIn(await listAll(), id);
@@ -136,16 +144,20 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
   };
 }
 
-function isOf({ subject }: Limit, text: string): boolean {
-  switch (subject.kind) {
-    case "principal":
-      return text === subject.name;
-    case "tag":
-      return text === subject.pair;
+function byName(limits: readonly Limit[]): readonly Limit[] {
+  return limits.toSorted((left, right) => compareCodeUnits(left.name, right.name));
+}
+
+function isOf({ subject }: Limit, wanted: NamedSubject): boolean {
+  switch (wanted.kind) {
     case "everybody":
-      return text === "everybody";
+      return subject.kind === "everybody";
+    case "principal":
+      return subject.kind === "principal" && subject.name === wanted.name;
+    case "tag":
+      return subject.kind === "tag" && subject.pair === wanted.pair;
     default:
-      return text === subject.id;
+      return subject.kind === wanted.kind && subject.id === wanted.id;
   }
 }
 

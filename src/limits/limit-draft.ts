@@ -112,6 +112,23 @@ function parseSubject(draft: SubjectDraft): NamedSubject {
   return { kind, pair };
 }
 
+/**
+ * A subject as a filter of the list: `principal:NAME`, `key:ID`, `relay_token:ID`, `tag:KEY:VALUE` or `everybody`. Throws
+ * `invalid_request` (param `subject`). None of them has to exist.
+ */
+export function parseSubjectFilter(text: string): NamedSubject {
+  if (text === "everybody") return { kind: "everybody" };
+  const kind = SUBJECT_KINDS.find((known) => text.startsWith(`${known}:`));
+  const value = kind === undefined ? "" : text.slice(kind.length + 1);
+  if (kind === undefined || value === "")
+    throw refuse("subject", "subject is principal:NAME, key:ID, relay_token:ID, tag:KEY:VALUE or everybody.");
+  if (kind === "principal") return { kind, name: value };
+  if (kind !== "tag") return { kind, id: value };
+  const pair = normaliseTag(value);
+  if (pair === null) throw refuse("subject", "A tag is key:value: subject is tag:KEY:VALUE.");
+  return { kind, pair };
+}
+
 /** Any name: the relay passes models on that no catalog has. */
 function parseModel(model: string | undefined): string | null {
   if (model === undefined) return null;

@@ -484,6 +484,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);
+  await refuse("GET /admin/v1/limits", [["invalid_request", { path: "/admin/v1/limits?subject=somebody" }]]);
   await refuse("GET /*", [["unknown_endpoint", { path: "/v1/nothing" }]]);
 });
 

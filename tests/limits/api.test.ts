@@ -105,7 +105,7 @@ describe("a limit is listed, changed and deleted by admins", () => {
       ...at,
     });
     const many = await world.limit({
-      name: "many",
+      name: "at once",
       subject: {},
       each: "key",
       measure: "concurrent",
@@ -114,7 +114,7 @@ describe("a limit is listed, changed and deleted by admins", () => {
     const none = { window_start: null, resets_at: null };
     expect(many).toEqual({
       id: many.id,
-      name: "many",
+      name: "at once",
       subject: {},
       each: "key",
       measure: "concurrent",
@@ -125,12 +125,14 @@ describe("a limit is listed, changed and deleted by admins", () => {
       ...figures,
       ...none,
     });
-    expect(await (await world.admin("GET", "/limits?limit=1&offset=1")).json()).toEqual({
-      limits: [many],
-      limit: 1,
-      offset: 1,
-      total: 2,
-    });
+    // By name, and not by when they were made.
+    for (const [offset, limit] of [many, made].entries())
+      expect(await (await world.admin("GET", `/limits?limit=1&offset=${offset}`)).json()).toEqual({
+        limits: [limit],
+        limit: 1,
+        offset,
+        total: 2,
+      });
     expect(await refusalOf(world.admin("POST", "/limits", { ...DRAFT, name: "shape" }))).toBe(
       "409 limit_exists name",
     );
@@ -139,16 +141,34 @@ describe("a limit is listed, changed and deleted by admins", () => {
 
   test("by the subject that is asked for", async () => {
     const { keyId } = await world.person("eve");
-    const subjects = [{}, { principal: "eve" }, { key: keyId, model: "m" }, { tag: "team:a" }];
+    const token: any = await (await world.app.api("POST", "/my/relay-tokens", { label: "" })).json();
+    const subjects = [
+      {},
+      { principal: "eve" },
+      { key: keyId, model: "m" },
+      { tag: "team:a" },
+      { relay_token: token.id },
+    ];
     for (const [index, subject] of subjects.entries())
       await world.limit({ ...DRAFT, name: `s${index}`, subject });
-    const asked = ["everybody", "eve", keyId, "team:a", "nobody"];
-    const found = [];
-    for (const subject of asked) {
-      const list = await (await world.admin("GET", `/limits?subject=${encodeURIComponent(subject)}`)).text();
-      found.push(JSON.parse(list).limits.map(({ name }: { name: string }) => name));
-    }
-    expect(found).toEqual([["s0"], ["s1"], ["s2"], ["s3"], []]);
+    const list = (subject: string) => world.admin("GET", `/limits?subject=${encodeURIComponent(subject)}`);
+    const found: unknown[] = [];
+    for (const subject of [
+      "everybody",
+      "principal:eve",
+      `key:${keyId}`,
+      "tag:Team:A",
+      `relay_token:${token.id}`,
+      "principal:nobody",
+      `key:${token.id}`,
+      "",
+    ])
+      found.push(
+        JSON.parse(await (await list(subject)).text()).limits.map(({ name }: { name: string }) => name),
+      );
+    expect(found).toEqual([["s0"], ["s1"], ["s2"], ["s3"], ["s4"], [], [], ["s0", "s1", "s2", "s3", "s4"]]);
+    for (const subject of ["team:a", keyId, "eve", "principal:", "principal", "tag:team", "model:m", "Key:x"])
+      expect([subject, await refusalOf(list(subject))]).toEqual([subject, "400 invalid_request subject"]);
     for (const { id } of JSON.parse(await (await world.admin("GET", "/limits")).text()).limits)
       await world.admin("DELETE", `/limits/${id}`);
   });

@@ -3,7 +3,7 @@ import { parseLimitDraft } from "#limits/limit-draft.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { ask, toPathPart, type Client, type Installation } from "#cli/installation/client.ts";
-import { listLimits } from "#cli/installation/lists.ts";
+import { listLimits, type LimitSubjectPair } from "#cli/installation/lists.ts";
 import { requireNamed } from "#cli/installation/named.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { settleUsage } from "#cli/installation/report.ts";
@@ -30,8 +30,8 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
   const list = addSubjectOptions(addCommand(limit, "list", "list limits, and what is left of each")).action(
     (options: SubjectOptions) =>
       withInstallation(terminal, options, async (installation) => {
-        const [subject] = Object.values(toSubject(options));
-        const { rows, notices } = await readLimits(installation, subject);
+        const [of] = Object.entries(toSubject(options));
+        const { rows, notices } = await readLimits(installation, of);
         if (options.json === true) writeJson(terminal, rows);
         else writeLimits(terminal, rows);
         for (const notice of notices) terminal.writeMessage(`${notice}\n`);
@@ -91,13 +91,19 @@ function toLimit(api: Client, id: string) {
 }
 
 /** Beside a server, usage that it answered a moment ago is waited for. */
-async function readLimits(installation: Installation, subject?: string) {
+async function readLimits(installation: Installation, of?: LimitSubjectPair) {
   const notices = await settleUsage(installation);
-  return { rows: await listLimits(installation.api, { subject }), notices };
+  return { rows: await listLimits(installation.api, { of }), notices };
 }
 
 function requireLimit(limits: readonly LimitView[], name: string): LimitView {
-  return requireNamed(limits, name, "No limit has this name: lockport limit list has all.");
+  const named = limits.map((limit) => ({ name: limit.name, also: toOtherNames(limit), limit }));
+  return requireNamed(named, name, "No limit has this name: lockport limit list has all.").limit;
+}
+
+/** Its id, whom it is for, and the words of its name: `ada` for `ada: month`. */
+function toOtherNames({ id, name, subject }: LimitView): readonly string[] {
+  return [id, ...Object.values(subject), ...name.split(/[\s:,]+/)];
 }
 
 function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {

@@ -8,6 +8,7 @@ import {
   listModels,
   listProviders,
   listRelayTokens,
+  type LimitSubjectPair,
   toNamedKey,
   toNamedToken,
 } from "#cli/installation/lists.ts";
@@ -26,7 +27,7 @@ export async function describeKey(installation: Installation, id: string): Promi
     "No such key. (key_not_found)",
   );
   const cost = await describeCost(installation, { key: id });
-  const limits = await describeLimits(installation, id);
+  const limits = await describeLimits(installation, "key", id);
   return {
     facts: `The key ${describeSecret(key.key_suffix, key)} ${cost}${limits}`,
     question: "Delete it?",
@@ -41,7 +42,7 @@ export async function describeRelayToken(installation: Installation, id: string)
     id,
     "No such relay token. (relay_token_not_found)",
   );
-  const limits = await describeLimits(installation, id);
+  const limits = await describeLimits(installation, "relay_token", id);
   return {
     facts: `The relay token ${describeSecret(token.token_suffix, token)}${limits}`,
     question: "Delete it?",
@@ -83,7 +84,7 @@ export async function describePrincipal(installation: Installation, name: string
   const keys = await listKeys(api, { principal: name });
   const tokens = await listRelayTokens(api, { principal: name });
   const cost = await describeCost(installation, { principal: name });
-  const limits = await describeLimits(installation, name);
+  const limits = await describeLimits(installation, "principal", name);
   const secrets = [
     ...keys.map(({ key_suffix: suffix, label }) => toName("key", suffix, label)),
     ...tokens.map(({ token_suffix: suffix, label }) => toName("relay token", suffix, label)),
@@ -129,8 +130,8 @@ async function describeCost(installation: Installation, used: Used): Promise<str
 }
 
 /** The limits that go with what they are about; empty where there are none. */
-async function describeLimits({ api }: Installation, subject: string): Promise<string> {
-  const limits = await listLimits(api, { subject });
+async function describeLimits({ api }: Installation, ...of: LimitSubjectPair): Promise<string> {
+  const limits = await listLimits(api, { of });
   if (limits.length === 0) return "";
   const count = limits.length === 1 ? "A limit goes" : `${limits.length} limits go`;
   return ` ${count} with it: ${toShortList(limits.map(({ name }) => name))}.`;

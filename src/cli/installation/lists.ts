@@ -88,8 +88,12 @@ export function toNamedToken(view: {
   return { name: view.id, also: [view.label, view.token_suffix] };
 }
 
-/** `subject`: a principal's name, the id of a key or a relay token, or a tag; undefined is all. */
-export async function listLimits(api: Client, { subject }: { readonly subject?: string | undefined } = {}) {
+/** Whose limits: a field of a limit's `subject` and its value. */
+export type LimitSubjectPair = readonly [kind: string, value: string];
+
+/** `of`: limits of this subject alone; undefined is all. */
+export async function listLimits(api: Client, { of }: { readonly of?: LimitSubjectPair | undefined } = {}) {
+  const subject = of?.join(":");
   return listAll("limits", async (page) => {
     const { limits: rows, total } = await ask(api.admin.v1.limits.get({ query: { subject, ...page } }));
     return { rows, total };

@@ -48,8 +48,8 @@ const USE = { used: 12.5, left: 37.5, unpriced_requests: 0 };
 const SUBJECT_QUERY: QueryParam = {
   name: "subject",
   schema: Type.String(),
-  description: "A principal's name, the id of a key or a relay token, a tag, or `everybody`.",
-  example: ALICE.name,
+  description: "`principal:NAME`, `key:ID`, `relay_token:ID`, `tag:KEY:VALUE` or `everybody`.",
+  example: `principal:${ALICE.name}`,
 };
 
 /** Everything that a caller owns fits one page: as many as there may be. */
@@ -89,9 +89,10 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
       },
       route({
         access: "admin",
-        summary: "The limits, and what was used of them",
+        summary: "The limits by name, and what was used of them",
         query: [SUBJECT_QUERY, ...PAGE_QUERY],
         answer: json(200, pageOf("limits", LimitView), { limits: [LIMIT], ...PAGE }),
+        errors: ["invalid_request"],
       }),
     )
     .post(
