@@ -171,6 +171,24 @@ describe("lockport limit remove", () => {
   });
 });
 
+test("limit show of a name that is none says which was probably meant: by a typo, its owner, a word of it or its id", async () => {
+  await done("limit set search-month --amount 1 --per day");
+  expect((await run(["limit", "set", "ada: day", "--amount", "1", "--per", "day"])).code).toBe(0);
+  expect((await run("limit set laptop --amount 9 --per month --principal ada")).code).toBe(0);
+  const { id } = await json("limit show search-month");
+  for (const [typed, meant] of [
+    ["serach-month", "\n(Did you mean search-month?)"],
+    [id, "\n(Did you mean search-month?)"],
+    ["day", "\n(Did you mean ada: day?)"],
+    ["ada", "\n(Did you mean ada: day or laptop?)"],
+    ["nothing", "lockport limit list has all."],
+  ]) {
+    const { code, data, messages } = await run(["limit", "show", typed]);
+    expect({ typed, code, data }).toEqual({ typed, code: 1, data: "" });
+    expect({ typed, messages: messages.slice(-meant.length - 1) }).toEqual({ typed, messages: `${meant}\n` });
+  }
+});
+
 test("a limit's name is completed by the shell", async () => {
   await done("limit set search-month --amount 1 --per day");
   // On PostgreSQL a name that comes later than 0.3 s is not offered, as happens on a busy machine.

@@ -8,6 +8,9 @@ export interface Named {
   readonly also?: readonly string[];
 }
 
+/** Rows that have what was typed as another name; more are as good as none. */
+const CALLED_MAX = 3;
+
 /** The one of this name. Throws a `CommandError` with the name that was probably meant. */
 export function requireNamed<Row extends Named>(rows: readonly Row[], name: string, refusal: string): Row {
   const found = rows.find((row) => row.name === name);
@@ -17,8 +20,9 @@ export function requireNamed<Row extends Named>(rows: readonly Row[], name: stri
 
 /** What to add to a refusal of a name that none of these has: empty where none is near, else a line of its own. */
 export function suggestNamed(typed: string, rows: readonly Named[]): string {
-  const [called, ...others] = rows.filter(({ also = [] }) => also.includes(typed));
-  if (called !== undefined) return others.length === 0 ? `\n(Did you mean ${called.name}?)` : "";
+  const called = rows.filter(({ also = [] }) => also.includes(typed)).map(({ name }) => name);
+  if (called.length > CALLED_MAX) return "";
+  if (called.length > 0) return `\n(Did you mean ${called.join(" or ")}?)`;
   return suggest(
     typed,
     rows.map(({ name }) => name),
