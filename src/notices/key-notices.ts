@@ -49,12 +49,9 @@ export class KeyNotices {
   }
 }
 
-/** Those of `DAYS_BEFORE` that are past; not those at which the key did not exist yet. */
-function toDueDays({ createdAtUs, expiresAtUs }: ExpiringSecret, nowUs: number): readonly number[] {
-  return DAYS_BEFORE.filter((days) => {
-    const dueAtUs = expiresAtUs - days * DAY_US;
-    return dueAtUs <= nowUs && createdAtUs <= dueAtUs;
-  });
+/** Those of `DAYS_BEFORE` that are past, also those that were so when the key was made. */
+function toDueDays({ expiresAtUs }: ExpiringSecret, nowUs: number): readonly number[] {
+  return DAYS_BEFORE.filter((days) => expiresAtUs - days * DAY_US <= nowUs);
 }
 
 function toDraft(secret: ExpiringSecret, days: number): NoticeDraft {

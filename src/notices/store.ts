@@ -31,7 +31,6 @@ export interface ExpiringSecret {
   readonly id: string;
   readonly label: string;
   readonly principalName: string;
-  readonly createdAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }
 

@@ -13,7 +13,6 @@ const key = (id: string, more: Partial<ExpiringSecret> = {}): ExpiringSecret => 
   id,
   label: "laptop",
   principalName: "ada",
-  createdAtUs: 0,
   expiresAtUs: NOW_US + 7 * DAY_US,
   ...more,
 });
@@ -69,16 +68,21 @@ describe("a key that expires is told of", () => {
     });
   });
 
-  test("not at a time at which it did not exist: one that was made for three days is told of on the last alone", async () => {
+  test("at once where it is made within its warning time, for the nearest end alone, and again a day before", async () => {
     const world = createWorld([
-      key("three days", { createdAtUs: NOW_US, expiresAtUs: NOW_US + 3 * DAY_US }),
-      key("an hour", { createdAtUs: NOW_US, expiresAtUs: NOW_US + DAY_US / 24 }),
+      key("three days", { expiresAtUs: NOW_US + 3 * DAY_US }),
+      key("an hour", { expiresAtUs: NOW_US + DAY_US / 24 }),
     ]);
+    const [threeDays, hour] = [NOW_US + 3 * DAY_US, NOW_US + DAY_US / 24];
     await world.look();
-    expect(world.told).toEqual([]);
+    expect(world.names()).toEqual([
+      `7: key.expiring three days ${threeDays} 7`,
+      `1: key.expiring an hour ${hour} 1`,
+    ]);
     world.set(2.5);
     await world.look();
-    expect(world.names()).toEqual([`1: key.expiring three days ${NOW_US + 3 * DAY_US} 1`]);
+    await world.look();
+    expect(world.names().slice(2)).toEqual([`1: key.expiring three days ${threeDays} 1`]);
   });
 
   test("again when it got another end", async () => {

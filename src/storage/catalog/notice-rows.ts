@@ -16,7 +16,7 @@ export function toWaitingNotices(rows: readonly NoticeRow[]): readonly WaitingNo
 
 /** A row of a key or a relay token that ends, joined with its owner. */
 export interface ExpiringRow {
-  readonly secret: Pick<ExpiringSecret, "id" | "label" | "createdAtUs"> & {
+  readonly secret: Pick<ExpiringSecret, "id" | "label"> & {
     readonly expiresAtUs: number | null;
   };
   readonly principalName: string;
@@ -24,7 +24,7 @@ export interface ExpiringRow {
 
 export function toExpiringSecret(
   kind: ExpiringSecret["kind"],
-  { secret: { id, label, createdAtUs, expiresAtUs }, principalName }: ExpiringRow,
+  { secret: { id, label, expiresAtUs }, principalName }: ExpiringRow,
 ): ExpiringSecret {
-  return { kind, id, label, principalName, createdAtUs, expiresAtUs: expiresAtUs ?? 0 };
+  return { kind, id, label, principalName, expiresAtUs: expiresAtUs ?? 0 };
 }
