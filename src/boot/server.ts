@@ -6,9 +6,11 @@ import type { Config } from "#boot/settings/config.ts";
 import {
   findListenFault,
   formatAddress,
+  probeListen,
   requireResolvable,
   toListenError,
 } from "#boot/settings/listen-address.ts";
+import { locks } from "#boot/settings/engine.ts";
 import { openServices } from "./open-services.ts";
 import type { Services } from "./services.ts";
 import { boundReceiveBuffers } from "#boot/process/receive-buffer.ts";
@@ -44,6 +46,7 @@ export async function startServer(
   let server: Bun.Server<undefined>;
   const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
   await requireResolvable(config);
+  await requireFreeAddress(config);
   const services = await openServices(config, system, { findOrigin, end });
   try {
     const app = createApp({ ...services.app, openAssets });
@@ -79,6 +82,16 @@ export async function startServer(
     services,
     stop: (hurry) => (stopped ??= stop(hurry)),
   };
+}
+
+/**
+ * Throws a `SetupError` for an address that no server can listen on, while the start has made nothing yet. A folder that a server runs from
+ * is refused by its lock, which tells more.
+ */
+async function requireFreeAddress(config: Config): Promise<void> {
+  if (locks.isTaken(config.dataDir)) return;
+  const fault = await probeListen(config);
+  if (fault !== null) throw toListenError(fault);
 }
 
 /** Whether `work` was done in time; what is not goes on, unwatched. */

@@ -53,7 +53,7 @@ describe("lockport serve", () => {
     expect(existsSync(dataDir)).toBe(false);
   }, 30_000);
 
-  test("says of each address that it cannot listen on what is wrong with that one, and what to do", async () => {
+  test("says of each address that it cannot listen on what is wrong with that one and what to do, before it makes anything", async () => {
     const holder = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
     const port = String(holder.port);
     const faults = [
@@ -66,6 +66,7 @@ describe("lockport serve", () => {
         const { code, messages } = await runProcess([LOCKPORT, ...line], { env });
         expect(code).toBe(78);
         expect(messages).toContain(`lockport: ${sentence}`);
+        expect(existsSync(dataDir)).toBe(false);
       }
     } finally {
       await holder.stop(true);

@@ -34,6 +34,21 @@ export async function requireResolvable(address: ListenAddress): Promise<void> {
   if (!(await resolves(address.host))) throw toListenError(toFault("ENOTFOUND", address));
 }
 
+/**
+ * Why no server can listen there now; null when one can. Listens as the server does, for a moment, since the runtime tells a
+ * server more than a bare socket; what connects meanwhile is told that nothing serves yet.
+ */
+export async function probeListen(address: ListenAddress): Promise<ListenFault | null> {
+  const { host: hostname, port } = address;
+  try {
+    const fetch = () => new Response(null, { status: 503 });
+    await Bun.serve({ hostname, port, reusePort: false, fetch }).stop(true);
+    return null;
+  } catch (cause) {
+    return findListenFault(cause, address);
+  }
+}
+
 /** What the system's answer to listening means. */
 export async function findListenFault(cause: unknown, address: ListenAddress): Promise<ListenFault> {
   return toFault((await resolves(address.host)) ? systemCode(cause) : "ENOTFOUND", address);

@@ -1,6 +1,6 @@
 import type { Config } from "#boot/settings/config.ts";
 import type { Environment } from "#boot/settings/environment.ts";
-import { findListenFault, formatAddress, toReachable } from "#boot/settings/listen-address.ts";
+import { formatAddress, probeListen, toReachable } from "#boot/settings/listen-address.ts";
 import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 
@@ -19,7 +19,7 @@ export async function checkPort(
   { isServing, env }: PortLook,
 ): Promise<Check> {
   const name = "port";
-  const { host, port } = address;
+  const { port } = address;
   const where = formatAddress(address);
   if (isServing === true) {
     const url = findListeningUrl(address, env);
@@ -29,17 +29,12 @@ export async function checkPort(
     return toWarning(name, `a server runs from this folder and does not answer at ${url}`, OWN_SETTINGS);
   }
   if (port === 0) return toOk(name, "a free one is chosen at each start");
-  try {
-    // Listens as the server does, since the runtime tells a server more than a bare socket.
-    await Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() }).stop(true);
-    return toOk(name, `${where} is free`);
-  } catch (cause) {
-    if (isServing === null && (await answers(toReachable(`http://${where}`)))) {
-      return toOk(name, `a server answers at ${where}; whether it is this folder's cannot be seen`);
-    }
-    const { finding, advice } = await findListenFault(cause, address);
-    return toFailure(name, finding, advice);
+  const fault = await probeListen(address);
+  if (fault === null) return toOk(name, `${where} is free`);
+  if (isServing === null && (await answers(toReachable(`http://${where}`)))) {
+    return toOk(name, `a server answers at ${where}; whether it is this folder's cannot be seen`);
   }
+  return toFailure(name, fault.finding, fault.advice);
 }
 
 async function answers(origin: string): Promise<boolean> {
