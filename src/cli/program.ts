@@ -151,8 +151,12 @@ const COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
+/** What many programs call their `--version`. */
+const VERSION_WORD = "version";
+
 /** Runs one command line (without the program's own name) and returns its exit code. Never throws. */
-export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
+  const args = words[0] === VERSION_WORD ? ["--version", ...words.slice(1)] : words;
   try {
     const program = await createProgram(terminal, args[0]);
     if (isCompletion(args)) {

@@ -189,6 +189,34 @@ describe("the command tree", () => {
   });
 });
 
+test("a word that other programs have for a command names ours, with exit code 2 and nothing done", async () => {
+  for (const [word, ...meant] of [
+    ["status", "lockport health", "lockport doctor"],
+    ["logs", "lockport requests tail", "stderr"],
+    ["log", "lockport requests tail"],
+    ["start", "lockport serve"],
+    ["stop", "SIGTERM"],
+    ["users", "lockport principal"],
+    ["user list", "lockport principal"],
+  ] as const) {
+    const { code, data, messages } = await run(word);
+    expect({ word, code, data }).toEqual({ word, code: 2, data: "" });
+    expect(messages).toStartWith(`lockport: unknown command '${word.split(" ")[0]}'\n`);
+    for (const each of meant) expect(messages).toContain(each);
+    expect(messages).not.toContain("Did you mean");
+    expect(messages).not.toContain("lists the commands");
+  }
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+test("the version is told to whoever asks with a word, as with the option", async () => {
+  for (const rest of ["", " --json"]) {
+    const asked = await run(`version${rest}`);
+    expect(asked).toEqual(await run(`--version${rest}`));
+    expect(asked).toMatchObject({ code: 0, messages: "" });
+  }
+});
+
 test("help for a command is the same however it is asked for", async () => {
   const asked = await Promise.all(
     ["key create --help", "key create -h", "help key create", "key help create"].map((line) => run(line)),

@@ -5,19 +5,43 @@ import { toPath } from "./command-tree.ts";
 const VAGUE =
   /^error: (?:unknown command|unknown option|missing required argument|required option|too many arguments)/;
 
-/** Adds to such a refusal of this command, and of all beneath it, which help says what there is; a suggestion is enough. */
+const UNKNOWN_COMMAND = /^error: unknown command '([^']*)'/;
+
+/** What other programs call a command, and what there is for it here. */
+const WORDS_ELSEWHERE: readonly (readonly [words: readonly string[], wayOut: string])[] = [
+  [
+    ["status"],
+    "lockport health says whether a server answers, lockport doctor what is wrong with its installation.",
+  ],
+  [["logs", "log"], "lockport requests tail shows requests; a server writes its own log to stderr."],
+  [["start", "run"], "lockport serve starts the server."],
+  [["stop"], "A server stops on Ctrl-C or SIGTERM, once running requests have ended."],
+  [["users", "user"], "lockport principal is about people and services, lockport key about their keys."],
+];
+
+/**
+ * Adds to a refusal of this command, and of all beneath it, where to look: the command for a word of other programs, else
+ * which help says what there is. A suggestion is enough.
+ */
 export function addWaysOut(command: Command): void {
   const inherited = command.configureOutput();
   const help = ["lockport", toPath(command), "--help"].filter((part) => part !== "").join(" ");
   const effect = command.commands.length > 0 ? "lists the commands" : "shows what it takes";
+  const findWayOut = (text: string) =>
+    (command.parent === null ? findElsewhere(text) : null) ?? `${help} ${effect}.`;
   command.configureOutput({
     outputError: (text, write) =>
       inherited.outputError?.(
         VAGUE.test(text) && !text.includes("(Did you mean")
-          ? text.replace(/\n?$/, `\n(${help} ${effect}.)\n`)
+          ? text.replace(/\n?$/, `\n(${findWayOut(text)})\n`)
           : text,
         write,
       ),
   });
   for (const each of command.commands) addWaysOut(each);
+}
+
+function findElsewhere(text: string): string | null {
+  const word = UNKNOWN_COMMAND.exec(text)?.[1] ?? "";
+  return WORDS_ELSEWHERE.find(([words]) => words.includes(word))?.[1] ?? null;
 }
