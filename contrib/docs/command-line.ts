@@ -29,13 +29,13 @@ export const SILENT_TERMINAL: Terminal = {
 
 const INTRODUCTION = `# The command line
 
-Data goes to stdout and messages to stderr, so that \`KEY=$(lockport key create --principal ada)\` holds the key and nothing else. A typo is answered with what was probably meant. Options come after the command; a blank value, and a second value where only one counts, are refused. What takes something away (\`remove\` or \`delete\`, which mean the same) tells before what goes and asks on a terminal; elsewhere it takes \`--yes\`, and ends with 2 without. Secrets are read from a file, from stdin or from a hidden prompt, and refused among the arguments. \`NO_COLOR\` turns colours off.
+Data goes to stdout and messages to stderr, so that \`KEY=$(lockport key create --principal ada)\` holds the key and nothing else. A typo is answered with what was probably meant, and a word that other programs have (\`status\`, \`logs\`) with what there is. Options come after the command; a blank value, and a second value where only one counts, are refused. What takes something away (\`remove\` or \`delete\`, which mean the same) tells before what goes and asks on a terminal; elsewhere it takes \`--yes\`, and ends with 2 without. Secrets are read from a file, from stdin or from a hidden prompt, and refused among the arguments. \`NO_COLOR\` turns colours off.
 
 Options that many commands have:
 
 | Option | Meaning |
 | --- | --- |
-| \`--data-dir <path>\` | The data folder of this machine to work on; before \`PROXY_DATA_DIR\`. Without \`--url\` a command opens the databases there, also while the server runs, and holds from its next request on. Such commands are not in the audit log. |
+| \`--data-dir <path>\` | The data folder of this machine to work on; before \`PROXY_DATA_DIR\`. Without \`--url\` a command opens the databases there, also while the server runs, and holds from its next request on. The audit log has their changes as made by \`(local command)\`. |
 | \`--url <origin>\` | Work on a server over HTTP, as the owner of the API key in \`LOCKPORT_API_KEY\`. \`LOCKPORT_URL\` names one for every command that has this option. |
 | \`--json\` | Print JSON. |
 | \`--help\` | Say what the command does, with examples. |
