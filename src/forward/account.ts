@@ -5,7 +5,7 @@ import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { UsageBeginning } from "#usage/event.ts";
+import { type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
@@ -38,6 +38,8 @@ export interface AccountSubject {
   /** Counts it in metrics; absent: one is found by its labels. */
   readonly counter?: UsageCounter;
   readonly pricing: SubjectPricing;
+  /** It only asks or counts: whatever its answer tells is no usage. */
+  readonly usesNothing?: boolean;
 }
 
 /** What the quantities of a request cost. */
@@ -173,11 +175,14 @@ class RecordedAccount implements LateAccount {
 
   async #close(ending: AccountEnding): Promise<void> {
     let refusal: UnconfirmedUsage | null = null;
+    // A body that never came to its end was no request to its upstream.
+    const isUnsent = this.#begun === null && this.#upstreamStatus === null;
     try {
       const { of, usage } = this.begin();
       const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
-      const reported = ending.metered?.usage ?? null;
+      const usedNothing = isUnsent || of.usesNothing === true;
+      const reported = usedNothing ? NOTHING_USED : (ending.metered?.usage ?? null);
       const inForce = this.#findPrices(of.pricing);
       const prices = inForce instanceof Promise ? await inForce : inForce;
       const { costPico, unpriced } = priceUsage(reported, prices);

@@ -10,7 +10,7 @@ import type { Log } from "#kernel/log.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
+import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
 import { respond } from "./respond.ts";
 import { toSubject } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
@@ -203,7 +203,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         cancellation.arm(idleMs);
         permit = await queue.acquire(maxConcurrency, cancellation.signal);
       }
-      if (permit === null) return await giveUp(open, "timeout");
+      if (permit === null) return await giveUp(open, "timeout", NEVER_SENT);
       permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 

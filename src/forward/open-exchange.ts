@@ -1,4 +1,4 @@
-import type { TransportError } from "#usage/event.ts";
+import { type TransportError, NOTHING_USED } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
@@ -36,10 +36,14 @@ export interface OpenExchange extends Proxied {
   readonly ends: Turns;
 }
 
+/** Of a request that never went upstream. */
+export const NEVER_SENT: MeterReading = { usage: NOTHING_USED, errorKind: null, complete: false };
+
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
 export async function giveUp(
   { proxiedBy, account, cancellation }: OpenExchange,
   error: TransportError,
+  metered: MeterReading | null = null,
 ): Promise<ForwardResult> {
   cancellation.checkCaller();
   const { cause } = cancellation;
@@ -47,7 +51,7 @@ export async function giveUp(
   const broke = cause === "halted" ? toBreak(cancellation) : error;
   cancellation.cancel("cancelled");
   await account.settle(
-    left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error: broke, metered: null },
+    left ? { kind: "cancelled", metered } : { kind: "unreachable", error: broke, metered },
   );
   if (left) return { kind: "cancelled" };
   return {

@@ -1,4 +1,4 @@
-import type { Outcome, TransportError } from "#usage/event.ts";
+import { type Outcome, type TransportError, STATUS_CANCELLED } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 
 /** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
@@ -14,8 +14,6 @@ export interface ClassifiedOutcome {
   readonly errorKind: string | null;
 }
 
-/** The client left before the upstream's head came: nginx's number for it (decisions, "Reports"). */
-const STATUS_CANCELLED = 499;
 const STATUS_UNREACHABLE = 502;
 
 /** Outcome, status and error kind (specification, section 2.10; decisions, "Usage and prices" and "Reports"). */

@@ -52,8 +52,21 @@ export function toAccountSubject(input: RelayInput, { model, streamed }: Asked):
       streamed,
     },
     providerName: RELAY_PROVIDER,
+    usesNothing: !isMetered(input),
     pricing: { known: {}, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
   };
+}
+
+/** Answers of these paths count tokens and use none: of the messages and of the responses API. */
+const COUNTING_PATH = /\/(?:messages\/count_tokens|responses\/input_tokens)\/?$/;
+
+export function isCounting({ path }: Pick<RelayInput, "path">): boolean {
+  return COUNTING_PATH.test(path);
+}
+
+/** Whether it uses something, on whatever endpoint: one that no meter knows must not pass unseen. */
+export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">): boolean {
+  return method !== "GET" && method !== "DELETE" && !isCounting({ path });
 }
 
 /** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */

@@ -8,7 +8,7 @@ import { toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
 import { hasMessagePrices } from "./metered-units.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
-import { type RelayInput, toAccountSubject } from "./relay-subject.ts";
+import { type RelayInput, isCounting, isMetered, toAccountSubject } from "./relay-subject.ts";
 import type { Shared } from "./shared.ts";
 import { createUnrecordedAccount } from "./unrecorded-account.ts";
 import type { BodySource } from "./upload.ts";
@@ -37,8 +37,6 @@ const CONNECT_SECONDS = 10;
 const SILENCE_SECONDS = 300;
 
 const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
-/** The answer of this path is a count of tokens; none are used. */
-const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 
 /** The transparent relay to a messages API (specification, section 4.5). */
 export function createRelay(shared: Shared, options: RelayOptions): Relay {
@@ -190,8 +188,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       });
       if (head.kind === "failed") return await giveUp(open, head.error);
       account.answered(head.response.status);
-      const counting = COUNTING_PATH.test(path);
-      const answer = await passOn(open, head, createRelayMetering(head, { counting }));
+      const answer = await passOn(open, head, createRelayMetering(head, { counting: isCounting(input) }));
       if (method === "HEAD" && answer.kind === "responded") keepLength(head, answer.response);
       return answer;
     } catch (failure) {
@@ -218,11 +215,6 @@ interface Passage extends AskedAndWarned {
 
 function isRecorded({ method }: RelayInput): boolean {
   return !UNRECORDED_METHODS.has(method);
-}
-
-/** Whether its answer tells what it has used. */
-function isMetered({ method, path }: RelayInput): boolean {
-  return method !== "GET" && !COUNTING_PATH.test(path);
 }
 
 function toSizeBytes(body: UpstreamBody): number | null {

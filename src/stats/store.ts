@@ -67,7 +67,7 @@ export interface Percentiles {
 /** Percentiles are those of requests that ended `ok`, of first bytes only where they were streamed. */
 export interface BreakdownFigures extends SeriesFigures {
   readonly pricedRequests: number;
-  /** Answered with success on an endpoint that tells usage, and without any. */
+  /** Ended without their usage (`isUnmetered`). */
   readonly unmeteredRequests: number;
   /** The arrival of the newest request that ended `ok`. */
   readonly lastOkUs: InstantUs | null;

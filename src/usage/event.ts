@@ -14,25 +14,25 @@ export type TransportError = (typeof TRANSPORT_ERRORS)[number];
 /** The provider of every relayed request; no provider row has this name, since names hold no colon. */
 export const RELAY_PROVIDER = "transparent:messages";
 
-/** Where an answer tells its usage: one that tells none was not metered. Counting tokens uses none. */
-export const METERED_ENDPOINTS: ReadonlySet<string> = new Set([
-  "chat",
-  "completions",
-  "embeddings",
-  "/v1/messages",
-]);
+/** The status of a request whose caller left before the upstream's head came: nginx's number for it (decisions, "Reports"). */
+export const STATUS_CANCELLED = 499;
 
-/** Whether a request was answered with success and yet without the usage that belongs to it. */
-export function isUnmetered(
-  endpoint: string,
-  {
-    outcome,
-    statusCode,
-    hasUsage,
-  }: Pick<UsageEnding, "outcome" | "statusCode"> & { readonly hasUsage: boolean },
-): boolean {
-  const isAnswered = outcome === "ok" && statusCode >= 200 && statusCode < 300;
-  return isAnswered && !hasUsage && METERED_ENDPOINTS.has(endpoint);
+/**
+ * Whether a request ended without its usage: it probably used something, and no answer said how much (decisions, amendments
+ * of 2026-11-23). It was answered with success on whatever endpoint, or its caller left before an error came. What uses
+ * nothing by its nature is told as `NOTHING_USED`; an upstream that could not be reached or that failed is left out.
+ */
+export function isUnmetered({
+  outcome,
+  statusCode,
+  usage,
+}: Pick<UsageEnding, "outcome" | "statusCode" | "usage">): boolean {
+  if (usage !== null) return false;
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  return (
+    (outcome === "ok" && isSuccess) ||
+    (outcome === "cancelled" && (isSuccess || statusCode === STATUS_CANCELLED))
+  );
 }
 
 export const CLIENT_LENGTH_MAX = 256;
@@ -53,6 +53,9 @@ export interface ReportedUsage {
   readonly shape: UsageShape;
   readonly quantities: Quantities;
 }
+
+/** The usage of a request that cannot use anything: it only asks or counts, or it never reached its upstream. */
+export const NOTHING_USED: ReportedUsage = { shape: "exclusive", quantities: {} };
 
 /** Who asks whom for what: the fields that repeat from request to request. */
 export interface UsageDimensions {

@@ -25,7 +25,7 @@ export interface RequestSeries {
   readonly requests: { readonly [outcome in Outcome]: number };
   /** From arrival to the end, summed over all outcomes. */
   readonly durationUs: number;
-  /** Requests that ended `ok` and whose answer told no usage. */
+  /** Requests that ended without their usage (`isUnmetered`). */
   readonly unmeteredCount: number;
 }
 
@@ -156,7 +156,7 @@ export function createUsageMetrics(): UsageMetrics {
   return {
     open(request) {
       let series: Requests | null = null;
-      return { count: (ending) => countEnding((series ??= getSeries(request)), request, ending) };
+      return { count: (ending) => countEnding((series ??= getSeries(request)), ending) };
     },
     requests: () => requests,
     units: () => units,
@@ -164,12 +164,12 @@ export function createUsageMetrics(): UsageMetrics {
   };
 }
 
-function countEnding(series: Requests, { endpoint }: CountedRequest, ending: UsageEnding): void {
-  const { outcome, statusCode, durationUs, usage, prices } = ending;
+function countEnding(series: Requests, ending: UsageEnding): void {
+  const { outcome, durationUs, usage, prices } = ending;
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
   if (usage !== null) addUsage(series, usage, prices);
-  else if (isUnmetered(endpoint, { outcome, statusCode, hasUsage: false })) series.unmeteredCount += 1;
+  else if (isUnmetered(ending)) series.unmeteredCount += 1;
 }
 
 function addUsage(series: Requests, usage: ReportedUsage, prices: PriceSet): void {

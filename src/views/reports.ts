@@ -4,6 +4,7 @@ import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
+import { isUnmetered } from "#usage/event.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
@@ -37,6 +38,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
+    ...(isUnmetered(row) && { unmetered: true as const }),
     tags: row.tags,
   };
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { gzipSync } from "node:zlib";
 import { ENDPOINT_LENGTH_MAX } from "#forward/relay-subject.ts";
+import { NOTHING_USED } from "#usage/event.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";
 import {
@@ -548,7 +549,7 @@ describe("the usage event", () => {
       endpoint: "/v1/messages/count_tokens",
       model: MODEL,
       outcome: "ok",
-      usage: null,
+      usage: NOTHING_USED,
       costPico: null,
       unpriced: false,
     });
@@ -562,7 +563,7 @@ describe("the usage event", () => {
       model: null,
       upstreamName: null,
       outcome: "ok",
-      usage: null,
+      usage: NOTHING_USED,
       streamed: false,
     });
   });

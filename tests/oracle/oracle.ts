@@ -429,7 +429,12 @@ function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (st
   };
 }
 
-const METERED = new Set(["chat", "completions", "embeddings", "/v1/messages"]);
+/** Nothing says what was used, though something was: a success, or a caller that left before an error. */
+function isUntold({ outcome, statusCode, usage }: UsageEvent): boolean {
+  const isSuccess = Math.floor(statusCode / 100) === 2;
+  if (usage !== null) return false;
+  return outcome === "cancelled" ? isSuccess || statusCode === 499 : outcome === "ok" && isSuccess;
+}
 
 function toBreakdown(
   world: World,
@@ -499,10 +504,7 @@ function toBreakdownFigures(rows: readonly Row[], hasPercentiles: boolean) {
     failed: countOutcomes(rows, "upstream_error", "unreachable"),
     cancelled: countOutcomes(rows, "cancelled"),
     unpriced: rows.filter(({ event }) => event.unpriced).length,
-    unmetered: ok.filter(
-      ({ event }) =>
-        Math.floor(event.statusCode / 100) === 2 && event.usage === null && METERED.has(event.endpoint),
-    ).length,
+    unmetered: rows.filter(({ event }) => isUntold(event)).length,
     cost: toCost(rows),
     cost_per_request: costs.length === 0 ? null : picoToNumber((costPico + count / 2n) / count),
     units: toUnits(rows),
@@ -579,7 +581,7 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
         ),
         tags: event.tags,
       };
-      return Object.assign(row, toUnitDetails(event));
+      return Object.assign(row, toUnitDetails(event), isUntold(event) && { unmetered: true });
     });
   return { requests, limit, offset, total: rows.length };
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Quantities } from "#kernel/units.ts";
 import { UNITS } from "#kernel/units.ts";
 import type { Outcome, UsageEnding } from "#usage/event.ts";
-import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
+import { NOTHING_USED, OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
 import type { CountedRequest, UsageMetrics } from "#usage/metrics.ts";
 import {
   CATALOG_LABEL_SETS_MAX,
@@ -145,15 +145,22 @@ describe("answers without usage", () => {
     expect(unmetered({ ...CHAT, endpoint }, { usage: inclusive({ output_tokens: 0 }) })).toBe(0);
   });
 
-  test("of messages are, of counted tokens and other relayed paths are not", () => {
+  test("of relayed paths are, unless they use nothing", () => {
     const relayed = { provider: RELAY_PROVIDER, model: "m" };
     expect(unmetered({ ...relayed, endpoint: "/v1/messages" }, {})).toBe(1);
-    expect(unmetered({ ...relayed, endpoint: "/v1/messages/count_tokens" }, {})).toBe(0);
-    expect(unmetered({ ...relayed, endpoint: "/v1/models" }, {})).toBe(0);
+    expect(unmetered({ ...relayed, endpoint: "/v1/responses" }, {})).toBe(1);
+    expect(unmetered({ ...relayed, endpoint: "/v1/models" }, { usage: NOTHING_USED })).toBe(0);
   });
 
-  test("that failed, were cancelled or lead elsewhere are not", () => {
-    for (const outcome of ["upstream_error", "unreachable", "cancelled"] as const)
+  test("are counted when their caller left, before the head or behind it", () => {
+    expect(unmetered(CHAT, { outcome: "cancelled", statusCode: 499 })).toBe(1);
+    expect(unmetered(CHAT, { outcome: "cancelled", statusCode: 200 })).toBe(1);
+    expect(unmetered(CHAT, { outcome: "cancelled", statusCode: 429 })).toBe(0);
+    expect(unmetered(CHAT, { outcome: "cancelled", usage: inclusive({ input_tokens: 1 }) })).toBe(0);
+  });
+
+  test("that failed or lead elsewhere are not", () => {
+    for (const outcome of ["upstream_error", "unreachable"] as const)
       expect(unmetered(CHAT, { outcome })).toBe(0);
     expect(unmetered(CHAT, { statusCode: 302 })).toBe(0);
   });

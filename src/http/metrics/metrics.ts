@@ -75,7 +75,7 @@ export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFam
     {
       name: "proxy_unmetered_total",
       kind: "counter",
-      help: "Successful answers without usage, so without cost: growth signals an upstream that does not tell it.",
+      help: "Requests that ended without their usage, so without cost: answers that told none, also of endpoints that no meter knows, and callers that left before it was told.",
       samples: requests.map(({ labels, unmeteredCount }) => ({ labels, value: unmeteredCount })),
     },
     {

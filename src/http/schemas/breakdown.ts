@@ -14,7 +14,8 @@ const figures = {
   unpriced: Count,
   unmetered: Type.Integer({
     minimum: 0,
-    description: "Answered with success on an endpoint that tells usage, and without any.",
+    description:
+      "Ended without their usage: answers that told none, and callers that left before it was told.",
   }),
   cost: Cost,
   cost_per_request: nullable(Type.Number({ minimum: 0, description: "Of the requests that have a cost." })),

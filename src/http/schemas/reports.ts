@@ -145,6 +145,11 @@ export const RequestRow = view("RequestRow", {
       },
     ),
   ),
+  unmetered: Type.Optional(
+    Type.Literal(true, {
+      description: "It ended without its usage, so what it used and cost is unknown. Absent otherwise.",
+    }),
+  ),
   tags: Tags,
 });
 

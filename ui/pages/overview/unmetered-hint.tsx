@@ -5,7 +5,7 @@ import type { Report } from "../../search/report.ts";
 
 export interface UnmeteredHintProps {
   readonly report: Report;
-  /** Answers with success that told no usage; null while it is not known. */
+  /** Requests that ended without their usage; null while it is not known. */
   readonly count: number | null;
 }
 
@@ -14,11 +14,11 @@ export function UnmeteredHint({ report: { filters, window }, count }: UnmeteredH
   if (count === null || count === 0) return null;
   return (
     <p role="note" className="border-t border-line px-4 py-2.5 text-xs text-ink-soft">
-      {toCounted(count, "answer")} reported no usage, so the tokens and the cost are not in these sums. The
-      provider did not send it: the usage of such rows under{" "}
+      {toCounted(count, "request")} ended without usage, so the tokens and the cost are not in these sums. The
+      provider did not send it, or the caller left before: the usage of such rows under{" "}
       <Link
         to="/requests"
-        search={{ ...filters, ...toWindowSearch(window), outcome: ["ok"] }}
+        search={{ ...filters, ...toWindowSearch(window), outcome: ["ok", "cancelled"] }}
         className="text-accent underline underline-offset-2"
       >
         Requests

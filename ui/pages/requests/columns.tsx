@@ -1,5 +1,4 @@
 import type { ReportQuantities } from "#kernel/units.ts";
-import { isUnmetered } from "#usage/event.ts";
 import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
@@ -59,8 +58,7 @@ const TOKENS: RequestColumn = {
   header: "Usage",
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
-  cell: (row) =>
-    isRowUnmetered(row) ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />,
+  cell: (row) => (row.unmetered ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />),
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -176,10 +174,6 @@ function Pair({ main, more, arrow = false }: PairProps) {
 }
 
 /** Most providers report that nothing came from a cache: on a line that is noise. */
-function isRowUnmetered({ endpoint, outcome, status_code: statusCode, units }: RequestRow): boolean {
-  return isUnmetered(endpoint, { outcome, statusCode, hasUsage: Object.keys(units).length > 0 });
-}
-
 function withoutNothing(units: ReportQuantities): ReportQuantities {
   const { cached_input_tokens: cached, ...others } = units;
   return cached === 0 ? others : units;
@@ -191,7 +185,7 @@ function RowCost({ row }: { readonly row: RequestRow }) {
 }
 
 function CostOrNotReported({ row }: { readonly row: RequestRow }) {
-  if (!isRowUnmetered(row)) return <RowCost row={row} />;
+  if (!row.unmetered) return <RowCost row={row} />;
   return (
     <span className="text-xs">
       <NotReported />
@@ -201,7 +195,10 @@ function CostOrNotReported({ row }: { readonly row: RequestRow }) {
 
 function NotReported() {
   return (
-    <span className="text-ink-soft" title="The provider answered without usage, so the cost is unknown">
+    <span
+      className="text-ink-soft"
+      title="It ended before its usage was told, or the answer told none, so the cost is unknown"
+    >
       Not reported
     </span>
   );

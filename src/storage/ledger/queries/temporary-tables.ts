@@ -12,7 +12,7 @@ export const TEMPORARY_TABLES = {
     "ok INTEGER",
     "cancelled INTEGER",
     "upstream_error INTEGER",
-    "answered INTEGER",
+    "untold INTEGER",
   ],
   chosen_manner: [
     "id INTEGER PRIMARY KEY",

@@ -4,7 +4,6 @@ import { rankRows } from "#stats/breakdown.ts";
 import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
 import { toProviderName } from "#stats/grouping.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
-import { METERED_ENDPOINTS } from "#usage/event.ts";
 import { findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
 import { findLargestGroups } from "./group-fold.ts";
 import { findGroupValues, keepGroups, REST_GROUP, saveGroups, toValueSql } from "./group-values.ts";
@@ -91,14 +90,13 @@ function* readSums(sources: readonly MeasureSource[], sumsMax: number): Reading<
   const { read } = createSumReader<ValueSum>(sumsMax);
   const added = ADDED.map((column) => `sum(${column}) AS ${column}`).join(", ");
   const costs = toCostSums((column) => column);
-  const endpoints = [...METERED_ENDPOINTS].map((endpoint) => `'${endpoint}'`).join(", ");
   return yield* gather(sources, ({ sql, bindings }) =>
     read(
       `SELECT g.group_id, 0 AS period, ${added}, ${costs},
          sum(requests * o.ok) AS ok, sum(requests * o.cancelled) AS cancelled,
          sum(requests * o.upstream_error) AS upstream_error,
-         sum(CASE WHEN o.answered = 1 AND s.combination IN
-           (SELECT id FROM combination WHERE shape IS NULL AND endpoint IN (${endpoints})) THEN requests ELSE 0 END) AS unmetered,
+         sum(CASE WHEN o.untold = 1 AND s.combination IN
+           (SELECT id FROM combination WHERE shape IS NULL) THEN requests ELSE 0 END) AS unmetered,
          max(CASE WHEN o.ok = 1 THEN last_seen_us END) AS last_ok_us
        FROM (SELECT combination, result, ${added}, ${costs}, max(last_seen_us) AS last_seen_us
          FROM (${sql}) AS one GROUP BY combination, result) AS s

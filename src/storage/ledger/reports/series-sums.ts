@@ -8,6 +8,7 @@ import type { ResolvedFilter } from "./request-filter.ts";
 import { prepareEvents, toChosenMeasures, toEventJoins, toOutcomes } from "./chosen-events.ts";
 import { sumSealedHours } from "./sealed-hours.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
+import { UNMETERED_RESULT } from "#storage/ledger/queries/unmetered.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
 import type { Span } from "#storage/ledger/windows/window-cut.ts";
 
@@ -207,7 +208,7 @@ export function* saveOutcomes({ resultCondition }: ResolvedFilter): Reading<void
   yield* empty("chosen_outcome");
   yield* run(
     `INSERT INTO chosen_outcome SELECT result, ${toOutcomes(dialect)},
-       ${dialect.toNumber("outcome = 'ok' AND status_code >= 200 AND status_code < 300")}
+       ${dialect.toNumber(UNMETERED_RESULT)}
      FROM (SELECT id AS result, outcome, status_code FROM result) AS s WHERE true ${resultCondition}`,
   );
 }
