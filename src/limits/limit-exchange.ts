@@ -4,6 +4,7 @@ import type { LimitBoard, OpenUse } from "./limit-board.ts";
 import type { LimitBook } from "./limit-book.ts";
 import { ToldUses } from "./open-elsewhere.ts";
 import { Pace } from "./pace.ts";
+import type { PeerKnowledge } from "./peer-knowledge.ts";
 
 /** How often processes that share limits of `concurrent` tell each other what is under way. */
 const EXCHANGE_INTERVAL_MS = 250;
@@ -13,6 +14,7 @@ const USES_MAX = 10_000;
 export interface LimitExchangeDeps {
   readonly board: LimitBoard;
   readonly book: () => LimitBook;
+  readonly knowledge: PeerKnowledge;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -35,10 +37,12 @@ export class LimitExchange {
 
   /** Asks nobody where there is no such limit. Never throws. */
   async run(): Promise<void> {
-    const { board, book, clock, log } = this.#deps;
+    const { board, book, knowledge, clock, log } = this.#deps;
     const startedMs = clock.monotonicMs();
+    knowledge.tell();
     if (this.#isAsking || !this.#pace.isDue(startedMs)) return;
     const own = book().takeOpenUses();
+    knowledge.need("underWay", own !== null);
     if (own === null) return;
     this.#isAsking = true;
     let isAnswered = false;
@@ -46,6 +50,7 @@ export class LimitExchange {
       const answer = await board.exchange(toMostWanted(own));
       isAnswered = true;
       book().hear(new ToldUses(answer));
+      knowledge.answered("underWay", startedMs);
     } catch (cause) {
       log.debug("what other replicas have under way could not be read", describeCause(cause));
     } finally {

@@ -12,6 +12,7 @@ import { type LimitRefusalCount, RefusalCounts, toLongest, toRefusal } from "./l
 import type { LimitLedger } from "./limit-sums.ts";
 import type { LimitedRequest } from "./limit.ts";
 import { Pace } from "./pace.ts";
+import { PeerKnowledge } from "./peer-knowledge.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
 import type { UseWatch } from "./use-watch.ts";
 
@@ -49,6 +50,7 @@ export class Limits implements LimitGate {
   /** Counts beside the book until the ledger's sums for it are there. */
   #successor: LimitBook | null = null;
   readonly #renewals = new Pace();
+  readonly #knowledge: PeerKnowledge;
   #set: LimitSet | null = null;
   /** How many times the limits were asked for, and of which time those are that are taken in. */
   #askedCount = 0;
@@ -63,7 +65,10 @@ export class Limits implements LimitGate {
     const { board = null, ledger, clock, log, watch } = deps;
     this.#book = new LimitBook(watch, { isShared: board !== null });
     this.#adding = new AddingUp({ ledger, clock, book: () => this.#book });
-    this.#exchange = board === null ? null : new LimitExchange({ board, book: () => this.#book, clock, log });
+    this.#knowledge = new PeerKnowledge({ clock, log });
+    const knowledge = this.#knowledge;
+    this.#exchange =
+      board === null ? null : new LimitExchange({ board, book: () => this.#book, knowledge, clock, log });
     this.#timers = [
       setInterval(() => this.book.sweep(clock.nowUs()), SWEEP_INTERVAL_MS),
       ...(board === null ? [] : [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)]),
@@ -156,6 +161,7 @@ export class Limits implements LimitGate {
    */
   async renew(): Promise<void> {
     const set = this.#set;
+    this.#knowledge.need("used", !this.book.isEmpty);
     if (set === null || this.#adding.isUnderWay || this.#successor !== null) return;
     if (this.book.isEmpty || !this.book.isComplete) return;
     const { clock } = this.#deps;
@@ -171,6 +177,7 @@ export class Limits implements LimitGate {
       if (sums === null || this.#set !== set || this.#successor !== book) return;
       book.load(missing, sums);
       this.#book = book;
+      this.#knowledge.answered("used", startedMs);
       book.tellAll(this.#deps.clock.nowUs());
     } catch (cause) {
       this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
@@ -183,6 +190,11 @@ export class Limits implements LimitGate {
   /** Tells other processes what is under way, and takes in what they have. Never throws. */
   async exchange(): Promise<void> {
     await this.#exchange?.run();
+  }
+
+  /** How old what this process knows of the others' use is, in milliseconds; 0 where no limit needs it, and of a process that is alone. */
+  peersAgeMs(): number {
+    return this.#knowledge.ageMs;
   }
 
   refusals(): readonly LimitRefusalCount[] {

@@ -39,7 +39,7 @@ beforeAll(async () => {
     spool: { bytes: 0, ageSeconds: 0 },
     slots: 0,
   };
-  for (const { name } of toReplicaFamilies(replica)) served.set(name, new Set());
+  for (const { name } of toReplicaFamilies(replica, 0)) served.set(name, new Set());
   for (const family of parseExposition(await (await fetch(`${app.url}/metrics`)).text()).values()) {
     for (const { name, labels } of family.samples) {
       served.set(name, new Set([...(served.get(name) ?? []), ...Object.keys(labels)]));

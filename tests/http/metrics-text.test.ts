@@ -24,7 +24,7 @@ function startPage(lookMs: number) {
   const text = createMetricsText(
     {
       usage,
-      limits: { refusals: () => [] },
+      limits: { refusals: () => [], peersAgeMs: () => 0 },
       notices: null,
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
       health: () => ({ isServing: true, replica: null }),

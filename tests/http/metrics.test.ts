@@ -257,13 +257,16 @@ describe("the server's own figures", () => {
   });
 });
 
-const REPLICA_FAMILIES = toReplicaFamilies({
-  isDatabaseUp: false,
-  trustLeftSeconds: 12.5,
-  barrierSeconds: 0.25,
-  spool: { bytes: 4096, ageSeconds: 17 },
-  slots: 3,
-});
+const REPLICA_FAMILIES = toReplicaFamilies(
+  {
+    isDatabaseUp: false,
+    trustLeftSeconds: 12.5,
+    barrierSeconds: 0.25,
+    spool: { bytes: 4096, ageSeconds: 17 },
+    slots: 3,
+  },
+  1_500,
+);
 const REPLICA_NAMES = new Set(REPLICA_FAMILIES.map(({ name }) => name));
 
 describe("the page docs/metrics.md", () => {
@@ -298,7 +301,7 @@ describe("the page docs/metrics.md", () => {
   test.skipIf(isOnPostgres)(
     "has those of a replica, which a server without PostgreSQL does not tell",
     async () => {
-      expect(toReplicaFamilies(null)).toEqual([]);
+      expect(toReplicaFamilies(null, 0)).toEqual([]);
       expect(REPLICA_FAMILIES.map(({ name, samples }) => [name, samples[0]?.value])).toEqual([
         ["proxy_database_up", 0],
         ["proxy_database_trust_seconds", 12.5],
@@ -306,6 +309,7 @@ describe("the page docs/metrics.md", () => {
         ["proxy_spool_bytes", 4096],
         ["proxy_spool_age_seconds", 17],
         ["proxy_slots_borrowed", 3],
+        ["proxy_limits_age_seconds", 1.5],
       ]);
       const families = await scrape();
       for (const name of REPLICA_NAMES) expect(families.has(name)).toBe(false);

@@ -9,6 +9,9 @@ setDefaultTimeout(120_000);
 /** Far longer than PostgreSQL is away and takes to start, on a busy machine too. */
 const GRACE_MS = 5_000;
 const AWAY_MS = 1_000;
+/** Of two outages in a row, and between their end and begin. */
+const IN_A_ROW_MS = 1_600;
+const BETWEEN_MS = 700;
 /** Within which everything serves again once PostgreSQL is back. */
 const RECOVERY_MS_MAX = 5_000;
 /** Within which a change ends that cannot be made. */
@@ -45,6 +48,27 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
       expect(recorded).toBe(completed);
     });
   }
+
+  test("twice in a row, replicas know within 5 s of its return what the others have used of a limit meanwhile, and how old that is", async () => {
+    const [asked, other] = [site.replicaAt(0), site.replicaAt(1)];
+    const limit = { name: "daily", subject: {}, measure: "requests", amount: 1_000_000, window: "day" };
+    expect((await site.ask(asked, "POST", "/admin/v1/limits", limit)).status).toBe(201);
+    for (const replica of site.replicas) await untilUsed(replica, completed);
+    expect(await readAge(asked)).toBeLessThan(busyLimit(RECOVERY_MS_MAX) / 1000);
+    const before = completed;
+    let oldest = 0;
+    for (const betweenMs of [0, BETWEEN_MS]) {
+      await Bun.sleep(betweenMs);
+      await leave("immediate");
+      const endMs = performance.now() + IN_A_ROW_MS;
+      while (performance.now() < endMs) await complete(other);
+      oldest = Math.max(oldest, await readAge(asked));
+      await comeBack("immediate");
+    }
+    expect(oldest).toBeGreaterThan(IN_A_ROW_MS / 2_000);
+    expect(completed).toBeGreaterThan(before);
+    await untilUsed(asked, completed);
+  });
 
   test("for longer than the grace requests get 500 in our envelope and /healthz 503; all recovers within 5 s, without a restart", async () => {
     const saidBefore = new Map(site.replicas.map(({ url, process }) => [url, process.output().length]));
@@ -113,6 +137,26 @@ async function complete(replica: Replica): Promise<Completion> {
 
 function makeKey(replica: Replica): Promise<Response> {
   return site.ask(replica, "POST", "/my/keys", { label: "made" });
+}
+
+/** What a replica says was used of the one limit comes to this in time: its answer waits for nothing that others have committed. */
+async function untilUsed(replica: Replica, amount: number): Promise<void> {
+  let used = Number.NaN;
+  await until(
+    async () => {
+      const answer = await site.ask(replica, "GET", "/admin/v1/limits");
+      if (answer.status === 200) used = Number(JSON.parse(await answer.text()).limits[0]?.used);
+      return used === amount;
+    },
+    () => `it knows of ${used} requests and not of ${amount}`,
+    RECOVERY_MS_MAX,
+  );
+}
+
+/** In seconds. */
+async function readAge({ url }: Replica): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^proxy_limits_age_seconds (.*)$/m.exec(text)?.[1]);
 }
 
 async function countRecorded(): Promise<number> {

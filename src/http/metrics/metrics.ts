@@ -17,7 +17,7 @@ import { toReplicaFamilies } from "./replica-figures.ts";
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
   readonly usage: Omit<UsageMetrics, "open">;
-  readonly limits: Pick<Limits, "refusals">;
+  readonly limits: Pick<Limits, "refusals" | "peersAgeMs">;
   /** Null: no notices are sent. */
   readonly notices: Pick<Notices, "counts" | "waitingCount"> | null;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
@@ -36,7 +36,7 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
     toLimitFamily(sources.limits),
     ...toNoticeFamilies(sources.notices),
     ...toLedgerFamilies(sources.ledger()),
-    ...toReplicaFamilies(sources.health().replica),
+    ...toReplicaFamilies(sources.health().replica, sources.limits.peersAgeMs()),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
   ];

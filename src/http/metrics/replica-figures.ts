@@ -1,8 +1,11 @@
 import type { ReplicaHealth } from "#usage/health.ts";
 import { type MetricFamily, toGauge } from "./exposition.ts";
 
-/** Told by a process that shares its database with others, and by no other. */
-export function toReplicaFamilies(replica: ReplicaHealth | null): readonly MetricFamily[] {
+/** Told by a process that shares its database with others, and by no other. `limitsAgeMs`: see `Limits.peersAgeMs`. */
+export function toReplicaFamilies(
+  replica: ReplicaHealth | null,
+  limitsAgeMs: number,
+): readonly MetricFamily[] {
   if (replica === null) return [];
   return [
     toGauge(
@@ -34,6 +37,11 @@ export function toReplicaFamilies(replica: ReplicaHealth | null): readonly Metri
       "proxy_slots_borrowed",
       "Slots of max_concurrency that this replica holds, over all providers.",
       replica.slots,
+    ),
+    toGauge(
+      "proxy_limits_age_seconds",
+      "How old what this replica knows of the others' use of limits is; 0 where no limit needs it.",
+      limitsAgeMs / 1000,
     ),
   ];
 }
