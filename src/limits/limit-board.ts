@@ -1,6 +1,6 @@
 /**
- * What one process says of a limit of `concurrent`, or of one value of its `each`: nothing where it has none open and has
- * refused none.
+ * What one process says of a limit of `concurrent`, or of one value of its `each`. One with nothing open and nothing wanted
+ * says that it knows the limit.
  */
 export interface OpenUse {
   readonly limitId: string;
@@ -20,7 +20,7 @@ export interface Peer {
 
 export interface BoardAnswer {
   readonly ownId: string;
-  /** Only those that live: what was open at one that ended, or was given up, counts no more. */
+  /** All that live, also those that have said nothing yet: what was open at one that ended, or was given up, counts no more. */
   readonly peers: readonly Peer[];
   /** A number that is the same for all who ask at one time, and moves on: it says whose turn it is where fewer may begin than want to. */
   readonly turn: number;

@@ -9,6 +9,7 @@ import {
   type Entry,
   getCounter,
   isCountedFromBegin,
+  isHeard,
   type LimitRefusals,
   type LimitUse,
   type MetLimit,
@@ -33,6 +34,8 @@ import { toWatchedFrom, type UseWatch } from "./use-watch.ts";
 export class LimitBook {
   /** Whether the ledger's sums are in of every limit. */
   isComplete = true;
+  /** Whether it is known of every limit what others have of it. */
+  isHeard = true;
   #entries = new Map<string, Entry>();
   #index = new LimitIndex<Entry>([]);
   /** All that are under way, also those that no limit holds for: a limit that is made meanwhile does. */
@@ -126,6 +129,13 @@ export class LimitBook {
     return isWaited;
   }
 
+  /** Whether it is unknown what others have of a limit that holds for the request. */
+  isUnheard(request: LimitedRequest): boolean {
+    let isUnheard = false;
+    this.#index.visit(request, (entry) => (isUnheard ||= entry.limit.enabled && !isHeard(entry)));
+    return isUnheard;
+  }
+
   /** The limits that a request meets which is about to begin. `hasPrice` tells whether all that it will use has a price. */
   findMet(request: UsageBeginning, nowUs: InstantUs, hasPrice: () => boolean): readonly MetLimit[] {
     let met: MetLimit[] | null = null;
@@ -153,8 +163,17 @@ export class LimitBook {
 
   /** What other processes have under way, from now on. */
   hear(told: ToldUses): void {
-    for (const { limit, counters, elsewhere } of this.#entries.values())
-      elsewhere?.hear(told.toElsewhere(limit, (value) => counters.get(value)?.underWay ?? 0));
+    for (const { limit, counters, elsewhere } of this.#entries.values()) {
+      const values = told.toElsewhere(limit, (value) => counters.get(value)?.underWay ?? 0);
+      elsewhere?.hear(values, told.isToldByAll(limit));
+    }
+    this.isHeard = this.#entries.values().every(isHeard);
+  }
+
+  /** Some have not told in time: what was told so far counts. */
+  stopHearing(): void {
+    for (const { elsewhere } of this.#entries.values()) elsewhere?.stopHearing();
+    this.isHeard = true;
   }
 
   /** Called once when a request's event is begun. */
@@ -237,6 +256,7 @@ export class LimitBook {
     // One that is disabled counts on: it may be enabled again.
     this.#index = new LimitIndex(this.#entries.values());
     this.isComplete = this.#entries.values().every(({ isLoaded }) => isLoaded);
+    this.isHeard = this.#entries.values().every(isHeard);
     for (const request of this.#underWay) {
       this.#index.visit(request, (entry, value) => {
         if (before.get(entry.limit.id)?.counters === entry.counters) return;

@@ -210,7 +210,12 @@ export function toOpenUses({ limit, counters, elsewhere }: Entry): OpenUse[] {
     const wanted = Math.max(open, Math.min(amount, open + (refused.get(value) ?? 0)));
     if (wanted > 0) uses.push({ limitId: limit.id, value, label: counter?.label ?? value, open, wanted });
   }
-  return uses;
+  return uses.length > 0 ? uses : [{ limitId: limit.id, value: "", label: "", open: 0, wanted: 0 }];
+}
+
+/** Whether it is known what others have of it. */
+export function isHeard({ elsewhere }: Entry): boolean {
+  return elsewhere === null || elsewhere.isHeard;
 }
 
 export function findCounter({ counters }: Entry, value: string): Counter | undefined {

@@ -1,5 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
+import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { LimitBoard, OpenUse } from "./limit-board.ts";
 import type { LimitBook } from "./limit-book.ts";
 import { ToldUses } from "./open-elsewhere.ts";
@@ -11,8 +13,14 @@ const EXCHANGE_INTERVAL_MS = 250;
 /** Limits and values of `each` that are told of, the most wanted ones; of the others each process counts its own. Some 1 MB. */
 const USES_MAX = 10_000;
 
+/** How often others are asked for a limit that is new to them, and in which pauses: 1.5 s at most. */
+const HEAR_TIMES_MAX = 30;
+const HEAR_PAUSE_MS = 50;
+
 export interface LimitExchangeDeps {
   readonly board: LimitBoard;
+  /** Takes in limits that have changed, so that others hear of them also where no request comes. */
+  readonly follow: () => Promise<void>;
   readonly book: () => LimitBook;
   readonly knowledge: PeerKnowledge;
   readonly clock: Clock;
@@ -27,7 +35,9 @@ export class LimitExchange {
   readonly #deps: LimitExchangeDeps;
   readonly #timer: ReturnType<typeof setInterval>;
   #isAsking = false;
+  #hearing: Promise<void> | null = null;
   readonly #pace = new Pace();
+  readonly #ask = joinNext(() => this.#exchange());
 
   constructor(deps: LimitExchangeDeps) {
     this.#deps = deps;
@@ -37,16 +47,37 @@ export class LimitExchange {
 
   /** Asks nobody where there is no such limit. Never throws. */
   async run(): Promise<void> {
-    const { board, book, knowledge, clock, log } = this.#deps;
-    const startedMs = clock.monotonicMs();
-    knowledge.tell();
-    if (this.#isAsking || !this.#pace.isDue(startedMs)) return;
+    this.#deps.knowledge.tell();
+    if (this.#isAsking || !this.#pace.isDue(this.#deps.clock.monotonicMs())) return;
+    await this.#ask();
+  }
+
+  /** Fulfilled once the others have told of every limit, or have not in time. Never throws. */
+  hear(): Promise<void> {
+    return (this.#hearing ??= this.#hear().finally(() => (this.#hearing = null)));
+  }
+
+  async #hear(): Promise<void> {
+    const { book, log } = this.#deps;
+    for (let time = 0; time < HEAR_TIMES_MAX; time += 1) {
+      if (time > 0) await sleep(HEAR_PAUSE_MS);
+      await this.#ask();
+      if (book().isHeard) return;
+    }
+    log.warn("a replica has not told what it has under way of a new limit: what others told counts");
+    book().stopHearing();
+  }
+
+  async #exchange(): Promise<void> {
+    const { board, book, follow, knowledge, clock, log } = this.#deps;
+    this.#isAsking = true;
+    await follow();
     const own = book().takeOpenUses();
     knowledge.need("underWay", own !== null);
-    if (own === null) return;
-    this.#isAsking = true;
+    const startedMs = clock.monotonicMs();
     let isAnswered = false;
     try {
+      if (own === null) return;
       const answer = await board.exchange(toMostWanted(own));
       isAnswered = true;
       book().hear(new ToldUses(answer));
@@ -54,7 +85,7 @@ export class LimitExchange {
     } catch (cause) {
       log.debug("what other replicas have under way could not be read", describeCause(cause));
     } finally {
-      this.#pace.took(startedMs, clock.monotonicMs(), isAnswered);
+      if (own !== null) this.#pace.took(startedMs, clock.monotonicMs(), isAnswered);
       this.#isAsking = false;
     }
   }

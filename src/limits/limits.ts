@@ -66,9 +66,8 @@ export class Limits implements LimitGate {
     this.#book = new LimitBook(watch, { isShared: board !== null });
     this.#adding = new AddingUp({ ledger, clock, book: () => this.#book });
     this.#knowledge = new PeerKnowledge({ clock, log });
-    const knowledge = this.#knowledge;
-    this.#exchange =
-      board === null ? null : new LimitExchange({ board, book: () => this.#book, knowledge, clock, log });
+    const shared = { book: () => this.#book, follow: () => this.#takeChanged(), knowledge: this.#knowledge };
+    this.#exchange = board === null ? null : new LimitExchange({ board, ...shared, clock, log });
     this.#timers = [
       setInterval(() => this.book.sweep(clock.nowUs()), SWEEP_INTERVAL_MS),
       ...(board === null ? [] : [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)]),
@@ -99,6 +98,7 @@ export class Limits implements LimitGate {
     const set = this.#deps.store.peek();
     if (set === null || set !== this.#set) return this.#waitFor(request);
     // Requests that none of the limits concerns whose sums are missing go on meanwhile, however long the ledger takes.
+    if (!this.book.isHeard && this.book.isUnheard(request)) return this.#waitFor(request);
     if (!this.book.isComplete) return this.book.isWaitedFor(request) ? this.#waitFor(request) : null;
     if (this.book.isEmpty) return null;
     const nowUs = this.#deps.clock.nowUs();
@@ -114,7 +114,7 @@ export class Limits implements LimitGate {
   /** Takes in the limits as they are now, and what the ledger holds of those that are new. */
   async follow(): Promise<void> {
     await withinLimit(
-      this.#take().then(() => this.#adding.all()),
+      this.#take().then(() => Promise.all([this.#adding.all(), this.#hear()])),
       SUM_WAIT_MS_MAX,
       () => {
         throw new ProxyError(
@@ -226,6 +226,19 @@ export class Limits implements LimitGate {
     this.book.tellAll(this.#deps.clock.nowUs());
   }
 
+  /** Never throws: who needs them asks by itself. */
+  async #takeChanged(): Promise<void> {
+    const set = this.#deps.store.peek();
+    if (set === null || set === this.#set) return;
+    await this.#take().catch((cause: unknown) => {
+      this.#deps.log.debug("limits that have changed could not be read", describeCause(cause));
+    });
+  }
+
+  async #hear(): Promise<void> {
+    if (!this.book.isHeard) await this.#exchange?.hear();
+  }
+
   async #waitFor(request: LimitedRequest): Promise<void> {
     try {
       await withinLimit(this.#readFor(request), REQUEST_WAIT_MS_MAX, () => {
@@ -240,6 +253,7 @@ export class Limits implements LimitGate {
 
   async #readFor(request: LimitedRequest): Promise<void> {
     await this.#take();
+    if (this.book.isUnheard(request)) await this.#hear();
     while (this.book.isWaitedFor(request)) await this.#adding.next();
   }
 }

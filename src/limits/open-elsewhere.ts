@@ -15,11 +15,17 @@ const NO_VALUES: ReadonlyMap<string, Elsewhere> = new Map();
 /** One limit of `concurrent` as other processes have told of it, and what this one has refused since it told of itself. */
 export class OpenElsewhere {
   #values = NO_VALUES;
+  #isHeard = false;
   readonly #refused = new Map<string, number>();
 
   /** By the value of `each`. */
   get values(): ReadonlyMap<string, Elsewhere> {
     return this.#values;
+  }
+
+  /** Whether each of them has told of the limit since it was made: before that it is unknown what they hold. */
+  get isHeard(): boolean {
+    return this.#isHeard;
   }
 
   refused(value: string): void {
@@ -33,8 +39,14 @@ export class OpenElsewhere {
     return taken;
   }
 
-  hear(values: ReadonlyMap<string, Elsewhere>): void {
+  hear(values: ReadonlyMap<string, Elsewhere>, isToldByAll: boolean): void {
     this.#values = values;
+    this.#isHeard ||= isToldByAll;
+  }
+
+  /** What was told so far counts, although some have not told of it. */
+  stopHearing(): void {
+    this.#isHeard = true;
   }
 }
 
@@ -44,13 +56,21 @@ type Told = ReadonlyMap<string, OpenUse>;
 /** What others have told, by limit and value. */
 export class ToldUses {
   readonly #told = new Map<string, Map<string, Map<string, OpenUse>>>();
+  readonly #knownTo = new Map<string, Set<string>>();
+  readonly #peerCount: number;
   readonly #ownId: string;
   readonly #turn: number;
 
   constructor({ ownId, peers, turn }: BoardAnswer) {
     this.#ownId = ownId;
     this.#turn = turn;
+    this.#peerCount = peers.length;
     for (const { id, uses } of peers) for (const use of uses) this.#add(id, use);
+  }
+
+  /** Whether every other process that lives knows the limit. */
+  isToldByAll({ id }: Pick<Limit, "id">): boolean {
+    return (this.#knownTo.get(id)?.size ?? 0) === this.#peerCount;
   }
 
   /** Each value of a limit that another process has told of. `ownOpen`: what this process has of a value. */
@@ -81,6 +101,10 @@ export class ToldUses {
   }
 
   #add(peerId: string, use: OpenUse): void {
+    let knownTo = this.#knownTo.get(use.limitId);
+    if (knownTo === undefined) this.#knownTo.set(use.limitId, (knownTo = new Set<string>()));
+    knownTo.add(peerId);
+    if (use.wanted === 0) return;
     let values = this.#told.get(use.limitId);
     if (values === undefined) this.#told.set(use.limitId, (values = new Map<string, Map<string, OpenUse>>()));
     let told = values.get(use.value);

@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import type { BoardAnswer, LimitBoard, OpenUse } from "#limits/limit-board.ts";
 import type { Limit } from "#limits/limit.ts";
 import { Limits } from "#limits/limits.ts";
+import type { LimitSet } from "#limits/store.ts";
 import { toShare } from "#limits/open-elsewhere.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
@@ -29,14 +30,16 @@ const LIMIT: Limit = {
 
 /** Processes and what they say to each other; their clocks are one, which a test moves on. */
 class Site {
-  readonly #said = new Map<string, readonly OpenUse[]>();
+  /** Of all that live; null of one that has said nothing yet. */
+  readonly #said = new Map<string, readonly OpenUse[] | null>();
   nowMs = 0;
   asked = 0;
 
   async open(id: string, limits: readonly Limit[], isAlone = false): Promise<Process> {
-    const set = { limits };
+    if (!isAlone) this.#said.set(id, null);
+    const store = { set: { limits } };
     const gate = new Limits({
-      store: { peek: () => set, snapshot: async () => set },
+      store: { peek: () => store.set, snapshot: async () => store.set },
       ledger: { sumLimits: async () => [] },
       clock: { nowUs: () => this.nowMs * 1_000, monotonicMs: () => this.nowMs },
       log: silentLog,
@@ -44,7 +47,7 @@ class Site {
     });
     await gate.follow();
     await gate.exchange();
-    return new Process(gate);
+    return new Process(gate, store);
   }
 
   /** What the database does with a replica that was given up. */
@@ -57,7 +60,9 @@ class Site {
       exchange: async (own): Promise<BoardAnswer> => {
         this.asked += 1;
         this.#said.set(ownId, own);
-        const peers = [...this.#said].map(([id, uses]) => ({ id, uses })).filter(({ id }) => id !== ownId);
+        const peers = [...this.#said]
+          .map(([id, uses]) => ({ id, uses: uses ?? [] }))
+          .filter(({ id }) => id !== ownId);
         return { ownId, peers, turn: Math.floor(this.nowMs / 1_000) };
       },
     };
@@ -67,9 +72,16 @@ class Site {
 class Process {
   readonly gate: Limits;
   readonly open: { readonly request: UsageBeginning; endsAtMs: number }[] = [];
+  readonly #store: { set: LimitSet };
 
-  constructor(gate: Limits) {
+  constructor(gate: Limits, store: { set: LimitSet }) {
     this.gate = gate;
+    this.#store = store;
+  }
+
+  /** As a change of another process does: memory has it, and the gate follows by itself. */
+  setLimits(limits: readonly Limit[]): void {
+    this.#store.set = { limits };
   }
 
   /** Whether it was let in. */
@@ -119,6 +131,37 @@ describe("a limit of concurrent requests over several processes", () => {
     expect(two.uses()).toEqual(["ada 3", "bob 3"]);
     one.gate.close();
     two.gate.close();
+  });
+
+  test("that was just made is known with all that the others hold from the first request on", async () => {
+    const site = new Site();
+    const processes = await Promise.all(["1", "2", "3"].map((id) => site.open(id, [])));
+    const [one, two, three] = processes;
+    if (one === undefined || two === undefined || three === undefined) throw new Error("three were opened");
+    for (let count = 0; count < 8; count += 1) expect(one.ask()).toBe(true);
+    for (const process of processes) process.setLimits([LIMIT]);
+    // The others have not followed yet: the first request waits until each of them has told of the limit.
+    const first = two.gate.current(SUBJECT);
+    expect(first).toBeInstanceOf(Promise);
+    await first;
+    expect(two.ask()).toBe(false);
+    expect(two.uses()).toEqual(["8"]);
+    // Nor does one pass that asks later, which had no request since.
+    await three.gate.current(SUBJECT);
+    expect(three.ask()).toBe(false);
+    expect(two.gate.current(SUBJECT)).toBeNull();
+    for (const process of processes) process.gate.close();
+  });
+
+  test("does not wait for a process that says nothing for longer than a moment", async () => {
+    const site = new Site();
+    const one = await site.open("1", []);
+    const mute = await site.open("2", []);
+    mute.gate.close();
+    one.setLimits([LIMIT]);
+    await one.gate.current(SUBJECT);
+    expect([one.gate.current(SUBJECT), one.ask()]).toEqual([null, true]);
+    one.gate.close();
   });
 
   test("frees what a process had that is gone, and a process that starts anew has nothing open and knows of the others", async () => {

@@ -131,3 +131,39 @@ test.skipIf(postgresMissing !== null)(
     expect((await complete(one)).status).toBe(200);
   },
 );
+
+test.skipIf(postgresMissing !== null)(
+  "a limit of concurrent requests that was just made counts from each replica's first request on what the others hold",
+  async () => {
+    await using site = await startServedSite({ replicas: 3, server: await sharedPostgres() });
+    const { complete, upstream } = site;
+    const [one, two, three] = [site.replicaAt(0), site.replicaAt(1), site.replicaAt(2)];
+    upstream.hold(true);
+    const held = Array.from({ length: AT_ONCE }, () => complete(one).catch(() => null));
+    await until(
+      () => upstream.open() === AT_ONCE,
+      () => `${upstream.open()} requests are open`,
+    );
+    // What passes from now on is answered.
+    upstream.hold(false);
+    await makeLimit(site, { name: "at once", measure: "concurrent", amount: AT_ONCE });
+    const first = await Promise.all([complete(two), complete(three)]);
+    expect(first.map(({ status, text }) => [status, text.includes("6 of 6 requests under way")])).toEqual([
+      [429, true],
+      [429, true],
+    ]);
+    expect(upstream.most()).toBe(AT_ONCE);
+    // Another that is made while the one before holds, and by a replica that has nothing open.
+    const made = await site.ask(two, "POST", "/admin/v1/limits", {
+      name: "fewer",
+      subject: {},
+      measure: "concurrent",
+      amount: 1,
+      each: "principal",
+    });
+    expect(await made.json()).toMatchObject({ used: AT_ONCE });
+    expect((await complete(three)).status).toBe(429);
+    await one.kill();
+    await Promise.all(held);
+  },
+);

@@ -20,7 +20,7 @@ export class OpenUseBoard implements LimitBoard {
       ownId: this.#replicaId,
       turn: rows[0]?.turn ?? 0,
       peers: rows.flatMap(({ id, uses }): Peer[] =>
-        id === null || uses === null ? [] : [{ id, uses: decode(uses) }],
+        id === null ? [] : [{ id, uses: uses === null ? [] : decode(uses) }],
       ),
     };
   }
@@ -30,6 +30,7 @@ interface Row {
   readonly turn: number;
   /** Null: there is no other. */
   readonly id: string | null;
+  /** Null: it has said nothing yet. */
   readonly uses: string | null;
 }
 
@@ -43,7 +44,7 @@ const EXCHANGE = `
   )
   SELECT floor(extract(epoch FROM clock_timestamp()))::double precision AS turn, other.id, other.uses
   FROM (VALUES (1)) AS answer LEFT JOIN (
-    SELECT replica.id::text AS id, uses FROM open_use JOIN replica ON replica.id = replica_id
+    SELECT replica.id::text AS id, uses FROM replica LEFT JOIN open_use ON replica_id = replica.id
     WHERE replica.id <> $1 AND NOT is_fenced
   ) AS other ON true`;
 

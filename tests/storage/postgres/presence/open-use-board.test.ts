@@ -18,7 +18,8 @@ describe.skipIf(postgresMissing !== null)("the board of what replicas have under
     await postgres.run(ADD_REPLICA, [TWO, 2]);
     const [one, two] = [new OpenUseBoard(postgres, ONE), new OpenUseBoard(postgres, TWO)];
     const { ownId, peers, turn } = await one.exchange([USE]);
-    expect({ ownId, peers }).toEqual({ ownId: ONE, peers: [] });
+    // It lives, and has said nothing yet.
+    expect({ ownId, peers }).toEqual({ ownId: ONE, peers: [{ id: TWO, uses: [] }] });
     expect(Math.abs(turn - Date.now() / 1_000)).toBeLessThan(10);
     const heard = async () => (await two.exchange([])).peers;
     expect(await heard()).toEqual([{ id: ONE, uses: [USE] }]);
