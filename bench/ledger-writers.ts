@@ -185,6 +185,7 @@ function toSubject(index: number): UsageBeginning {
     endpoint: "chat",
     client: `OpenAI/Python 1.${index}.0`,
     tags: [`app:service-${index % 60}`, "env:prod"],
+    fixedTags: [],
     streamed: index % 2 === 1,
   };
 }

@@ -132,6 +132,7 @@ function toSubject(random: Random): UsageBeginning {
     endpoint: "chat",
     client: `OpenAI/Python 1.${random(50)}.0`,
     tags: [`app:service-${random(60)}`, `env:prod`],
+    fixedTags: [],
     streamed: random(2) === 1,
   };
 }

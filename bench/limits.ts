@@ -48,6 +48,7 @@ const SUBJECT: UsageBeginning = {
   endpoint: "chat",
   client: "bench",
   tags: ["app:a", "team:b"],
+  fixedTags: [],
   streamed: false,
 };
 const ENDING: UsageEnding = {

@@ -96,7 +96,7 @@ const scenes: readonly (readonly [name: string, each: number, run: () => unknown
   ["chat event with a null usage", EVENTS, () => readAll(openChat(), chatWithNulls)],
   ["chat event, 1,460 bytes a read", EVENTS, () => readAll(openChat(), chatReads)],
   ["messages event", EVENTS, () => readAll(openMessages(), messages)],
-  ["client and tags", 1, () => toAttribution(headers)],
+  ["client and tags", 1, () => toAttribution(headers, [])],
 ];
 
 for (const [name, each, run] of scenes) {

@@ -212,6 +212,7 @@ function toSites(
       endpoint: isRelay ? "/v1/messages" : model.endpoint,
       client,
       tags,
+      fixedTags: [],
     };
     sites.set(JSON.stringify(subject), {
       subject,

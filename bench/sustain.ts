@@ -12,6 +12,7 @@ import type { OpenUsage } from "#usage/store.ts";
 import { BacklogWatch } from "./backlog.ts";
 import { createChance, createZipf } from "./chance.ts";
 import { silentLog, type Site } from "./population.ts";
+import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
 import { toEnding } from "./traffic.ts";
 import { percentile } from "./table.ts";
 
@@ -176,7 +177,7 @@ function prepareUsages(
       upstreamName: row.upstream_name,
       endpoint: row.endpoint,
       client: row.client,
-      tags: JSON.parse(row.tags),
+      ...parseStoredTags(row.tags),
     },
     model: {
       alias: row.model ?? "",

@@ -160,7 +160,7 @@ async function plantOne(
     toAccountSubject(
       {
         ...RELAYED_REQUEST,
-        caller: { ...caller, relayTokenId: ownToken.secret.id },
+        caller: { ...caller, relayTokenId: ownToken.secret.id, fixedTags: [] },
         path: `/v1/${encodeURIComponent(text)}`,
         headers,
         arrivedAtUs,

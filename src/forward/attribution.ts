@@ -2,26 +2,34 @@ import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
-import { parseTags } from "#usage/tags.ts";
+import { parseTags } from "#kernel/tags.ts";
 
 /**
- * What a caller says of itself, for its usage event. A key or token that was put into the wrong setting is not kept: a
+ * What a caller says of itself, for its usage event, beside the tags that it cannot change. A key or token that was put into the wrong setting is not kept: a
  * client that holds one is null, a tag that holds one is left out.
  */
-export function toAttribution(headers: Headers): Pick<UsageBeginning, "client" | "tags"> {
+export function toAttribution(
+  headers: Headers,
+  fixedTags: readonly string[],
+): Pick<UsageBeginning, "client" | "tags" | "fixedTags"> {
+  const tags = parseTags(headers.get("x-proxy-tags"), fixedTags);
+  return {
+    client: toStoredClient(headers),
+    tags: tags.some(containsOwnToken) ? tags.filter((tag) => !containsOwnToken(tag)) : tags,
+    fixedTags,
+  };
+}
+
+/** Null as well for one that holds a key or a token. */
+export function toStoredClient(headers: Headers): string | null {
   const userAgent = headers.get("user-agent");
   // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
-  const isClean = userAgent === null || !containsOwnToken(userAgent);
-  const tags = parseTags(headers.get("x-proxy-tags"));
-  return {
-    client: isClean ? toClient(userAgent) : null,
-    tags: tags.some(containsOwnToken) ? tags.filter((tag) => !containsOwnToken(tag)) : tags,
-  };
+  return userAgent === null || containsOwnToken(userAgent) ? null : toClient(userAgent);
 }
 
 /** Who asks, when, and for what. */
 interface Asking extends Pick<UsageBeginning, "arrivedAtUs" | "endpoint"> {
-  readonly caller: Pick<UsageBeginning, "principalId" | "principalName" | "keyId">;
+  readonly caller: Pick<UsageBeginning, "principalId" | "principalName" | "keyId" | "fixedTags">;
   readonly headers: Headers;
 }
 
@@ -31,7 +39,7 @@ export function toSubject(
   { stream }: { readonly stream: boolean },
   { model, provider, upstreamName }: ResolvedModel,
 ): UsageBeginning {
-  const { client, tags } = toAttribution(headers);
+  const { client, tags, fixedTags } = toAttribution(headers, caller.fixedTags);
   return {
     arrivedAtUs,
     principalId: caller.principalId,
@@ -44,6 +52,7 @@ export function toSubject(
     endpoint,
     client,
     tags,
+    fixedTags,
     streamed: stream,
   };
 }

@@ -60,6 +60,7 @@ export interface ExchangeInput {
     readonly principalId: string;
     readonly principalName: string;
     readonly keyId: string | null;
+    readonly fixedTags: readonly string[];
     readonly models: ModelScope;
   };
   readonly headers: Headers;

@@ -22,6 +22,7 @@ export interface RelayInput {
     readonly principalId: string;
     readonly principalName: string;
     readonly relayTokenId: string;
+    readonly fixedTags: readonly string[];
   };
   readonly headers: Headers;
   readonly body: UpstreamBody;
@@ -48,7 +49,7 @@ export function toAccountSubject(input: RelayInput, { model, streamed }: Asked):
       model,
       upstreamName: model,
       endpoint: truncateCodePoints(input.path, ENDPOINT_LENGTH_MAX),
-      ...toAttribution(headers),
+      ...toAttribution(headers, caller.fixedTags),
       streamed,
     },
     providerName: RELAY_PROVIDER,

@@ -3,7 +3,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { PasswordPrint } from "./password-print.ts";
-import { API_KEY_PREFIX, isOwnKeyText, toSuffix } from "./secret.ts";
+import { API_KEY_PREFIX, isOwnKeyText, type OwnedSecret, toSuffix } from "./secret.ts";
 import { refuseEnded, type SecretWords } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import { LOCAL_PRINCIPAL, type Principal } from "./principal.ts";
@@ -17,8 +17,11 @@ import type { FoundSecret, IdentityStore } from "./store.ts";
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
 export interface Caller {
   readonly principal: Principal;
+  /** On all of its usage: the principal's, and before them the key's. */
+  readonly fixedTags: readonly string[];
   readonly credential:
-    | { readonly kind: "key"; readonly keyId: string; readonly models: ReadonlySet<string> | null }
+    /** `isFormer`: by the secret from before a rotation, in its grace. */
+    | { readonly kind: "key"; readonly key: OwnedSecret; readonly isFormer: boolean }
     | { readonly kind: "session"; readonly session: SessionInUse }
     | { readonly kind: "local" };
 }
@@ -26,6 +29,7 @@ export interface Caller {
 /** A command beside the data folder. */
 export const LOCAL_CALLER: Caller = {
   principal: LOCAL_PRINCIPAL,
+  fixedTags: LOCAL_PRINCIPAL.tags,
   credential: { kind: "local" },
 };
 
@@ -71,13 +75,14 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   function toKeyCaller(found: FoundSecret | null): Caller {
     // Unknown, deleted and disabled look the same from outside.
     if (found === null || !found.principal.enabled) throw refuseKey();
-    const { secret, principal, endsAtUs } = found;
+    const { secret, principal, fixedTags, endsAtUs, formerUntilUs } = found;
     // Infinity for most: they do not even ask for the time.
     if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
       throw refuseEnded(found, clock.nowUs(), KEY_WORDS);
     }
     keyUse.touch(secret.id);
-    return { principal, credential: { kind: "key", keyId: secret.id, models: secret.terms.models } };
+    const credential = { kind: "key", key: secret, isFormer: formerUntilUs !== null } as const;
+    return { principal, fixedTags, credential };
   }
 
   async function authenticateSession(cookieValue: string): Promise<Caller> {
@@ -93,8 +98,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     }
     const { cookieIssuedAtUs, expiresAtUs } = found.session;
     const session = { ...cookie, newestIssuedAtUs: cookieIssuedAtUs, expiresAtUs };
-    await follow(session, found.principal);
-    return { principal: found.principal, credential: { kind: "session", session } };
+    const { principal } = found;
+    await follow(session, principal);
+    return { principal, fixedTags: principal.tags, credential: { kind: "session", session } };
   }
 
   async function follow(session: SessionInUse, principal: Principal): Promise<void> {
@@ -149,7 +155,7 @@ export function requireAdmin(caller: Caller): void {
 
 /** The aliases that a caller may use and see; null: every one. The one place that narrows them. */
 export function toModelScope({ credential }: Caller): ReadonlySet<string> | null {
-  return credential.kind === "key" ? credential.models : null;
+  return credential.kind === "key" ? credential.key.terms.models : null;
 }
 
 /**

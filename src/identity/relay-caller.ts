@@ -12,6 +12,8 @@ import type { IdentityStore } from "./store.ts";
 export interface RelayCaller {
   readonly principal: Principal;
   readonly relayTokenId: string;
+  /** On all of its usage: the principal's, and before them the token's. */
+  readonly fixedTags: readonly string[];
 }
 
 export interface RelayAuthenticator {
@@ -49,7 +51,8 @@ export function createRelayAuthenticator({
         throw refuseEnded(found, clock.nowUs(), TOKEN_WORDS);
       }
       keyUse.touch(found.secret.id);
-      return { principal: found.principal, relayTokenId: found.secret.id };
+      const { principal, secret, fixedTags } = found;
+      return { principal, relayTokenId: secret.id, fixedTags };
     },
   };
 }

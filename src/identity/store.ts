@@ -66,6 +66,8 @@ export interface Rotation {
 export interface FoundSecret {
   readonly secret: OwnedSecret;
   readonly principal: Principal;
+  /** The principal's tags and, before them, the secret's. */
+  readonly fixedTags: readonly string[];
   /** From this moment on it is refused: Infinity for one without an end, -Infinity for one that is paused. */
   readonly endsAtUs: number;
   /** Until when the plaintext works that it was found by, when a rotation has replaced that one. */

@@ -5,7 +5,7 @@ import {
   NAME_LENGTH_MAX,
   UPSTREAM_NAME_LENGTH_MAX,
 } from "#kernel/text.ts";
-import { normaliseTag, TAGS_BYTES_MAX } from "#usage/tags.ts";
+import { normaliseTag, TAGS_BYTES_MAX } from "#kernel/tags.ts";
 import {
   type Limit,
   type LimitChange,
@@ -42,6 +42,7 @@ export interface LimitDraft extends LimitPatch {
   readonly name: string;
   readonly subject: SubjectDraft;
   readonly each?: string | undefined;
+  readonly fixed?: boolean | undefined;
   readonly measure: string;
   readonly amount: number;
 }
@@ -55,18 +56,20 @@ const TAG_KEY_PATTERN = /^[a-z0-9][a-z0-9._-]*$/;
 /** Throws `invalid_name` (param `name`) and `invalid_request` with the param of the field that is wrong. */
 export function parseLimitDraft(draft: LimitDraft): Omit<NewLimit, "id" | "createdAtUs"> {
   const measure = parseWord(draft.measure, LIMIT_MEASURES, "measure");
+  const subject = parseSubject(draft.subject);
+  const each = draft.each === undefined ? null : parseEach(draft.each);
   return {
     name: parseName(draft.name),
-    subject: parseSubject(draft.subject),
+    subject,
     model: parseModel(draft.subject.model),
-    each: draft.each === undefined ? null : parseEach(draft.each),
+    each,
     measure,
     amount: parseAmount(measure, draft.amount),
     window: parseWindow(measure, draft.window),
     action: parseWord(draft.action ?? "refuse", LIMIT_ACTIONS, "action"),
     unpriced: parseUnpriced(measure, draft.unpriced ?? "allow"),
     unknownMax: null,
-    fixed: false,
+    fixed: parseFixed(draft.fixed ?? false, subject, each),
     enabled: draft.enabled ?? true,
   };
 }
@@ -145,6 +148,13 @@ function parseEach(text: string): LimitEach {
     throw refuse("each", "each is principal, key or tag:<key>.");
   }
   return { kind: "tag", key };
+}
+
+function parseFixed(fixed: boolean, subject: NamedSubject, each: LimitEach | null): boolean {
+  if (fixed && subject.kind !== "tag" && each?.kind !== "tag") {
+    throw refuse("fixed", "Only a limit of a tag, or for each value of one, can count fixed tags alone.");
+  }
+  return fixed;
 }
 
 /** In pico for cost, exact to twelve decimals; else a whole number. */

@@ -1,4 +1,4 @@
-import type { Limit, LimitedRequest, LimitEach } from "./limit.ts";
+import type { Limit, LimitedRequest } from "./limit.ts";
 
 /** Something that is found by the limit it belongs to. */
 interface OfLimit {
@@ -21,6 +21,7 @@ export class LimitIndex<Entry extends OfLimit> {
   readonly #keys = new Map<string, ByModel<Entry>>();
   readonly #relayTokens = new Map<string, ByModel<Entry>>();
   readonly #tags = new Map<string, ByModel<Entry>>();
+  readonly #fixedTags = new Map<string, ByModel<Entry>>();
 
   constructor(entries: Iterable<Entry>) {
     for (const entry of entries) put(this.#groupOf(entry.limit), entry);
@@ -35,9 +36,11 @@ export class LimitIndex<Entry extends OfLimit> {
     if (this.#relayTokens.size > 0 && request.relayTokenId !== null)
       visitGroup(this.#relayTokens.get(request.relayTokenId), request, found);
     if (this.#tags.size > 0) for (const tag of request.tags) visitGroup(this.#tags.get(tag), request, found);
+    if (this.#fixedTags.size > 0)
+      for (const tag of request.fixedTags) visitGroup(this.#fixedTags.get(tag), request, found);
   }
 
-  #groupOf({ subject }: Limit): ByModel<Entry> {
+  #groupOf({ subject, fixed }: Limit): ByModel<Entry> {
     switch (subject.kind) {
       case "everybody":
         return this.#everybody;
@@ -48,7 +51,7 @@ export class LimitIndex<Entry extends OfLimit> {
       case "relay_token":
         return getGroup(this.#relayTokens, subject.id);
       default:
-        return getGroup(this.#tags, subject.pair);
+        return getGroup(fixed ? this.#fixedTags : this.#tags, subject.pair);
     }
   }
 }
@@ -94,15 +97,18 @@ function visitEntry<Entry extends OfLimit>(
   request: LimitedRequest,
   found: (entry: Entry, value: string) => void,
 ): void {
-  const value = toEachValue(entry.limit.each, request);
+  const value = toEachValue(entry.limit, request);
   if (value !== null) found(entry, value);
 }
 
 /** Null where the request has none: it has no key, or not that tag. */
-export function toEachValue(each: LimitEach | null, request: LimitedRequest): string | null {
+export function toEachValue(
+  { each, fixed }: Pick<Limit, "each" | "fixed">,
+  { principalId, keyId, tags, fixedTags }: LimitedRequest,
+): string | null {
   if (each === null) return "";
-  if (each.kind === "principal") return request.principalId;
-  if (each.kind === "key") return request.keyId;
+  if (each.kind === "principal") return principalId;
+  if (each.kind === "key") return keyId;
   const { key } = each;
-  return request.tags.find((tag) => tag.startsWith(key) && tag[key.length] === ":") ?? null;
+  return (fixed ? fixedTags : tags).find((tag) => tag.startsWith(key) && tag[key.length] === ":") ?? null;
 }

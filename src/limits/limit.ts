@@ -69,6 +69,8 @@ export interface LimitedRequest {
   readonly model: string | null;
   /** Normalised `key:value` pairs. */
   readonly tags: readonly string[];
+  /** Those of `tags` that no caller can change. */
+  readonly fixedTags: readonly string[];
 }
 
 /** Whether two limits count the same usage: one may go on with what the other has counted. */
@@ -76,7 +78,7 @@ export function isCountedAlike(one: Limit, other: Limit): boolean {
   return one.measure === other.measure && one.window === other.window && toScope(one) === toScope(other);
 }
 
-function toScope({ subject, each, model, formerModels }: Limit): string {
+function toScope({ subject, each, model, formerModels, fixed }: Limit): string {
   const who = subject.kind === "principal" ? { kind: subject.kind, id: subject.id } : subject;
-  return JSON.stringify([who, each, model, formerModels]);
+  return JSON.stringify([who, each, model, formerModels, fixed]);
 }

@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { type Outcome, OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
-import { normaliseTag } from "#usage/tags.ts";
+import { normaliseTag } from "#kernel/tags.ts";
 import { parseRowFilter, type RowFilter } from "./row-filter.ts";
 
 /** `since` inclusive, `until` exclusive; null is open. `since` ≥ `until` is an empty window. */

@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { parseWholeNumber } from "#kernel/page.ts";
-import { normaliseTag } from "#usage/tags.ts";
+import { normaliseTag } from "#kernel/tags.ts";
 
 /** What a series is cut into groups by, beside the values of one tag. An event has one value of each, or none. */
 export const GROUP_FIELDS = ["model", "principal", "provider", "client", "key"] as const;

@@ -74,6 +74,8 @@ export interface UsageDimensions {
   readonly client: string | null;
   /** Normalised `key:value` pairs, sorted by key. */
   readonly tags: readonly string[];
+  /** Those of `tags` that are set by an admin, and that no caller can change. */
+  readonly fixedTags: readonly string[];
 }
 
 /** What is known of a request when it is dispatched. */

@@ -166,9 +166,13 @@ function isSame(a: UsageDimensions, b: UsageDimensions): boolean {
     a.providerId === b.providerId &&
     a.upstreamName === b.upstreamName &&
     a.endpoint === b.endpoint &&
-    a.tags.length === b.tags.length &&
-    a.tags.every((tag, index) => tag === b.tags[index])
+    isSameList(a.tags, b.tags) &&
+    isSameList(a.fixedTags, b.fixedTags)
   );
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((tag, index) => tag === b[index]));
 }
 
 /** JSON, because any text may stand in a field, and none is not the same as an empty one. */
@@ -184,5 +188,6 @@ function toKey(s: UsageDimensions): string {
     s.endpoint,
     s.client,
     s.tags,
+    s.fixedTags,
   ]);
 }

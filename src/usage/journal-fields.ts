@@ -12,6 +12,10 @@ export function toText(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
+export function toTexts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((text) => typeof text === "string") : [];
+}
+
 /** Whole and not negative: what an INTEGER column takes, whatever a caller handed in. */
 export function toCount(value: unknown): number {
   if (typeof value !== "number" || !(value > 0)) return 0;

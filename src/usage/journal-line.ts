@@ -10,6 +10,7 @@ import {
   toQuantities,
   toShape,
   toText,
+  toTexts,
 } from "./journal-fields.ts";
 
 /** An ending without the prices, which repeat as well. */
@@ -161,6 +162,7 @@ function fromDimensions(d: UsageDimensions): readonly unknown[] {
     d.endpoint,
     d.client,
     d.tags,
+    d.fixedTags,
   ];
 }
 
@@ -215,7 +217,6 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
 }
 
 function toDimensions(fields: readonly unknown[]): UsageDimensions {
-  const tags = fields[9];
   return {
     principalId: toText(fields[0]) ?? "",
     principalName: toText(fields[1]) ?? "",
@@ -226,7 +227,8 @@ function toDimensions(fields: readonly unknown[]): UsageDimensions {
     upstreamName: toText(fields[6]),
     endpoint: toText(fields[7]) ?? "",
     client: toText(fields[8]),
-    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
+    tags: toTexts(fields[9]),
+    fixedTags: toTexts(fields[10]),
   };
 }
 

@@ -26,6 +26,7 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
     name,
     subject: toSubjectView(limit),
     ...(each !== null && { each: each.kind === "tag" ? `tag:${each.key}` : each.kind }),
+    ...(limit.fixed && { fixed: true }),
     measure,
     amount: toNumber(measure, limit.amount),
     ...(window !== null && { window }),

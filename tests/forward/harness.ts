@@ -91,7 +91,13 @@ export function startProxy(setup: Setup): Proxy {
       try {
         const result = await exchange.run({
           endpoint,
-          caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1", models: null },
+          caller: {
+            principalId: "principal-1",
+            principalName: "ada",
+            keyId: "key-1",
+            models: null,
+            fixedTags: [],
+          },
           headers: request.headers,
           body: new Uint8Array(await request.arrayBuffer()),
           arrivedAtUs: clock.nowUs(),

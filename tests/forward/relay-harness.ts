@@ -94,7 +94,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
       authenticator: {
         authenticate(token) {
           if (token !== TOKEN) throw new ProxyError("unknown_relay_token", "not known");
-          return Promise.resolve({ principal: ADA, relayTokenId: "token-1" });
+          return Promise.resolve({ principal: ADA, relayTokenId: "token-1", fixedTags: [] });
         },
       },
     },

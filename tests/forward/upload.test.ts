@@ -18,7 +18,7 @@ function toLarge(model: string): string {
 function toInput(body: string, onClose: () => void, changes: Partial<ExchangeInput> = {}): ExchangeInput {
   return {
     endpoint: "chat",
-    caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1", models: null },
+    caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1", models: null, fixedTags: [] },
     headers: new Headers({ "content-type": "application/json" }),
     body: new Uint8Array(Buffer.from(body)),
     reservation: { close: onClose },

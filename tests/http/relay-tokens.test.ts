@@ -56,7 +56,7 @@ describe("POST /my/relay-tokens", () => {
       last_used_at: null,
       token: expect.stringMatching(/^lpt_[0-9A-Za-z]{43}$/),
     });
-    expect(await relay.authenticate(view.token)).toEqual({ principal, relayTokenId: view.id });
+    expect(await relay.authenticate(view.token)).toEqual({ principal, relayTokenId: view.id, fixedTags: [] });
 
     const listed = await (await call(harness, "GET", MINE, { headers })).text();
     expect(JSON.parse(listed)).toEqual({

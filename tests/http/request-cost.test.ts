@@ -6,6 +6,7 @@ import { createRefusals } from "#http/door/refusals.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
+import { apiKey } from "../storage/support.ts";
 import { CHAT, COMPLETION } from "../forward/harness.ts";
 import { startPair, stopPairs } from "../forward/pair.ts";
 
@@ -46,7 +47,8 @@ async function startCounted() {
           createdAtUs: 0,
           tags: [],
         },
-        credential: { kind: "key", keyId: "k", models: null },
+        fixedTags: [],
+        credential: { kind: "key", key: apiKey("k", "p"), isFormer: false },
       }),
       checkBrowser: silent,
     },

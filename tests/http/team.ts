@@ -107,6 +107,7 @@ function toSubject(by: Member, providerId: string): Omit<UsageBeginning, "arrive
     endpoint: "chat",
     client: "sdk/1.0",
     tags: [],
+    fixedTags: [],
     streamed: false,
   };
 }

@@ -31,7 +31,7 @@ beforeAll(async () => {
         async authenticate(token) {
           asked.push(token);
           if (token !== TOKEN) throw new ProxyError("unknown_relay_token", "This relay token is not known.");
-          return { principal: owner, relayTokenId: "token-1" };
+          return { principal: owner, relayTokenId: "token-1", fixedTags: [] };
         },
       },
       relay: {

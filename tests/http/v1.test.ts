@@ -44,6 +44,7 @@ describe("a POST of the data plane", () => {
       principalName: "caller",
       keyId,
       models: null,
+      fixedTags: [],
     });
     const cookie = await openSession(harness, principal);
     const headers = { cookie, "content-type": "application/json" };
@@ -53,6 +54,7 @@ describe("a POST of the data plane", () => {
       principalName: "caller",
       keyId: null,
       models: null,
+      fixedTags: [],
     });
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { requireAdmin } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
+import { NO_TERMS } from "#identity/secret-terms.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { ADMIN, openTestIdentity, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
 
@@ -30,7 +31,12 @@ describe("an API key", () => {
   test("in the bearer header names its principal and itself", async () => {
     expect(await authenticate(bearer(key.plaintext))).toEqual({
       principal: member,
-      credential: { kind: "key", keyId: key.id, models: null },
+      fixedTags: [],
+      credential: {
+        kind: "key",
+        key: expect.objectContaining({ id: key.id, terms: NO_TERMS }),
+        isFormer: false,
+      },
     });
   });
 

@@ -23,7 +23,7 @@ const rotate = (graceSeconds: number) => fixture.keys.rotate({ id }, graceSecond
 async function tell(plaintext: string): Promise<string> {
   try {
     const { credential } = await fixture.authenticator.authenticate(new Headers({ "x-api-key": plaintext }));
-    return credential.kind === "key" && credential.keyId === id ? "ok" : "another";
+    return credential.kind === "key" && credential.key.id === id ? "ok" : "another";
   } catch (cause) {
     if (cause instanceof ProxyError) return cause.message;
     throw cause;

@@ -73,7 +73,11 @@ describe("relay tokens", () => {
 
 describe("the caller of a relay path", () => {
   test("is the token's owner, with the token's id", async () => {
-    expect(await authenticate(token.plaintext)).toEqual({ principal: owner, relayTokenId: token.id });
+    expect(await authenticate(token.plaintext)).toEqual({
+      principal: owner,
+      relayTokenId: token.id,
+      fixedTags: [],
+    });
   });
 
   test("is unknown_relay_token by whatever is no relay token: a key, a session, a part of a token, its hash", async () => {

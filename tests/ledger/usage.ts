@@ -39,6 +39,7 @@ export const SUBJECT: UsageBeginning = {
   endpoint: "chat",
   client: "curl/8.5",
   tags: ["app:checkout"],
+  fixedTags: [],
   streamed: false,
 };
 
@@ -145,10 +146,12 @@ export const arbitrarySubject: fc.Arbitrary<UsageBeginning> = fc
     endpoint: fc.constantFrom("chat", "embeddings"),
     client: fc.constantFrom("curl/8.5", "curl/9", "100%_x", "日本/1", null),
     tags: fc.constantFrom([], ["app:checkout"], ["app:checkout", "env:prod"], ["env:prod"]),
+    fixed: fc.integer({ min: 0, max: 2 }),
     streamed: fc.boolean(),
   })
-  .map(({ principal, keyId, provider, ...rest }) =>
+  .map(({ principal, keyId, provider, fixed, ...rest }) =>
     Object.assign(rest, {
+      fixedTags: rest.tags.slice(0, fixed),
       principalId: `id-of-${principal}`,
       principalName: principal,
       keyId: provider === RELAY_PROVIDER ? null : keyId,

@@ -57,6 +57,13 @@ describe("a limit that cannot be is refused with its code and the field that is 
     ["an empty model", { ...DRAFT, subject: { model: "" } }, "400 invalid_request subject.model"],
     ["each of nothing", { ...DRAFT, each: "team" }, "400 invalid_request each"],
     ["each of a tag without a key", { ...DRAFT, each: "tag:" }, "400 invalid_request each"],
+    [
+      "fixed of a principal",
+      { ...DRAFT, subject: { principal: "admin" }, fixed: true },
+      "400 invalid_request fixed",
+    ],
+    ["fixed for each key", { ...DRAFT, each: "key", fixed: true }, "400 invalid_request fixed"],
+    ["fixed that is no boolean", { ...DRAFT, each: "tag:team", fixed: "yes" }, "400 invalid_request fixed"],
     ["no measure", { ...DRAFT, measure: undefined }, "400 invalid_request measure"],
     ["an unknown measure", { ...DRAFT, measure: "money" }, "400 invalid_request measure"],
     ["no amount", { ...DRAFT, amount: undefined }, "400 invalid_request amount"],
@@ -125,6 +132,9 @@ describe("a limit is listed, changed and deleted by admins", () => {
       ...figures,
       ...none,
     });
+    const fixed = await world.limit({ ...DRAFT, name: "fixed", subject: { tag: "Team:A" }, fixed: true });
+    expect(fixed).toMatchObject({ subject: { tag: "team:a" }, fixed: true });
+    await world.admin("DELETE", `/limits/${fixed.id}`);
     // By name, and not by when they were made.
     for (const [offset, limit] of [many, made].entries())
       expect(await (await world.admin("GET", `/limits?limit=1&offset=${offset}`)).json()).toEqual({
@@ -222,6 +232,7 @@ describe("a limit is listed, changed and deleted by admins", () => {
       [{ subject: {} }, "400 invalid_request subject"],
       [{ measure: "tokens" }, "400 invalid_request measure"],
       [{ each: "key" }, "400 invalid_request each"],
+      [{ fixed: true }, "400 invalid_request fixed"],
       [{ name: "other" }, "409 limit_exists name"],
       [{ name: "" }, "400 invalid_name name"],
       [{ name: "\udc00" }, "400 invalid_name name"],

@@ -40,7 +40,13 @@ const small = fc.nat({ max: 5 });
 const command = fc.oneof(
   {
     weight: 10,
-    arbitrary: fc.record({ kind: fc.constant("ask" as const), who: small, tags: small, model: small }),
+    arbitrary: fc.record({
+      kind: fc.constant("ask" as const),
+      who: small,
+      tags: small,
+      fixed: small,
+      model: small,
+    }),
   },
   {
     weight: 8,
@@ -73,6 +79,7 @@ const command = fc.oneof(
       kind: fc.constant("limit" as const),
       subject: small,
       each: small,
+      fixed: fc.boolean(),
       model: small,
       measure: small,
       window: small,
@@ -163,7 +170,7 @@ class Play {
     }
   }
 
-  async #ask({ who, tags, model }: Extract<Command, { kind: "ask" }>): Promise<void> {
+  async #ask({ who, tags, fixed, model }: Extract<Command, { kind: "ask" }>): Promise<void> {
     const { machine } = this;
     const { gate } = machine;
     // Two requests of one instant would get ids of their own.
@@ -176,6 +183,7 @@ class Play {
       keyId: who % 4 === 3 ? null : `k${who % 4}`,
       model: MODELS[model % MODELS.length] ?? null,
       tags: TAGS[tags % TAGS.length] ?? [],
+      fixedTags: (TAGS[tags % TAGS.length] ?? []).slice(fixed % 3),
     };
     await gate.current(begun);
     const { nowUs } = machine;
@@ -241,7 +249,15 @@ class Play {
     await following;
   }
 
-  #toLimit({ subject, each, model, measure, window, amount }: Extract<Command, { kind: "limit" }>): Limit {
+  #toLimit({
+    subject,
+    each,
+    fixed,
+    model,
+    measure,
+    window,
+    amount,
+  }: Extract<Command, { kind: "limit" }>): Limit {
     const name = `l${(this.#limitCount += 1)}`;
     const measured = LIMIT_MEASURES[measure % LIMIT_MEASURES.length] ?? "cost";
     return {
@@ -257,7 +273,7 @@ class Play {
       action: "refuse",
       unpriced: "allow",
       unknownMax: null,
-      fixed: false,
+      fixed,
       enabled: true,
       createdAtUs: 0,
     };
@@ -287,7 +303,7 @@ describe("limits against an oracle that knows only the list of what happened", (
   test("count what another process has recorded as soon as it is read, and keep what is under way", async () => {
     const machine = new Machine(START_US);
     try {
-      const limit = { measure: 0, subject: 0, each: 0, model: 0, window: 0, amount: 3 };
+      const limit = { measure: 0, subject: 0, each: 0, fixed: false, model: 0, window: 0, amount: 3 };
       const play = new Play();
       await play.step({ kind: "limit", ...limit });
       play.machine.remove();

@@ -60,19 +60,20 @@ function nameOf(window: string, atUs: number): string {
   return monday.toISOString().slice(0, 10);
 }
 
-function holdsFor({ subject, model, each }: Limit, one: LimitedRequest): boolean {
+function holdsFor({ subject, model, each, fixed }: Limit, one: LimitedRequest): boolean {
+  const tags = fixed ? one.fixedTags : one.tags;
   if (model !== null && one.model !== model) return false;
   if (each?.kind === "key" && one.keyId === null) return false;
-  if (each?.kind === "tag" && !one.tags.some((tag) => tag.split(":")[0] === each.key)) return false;
+  if (each?.kind === "tag" && !tags.some((tag) => tag.split(":")[0] === each.key)) return false;
   if (subject.kind === "principal") return one.principalId === subject.id;
   if (subject.kind === "key") return one.keyId === subject.id;
   if (subject.kind === "relay_token") return one.relayTokenId === subject.id;
-  return subject.kind === "tag" ? one.tags.includes(subject.pair) : true;
+  return subject.kind === "tag" ? tags.includes(subject.pair) : true;
 }
 
-function eachOf({ each }: Limit, one: LimitedRequest): string {
+function eachOf({ each, fixed }: Limit, one: LimitedRequest): string {
   if (each === null) return "";
   if (each.kind === "principal") return one.principalId;
   if (each.kind === "key") return one.keyId ?? "";
-  return one.tags.find((tag) => tag.split(":")[0] === each.key) ?? "";
+  return (fixed ? one.fixedTags : one.tags).find((tag) => tag.split(":")[0] === each.key) ?? "";
 }

@@ -19,6 +19,7 @@ const SUBJECT: UsageBeginning = {
   endpoint: "chat",
   client: null,
   tags: [],
+  fixedTags: [],
   arrivedAtUs: 20_000 * DAY_US,
   streamed: false,
 };

@@ -139,6 +139,7 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
       endpoint: fc.constantFrom("chat", "completions", "embeddings"),
       client: fc.constantFrom(...CLIENTS, "", null),
       tags: fc.constantFrom(...TAG_SETS),
+      fixed: fc.integer({ min: 0, max: 2 }),
       streamed: fc.boolean(),
       ending,
       durationUs,
@@ -146,9 +147,10 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
       usage,
       prices,
     })
-    .map(({ who: caller, ending: ended, ...rest }) => {
+    .map(({ who: caller, ending: ended, fixed, ...rest }) => {
       const isRelay = rest.providerId === RELAY;
       return Object.assign({}, rest, ended, caller, toMoney(rest), {
+        fixedTags: rest.tags.slice(0, fixed),
         keyId: isRelay ? null : caller.keyId,
         relayTokenId: isRelay ? `token-of-${caller.principalName}` : null,
         // Only a relayed call may have none.

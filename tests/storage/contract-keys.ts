@@ -17,6 +17,7 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
       expect(await identity.keys.findByHash(hash)).toEqual({
         secret: key,
         principal: principal("ann"),
+        fixedTags: [],
         endsAtUs: Infinity,
         formerUntilUs: null,
       });
@@ -24,6 +25,7 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
       expect(await identity.keys.findByHash(hash)).toEqual({
         secret: key,
         principal: principal("ann", { enabled: false }),
+        fixedTags: [],
         endsAtUs: Infinity,
         formerUntilUs: null,
       });

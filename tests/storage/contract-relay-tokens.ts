@@ -22,6 +22,7 @@ export function testRelayTokensContract(engineName: string, createEngine: () => 
       expect(await identity.relayTokens.findByHash(hash)).toEqual({
         secret: token,
         principal: principal("ann"),
+        fixedTags: [],
         endsAtUs: Infinity,
         formerUntilUs: null,
       });
@@ -29,6 +30,7 @@ export function testRelayTokensContract(engineName: string, createEngine: () => 
       expect(await identity.relayTokens.findByHash(hash)).toEqual({
         secret: token,
         principal: principal("ann", { enabled: false }),
+        fixedTags: [],
         endsAtUs: Infinity,
         formerUntilUs: null,
       });

@@ -145,7 +145,7 @@ export class IdentityModel {
     for (const { hash: own, ...secret } of this.keys.values()) {
       const principal = this.principals.get(secret.principalId);
       if (own === hash && principal !== undefined)
-        return { secret, principal, endsAtUs: Infinity, formerUntilUs: null };
+        return { secret, principal, fixedTags: [], endsAtUs: Infinity, formerUntilUs: null };
     }
     return null;
   }
@@ -169,7 +169,7 @@ export class IdentityModel {
     for (const { hash: own, ...secret } of this.relayTokens.values()) {
       const principal = this.principals.get(secret.principalId);
       if (own === hash && principal !== undefined)
-        return { secret, principal, endsAtUs: Infinity, formerUntilUs: null };
+        return { secret, principal, fixedTags: [], endsAtUs: Infinity, formerUntilUs: null };
     }
     return null;
   }

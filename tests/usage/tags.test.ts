@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { toClient } from "#usage/client.ts";
-import { normaliseTag, parseTags } from "#usage/tags.ts";
+import { mergeTags, normaliseTag, parseTags } from "#kernel/tags.ts";
 import { readNumber } from "../support/scale.ts";
 
 const RUNS = readNumber("LOCKPORT_TAGS") ?? 500;
@@ -118,3 +118,39 @@ function normaliseApart(header: string): string[] {
   }
   return taken.sort((a, b) => (a.key > b.key ? 1 : -1)).map((tag) => `${tag.key}:${tag.value}`);
 }
+
+describe("fixed tags", () => {
+  const table: readonly [string, string | null, readonly string[], readonly string[]][] = [
+    ["stand alone without a header", null, ["team:a"], ["team:a"]],
+    ["stand before the header's", "app:x,z:1", ["team:a"], ["app:x", "team:a", "z:1"]],
+    ["keep their name from the header", "team:b,TEAM:c,app:x", ["team:a"], ["app:x", "team:a"]],
+    ["that fill the bound leave no place", "a:1", fill(8), fill(8)],
+    ["beyond the bound all stay", "a:1", fill(12), fill(12)],
+    [
+      "leave the rest of the bound to the header, in its order",
+      "y:1,x:1,w:1",
+      fill(6),
+      [...fill(6), "x:1", "y:1"],
+    ],
+  ];
+  test.each(table)("%s", (_, header, fixed, tags) => {
+    expect(parseTags(header, fixed)).toEqual([...tags]);
+  });
+
+  test("take their bytes from the header's 256", () => {
+    const fixed = [`team:${"v".repeat(195)}`];
+    expect(parseTags(`x:${"v".repeat(53)}`, fixed)).toHaveLength(2);
+    expect(parseTags(`x:${"v".repeat(54)}`, fixed)).toEqual(fixed);
+  });
+
+  test("of a key win over its principal's, and both are sorted by name", () => {
+    expect(mergeTags(["a-b:1", "team:a"], ["a:z", "team:b"])).toEqual(["a:z", "a-b:1", "team:a"]);
+    const own = ["team:a"];
+    expect(mergeTags(own, [])).toBe(own);
+    expect(mergeTags([], own)).toBe(own);
+  });
+
+  function fill(count: number): string[] {
+    return Array.from({ length: count }, (_, index) => `k${String.fromCharCode(97 + index)}:1`);
+  }
+});

@@ -20,6 +20,7 @@ interface SetOptions extends SubjectOptions {
   readonly measure?: string;
   readonly model?: string;
   readonly each?: string;
+  readonly fixed?: true;
   readonly unpriced?: string;
   readonly warn?: true;
   readonly refuse?: true;
@@ -39,6 +40,7 @@ export function addLimitSetCommand(limit: Command, terminal: Terminal): void {
   )
     .option("--model <alias>", "requests to this model alone")
     .option("--each <each>", "for each by itself: principal, key or tag:team")
+    .option("--fixed", "of tags, fixed ones alone count, which no caller can change")
     .addOption(new Option("--warn", "let requests pass, with a header that says so").conflicts("refuse"))
     .addOption(new Option("--refuse", "refuse requests again, which is the default"))
     .addOption(choiceOption("--unpriced <rule>", "what has no price, under a limit of cost", UNPRICED_RULES))
@@ -66,7 +68,7 @@ whom, is what it is.`,
   );
   addExamples(set, [
     "lockport limit set everyone --amount 20 --per day --each principal",
-    "lockport limit set search --amount 500 --per month --tag team:search",
+    "lockport limit set search --amount 500 --per month --tag team:search --fixed",
     "lockport limit set laptop --amount 60 --measure requests --per minute --key 019cdd2a-7c00-7000-8000-000000000004",
     "lockport limit set gpt --amount 2 --measure concurrent --model gpt-5",
     "lockport limit set search-warning --amount 400 --per month --tag team:search --warn",
@@ -75,14 +77,14 @@ whom, is what it is.`,
 
 /** What is wrong on every installation is told before one is opened. */
 function checkScope(name: string, options: SetOptions): void {
-  const { each, model } = options;
+  const { each, fixed, model } = options;
   const subject = { ...toSubject(options), model };
-  checkTyped(() => parseLimitDraft({ name, subject, each, measure: "concurrent", amount: 1 }));
+  checkTyped(() => parseLimitDraft({ name, subject, each, fixed, measure: "concurrent", amount: 1 }));
 }
 
 /** Throws a `CommandError` for what a new limit lacks. */
 function toDraft(name: string, options: SetOptions) {
-  const { amount, each, model, measure = "cost" } = options;
+  const { amount, each, fixed, model, measure = "cost" } = options;
   const lacking = [
     ...(amount === undefined ? ["--amount"] : []),
     ...(options.per === undefined && measure !== "concurrent" ? [`--per ${LIMIT_WINDOWS.join("|")}`] : []),
@@ -94,7 +96,7 @@ function toDraft(name: string, options: SetOptions) {
     );
   }
   const subject = given({ ...toSubject(options), model });
-  const draft = { ...given({ each, ...toSettings(options) }), name, subject, measure, amount };
+  const draft = { ...given({ each, fixed, ...toSettings(options) }), name, subject, measure, amount };
   checkTyped(() => parseLimitDraft(draft));
   return draft;
 }
@@ -126,6 +128,7 @@ function refuseOther(before: LimitView, options: SetOptions): void {
   const differs =
     (options.measure !== undefined && options.measure !== before.measure) ||
     (each !== undefined && each !== before.each) ||
+    (options.fixed === true && before.fixed !== true) ||
     wanted.some(([field, value]) => subject[field] !== value);
   if (!differs) return;
   throw new CommandError(

@@ -6,16 +6,21 @@ export type LimitView = Awaited<ReturnType<typeof listLimits>>[number];
 /** A key's id is 36 characters long, and its end tells it apart. */
 const ID_SHOWN_LENGTH = 6;
 
-/** Who a limit holds for: `ada, model gpt-5`, `each principal`, `tag team:search, each key`. */
-export function describeSubject({ subject, each }: Pick<LimitView, "subject" | "each">): string {
+/** Who a limit holds for: `ada, model gpt-5`, `each principal`, `fixed tag team:search, each key`. */
+export function describeSubject({
+  subject,
+  each,
+  fixed,
+}: Pick<LimitView, "subject" | "each" | "fixed">): string {
   const { principal, key, relay_token: token, tag, model } = subject;
+  const ofTag = fixed === true ? "fixed tag" : "tag";
   const parts = [
     principal,
     key === undefined ? undefined : `key …${key.slice(-ID_SHOWN_LENGTH)}`,
     token === undefined ? undefined : `relay token …${token.slice(-ID_SHOWN_LENGTH)}`,
-    tag === undefined ? undefined : `tag ${tag}`,
+    tag === undefined ? undefined : `${ofTag} ${tag}`,
     model === undefined ? undefined : `model ${model}`,
-    each === undefined ? undefined : `each ${each.replace(":", " ")}`,
+    each === undefined ? undefined : `each ${each.replace("tag:", `${ofTag} `)}`,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? "everybody" : parts.join(", ");
 }

@@ -1,4 +1,4 @@
-import { toAttribution } from "#forward/attribution.ts";
+import { toStoredClient } from "#forward/attribution.ts";
 import { findKeySuffix } from "#identity/caller.ts";
 import { toPeer } from "#identity/peer.ts";
 import { containsOwnToken } from "#identity/secret.ts";
@@ -52,7 +52,7 @@ export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures
         keySuffix: findKeySuffix(headers),
         model: model === null ? null : toShown(model, ALIAS_LENGTH_MAX),
         endpoint: toShown(dataPlane ?? pathOf(url), PATH_LENGTH_MAX),
-        client: toAttribution(headers).client,
+        client: toStoredClient(headers),
       },
       toPeer(findAddress()),
     );

@@ -71,7 +71,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     const target = toTarget(request.url);
     if (target === null) throw unknownPath("it leaves the relay's own path");
     const { token, path, query } = target;
-    const { principal, relayTokenId } = await relay.authenticator.authenticate(token);
+    const { principal, relayTokenId, fixedTags } = await relay.authenticator.authenticate(token);
     passage.principal = principal.name;
     refusePath(target, segments);
     if (connections !== null && segments === null && isOfRouter(target)) {
@@ -84,7 +84,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       path,
       query,
       token,
-      caller: { principalId: principal.id, principalName: principal.name, relayTokenId },
+      caller: { principalId: principal.id, principalName: principal.name, relayTokenId, fixedTags },
       headers: request.headers,
       body,
       arrivedAtUs,

@@ -59,7 +59,8 @@ export function createIngress(deps: IngressDeps): Ingress {
           caller: {
             principalId: principal.id,
             principalName: principal.name,
-            keyId: credential.kind === "key" ? credential.keyId : null,
+            keyId: credential.kind === "key" ? credential.key.id : null,
+            fixedTags: caller.fixedTags,
             models: toModelScope(caller),
           },
           headers: request.headers,

@@ -44,6 +44,12 @@ export const LimitCreateRequest = t.Object(
     name: Name,
     subject: SubjectRequest,
     each: t.Optional(Each),
+    fixed: t.Optional(
+      t.Boolean({
+        description:
+          "Counts fixed tags alone, and none that a caller sends. With a tag as `subject` or `each` only.",
+      }),
+    ),
     measure: told(LIMIT_MEASURES),
     amount: Amount,
     ...SETTINGS,
@@ -79,6 +85,7 @@ const limitFields = {
     model: Type.Optional(Type.String()),
   }),
   each: Type.Optional(Type.String()),
+  fixed: Type.Optional(Type.Boolean({ description: "Only when true." })),
   measure: oneOf(LIMIT_MEASURES),
   amount: Type.Number({ exclusiveMinimum: 0 }),
   window: Type.Optional(oneOf(LIMIT_WINDOWS)),

@@ -1,4 +1,4 @@
-import { normaliseTag } from "#usage/tags.ts";
+import { normaliseTag } from "#kernel/tags.ts";
 import { parseJson } from "./column-json.ts";
 
 /** Whether a column of fixed tags holds a list of pairs as they are written; one that is null is not asked. */

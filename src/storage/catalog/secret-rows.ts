@@ -3,6 +3,7 @@ import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import { mergeTags } from "#kernel/tags.ts";
 import { parseJson } from "./column-json.ts";
 import { fromTags, isReadableTags, toTags } from "./fixed-tags.ts";
 import type { TellUnreadable } from "./unreadable.ts";
@@ -50,7 +51,13 @@ export function toFoundSecret(
   const isOpen = pausedBy === null && (row.tags === null || isReadableTags(row.tags));
   const endsAtUs = isOpen ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
   // SQLite keeps a word in a column of numbers, which is neither before nor behind any instant: it opens nothing.
-  return { secret, principal, endsAtUs: Number.isNaN(endsAtUs) ? -Infinity : endsAtUs, formerUntilUs };
+  return {
+    secret,
+    principal,
+    fixedTags: mergeTags(secret.tags, principal.tags),
+    endsAtUs: Number.isNaN(endsAtUs) ? -Infinity : endsAtUs,
+    formerUntilUs,
+  };
 }
 
 /** The columns of a secret that hold a list which cannot be read: it allows no model, and without its tags it opens nothing. */

@@ -4,6 +4,7 @@ import { LimitIndex } from "#limits/limit-index.ts";
 import type { LimitQuestion, LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
 import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
+import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
 import {
   type CalendarRange,
@@ -192,7 +193,7 @@ class Combinations {
 /** Limits without tags never look at them. */
 class StoredRequest implements NamedRequest {
   readonly #row: CombinationRow;
-  #tags: readonly string[] | null = null;
+  #parsed: ReturnType<typeof parseStoredTags> | null = null;
 
   constructor(row: CombinationRow) {
     this.#row = row;
@@ -219,12 +220,14 @@ class StoredRequest implements NamedRequest {
   }
 
   get tags(): readonly string[] {
-    return (this.#tags ??= toTags(this.#row.tags));
+    return this.#tags.tags;
   }
-}
 
-function toTags(json: string): readonly string[] {
-  if (json === "[]") return [];
-  const tags: unknown = JSON.parse(json);
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  get fixedTags(): readonly string[] {
+    return this.#tags.fixedTags;
+  }
+
+  get #tags() {
+    return (this.#parsed ??= parseStoredTags(this.#row.tags));
+  }
 }

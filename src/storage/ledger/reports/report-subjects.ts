@@ -1,4 +1,5 @@
 import { all, connection, dialectOf, type Reading } from "#storage/ledger/queries/reading.ts";
+import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
 import type { ReportSubject } from "#stats/grouping.ts";
 
 /** Combinations kept for each connection: rows of that table never change. 400 bytes each (measured), 40 MB in all. */
@@ -60,12 +61,6 @@ function toSubject(row: CombinationRow): ReportSubject {
     model: row.model,
     endpoint: row.endpoint,
     client: row.client,
-    tags: toTags(row.tags).join(","),
+    tags: parseStoredTags(row.tags).tags.join(","),
   };
-}
-
-function toTags(json: string): readonly unknown[] {
-  if (json === "[]") return [];
-  const tags: unknown = JSON.parse(json);
-  return Array.isArray(tags) ? tags : [];
 }

@@ -9,6 +9,7 @@ import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toPrices } from "#usage/journal-fields.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
+import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
 
 type StoredQuantities = { readonly [unit in Unit]: number | null };
 
@@ -120,10 +121,6 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
     usage: row.shape === null ? null : { shape: row.shape, quantities },
     prices: toPrices(JSON.parse(row.prices)),
-    tags: toTags(JSON.parse(row.tags)),
+    tags: parseStoredTags(row.tags).tags,
   };
-}
-
-function toTags(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((tag) => typeof tag === "string") : [];
 }

@@ -1,4 +1,5 @@
 import type { UsageDimensions, UsageShape } from "#usage/event.ts";
+import { toStoredTags } from "./stored-tags.ts";
 
 /** 128 bits of SHA-256: the text itself would be kept twice. */
 const FINGERPRINT_BYTES = 16;
@@ -30,7 +31,7 @@ export function toCombinationRow(dimensions: UsageDimensions, shape: UsageShape 
     dimensions.upstreamName,
     dimensions.endpoint,
     dimensions.client,
-    JSON.stringify(dimensions.tags),
+    toStoredTags(dimensions),
     shape,
   ];
 }

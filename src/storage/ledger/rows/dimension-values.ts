@@ -1,3 +1,5 @@
+import { parseStoredTags } from "./stored-tags.ts";
+
 /** Which values get totals of their own. */
 export interface DimensionLimits {
   /** Rows of one sealed day from which a value is worth totals of its own: a year with fewer is added up in some 30 ms. */
@@ -87,8 +89,7 @@ export class DimensionValues {
 
   /** Expects every stored value to be known. */
   learn(row: CombinationValues): void {
-    const tags: unknown = JSON.parse(row.tags);
-    const pairs = new Set(Array.isArray(tags) ? tags.filter((pair) => typeof pair === "string") : []);
+    const pairs = new Set(parseStoredTags(row.tags).tags);
     const single = SINGLE_KINDS.flatMap((kind) => this.#toValue(kind, row[kind]));
     const tagged = [...pairs].flatMap((pair) => this.#toValue("tag", pair));
     this.#ofCombination.set(row.id, [...single, ...tagged]);

@@ -175,7 +175,9 @@ async function findCombinations(
 }
 
 const GIVEN = `json_to_recordset($1::text::json) AS given(fingerprint text, ${COMBINATION_COLUMNS.map((column) => `${column} text`).join(", ")})`;
-const GIVEN_TAGS = `${GIVEN} CROSS JOIN LATERAL json_array_elements_text(given.tags::json) AS pairs(pair)`;
+/** Behind the pairs stands the list of those that are fixed. */
+const GIVEN_TAGS = `${GIVEN} CROSS JOIN LATERAL (SELECT told #>> '{}' AS pair
+  FROM json_array_elements(given.tags::json) AS list(told) WHERE json_typeof(told) = 'string') AS pairs`;
 
 /** In the order of unique values, and their tags with them: who finds a combination finds its tags. */
 async function addCombinations(tx: Sql, rows: readonly CombinationInput[]): Promise<void> {
