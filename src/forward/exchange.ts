@@ -83,7 +83,7 @@ export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
-   * `endpoint_not_supported`, `invalid_request` (param `stream`), `embedding_batch_too_large`, `limit_exceeded`.
+   * `endpoint_not_supported`, `invalid_request` (param `stream`, or the field that another one looks like), `embedding_batch_too_large`, `limit_exceeded`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
@@ -208,8 +208,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 
-      const made = toUpstreamBody(input, parsed, route.upstreamName);
-      const body = made instanceof Promise ? await made : made;
+      const body = toUpstreamBody(input, parsed, route.upstreamName);
       const headers = toUpstreamHeaders(input.headers, {
         authorization,
         bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,

@@ -27,6 +27,8 @@ const REQUEST_DROPPED: ReadonlySet<string> = new Set([
   "expect",
   // Replaced by `identity`: the meter reads the answer, and its bytes are not to be changed.
   "accept-encoding",
+  // Replaced by JSON's own: the body was checked as UTF-8, and an upstream that obeys another charset reads another body.
+  "content-type",
   // The caller's credentials, and what would tell the provider who and where the caller is.
   "authorization",
   "x-api-key",
@@ -98,6 +100,7 @@ export function toUpstreamHeaders(
   const headers: [string, string][] = [
     ["accept-encoding", "identity"],
     ["content-length", String(bodyBytes)],
+    ["content-type", "application/json"],
   ];
   if (authorization !== null) headers.push(["authorization", authorization]);
   if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);

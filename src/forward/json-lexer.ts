@@ -66,6 +66,33 @@ export function escapeLength(text: Uint8Array, backslashAt: number): number {
   return text[backslashAt + 1] === 0x75 ? 6 : 2;
 }
 
+/** The code unit of a character that is no escape, in a text that is valid UTF-8; 0 for one beyond the first plane, which no name has. */
+export function readPlainUnit(text: Uint8Array, at: number): number {
+  const lead = text[at] ?? 0;
+  if (lead < 0x80) return lead;
+  const second = (text[at + 1] ?? 0) & 0x3f;
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second;
+  return lead < 0xf0 ? ((lead & 0x0f) << 12) | (second << 6) | ((text[at + 2] ?? 0) & 0x3f) : 0;
+}
+
+export function plainUnitLength(lead: number): number {
+  if (lead < 0x80) return 1;
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+/**
+ * Unicode's simple case folding (CaseFolding.txt, status C and S) of the characters that fold to ASCII: its capitals, the long s and
+ * the Kelvin sign. Any other stays as it is.
+ */
+export function foldToAscii(unit: number): number {
+  if (unit >= 0x41 && unit <= 0x5a) return unit + 0x20;
+  if (unit === LONG_S) return 0x73;
+  return unit === KELVIN_SIGN ? 0x6b : unit;
+}
+
+const LONG_S = 0x17f;
+const KELVIN_SIGN = 0x212a;
+
 /** What a backslash and this byte stand for. */
 const SHORT_ESCAPES = new Uint8Array(256);
 SHORT_ESCAPES[0x22] = 0x22; // "

@@ -22,6 +22,14 @@ export interface ParsedRequestBody {
   /** Items of an array `input`; the most of them when `input` occurs more than once; null when it is no array. */
   readonly inputItemCount: number | null;
   readonly scanned: ScannedObject;
+  /** The `stream_options` that count: the last of them. */
+  readonly options: StreamOptions | null;
+}
+
+interface StreamOptions {
+  readonly member: Member;
+  /** Its value as a text of its own. */
+  readonly scanned: ScannedText;
 }
 
 const CHAT_FIELDS = ["model", "stream", "stream_options"] as const;
@@ -36,23 +44,48 @@ const NULL_LEAD = 0x6e;
 
 /**
  * Reads the four fields of section 1 out of a request body and checks the whole of it.
- * Throws `invalid_json`, and `model_required` (param `model`) for a body that is not an object or names no model.
+ * Throws `invalid_json`, `invalid_request` for a field that some upstreams would read as one of the four (param: that one), and
+ * `model_required` (param `model`) for a body that is not an object or names no model.
  */
 export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): ParsedRequestBody {
-  return toParsedBody(body, scanJson(body, toFields(endpoint)));
+  const scanned = scanJson(body, toFields(endpoint));
+  const member = findOptions(scanned);
+  const options =
+    member === null ? null : { member, scanned: scanJson(toValue(body, member), INCLUDE_USAGE) };
+  return toParsedBody(body, scanned, options);
 }
 
-/** `parseRequestBody` of a large body, in turns. */
+/** `parseRequestBody` of a large body, whose `stream_options` may be as large, in turns. */
 export async function parseLargeBody(body: Uint8Array, endpoint: ServedEndpoint): Promise<ParsedRequestBody> {
-  return toParsedBody(body, await scanJsonInTurns(body, toFields(endpoint)));
+  const scanned = await scanJsonInTurns(body, toFields(endpoint));
+  const member = findOptions(scanned);
+  const options =
+    member === null ? null : { member, scanned: await scanJsonInTurns(toValue(body, member), INCLUDE_USAGE) };
+  return toParsedBody(body, scanned, options);
+}
+
+function findOptions(scanned: ScannedText): Member | null {
+  return scanned.kind === "object"
+    ? (scanned.members.findLast(({ name }) => name === "stream_options") ?? null)
+    : null;
+}
+
+function toValue(body: Uint8Array, { start, end }: Span): Uint8Array {
+  return body.subarray(start, end);
 }
 
 function toFields(endpoint: ServedEndpoint): readonly string[] {
   return endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS;
 }
 
-function toParsedBody(body: Uint8Array, scanned: ScannedText): ParsedRequestBody {
+function toParsedBody(
+  body: Uint8Array,
+  scanned: ScannedText,
+  options: StreamOptions | null,
+): ParsedRequestBody {
   if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
+  refuseLookalike(scanned);
+  if (options !== null) refuseLookalike(options.scanned);
   let model: Member | null = null;
   let stream: Member | null = null;
   let inputItemCount: number | null = null;
@@ -73,7 +106,22 @@ function toParsedBody(body: Uint8Array, scanned: ScannedText): ParsedRequestBody
     isStreamTold: streamLead === TRUE_LEAD || streamLead === FALSE_LEAD || streamLead === NULL_LEAD,
     inputItemCount,
     scanned,
+    options,
   };
+}
+
+/**
+ * Throws `invalid_request`. Decoders that ignore the case of names, as Go's does, would read the member as the field: another
+ * model than the one that was resolved, or a stream that tells no usage.
+ */
+export function refuseLookalike(scanned: ScannedText): void {
+  if (scanned.kind !== "object" || scanned.lookalike === null) return;
+  const field = scanned.lookalike;
+  throw new ProxyError(
+    "invalid_request",
+    `The body has a field that differs from ${field} in nothing but case, and that some providers read as ${field}. Write it as ${field}, or leave it out.`,
+    { param: field },
+  );
 }
 
 /** Throws `invalid_request`: an upstream that takes 1 or "yes" for true would stream an answer that tells no usage. */
@@ -113,38 +161,14 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
  * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
  * (section 1, rule 2).
  */
-export function cutBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array[] {
-  const { edits, options } = planEdits(parsed, upstreamName);
-  if (options !== null) {
-    edits.push(...forceUsage(options, scanJson(toOptionsText(parsed, options), INCLUDE_USAGE)));
-  }
-  return applyEdits(parsed.body, edits);
-}
-
-/** `cutBody` of a large body, whose `stream_options` may be as large. */
-export async function cutLargeBody(
-  parsed: ParsedRequestBody,
+export function cutBody(
+  { body, scanned, stream, options }: ParsedRequestBody,
   upstreamName: Uint8Array,
-): Promise<Uint8Array[]> {
-  const { edits, options } = planEdits(parsed, upstreamName);
-  if (options !== null) {
-    const scanned = await scanJsonInTurns(toOptionsText(parsed, options), INCLUDE_USAGE);
-    edits.push(...forceUsage(options, scanned));
-  }
-  return applyEdits(parsed.body, edits);
-}
-
-interface EditPlan {
-  readonly edits: Edit[];
-  /** The `stream_options` that count, whose own edits are still missing; null where there are none to change. */
-  readonly options: Edit | null;
-}
-
-function planEdits({ scanned, stream }: ParsedRequestBody, upstreamName: Uint8Array): EditPlan {
+): Uint8Array[] {
   const edits: Edit[] = [];
   let lastStream: Edit | null = null;
-  let lastOptions: Edit | null = null;
-  for (const { name: field, start, end } of scanned.members) {
+  for (const member of scanned.members) {
+    const { name: field, start, end } = member;
     // The last occurrence of a repeated field counts. The others are made equal to it, for an upstream that reads the first.
     if (field === "model") {
       edits.push({ start, end, bytes: upstreamName });
@@ -152,34 +176,27 @@ function planEdits({ scanned, stream }: ParsedRequestBody, upstreamName: Uint8Ar
       if (lastStream !== null) edits.push(lastStream);
       lastStream = { start, end, bytes: stream ? TRUE : FALSE };
     } else if (field === "stream_options" && stream) {
-      if (lastOptions !== null) edits.push(lastOptions);
-      lastOptions = { start, end, bytes: FORCED_OPTIONS };
+      if (member === options?.member) edits.push(...forceUsage(options));
+      else edits.push({ start, end, bytes: FORCED_OPTIONS });
     }
   }
-  if (stream && lastOptions === null)
+  if (stream && options === null)
     edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
-  return { edits, options: lastOptions };
-}
-
-function toOptionsText({ body }: ParsedRequestBody, { start, end }: Edit): Uint8Array {
-  return body.subarray(start, end);
+  return applyEdits(body, edits);
 }
 
 interface Edit extends Span {
   readonly bytes: Uint8Array;
 }
 
-/** Sets `include_usage` inside one value of `stream_options`, keeping its other members; anything but an object is replaced. */
-function forceUsage(options: Edit, scanned: ScannedText): Edit[] {
-  if (scanned.kind !== "object") return [options];
+/** Sets `include_usage` inside `stream_options`, keeping its other members; anything but an object is replaced. */
+function forceUsage({ member, scanned }: StreamOptions): Edit[] {
+  const offset = member.start;
+  if (scanned.kind !== "object") return [{ start: offset, end: member.end, bytes: FORCED_OPTIONS }];
   if (scanned.members.length === 0) {
-    return [insertMember(options.start + scanned.closingAt, scanned.empty, `"include_usage":true`)];
+    return [insertMember(offset + scanned.closingAt, scanned.empty, `"include_usage":true`)];
   }
-  return scanned.members.map(({ start, end }) => ({
-    start: options.start + start,
-    end: options.start + end,
-    bytes: TRUE,
-  }));
+  return scanned.members.map(({ start, end }) => ({ start: offset + start, end: offset + end, bytes: TRUE }));
 }
 
 function insertMember(closingAt: number, first: boolean, member: string): Edit {

@@ -1,6 +1,6 @@
 import { free } from "#kernel/bytes.ts";
 import type { Reservation } from "#kernel/memory-semaphore.ts";
-import { type ParsedRequestBody, cutLargeBody, spliceBody } from "./request-body.ts";
+import { type ParsedRequestBody, cutBody, spliceBody } from "./request-body.ts";
 import { type Upload, createUpload } from "./upload.ts";
 
 /** A body that came, and the memory that it has reserved where it is large. */
@@ -14,7 +14,7 @@ export function toUpstreamBody(
   { body, reservation = null }: ReceivedBody,
   parsed: ParsedRequestBody,
   upstreamName: Uint8Array,
-): Uint8Array<ArrayBuffer> | Promise<Upload> {
+): Uint8Array<ArrayBuffer> | Upload {
   if (reservation !== null) return toUpload(parsed, upstreamName, () => reservation.close());
   const spliced = spliceBody(parsed, upstreamName);
   free(body);
@@ -22,12 +22,8 @@ export function toUpstreamBody(
 }
 
 /** A large body is not copied, and its memory is released once it is sent: a model may think for minutes. */
-async function toUpload(
-  parsed: ParsedRequestBody,
-  upstreamName: Uint8Array,
-  close: () => void,
-): Promise<Upload> {
-  return createUpload(await cutLargeBody(parsed, upstreamName), () => {
+function toUpload(parsed: ParsedRequestBody, upstreamName: Uint8Array, close: () => void): Upload {
+  return createUpload(cutBody(parsed, upstreamName), () => {
     free(parsed.body);
     close();
   });

@@ -105,6 +105,33 @@ describe("request headers", () => {
     expect((await proxy.onlyEvent()).client).toBeNull();
   });
 
+  test.each([
+    "application/json; charset=utf-7",
+    "application/json;charset=UTF-16LE",
+    "application/json; charset=utf-8; charset=utf-7",
+    "application/vnd.api+json",
+    "application/x-www-form-urlencoded",
+    "text/plain;charset=ibm500",
+    "multipart/form-data; boundary=x",
+  ])(
+    "a body that was read as JSON in UTF-8 goes upstream as that, though its caller called it %s",
+    async (type) => {
+      const { upstream, proxy } = await startPair(answer);
+      const response = await proxy.post(CHAT, { headers: { "content-type": type } });
+      expect(response.status).toBe(200);
+      const types = upstream.lastRequest().head.match(/^content-type: .*$/gim);
+      expect(types?.map((line) => line.toLowerCase())).toEqual(["content-type: application/json"]);
+    },
+  );
+
+  test("a body without a content type gets JSON's", async () => {
+    const { upstream, proxy } = await startPair(answer);
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    await caller.waitFor('"total_tokens"');
+    caller.hangUp();
+    expect(upstream.lastRequest().headers.get("content-type")).toBe("application/json");
+  });
+
   test("Expect is not forwarded", () => {
     const headers = toUpstreamHeaders(
       new Headers({ expect: "100-continue", "content-length": "3", host: "x" }),
@@ -116,6 +143,7 @@ describe("request headers", () => {
     expect(headers).toEqual([
       ["accept-encoding", "identity"],
       ["content-length", "77"],
+      ["content-type", "application/json"],
       ["user-agent", "lockport"],
     ]);
   });

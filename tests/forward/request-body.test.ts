@@ -71,7 +71,7 @@ describe("what a body must be", () => {
     ["null as its model", '{"model":null}'],
     ["a model deeper inside only", '{"x":{"model":"a"}}'],
     ["a model whose last occurrence is not a string", '{"model":"a","model":[]}'],
-    ["a key that only resembles model", '{"Model":"a","model ":"b"}'],
+    ["a key that only resembles model", '{"models":"a","model ":"b","mod\u00e9l":"c"}'],
   ];
   test.each(noModel)("%s is model_required, naming the parameter", (_, body) => {
     expect(refusalOf(body)).toEqual({ code: "model_required", param: "model" });
@@ -133,6 +133,104 @@ describe("what a body must be", () => {
     );
   });
 });
+
+/**
+ * What encoding/json of Go 1.26 takes for a field (`json.Unmarshal` into tags of these names, run by hand): equal after simple
+ * case folding. Of characters beyond ASCII it folds U+017F to s and U+212A to k, and no other to a letter of ASCII.
+ */
+const LOOKALIKES: readonly [body: string, field: string][] = [
+  ['{"model":"cheap","MODEL":"dear"}', "model"],
+  ['{"MODEL":"dear","model":"cheap"}', "model"],
+  ['{"Model":"dear"}', "model"],
+  [String.raw`{"model":"cheap","\u004dodel":"dear"}`, "model"],
+  ['{"model":"a","Stream":true}', "stream"],
+  ['{"model":"a","\u017ftream":true}', "stream"],
+  [String.raw`{"model":"a","\u017Ftream":true}`, "stream"],
+  ['{"model":"a","stream":false,"STREAM":true}', "stream"],
+  ['{"model":"a","stream":true,"Stream_Options":{"include_usage":false}}', "stream_options"],
+  ['{"model":"a","\u017ftream_option\u017f":null}', "stream_options"],
+  ['{"model":"a","stream":true,"stream_options":{"Include_Usage":false}}', "include_usage"],
+  ['{"model":"a","stream_options":{"include_u\u017fage":false}}', "include_usage"],
+  [
+    String.raw`{"model":"a","stream":true,"stream_options":{"include_usage":true,"\u0049NCLUDE_USAGE":0}}`,
+    "include_usage",
+  ],
+];
+
+/** What Go's decoder takes for no field of that name, and what is read at another place or not at all. */
+const NO_LOOKALIKES: readonly [body: string, endpoint: ServedEndpoint][] = [
+  ['{"model":"a","models":[],"mode":1,"model ":1,"modell":1,"_model":1}', "chat"],
+  ['{"model":"a","\uff4dodel":"wide","mod\u0435l":"Cyrillic","mod\u00e9l":"accent"}', "chat"],
+  ['{"model":"a","streamOptions":{},"stream-options":{},"stream_option":{}}', "chat"],
+  ['{"model":"a","\u0131nput":["dotless"],"\u0130nput":["dotted"]}', "embeddings"],
+  ['{"model":"a","x":{"Model":"b","Stream":true,"Input":[]}}', "chat"],
+  ['{"model":"a","Input":"chat reads none","Include_Usage":true}', "chat"],
+  ['{"model":"a","Stream":true,"Stream_Options":1}', "embeddings"],
+  ['{"model":"a","stream":true,"stream_options":{"x":{"Include_Usage":false},"Model":1}}', "chat"],
+];
+
+describe("a name that only looks different", () => {
+  test.each(LOOKALIKES)(
+    "%s is invalid_request and names the field that it could be read as",
+    (body, field) => {
+      expect(refusalOf(body)).toEqual({ code: "invalid_request", param: field });
+      expect(messageOf(body)).not.toContain("dear");
+    },
+  );
+
+  test.each([
+    ["input", '{"model":"a","INPUT":[1]}'],
+    ["model", '{"model":"a","mODEL":"b"}'],
+  ])("of %s is refused for embeddings", (field, body) => {
+    const refuse = () => parse(body, "embeddings");
+    expect(refuse).toThrow(expect.objectContaining({ code: "invalid_request", param: field }));
+  });
+
+  test.each(NO_LOOKALIKES)("%s is another name, and passes as it is (%s)", (body, endpoint) => {
+    expect(parse(body, endpoint).model).toBe("a");
+    const withoutOwn = ({ model: _model, stream_options: _options, ...others }: Record<string, unknown>) =>
+      others;
+    expect(withoutOwn(JSON.parse(spliced(body, endpoint)))).toEqual(withoutOwn(JSON.parse(body)));
+  });
+
+  test("is found exactly where a pattern that ignores case by Unicode's rule finds one, however it is written", () => {
+    const fields = ["model", "stream", "stream_options"] as const;
+    const alike: { readonly [letter: string]: readonly string[] } = {
+      s: ["s", "S", "\u017f"],
+      k: ["k", "K", "\u212a"],
+    };
+    const letter = (plain: string) =>
+      fc.oneof(
+        { weight: 20, arbitrary: fc.constantFrom(...(alike[plain] ?? [plain, plain.toUpperCase()])) },
+        { weight: 1, arbitrary: fc.constantFrom("", "x", "\u0131", "\u0435", "\u{1d5c6}", "-", "\u00df") },
+      );
+    const written = (character: string) =>
+      fc.boolean().map((isEscaped) => (isEscaped ? toEscapes(character) : character));
+    const key = fc
+      .constantFrom(...fields)
+      .chain((field) => fc.tuple(...Array.from(field, (plain) => letter(plain).chain(written))))
+      .map((pieces) => pieces.join(""));
+    fc.assert(
+      fc.property(key, (raw) => {
+        const name: string = JSON.parse(`"${raw}"`);
+        const found = fields.find((field) => field !== name && new RegExp(`^${field}$`, "iu").test(name));
+        const told = refusalOf(`{"model":"a","${raw}":null,"model":"a"}`);
+        expect(told, raw).toEqual(
+          found === undefined ? { code: null, param: null } : { code: "invalid_request", param: found },
+        );
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+/** Each code unit as an escape. */
+function toEscapes(text: string): string {
+  return Array.from(
+    { length: text.length },
+    (_, at) => String.raw`\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`,
+  ).join("");
+}
 
 describe("what is read", () => {
   test("stream counts only when it is JSON true, and embeddings ignore it", () => {
