@@ -61,13 +61,16 @@ export function toAccountSubject(input: RelayInput, { model, streamed }: Asked):
 /** Answers of these paths count tokens and use none: of the messages and of the responses API. */
 const COUNTING_PATH = /\/(?:messages\/count_tokens|responses\/input_tokens)\/?$/;
 
+/** Claude Code sends its telemetry to wherever it sends messages. */
+const TELEMETRY_PATH = /^\/api\/event_logging\//;
+
 export function isCounting({ path }: Pick<RelayInput, "path">): boolean {
   return COUNTING_PATH.test(path);
 }
 
 /** Whether it uses something, on whatever endpoint: one that no meter knows must not pass unseen. */
 export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">): boolean {
-  return method !== "GET" && method !== "DELETE" && !isCounting({ path });
+  return method !== "GET" && method !== "DELETE" && !isCounting({ path }) && !TELEMETRY_PATH.test(path);
 }
 
 /** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */

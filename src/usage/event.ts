@@ -39,16 +39,13 @@ export const CLIENT_LENGTH_MAX = 256;
 export const ERROR_KIND_LENGTH_MAX = 64;
 
 /**
- * How an upstream counts its input: `inclusive` when the input contains the cached part (OpenAI), `exclusive` when cache
- * reads and cache writes are counted beside it (the messages dialect). Reports normalise by it.
+ * How an upstream counts its input: `inclusive` when the input contains cache reads and cache writes (OpenAI), `exclusive`
+ * when both are counted beside it (the messages dialect). Reports normalise by it.
  */
 export const USAGE_SHAPES = ["inclusive", "exclusive"] as const;
 export type UsageShape = (typeof USAGE_SHAPES)[number];
 
-/**
- * What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. Cache writes
- * are told in the exclusive shape only.
- */
+/** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
 export interface ReportedUsage {
   readonly shape: UsageShape;
   readonly quantities: Quantities;

@@ -13,25 +13,35 @@ const PATHS: Path[] = [];
  * gateways fill what they do not know with zeroes. Who says it so: `prompt_tokens` OpenAI and nearly
  * all who speak its dialect, `input_tokens` the messages and responses dialects, `prompt_cache_hit_tokens` DeepSeek,
  * `cached_tokens` Moonshot and Together, `num_cached_tokens` and `prompt_token_details` Mistral, `cache_read_input_tokens`
- * gateways before a messages upstream.
+ * gateways before a messages upstream, `cache_write_tokens` OpenAI from GPT-5.6 on.
  */
 const INCLUSIVE_INPUT = toPlaces([["prompt_tokens"]]);
 const OTHER_INPUT = toPlaces([["input_tokens"]]);
 const INCLUSIVE_OUTPUT = toPlaces([["completion_tokens"]]);
 const OTHER_OUTPUT = toPlaces([["output_tokens"]]);
-const CACHED_INPUT = toPlaces([
+const CACHED_IN_PROMPT = toPlaces([
   ["prompt_tokens_details", "cached_tokens"],
   ["prompt_token_details", "cached_tokens"],
-  ["input_tokens_details", "cached_tokens"],
-  ["prompt_cache_hit_tokens"],
-  ["cached_tokens"],
-  ["num_cached_tokens"],
 ]);
+const CACHED_IN_INPUT = toPlaces([["input_tokens_details", "cached_tokens"]]);
+const CACHED_INPUT = [
+  ...CACHED_IN_PROMPT,
+  ...CACHED_IN_INPUT,
+  ...toPlaces([["prompt_cache_hit_tokens"], ["cached_tokens"], ["num_cached_tokens"]]),
+];
 const CACHE_READ = toPlaces([["cache_read_input_tokens"], ["cache_read_tokens"]]);
 /** All cache writes, and those of them that Anthropic tells apart by how long the cache keeps them. */
 const CACHE_WRITE = toPlaces([["cache_creation_input_tokens"], ["cache_creation_tokens"]]);
 const CACHE_WRITE_5M = toPlaces([["cache_creation", "ephemeral_5m_input_tokens"]]);
 const CACHE_WRITE_1H = toPlaces([["cache_creation", "ephemeral_1h_input_tokens"]]);
+/**
+ * Cache writes within the input, beside the cached part: of 2,600 input tokens with 2,000 cached and 400 written, 200 are
+ * neither (developers.openai.com/api/docs/guides/prompt-caching; `CompletionUsage` and `ResponseUsage` of openai 7.55).
+ */
+const WRITTEN_WITHIN = toPlaces([
+  ["prompt_tokens_details", "cache_write_tokens"],
+  ["input_tokens_details", "cache_write_tokens"],
+]);
 /** The dialect has no one name for it; OpenAI-compatible transcribers and Mistral say these. */
 const AUDIO = toPlaces([["audio_seconds"], ["prompt_audio_seconds"]]);
 /** The cached part, beside the input or within it. */
@@ -84,14 +94,22 @@ export class UsageAccumulator {
     const cacheWrites = toCacheWrites(numbers);
     const isCacheBeside =
       input !== undefined && (findFirst(numbers, CACHE_READ) ?? cacheWrites.cache_write_tokens) !== undefined;
-    const isExclusive = (prompt ?? completion) === undefined && (this.#defaultsToExclusive || isCacheBeside);
+    const written = findFirst(numbers, WRITTEN_WITHIN);
+    // Details of the input are contained in it: an answer of the responses API through the relay.
+    const isDetailed = (written ?? findFirst(numbers, CACHED_IN_INPUT)) !== undefined;
+    const isExclusive =
+      (prompt ?? completion) === undefined && (isCacheBeside || (this.#defaultsToExclusive && !isDetailed));
     const quantities = toQuantities({
       input_tokens: input,
       output_tokens: completion ?? findFirst(numbers, OTHER_OUTPUT),
       cached_input_tokens: findFirst(numbers, isExclusive ? CACHED_BESIDE : CACHED_WITHIN),
       audio_seconds: findFirst(numbers, AUDIO),
-      // An inclusive prompt contains what was written to a cache, and does not say how much of it that is.
-      cache_write_tokens: isExclusive ? cacheWrites.cache_write_tokens : undefined,
+      // A part of an inclusive prompt that other gateways tell beside it may be in it or not.
+      cache_write_tokens: isExclusive
+        ? cacheWrites.cache_write_tokens
+        : input === undefined
+          ? undefined
+          : written,
       cache_write_1h_tokens: isExclusive ? cacheWrites.cache_write_1h_tokens : undefined,
     });
     return quantities === null ? null : { shape: isExclusive ? "exclusive" : "inclusive", quantities };

@@ -113,6 +113,7 @@ describe("a relayed request that ended without its usage moves proxy_unmetered_t
     ["POST", "/v1/responses", replyOf(404), 0],
     ["POST", "/v1/messages/count_tokens", replyOf(200, '{"input_tokens":14}'), 0],
     ["POST", "/v1/responses/input_tokens", replyOf(200, '{"input_tokens":14}'), 0],
+    ["POST", "/api/event_logging/v2/batch", replyOf(200), 0],
     ["GET", "/v1/models", replyOf(200), 0],
     ["DELETE", "/v1/files/file_1", replyOf(200), 0],
     [

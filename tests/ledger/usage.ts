@@ -218,12 +218,11 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
 /** Section 2.10: input at the full rate and what was written to a cache, said apart; null when nothing tells of it. */
 export function toReportInput(usage: UsageEnding["usage"]): number | null {
   const { input_tokens: input, cached_input_tokens: cached = 0 } = usage?.quantities ?? {};
-  const isWithin = usage?.shape === "inclusive" && input !== undefined && cached <= input;
-  const parts = [
-    isWithin ? input - cached : input,
-    usage?.quantities.cache_write_tokens,
-    usage?.quantities.cache_write_1h_tokens,
-  ].filter((quantity) => quantity !== undefined);
+  // It contains the writes.
+  if (usage?.shape === "inclusive" && input !== undefined) return cached <= input ? input - cached : input;
+  const parts = [input, usage?.quantities.cache_write_tokens, usage?.quantities.cache_write_1h_tokens].filter(
+    (quantity) => quantity !== undefined,
+  );
   return parts.length === 0 ? null : parts.reduce((sum, quantity) => sum + quantity, 0);
 }
 

@@ -99,7 +99,9 @@ export async function startBench(): Promise<Bench> {
       const text = await response.text();
       const body = JSON.parse(text);
       if (response.status === 400) {
-        return { answer: { status: 400, code: body.error.code }, text, counted: null };
+        // Its request's id is another one each time.
+        delete body.proxy.request_id;
+        return { answer: { status: 400, code: body.error.code }, text: JSON.stringify(body), counted: null };
       }
       if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
       const isWhole = !response.headers.has("x-proxy-truncated") || report === "facets";

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
-import type { UsageEvent } from "#usage/event.ts";
+import type { Quantities } from "#kernel/units.ts";
+import type { ReportedUsage, UsageEvent } from "#usage/event.ts";
 
 const RELAY = "transparent:messages";
 const MINUTE_US = 60_000_000;
@@ -170,13 +171,32 @@ const BILLED_UNITS = [
   "cache_write_1h_tokens",
 ] as const;
 
+/**
+ * Each token once. An inclusive input contains what was read from a cache, unless that is more, and what was written to one,
+ * as far as the rest goes: the part that is kept for an hour gives way first.
+ */
+export function toParts({ shape, quantities }: ReportedUsage): Quantities {
+  const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
+  if (shape === "exclusive" || input === undefined) return quantities;
+  let rest = cached > input ? input : input - cached;
+  const take = (wanted: number | undefined) => {
+    const taken = wanted === undefined || wanted < rest ? wanted : rest;
+    rest -= taken ?? 0;
+    return taken;
+  };
+  const written = take(quantities.cache_write_tokens);
+  const writtenFor1h = take(quantities.cache_write_1h_tokens);
+  return Object.assign({}, quantities, {
+    input_tokens: rest,
+    ...(written !== undefined && { cache_write_tokens: written }),
+    ...(writtenFor1h !== undefined && { cache_write_1h_tokens: writtenFor1h }),
+  });
+}
+
 /** What a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
 export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
   if (reported === null) return { costPico: null, unpriced: false };
-  const { input_tokens: input, cached_input_tokens: cached = 0 } = reported.quantities;
-  const fullRate =
-    reported.shape === "inclusive" && input !== undefined && cached <= input ? input - cached : input;
-  const quantities = { ...reported.quantities, input_tokens: fullRate };
+  const quantities = toParts(reported);
   let micros: bigint | null = null;
   let unpriced = false;
   for (const unit of BILLED_UNITS) {

@@ -1,6 +1,7 @@
 import { formatInstant } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { Outcome, UsageEvent } from "#usage/event.ts";
+import { toParts } from "./events.ts";
 import type { BucketName } from "./calendar.ts";
 import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
 
@@ -350,13 +351,12 @@ function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
     const { model, usage, prices, providerId } = event;
     if (model === null || usage === null) return [];
-    const { input_tokens: input, cached_input_tokens: cached = 0 } = usage.quantities;
-    const isWithin = usage.shape === "inclusive" && input !== undefined && cached <= input;
+    const parts = toParts(usage);
     const isPriced = (unit: keyof typeof prices) => (prices[unit] ?? prices.input_tokens ?? null) !== null;
     // Input tells of the cache writes that have no price either.
     const unpricedInput = (["cache_write_tokens", "cache_write_1h_tokens"] as const).reduce(
-      (sum, unit) => sum + (isPriced(unit) ? 0 : (usage.quantities[unit] ?? 0)),
-      isPriced("input_tokens") ? 0 : isWithin ? input - cached : (input ?? 0),
+      (sum, unit) => sum + (isPriced(unit) ? 0 : (parts[unit] ?? 0)),
+      isPriced("input_tokens") ? 0 : (parts.input_tokens ?? 0),
     );
     return UNIT_NAMES.flatMap((unit, place) => {
       const own = (prices[unit] ?? null) === null ? (usage.quantities[unit] ?? 0) : 0;
@@ -588,17 +588,15 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
 
 /** What was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
 function toUnitDetails({ usage, prices }: UsageEvent): { readonly unit_details?: object } {
-  const { quantities = {}, shape } = usage ?? {};
-  const { input_tokens: input, cached_input_tokens: cached } = quantities;
-  const isWithin = shape === "inclusive" && input !== undefined && cached !== undefined && cached <= input;
+  const { quantities = {} } = usage ?? {};
+  const parts = usage === null ? {} : toParts(usage);
   const perMillion = (pico: number | null | undefined) => (typeof pico === "number" ? pico / 1e6 : null);
   const reported = UNIT_NAMES.map((unit) => {
-    const quantity = unit === "input_tokens" && isWithin ? input - cached : (quantities[unit] ?? 0);
-    const billed = toMillionths(quantity);
+    const billed = toMillionths(parts[unit] ?? 0);
     return [unit, billed, perMillion(prices[unit]), billed !== (quantities[unit] ?? 0)] as const;
   });
   const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => {
-    const billed = toMillionths(quantities[unit] ?? 0);
+    const billed = toMillionths(parts[unit] ?? 0);
     return [unit, billed, perMillion(prices[unit] ?? prices.input_tokens), billed > 0] as const;
   });
   const told = [...reported, ...writes].filter(([, , , isTold]) => isTold);
@@ -655,12 +653,12 @@ function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
 /** Section 2.10 and the decisions, "Reports": input at the full rate, and what was written to a cache. */
 function toReportInput({ usage }: Pick<UsageEvent, "usage">): number | null {
   if (usage === null) return null;
-  const input = usage.quantities.input_tokens;
-  const cached = usage.quantities.cached_input_tokens ?? 0;
-  const fullRate =
-    usage.shape === "inclusive" && input !== undefined && cached <= input ? input - cached : input;
-  const { cache_write_tokens: written, cache_write_1h_tokens: writtenFor1h } = usage.quantities;
-  const reported = [fullRate, written, writtenFor1h].filter((quantity) => quantity !== undefined);
+  const {
+    input_tokens: input,
+    cache_write_tokens: written,
+    cache_write_1h_tokens: writtenFor1h,
+  } = toParts(usage);
+  const reported = [input, written, writtenFor1h].filter((quantity) => quantity !== undefined);
   return reported.length === 0 ? null : reported.reduce((sum, quantity) => sum + quantity, 0);
 }
 

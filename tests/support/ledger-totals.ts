@@ -188,18 +188,21 @@ function toCellRows({ period, cells }: CellsRow): TotalRow[] {
 /** What is billed and at which price: input at the full rate; a cache write without a price of its own costs as input does. */
 export function toBilled(event: CheckedEvent) {
   const { input_tokens: input, cached_input_tokens: cached } = event;
+  const isWithin = event.shape === "inclusive" && input !== null;
+  // What an inclusive input contains comes out of it, as far as it goes; more cached than there is leaves it whole.
+  let rest = isWithin ? input - ((cached ?? 0) > input ? 0 : (cached ?? 0)) : (input ?? 0);
   const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
-  const isWithin = event.shape === "inclusive" && input !== null && (cached ?? 0) <= input;
   const inputPrice = prices["input_tokens"] ?? null;
   const own = UNITS.map((unit) => ({ unit, quantity: event[unit], price: prices[unit] ?? null }));
-  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => ({
-    unit,
-    quantity: event[unit],
-    price: prices[unit] ?? inputPrice,
-  }));
+  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => {
+    const written = event[unit];
+    const quantity = isWithin && written !== null ? Math.min(written, rest) : written;
+    if (isWithin) rest -= quantity ?? 0;
+    return { unit, quantity, price: prices[unit] ?? inputPrice };
+  });
   return [...own, ...writes].map(({ unit, quantity, price }) => ({
     unit,
-    quantity: unit === "input_tokens" && isWithin ? input - (cached ?? 0) : quantity,
+    quantity: unit === "input_tokens" && input !== null ? rest : quantity,
     price,
   }));
 }

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { ReportedUsage, UsageShape } from "#usage/event.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
+import { normaliseUsage, toDisjointQuantities } from "#usage/normalise.ts";
 
 const usageOf = (shape: UsageShape, quantities: Quantities): ReportedUsage => ({ shape, quantities });
 const inputOf = (shape: UsageShape, quantities: Quantities) =>
@@ -25,6 +25,40 @@ describe("normalised quantities", () => {
     const usage = usageOf("exclusive", { input_tokens: 10, cached_input_tokens: 60, ...writes });
     expect(normaliseUsage(usage)).toEqual({ input_tokens: 17, cached_input_tokens: 60 });
     expect(normaliseUsage(usageOf("exclusive", writes))).toEqual({ input_tokens: 7 });
+  });
+
+  test("what an inclusive prompt wrote to a cache is a part of it: reports count it as input, once", () => {
+    const usage = usageOf("inclusive", {
+      input_tokens: 2600,
+      cached_input_tokens: 2000,
+      cache_write_tokens: 400,
+    });
+    expect(toDisjointQuantities(usage)).toEqual({
+      input_tokens: 200,
+      cached_input_tokens: 2000,
+      cache_write_tokens: 400,
+    });
+    expect(normaliseUsage(usage)).toEqual({ input_tokens: 600, cached_input_tokens: 2000 });
+  });
+
+  test.each([
+    [{ input_tokens: 100, cached_input_tokens: 60, cache_write_tokens: 60 }, 0, 40, undefined],
+    [{ input_tokens: 100, cached_input_tokens: 101, cache_write_tokens: 30 }, 70, 30, undefined],
+    [{ input_tokens: 100, cached_input_tokens: 100, cache_write_tokens: 30 }, 0, 0, undefined],
+    [{ input_tokens: 100, cache_write_tokens: 500 }, 0, 100, undefined],
+    [{ input_tokens: 100, cache_write_tokens: 70, cache_write_1h_tokens: 70 }, 0, 70, 30],
+    [{ input_tokens: 100, cache_write_tokens: 0 }, 100, 0, undefined],
+  ])("an inclusive %j is never billed for more than it is, nor counted as less", (quantities, ...parts) => {
+    const [input, written, writtenFor1h] = parts;
+    const usage = usageOf("inclusive", quantities);
+    expect(toDisjointQuantities(usage)).toEqual({
+      ...quantities,
+      input_tokens: input,
+      cache_write_tokens: written,
+      ...(writtenFor1h !== undefined && { cache_write_1h_tokens: writtenFor1h }),
+    });
+    const { cached_input_tokens: cached = 0 } = usage.quantities;
+    expect(normaliseUsage(usage).input_tokens).toBe(cached > 100 ? 100 : 100 - cached);
   });
 
   test("input that was not reported is not made up", () => {
@@ -68,6 +102,21 @@ describe("cost", () => {
     );
     expect(priced({ cache_write_tokens: 3_125_000 })).toBe(13n * 2_500_000n + 4n * 3_125_000n);
     expect(priced({ cache_write_tokens: 0 })).toBe(13n * 2_500_000n);
+  });
+
+  test("what an inclusive prompt wrote to a cache costs what writing costs, and as input without a price of its own", () => {
+    const usage = usageOf("inclusive", { input_tokens: 1000, output_tokens: 10, cache_write_tokens: 800 });
+    const inForce = { input_tokens: 1_000_000, output_tokens: 6_000_000 };
+    // 200 × 1 + 800 × 1.25 + 10 × 6, per million: 0.00126.
+    expect(priceUsage(usage, { ...inForce, cache_write_tokens: 1_250_000 })).toEqual({
+      costPico: 1_260_000_000n,
+      unpriced: false,
+    });
+    expect(priceUsage(usage, inForce)).toEqual({ costPico: 1_060_000_000n, unpriced: false });
+    expect(priceUsage(usage, { output_tokens: 6_000_000, cache_write_tokens: 1_250_000 })).toEqual({
+      costPico: 1_060_000_000n,
+      unpriced: true,
+    });
   });
 
   test("cache writes are unpriced only when neither they nor input have a price", () => {
@@ -186,8 +235,9 @@ describe("cost", () => {
         output_tokens: quantity,
         cached_input_tokens: quantity,
         audio_seconds: quantity,
-        cache_write_tokens: quantity,
-        cache_write_1h_tokens: quantity,
+        // Whole: what a difference of three fractions leaves may be a last digit.
+        cache_write_tokens: fc.oneof(fc.nat(50), fc.nat(2 ** 30)),
+        cache_write_1h_tokens: fc.oneof(fc.nat(50), fc.nat(2 ** 30)),
       },
       { requiredKeys: [] },
     );
@@ -217,16 +267,25 @@ function toMillionths(count: number): number {
   return count / 1e6;
 }
 
+const WRITES = ["cache_write_tokens", "cache_write_1h_tokens"];
+
 /** The rules of the decisions in millionths of a unit, said apart. */
 function priceApart({ shape, quantities }: ReportedUsage, prices: PriceSet) {
   const millionths = (quantity: number) => BigInt(Math.round(quantity * 1e6));
   const sums = new Map(Object.entries(quantities).map(([unit, quantity]) => [unit, millionths(quantity)]));
-  for (const unit of ["cache_write_tokens", "cache_write_1h_tokens"])
-    if (sums.get(unit) === 0n) sums.delete(unit);
   const input = sums.get("input_tokens");
   const cached = sums.get("cached_input_tokens") ?? 0n;
-  if (shape === "inclusive" && input !== undefined && cached <= input)
-    sums.set("input_tokens", input - cached);
+  if (shape === "inclusive" && input !== undefined) {
+    let rest = cached <= input ? input - cached : input;
+    for (const unit of WRITES) {
+      const written = sums.get(unit) ?? 0n;
+      const within = written < rest ? written : rest;
+      if (sums.has(unit)) sums.set(unit, within);
+      rest -= within;
+    }
+    sums.set("input_tokens", rest);
+  }
+  for (const unit of WRITES) if (sums.get(unit) === 0n) sums.delete(unit);
   const own = (unit: string) => (prices as { [unit: string]: number | null })[unit] ?? null;
   const priceOf = (unit: string) =>
     own(unit) ?? (unit.startsWith("cache_write") ? own("input_tokens") : null);

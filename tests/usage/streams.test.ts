@@ -26,7 +26,13 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
   "deepseek-cache-hit-and-miss": ok(19, 2, 8),
   "mistral-usage-with-finish-reason": ok(19, 2, 8),
   "moonshot-usage-in-first-choice": ok(19, 2, 8),
-  "openrouter-comments-and-cost": ok(19, 2, 8),
+  "openrouter-comments-and-cost": {
+    ...ok(19, 2, 8),
+    usage: {
+      shape: "inclusive",
+      quantities: { input_tokens: 19, output_tokens: 2, cached_input_tokens: 8, cache_write_tokens: 3 },
+    },
+  },
   "vllm-continuous-usage": ok(19, 2),
   "gemini-thoughts-outside-completion": ok(19, 2),
   "llama-cpp-timings": ok(19, 2),

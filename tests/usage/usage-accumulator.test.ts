@@ -92,7 +92,29 @@ describe("the shape of a usage", () => {
     expect(cachedOf({ prompt_tokens: 100 })).toBeUndefined();
   });
 
-  test("cache writes are kept in the exclusive shape only, and alone they are no usage", () => {
+  test.each(["prompt_tokens", "input_tokens"] as const)(
+    "cache writes in the details of %s are a part of it",
+    (name) => {
+      const usage = { [name]: 2600, [`${name}_details`]: { cached_tokens: 2000, cache_write_tokens: 400 } };
+      const expected = {
+        shape: "inclusive",
+        quantities: { input_tokens: 2600, cached_input_tokens: 2000, cache_write_tokens: 400 },
+      } as const;
+      expect(readAll([usage])).toEqual(expected);
+      // The responses API through the relay, whose dialect counts them beside the input.
+      const relayed = new UsageAccumulator({ defaultsToExclusive: true });
+      relayed.add(usage);
+      expect(relayed.total()).toEqual(expected);
+    },
+  );
+
+  test("cache writes in details without an input are no usage of their own", () => {
+    const details = { prompt_tokens_details: { cache_write_tokens: 400 } };
+    expect(readAll([details])).toBeNull();
+    expect(readAll([{ completion_tokens: 1, ...details }])?.quantities).toEqual({ output_tokens: 1 });
+  });
+
+  test("cache writes that are told beside the input are kept in the exclusive shape only, and alone they are no usage", () => {
     expect(readAll([{ prompt_tokens: 3, cache_creation_input_tokens: 2 }])?.quantities).toEqual({
       input_tokens: 3,
     });

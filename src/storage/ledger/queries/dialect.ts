@@ -10,6 +10,8 @@ export interface Dialect {
   readonly toNumber: (condition: string) => string;
   /** A number whose sums are exact below 2^53, and arrive as a number. */
   readonly toConstant: (number: number) => string;
+  /** The smaller of two numbers. */
+  readonly toLeast: (first: string, second: string) => string;
   /** A member of an object, or of an array, as text; `json` is a column of text. */
   readonly toMember: (json: string, member: string | number) => string;
   /** An array of two texts as text, without spaces. */
@@ -46,6 +48,7 @@ export const SQLITE: Dialect = {
   toSized: (table) => table,
   toNumber: (condition) => `(${condition})`,
   toConstant: String,
+  toLeast: (first, second) => `min(${first}, ${second})`,
   toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
   toPair: (first, second) => `json_array(${first}, ${second})`,
   toStep: (value, step) => `${value} / ${step} * ${step}`,
@@ -76,6 +79,7 @@ export const POSTGRES: Dialect = {
   // Sums of integers would arrive as numeric.
   toNumber: (condition) => `(${condition})::integer::float8`,
   toConstant: (number) => `${number}::float8`,
+  toLeast: (first, second) => `least(${first}, ${second})`,
   toMember: (json, member) => `(${json}::json ->> ${typeof member === "number" ? member : `'${member}'`})`,
   toPair: (first, second) => `('[' || to_json(${first})::text || ',' || to_json(${second})::text || ']')`,
   toStep: (value, step) => `floor(${value} / ${step}) * ${step}`,

@@ -61,7 +61,7 @@ export function toUnpricedMeasure(
   const { isInclusive } = dialect.shapes;
   const parts = UNITS.filter((part) => toReportUnit(part) === unit).map((part) => ({
     part,
-    quantity: toDisjointSql(part, isInclusive),
+    quantity: toDisjointSql(dialect, part, isInclusive),
   }));
   const isUsed = parts.map(({ part, quantity }) => `m.${part} = 1 AND ${quantity} > 0`).join(" OR ");
   const sum = parts
