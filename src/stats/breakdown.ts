@@ -26,13 +26,19 @@ const SIZES: { readonly [sort in BreakdownSort]: (figures: BreakdownFigures) => 
   cost_per_request: toCostPerRequest,
   requests: ({ requests }) => requests,
   failed: toFailed,
-  failed_share: (figures) => toFailed(figures) / figures.requests,
+  failed_share: toFailedShare,
   cancelled: ({ cancelled }) => cancelled,
   unpriced: ({ unpricedRequests }) => unpricedRequests,
   unmetered: ({ unmeteredRequests }) => unmeteredRequests,
   p50: ({ durationUs }) => durationUs.p50,
   p95: ({ durationUs }) => durationUs.p95,
 };
+
+/** Of the requests that were not cancelled; null when all were. */
+function toFailedShare(figures: BreakdownFigures): number | null {
+  const ended = figures.requests - figures.cancelled;
+  return ended === 0 ? null : toFailed(figures) / ended;
+}
 
 function toFailed({ upstreamError, unreachable }: BreakdownFigures): number {
   return upstreamError + unreachable;

@@ -530,7 +530,10 @@ function toBreakdownSize(
   sort: Exclude<BreakdownSort, "refused">,
 ): number {
   if (sort === "p50" || sort === "p95") return figures.duration_ms[sort] ?? -1;
-  if (sort === "failed_share") return figures.failed / figures.requests;
+  if (sort === "failed_share")
+    return figures.requests === figures.cancelled
+      ? -1
+      : figures.failed / (figures.requests - figures.cancelled);
   return figures[sort] ?? -1;
 }
 

@@ -166,8 +166,9 @@ describe("totals", () => {
     expect(units).toEqual({ input_tokens: 4 });
   });
 
-  test("the failed share counts all requests below, cancelled ones too, and is unknown without any", () => {
-    expect(toFailedShare(toTotals([bucket(1, { requests: 4, ok: 2, cancelled: 1, failed: 1 })]))).toBe(0.25);
+  test("the failed share is one of the requests that were not cancelled, and is unknown without any", () => {
+    expect(toFailedShare(toTotals([bucket(1, { requests: 4, ok: 2, cancelled: 1, failed: 1 })]))).toBe(1 / 3);
+    expect(toFailedShare(toTotals([bucket(1, { requests: 2, cancelled: 2 })]))).toBeNull();
     expect(toFailedShare(toTotals([bucket(1, {})]))).toBeNull();
   });
 

@@ -66,7 +66,7 @@ export function toFigureColumns<Row extends Totals>({
     {
       id: "failed",
       header: "Failed",
-      headerTitle: "Failed requests, of all",
+      headerTitle: "Failed requests, of those that were not cancelled",
       align: "end",
       width: "w-19",
       cell: (row) => <FailedShare row={row} />,

@@ -84,7 +84,7 @@ function CostSum({ totals: { cost, unpriced_requests } }: { readonly totals: Tot
 function FailedShare({ totals }: { readonly totals: Totals }) {
   const share = toFailedShare(totals);
   if (share === null) return <Absent />;
-  const title = `${formatCount(totals.failed)} of ${formatCount(totals.requests)} requests`;
+  const title = `${formatCount(totals.failed)} of ${formatCount(totals.requests - totals.cancelled)} requests that were not cancelled`;
   return <span title={title}>{formatPercent(share)}</span>;
 }
 

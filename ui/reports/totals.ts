@@ -34,9 +34,14 @@ export function toSeriesTotals({ series }: Pick<UsageSeries, "series">): Totals 
   return toTotals(series);
 }
 
-/** The share of requests that failed; null without requests. */
-export function toFailedShare({ requests, failed }: Pick<Totals, "requests" | "failed">): number | null {
-  return requests === 0 ? null : failed / requests;
+/** The share that failed of the requests that were not cancelled, wherever it is shown; null when all were, or there are none. */
+export function toFailedShare({
+  requests,
+  cancelled,
+  failed,
+}: Pick<Totals, "requests" | "cancelled" | "failed">): number | null {
+  const ended = requests - cancelled;
+  return ended === 0 ? null : failed / ended;
 }
 
 /** As `Cost` takes it. */

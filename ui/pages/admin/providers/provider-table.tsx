@@ -9,6 +9,7 @@ import { VirtualBody } from "../../../components/virtual-body.tsx";
 import type { ProviderHealth } from "../../../api/reports.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Instant } from "../../../components/instant.tsx";
+import { toFailedShare } from "../../../reports/totals.ts";
 import { formatCount, formatDuration, formatPercent } from "../../../text/format.ts";
 
 export interface ProviderRow {
@@ -177,21 +178,18 @@ function isUsed(health: ProviderRow["health"]): health is ProviderHealth {
   return health !== null && health !== "unused";
 }
 
-function toFailedShare({ failed, requests }: ProviderHealth): number {
-  return requests === 0 ? 0 : failed / requests;
-}
-
 /** From this share on something is wrong with it. */
 const FAILING = 0.1;
 
 function FailedShare({ name, health }: { readonly name: string; readonly health: ProviderHealth }) {
   const share = toFailedShare(health);
+  if (share === null) return <Absent />;
   if (health.failed === 0) return formatPercent(0);
   return (
     <Link
       to="/errors"
       search={{ provider: name, range: "24h" }}
-      title={`${formatCount(health.failed)} of ${formatCount(health.requests)} requests failed`}
+      title={`${formatCount(health.failed)} of ${formatCount(health.requests - health.cancelled)} requests that were not cancelled failed`}
       className={share >= FAILING ? "font-medium text-bad underline" : "underline-offset-2 hover:underline"}
     >
       {formatPercent(share)}
