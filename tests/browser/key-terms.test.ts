@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
@@ -7,6 +8,7 @@ import { checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
+import { inBothThemes } from "./support/themes.ts";
 import type { Visitor } from "./support/visitor.ts";
 import { waitForFocus } from "./support/waiting.ts";
 
@@ -55,12 +57,18 @@ describeInBrowser("a key of one's own", () => {
       await page.getByRole("button", { name: "Edit key ci" }).click();
       const dialog = page.getByRole("dialog", { name: "Edit key ci" });
       await dialog.getByRole("textbox", { name: "Expires" }).fill("2020-01-31 12:00");
-      await dialog.getByRole("textbox", { name: "Models" }).fill("small-chat, later");
+      const models = dialog.getByRole("combobox", { name: "Models" });
+      await models.fill("small-chat");
+      await models.press("Enter");
+      await models.fill("later");
+      await dialog.getByText("There is no model small-chat, later.").waitFor();
+      await models.press("Escape");
       await dialog.getByRole("switch", { name: "Paused" }).click();
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.getByText("Enter a later date and time: this one has passed").waitFor();
       await waitForFocus(dialog.getByRole("textbox", { name: "Expires" }));
-      expect(await dialog.getByRole("textbox", { name: "Models" }).inputValue()).toBe("small-chat, later");
+      expect(await models.inputValue()).toBe("later");
+      await dialog.getByText("There is no model small-chat, later.").waitFor();
       await checkAccessibility(page);
       await shoot(page, `key-edit-${theme}`);
       expect(await told(key)).toBe("ok");
@@ -77,7 +85,8 @@ describeInBrowser("a key of one's own", () => {
       await page.keyboard.press("Enter");
       await dialog.getByRole("switch", { name: "Paused" }).click();
       await dialog.getByRole("textbox", { name: "Expires" }).fill("");
-      await dialog.getByRole("textbox", { name: "Models" }).fill("");
+      for (const alias of ["small-chat", "later"])
+        await dialog.getByRole("button", { name: `Remove the model ${alias}` }).click();
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       await row(page, "ci").getByText("Paused").waitFor({ state: "detached" });
@@ -126,7 +135,8 @@ describeInBrowser("a key of one's own", () => {
     const { page } = await open("/keys");
     await page.getByRole("button", { name: "Create a key" }).click();
     await page.getByRole("button", { name: "In 30 days" }).click();
-    await page.getByRole("textbox", { name: "Models" }).fill("small-chat");
+    await page.getByRole("combobox", { name: "Models" }).fill("small-chat");
+    await page.keyboard.press("Escape");
     await shoot(page, "key-create");
     await page.getByRole("button", { name: "Create key" }).click();
     const key = await page.getByRole("textbox", { name: "Key", exact: true }).inputValue();
@@ -137,6 +147,42 @@ describeInBrowser("a key of one's own", () => {
     const days = (Date.parse(expires_at) - Date.now()) / 86_400_000;
     expect(Math.round(days)).toBe(30);
     await checkFitsSmall(page);
+  });
+});
+
+describeInBrowser("the models of a key", () => {
+  test("are picked among those that there are, a name without a model is told before it is saved, and the example uses one that the key may call", async () => {
+    const admin = await site.adminKey();
+    const call = async (path: string, body: unknown) =>
+      expect((await callApi(site.url, admin, "POST", `/admin/v1${path}`, body)).status).toBe(201);
+    await call("/providers", { name: "lab", base_url: "http://127.0.0.1:9/v1" });
+    for (const alias of ["a-first", "m-picked", "z-other"])
+      await call("/models", { alias, provider: "lab", upstream_name: alias, capabilities: ["chat"] });
+    const { page } = await open("/keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const dialog = page.getByRole("dialog", { name: "Create a key" });
+    const models = dialog.getByRole("combobox", { name: "Models" });
+    await models.click();
+    await page.getByRole("option", { name: /m-picked/ }).click();
+    await dialog.getByRole("button", { name: "Remove the model m-picked" }).waitFor();
+    expect(await dialog.getByText("There is no model").count()).toBe(0);
+    await models.fill("m-piked");
+    await dialog.getByText("There is no model m-piked.").waitFor();
+    await models.press("Enter");
+    await dialog.getByText("There is no model m-piked.").waitFor();
+    await inBothThemes(page, async () => {
+      await checkAccessibility(page);
+      await shoot(page, "key-models");
+    });
+    await checkFitsSmall(page);
+    await shoot(page, "key-models-small");
+    await dialog.getByRole("button", { name: "Create key" }).click();
+    const key = await page.getByRole("textbox", { name: "Key", exact: true }).inputValue();
+    const shown = page.getByRole("dialog", { name: "Your new key" });
+    await shown.getByText('"model":"m-picked"').waitFor();
+    expect(await shown.getByText("a-first").count()).toBe(0);
+    const { keys } = await (await callApi(site.url, key, "GET", "/my/keys")).json();
+    expect(keys.at(-1).models).toEqual(["m-picked", "m-piked"]);
   });
 });
 
@@ -167,7 +213,7 @@ describeInBrowser("a relay token", () => {
     expect(await page.getByRole("button", { name: /^Rotate/ }).count()).toBe(0);
     await page.getByRole("button", { name: "Edit relay token editor" }).click();
     const dialog = page.getByRole("dialog", { name: "Edit relay token editor" });
-    expect(await dialog.getByRole("textbox", { name: "Models" }).count()).toBe(0);
+    expect(await dialog.getByRole("combobox", { name: "Models" }).count()).toBe(0);
     await dialog.getByRole("textbox", { name: "Expires" }).fill("2126-01-31 12:00");
     await dialog.getByRole("switch", { name: "Paused" }).click();
     await dialog.getByRole("button", { name: "Save" }).click();

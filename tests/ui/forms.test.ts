@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { readTerms } from "../../ui/form/read-terms.ts" with { type: "macro" };
 import { findFault, REQUIRED } from "../../ui/form/terms.ts";
-import { findTermFaults } from "../../ui/secrets/term-fields.tsx";
+import { findTermFaults, NOTHING_TYPED } from "../../ui/secrets/term-fields.tsx";
 
 const PRINCIPAL = readTerms("PrincipalCreateRequest");
 const LIMIT = readTerms("LimitCreateRequest");
@@ -78,6 +78,6 @@ describe("a field of a form", () => {
     ["2020-01-31 12:00", "Enter a later date and time: this one has passed"],
     ["next year", "Enter a date and time such as 2027-01-31 12:00"],
   ])("an expiry of %p is %p", (expiry, fault) => {
-    expect(findTermFaults({ label: "", models: "", expiry })["expires_at"]).toBe(fault);
+    expect(findTermFaults({ ...NOTHING_TYPED, expiry })["expires_at"]).toBe(fault);
   });
 });

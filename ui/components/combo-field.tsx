@@ -15,7 +15,7 @@ export interface ComboFieldProps extends FieldLook {
   readonly value: string;
   /** Every change of the text; what is meant in the end comes to `onCommit`. */
   readonly onValueChange: (value: string) => void;
-  /** An option was chosen, or Enter was pressed on text of one's own. */
+  /** An option was chosen, or Enter was pressed on text of one's own; on an empty field it submits its form. */
   readonly onCommit?: ((value: string) => void) | undefined;
   /** What the list says when nothing matches; text of one's own counts all the same. */
   readonly noneText?: string | undefined;
@@ -48,9 +48,11 @@ export function ComboField(props: ComboFieldProps): ReactNode {
           onKeyDown={(event) => {
             // With an option highlighted, Enter chooses it and comes as a change.
             const isFree = event.currentTarget.getAttribute("aria-activedescendant") === null;
-            if (event.key === "Enter" && isFree && onCommit !== undefined) {
+            const { value: text, form } = event.currentTarget;
+            const submits = text === "" && form !== null;
+            if (event.key === "Enter" && isFree && onCommit !== undefined && !submits) {
               event.preventDefault();
-              onCommit(event.currentTarget.value);
+              onCommit(text);
             }
           }}
           className={toControlClass(mono ? "mono" : "plain")}

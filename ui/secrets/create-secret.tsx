@@ -3,7 +3,7 @@ import type { Change } from "../api/changing.ts";
 import type { SecretDraft } from "../api/secret-change.ts";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { useForm } from "../form/use-form.ts";
-import { RevealDialog } from "./reveal-dialog.tsx";
+import { RevealDialog, type RevealDialogProps } from "./reveal-dialog.tsx";
 import type { SecretKind } from "./secret-row.ts";
 import { findTermFaults, NOTHING_TYPED, SECRET_TERMS, TermFields, toDraft } from "./term-fields.tsx";
 
@@ -25,21 +25,21 @@ export interface CreateSecretProps<Created extends CreatedSecret> {
 /** Asks for a label and terms, creates the secret and shows it once. */
 export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretProps<Created>) {
   const { kind, open, onClose, owner, toFinalFocus } = props;
-  const [created, setCreated] = useState<string | null>(null);
+  const [created, setCreated] = useState<Shown | null>(null);
   return (
     <>
       {open && (
         <AskForSecret
           {...props}
-          onCreated={(secret) => {
+          onCreated={(secret, { models }) => {
             onClose();
-            setCreated("key" in secret ? secret.key : secret.token);
+            setCreated({ secret: "key" in secret ? secret.key : secret.token, models });
           }}
         />
       )}
       {created !== null && (
         <RevealDialog
-          secret={created}
+          {...created}
           kind={kind}
           title={owner === undefined ? `Your new ${kind.noun}` : `The new ${kind.noun} of ${owner}`}
           onClose={() => setCreated(null)}
@@ -51,8 +51,10 @@ export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretP
   );
 }
 
+type Shown = Pick<RevealDialogProps, "secret" | "models">;
+
 interface AskForSecretProps<Created extends CreatedSecret> extends CreateSecretProps<Created> {
-  readonly onCreated: (secret: Created) => void;
+  readonly onCreated: (secret: Created, draft: SecretDraft) => void;
 }
 
 /** Mounted with the dialog, so that what was discarded is not there when it opens again. */

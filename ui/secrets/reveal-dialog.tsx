@@ -12,6 +12,8 @@ export interface RevealDialogProps {
   readonly secret: string;
   readonly kind: SecretKind;
   readonly title: string;
+  /** The only models that it may use; any when absent. */
+  readonly models?: readonly string[] | undefined;
   readonly onClose: () => void;
   /** The owner's name, when it is another principal: a budget for them is the next step. */
   readonly owner?: string | undefined;
@@ -20,7 +22,8 @@ export interface RevealDialogProps {
 }
 
 /** Shows a new secret once, in the snippets too, and asks before it is left uncopied. */
-export function RevealDialog({ secret, kind, title, onClose, owner, toFinalFocus }: RevealDialogProps) {
+export function RevealDialog(props: RevealDialogProps) {
+  const { secret, kind, title, models, onClose, owner, toFinalFocus } = props;
   const [copied, setCopied] = useState(false);
   return (
     <Dialog
@@ -40,23 +43,23 @@ export function RevealDialog({ secret, kind, title, onClose, owner, toFinalFocus
         </>
       }
     >
-      <Revealed secret={secret} kind={kind} copied={copied} onCopied={() => setCopied(true)} />
+      <Revealed {...{ secret, kind, models, copied }} onCopied={() => setCopied(true)} />
     </Dialog>
   );
 }
 
-interface RevealedProps extends Pick<RevealDialogProps, "secret" | "kind"> {
+interface RevealedProps extends Pick<RevealDialogProps, "secret" | "kind" | "models"> {
   readonly copied: boolean;
   readonly onCopied: () => void;
 }
 
 /** Within the dialog, which asks what stands in it before it closes. */
-function Revealed({ secret, kind, copied, onCopied }: RevealedProps) {
+function Revealed({ secret, kind, models, copied, onCopied }: RevealedProps) {
   const question = useUncopied(kind, copied);
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <SecretReveal secret={secret} label={kind.title} onCopied={onCopied} />
-      <Snippets kind={kind.clients} secret={secret} onCopied={onCopied} />
+      <Snippets kind={kind.clients} only={models} secret={secret} onCopied={onCopied} />
       {question}
     </div>
   );

@@ -34,7 +34,15 @@ export function RotateKey({ row, change, onClose }: RotateKeyProps) {
     onSaved: ({ key }) => setSecret(key),
   });
   if (secret !== null) {
-    return <RevealDialog secret={secret} kind={KEY} title={`The new secret of ${name}`} onClose={onClose} />;
+    return (
+      <RevealDialog
+        secret={secret}
+        kind={KEY}
+        models={row.models ?? undefined}
+        title={`The new secret of ${name}`}
+        onClose={onClose}
+      />
+    );
   }
   return (
     <FormDialog

@@ -4,27 +4,32 @@ import { TextField } from "../components/text-field.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import type { Form } from "../form/use-form.ts";
 import { toIso } from "../search/window.ts";
+import { ModelsField, toAliases } from "./models-field.tsx";
 import type { SecretRow } from "./secret-row.ts";
 
-/** What is typed of a key or a relay token: texts, so that nothing is lost that cannot be read yet. */
+/** What is typed of a key or a relay token; an expiry is text, so that nothing is lost that cannot be read yet. */
 export interface TypedTerms {
   readonly label: string;
   readonly expiry: string;
-  readonly models: string;
+  readonly models: readonly string[];
+  /** Text of one more model. */
+  readonly typedModel: string;
 }
 
-export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: "" };
+export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: [], typedModel: "" };
 
 /** What the server says of a key; of a relay token it says the same, but that it has no models. */
 export const SECRET_TERMS = readTerms("AdminKeyPatchRequest");
 
-export interface TermFieldsProps<Typed extends TypedTerms> {
-  readonly form: Form<Typed>;
+export interface TermFieldsProps {
+  readonly form: Pick<Form<TypedTerms>, "field" | "findError" | "values"> & {
+    readonly set: (part: Partial<TypedTerms>) => void;
+  };
   readonly hasModels: boolean;
 }
 
 /** Label, expiry and models of a key or a relay token. */
-export function TermFields<Typed extends TypedTerms>({ form, hasModels }: TermFieldsProps<Typed>) {
+export function TermFields({ form, hasModels }: TermFieldsProps) {
   const expiry = form.field("expiry", "expires_at");
   return (
     <>
@@ -49,11 +54,11 @@ export function TermFields<Typed extends TypedTerms>({ form, hasModels }: TermFi
         </div>
       </div>
       {hasModels && (
-        <TextField
-          label="Models"
-          hint="Optional. The only models that it may use, separated by commas."
-          mono
-          {...form.field("models")}
+        <ModelsField
+          chosen={form.values.models}
+          typed={form.values.typedModel}
+          onChange={form.set}
+          error={form.findError("models")}
         />
       )}
     </>
@@ -90,20 +95,17 @@ function toInstant(text: string): string {
   return /(?:Z|[+-]\d{2}:\d{2})$/i.test(trimmed) ? trimmed : `${trimmed}Z`;
 }
 
-function toAliases(text: string): readonly string[] {
-  return text.split(/[,\s]+/).filter((alias) => alias !== "");
-}
-
 export function toTyped({ label, expiresAt, models }: SecretRow): TypedTerms {
   return {
     label,
     expiry: expiresAt === null ? "" : toTypedInstant(expiresAt),
-    models: (models ?? []).join(", "),
+    models: models ?? [],
+    typedModel: "",
   };
 }
 
-export function toDraft({ label, expiry, models }: TypedTerms): SecretDraft {
-  const aliases = toAliases(models);
+export function toDraft({ label, expiry, models, typedModel }: TypedTerms): SecretDraft {
+  const aliases = toAliases(models, typedModel);
   return {
     label: label.trim(),
     ...(expiry.trim() !== "" && { expires_at: toInstant(expiry) }),
@@ -117,6 +119,6 @@ export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
   return {
     ...(typed.label !== before.label && { label }),
     ...(typed.expiry !== before.expiry && { expires_at: expires_at ?? null }),
-    ...(typed.models !== before.models && { models: models ?? null }),
+    ...((models ?? []).join() !== before.models.join() && { models: models ?? null }),
   };
 }

@@ -21,6 +21,8 @@ export interface SnippetsProps {
   readonly model?: string | undefined;
   /** What the model can do: only examples that it answers are shown. All of them without it. */
   readonly capabilities?: readonly Capability[] | undefined;
+  /** The only aliases that the key may use: the model and the examples are those of one of them. */
+  readonly only?: readonly string[] | undefined;
   /** The plaintext, while it may be shown; without it the snippets name a variable. */
   readonly secret?: string | undefined;
   /** The secret left the page with a snippet. */
@@ -46,7 +48,18 @@ export function hasSnippets(capabilities: readonly Capability[]): boolean {
 }
 
 /** How a client is pointed at this server: its install line, the text to paste, and what one runs into. */
-export function Snippets({ kind, model, capabilities, secret, onCopied }: SnippetsProps) {
+export function Snippets(props: SnippetsProps) {
+  const { kind, model, only, secret, onCopied } = props;
+  const { data: models } = useQuery({
+    ...listedModelsQuery({ includeHidden: only !== undefined }),
+    enabled: kind === "openai" && model === undefined,
+  });
+  const callable = only === undefined ? models : models?.filter(({ id }) => only.includes(id));
+  const capabilities =
+    props.capabilities ??
+    (only === undefined || callable === undefined || callable.length === 0
+      ? undefined
+      : callable.flatMap((one) => one.capabilities));
   const toServedUses = (client: SnippetClient) =>
     toUses(client).filter((use) => capabilities === undefined || isServed(use, capabilities));
   const clients = CLIENTS.filter((client) => client.kind === kind && toServedUses(client).length > 0);
@@ -55,7 +68,9 @@ export function Snippets({ kind, model, capabilities, secret, onCopied }: Snippe
   const client = clients.find(({ id }) => id === clientId) ?? clients[0];
   const uses = client === undefined ? [] : toServedUses(client);
   const use = uses.find((known) => known === wantedUse) ?? uses[0] ?? "chat";
-  const alias = useAlias(kind, use, model);
+  const served = callable?.find((one) => isServed(use, one.capabilities))?.id;
+  // A key may be held to models that are still to come: the example then has the first of them.
+  const alias = kind === "relay" ? null : (model ?? served ?? only?.[0] ?? null);
   if (client === undefined) return null;
   const toSnippet = client.snippets[use] ?? client.snippets.chat;
   const code = toSnippet({ origin: globalThis.location.origin, model: alias, secret: secret ?? null });
@@ -114,16 +129,4 @@ function Unsupported() {
       </dl>
     </details>
   );
-}
-
-/** The alias to show: the given one, else one that serves what the example does; the relay's clients bring their own. */
-function useAlias(kind: SnippetKind, use: SnippetUse, given: string | undefined): string | null {
-  const { data: models } = useQuery({
-    ...listedModelsQuery(),
-    enabled: kind === "openai" && given === undefined,
-  });
-  if (kind === "relay") return null;
-  if (given !== undefined) return given;
-  const capability = use === "embeddings" ? "embeddings" : use === "stream" ? "chat_stream" : "chat";
-  return models?.find(({ capabilities }) => capabilities.includes(capability))?.id ?? null;
 }
