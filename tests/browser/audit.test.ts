@@ -187,4 +187,15 @@ describeInBrowser("the audit of what is done meanwhile", () => {
       .waitFor();
     await showsEvents(page, 500);
   });
+
+  test("is found by letters of the target that are one step of history together", async () => {
+    await lookAtShared();
+    const { page } = await browser.sharedVisitor(site);
+    await page.goto("/usage");
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Audit" }).click();
+    await page.getByRole("searchbox", { name: "Target contains" }).pressSequentially("acme");
+    await page.waitForURL(/[?]target=acme$/);
+    await page.goBack();
+    await page.waitForURL(/[/]usage$/);
+  });
 });

@@ -4,6 +4,7 @@ import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
 import { rest } from "./support/rest.ts";
 import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
 import type { Site, SiteOptions } from "./support/site.ts";
@@ -191,7 +192,13 @@ describeInBrowser("an address that nobody made", () => {
     await rest(page);
     if (path.includes("open=nothing") && !path.includes("/prices")) {
       await page
-        .getByText(/^This .* does not exist|provider_not_found/)
+        .getByText(/^This .* does not exist/)
+        .first()
+        .waitFor();
+      // It is gone: to ask once more is no way on.
+      expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+      await page
+        .getByRole("button", { name: /^(?:Show the list|Close)$/ })
         .first()
         .waitFor();
     }
@@ -200,6 +207,24 @@ describeInBrowser("an address that nobody made", () => {
     await checkAccessibility(page);
     await checkFits(page);
   });
+
+  test.each(["/", "/usage", "/requests", "/errors"])(
+    "says that its date is none, and waits for nothing: %s",
+    async (path) => {
+      const visitor = await browser.sharedVisitor(site);
+      const { page } = visitor;
+      for (const bad of ["since=yesterday", "since=2026-01-01&until=tomorrow"]) {
+        visitor.expect(/^request: GET .*(?:since=yesterday|until=tomorrow).* answered 400$/);
+        await page.goto(`${path}?${bad}`);
+        await page.getByRole("alert").getByText("invalid_date", { exact: true }).first().waitFor();
+        await rest(page);
+        expect(await page.locator("main [aria-busy=true]").count()).toBe(0);
+        expect(await page.locator("main .skeleton").count()).toBe(0);
+        expect(await page.locator("main").getByText("Loading").count()).toBe(0);
+        await shoot(page, `bad-date-${path}`);
+      }
+    },
+  );
 
   test("leads to a page that says so, and on from there", async () => {
     const { page } = await browser.sharedVisitor(site);
@@ -249,7 +274,8 @@ describeInBrowser("what was deleted meanwhile", () => {
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:10/v1");
     await call("DELETE", "/admin/v1/providers/leaving");
     await page.getByRole("button", { name: "Save changes" }).click();
-    await page.getByText("provider_not_found").first().waitFor();
+    await page.getByText("This provider does not exist").waitFor();
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     await look(page);
 
     await page.goto(`/people?open=${id}`);

@@ -37,6 +37,11 @@ beforeEach(async () => {
     expect([201, 409]).toContain(response.status);
   }
 });
+async function adminCall(method: string, path: string, body: unknown): Promise<void> {
+  const response = await callApi(site.url, await site.adminKey(), method, `/admin/v1${path}`, body);
+  // A try before this one has made it.
+  expect([200, 201, 409]).toContain(response.status);
+}
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const word = (content: string, finish: string | null = null) =>
   event({ choices: [{ index: 0, delta: { content }, finish_reason: finish }] });
@@ -97,6 +102,20 @@ describeInBrowser("the playground", () => {
     await figure(page, "Tokens").getByText("1k in · 20 out · 400 cached").waitFor();
     await link.click();
     await page.waitForURL(/\/requests\?open=[0-9a-f-]{36}$/);
+  });
+
+  test("tells a request that did not reach its provider as not sent, and not as unpriced", async () => {
+    const call = (path: string, body: unknown) => adminCall("POST", path, body);
+    await call("/providers", { name: "away", base_url: "http://127.0.0.1:9/v1" });
+    const away = { alias: "unreached", provider: "away", upstream_name: "m", pricing: { input_tokens: 1 } };
+    await call("/models", { ...away, capabilities: ["chat", "chat_stream"] });
+    const visitor = await open("/playground?model=unreached");
+    const { page } = visitor;
+    visitor.expect(/^request: POST .*\/v1\/chat\/completions answered 502$/);
+    await ask(page, "Anybody there?");
+    await figure(page, "Cost").getByText("none: not sent").waitFor();
+    expect(await page.getByText("Unpriced").count()).toBe(0);
+    await shoot(page, "playground-not-sent");
   });
 
   test("tells the model what was said before, the system message and the numbers that are set", async () => {

@@ -6,6 +6,7 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
+import { inBothThemes } from "./support/themes.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { VisitorOptions } from "./support/visitor.ts";
@@ -240,6 +241,55 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: "Test", exact: true }).click();
     await page.getByText("It answers, and lists 4 models.").waitFor();
     await checkAccessibility(page);
+  });
+
+  test("never shows what is typed and not saved as tested", async () => {
+    await addProvider("tested", server.baseUrl);
+    const { page } = await visit("/providers?open=tested");
+    const green = page.locator("[role=status] .text-good");
+    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByText("It answers, and lists 4 models.").waitFor();
+    expect(await green.count()).toBe(1);
+    await page.getByRole("textbox", { name: "API key" }).fill("a-new-key");
+    // What was found out before says nothing of it.
+    await page.getByText("What you typed is not saved, and was not tested.").waitFor();
+    expect([await green.count(), await page.getByText("It answers").count()]).toEqual([0, 0]);
+    await page.getByRole("button", { name: "Test the saved connection" }).click();
+    await page.getByText("The saved connection answers, and lists 4 models.").waitFor();
+    expect([await green.count(), await page.getByText("It answers").count()]).toEqual([0, 0]);
+    await inBothThemes(page, async () => {
+      await checkAccessibility(page);
+      await shoot(page, "provider-untested");
+    });
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("tested saved").waitFor();
+    // Nor is the new one tested because the former was.
+    expect([await green.count(), await page.getByText("answers").count()]).toEqual([0, 0]);
+    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByText("It answers, and lists 4 models.").waitFor();
+  });
+
+  test("calls a provider without models no success", async () => {
+    const empty = await startModelServer({ port: 0, chatModels: [], embeddingModels: [] });
+    try {
+      await addProvider("empty", empty.baseUrl);
+      const { page } = await visit("/providers?open=empty");
+      await page.getByRole("button", { name: "Test", exact: true }).click();
+      await page.getByText("It answers, but lists no models.").waitFor();
+      expect(await page.locator("[role=status] .text-good").count()).toBe(0);
+    } finally {
+      await empty.stop();
+    }
+  });
+
+  test("is found by letters that are one step of history together", async () => {
+    await addProvider("alpha", server.baseUrl);
+    const { page } = await visit("/usage");
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Providers" }).click();
+    await page.getByRole("searchbox", { name: "Find a provider" }).pressSequentially("alpha");
+    await page.waitForURL(/[?]q=alpha$/);
+    await page.goBack();
+    await page.waitForURL(/[/]usage$/);
   });
 
   test("deletes only after the name was typed, and names what goes with it", async () => {

@@ -61,7 +61,7 @@ function TeamReport({ report }: { readonly report: Report }) {
     <>
       <CountedWindow notes={total.data?.notes} />
       <ChartCard {...{ report, answer, by, tagged }} measure={show} />
-      {(total.error === null || !isOutdated) && (
+      {(total.error === null || (totals.now !== null && !isOutdated)) && (
         <Outdated when={isOutdated}>
           <Tiles totals={totals} isCompared={previousQuery !== null} canPrice={role === "admin"} />
         </Outdated>

@@ -67,7 +67,7 @@ export function UsagePage() {
       </div>
       <CountedWindow notes={series.data?.notes} />
       <SeriesCard report={report} asked={series} measure={show} />
-      {(series.error === null || !isOutdated) && (
+      {(series.error === null || (totals.now !== null && !isOutdated)) && (
         <Outdated when={isOutdated}>
           <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
         </Outdated>

@@ -8,14 +8,14 @@ import {
   testProvider,
 } from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
-import { Icon } from "../components/icon.tsx";
+import { classNames } from "../components/class-names.ts";
 import { TextField } from "../components/text-field.tsx";
 import { Form, SubmitButton } from "../form/form.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED } from "../form/terms.ts";
 import { useForm } from "../form/use-form.ts";
-import { formatCount } from "../text/format.ts";
 import { ConnectionFields } from "./connection-fields.tsx";
+import { FoundModels } from "./found-models.tsx";
 import { DiscoveryHelp } from "./discovery-help.tsx";
 import { type Asked, isDiscoveryFailure } from "./discovery.ts";
 import { type Preset, PRESETS, toFreeName } from "./presets.ts";
@@ -89,7 +89,16 @@ export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps)
         />
         <ConnectionFields form={form} before={null} preset={preset} />
         <div role="status" className="empty:hidden">
-          {found !== null && <Found found={found} />}
+          {found !== null && (
+            <div
+              className={classNames(
+                "rounded-control px-3 py-2",
+                found.models.length === 0 ? "bg-warn-soft" : "bg-good-soft",
+              )}
+            >
+              <FoundModels found={found}> Nothing is saved yet.</FoundModels>
+            </div>
+          )}
         </div>
       </Form>
       {isUnanswered && <DiscoveryHelp failure={failure} provider={toAsked(form.values)} hasNotice />}
@@ -128,16 +137,6 @@ const testOrSave = mutationOptions({
     if (saves) await createProvider.refresh(client);
   },
 });
-
-function Found({ found }: { readonly found: DiscoveredModels }) {
-  const count = found.models.length;
-  return (
-    <p className="flex items-start gap-1.5 rounded-control bg-good-soft px-3 py-2">
-      <Icon name="check" className="mt-0.5 text-good" />
-      It answers, and lists {formatCount(count)} {count === 1 ? "model" : "models"}. Nothing is saved yet.
-    </p>
-  );
-}
 
 /** What was typed, as the help for a stored provider has it. */
 function toAsked(form: ProviderForm): Asked {

@@ -14,13 +14,18 @@ import { toOutcomeMeaning } from "../text/outcomes.ts";
 
 const POLL_MS = 1_000;
 
-/** Waits in sight for the first request, of one key where it is given, and tells what it took and cost. */
+/**
+ * Waits in sight for the first request of one key where it is given, else of the reader, and tells what it took and cost.
+ * Requests of others are in the log alone.
+ */
 export function FirstRequest({ keyId }: { readonly keyId?: string | undefined }) {
+  const { name } = useMe();
   const { data: row } = useQuery({
-    queryKey: [...KEYS.requests, "first", keyId ?? null],
+    queryKey: [...KEYS.requests, "first", keyId ?? null, name],
     queryFn: async ({ signal }) => {
-      const { requests } = await fetchRequests({ key: keyId }, { limit: 1 }, signal);
-      return requests[0] ?? null;
+      const of = keyId === undefined ? { principal: name } : { key: keyId };
+      const { requests, total } = await fetchRequests(of, { limit: 1 }, signal);
+      return requests[0] === undefined ? null : { ...requests[0], isFirst: total === 1 };
     },
     // One that failed is told, and the next one is waited for.
     refetchInterval: ({ state: { data } }) => (data?.outcome === "ok" ? false : POLL_MS),
@@ -47,7 +52,7 @@ export function FirstRequest({ keyId }: { readonly keyId?: string | undefined })
   );
 }
 
-function Arrived({ row }: { readonly row: RequestRow }) {
+function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boolean } }) {
   const { input_tokens: input, output_tokens: output } = row.units;
   const tokens = [
     ...(input === undefined ? [] : [`${formatCount(input)} ${input === 1 ? "token" : "tokens"} in`]),
@@ -58,7 +63,8 @@ function Arrived({ row }: { readonly row: RequestRow }) {
       <p className="flex flex-wrap items-center gap-x-2 text-lg font-semibold">
         <Icon name="check" className="text-good" />
         <span>
-          Your first request: {formatDuration(row.duration_ms)}, <Cost value={row.cost} />
+          {row.isFirst ? "Your first request" : "Your latest request"}: {formatDuration(row.duration_ms)},{" "}
+          <Cost value={row.cost} />
         </span>
       </p>
       <p className="text-ink-soft">

@@ -156,6 +156,34 @@ describeInBrowser("the first request from an empty folder", () => {
   });
 });
 
+describeInBrowser("the setup of an installation that others use", () => {
+  test("waits for a request of the reader, and shows nobody else's as theirs", async () => {
+    const site = await browser.newSite();
+    await site.cli("provider", "add", "lab", "--base-url", provider.baseUrl, "--no-api-key");
+    await site.cli("model", "add", "shared", "--provider", "lab", "--upstream-name", "demo-model-1");
+    const admin = await site.adminKey();
+    const ask = async (key: string) => {
+      const body = { model: "shared", messages: [{ role: "user", content: "hello" }] };
+      const response = await callApi(site.url, key, "POST", "/v1/chat/completions", body);
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+    };
+    await callApi(site.url, admin, "POST", "/admin/v1/principals", { name: "other" });
+    const made = await callApi(site.url, admin, "POST", "/admin/v1/keys", { principal: "other", label: "x" });
+    await ask((await made.json()).key);
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    const others = page.waitForResponse(/stats\/requests/);
+    await page.goto("/setup");
+    await others;
+    await page.getByText("Waiting for the first request.").waitFor();
+    expect(await page.getByText(/^Your (?:first|latest) request/).count()).toBe(0);
+    await ask(admin);
+    await page.getByText(/^Your first request/).waitFor();
+  });
+});
+
 async function providersOf(site: Site): Promise<readonly unknown[]> {
   const response = await callApi(site.url, await site.adminKey(), "GET", "/admin/v1/providers");
   return (await response.json()).providers;

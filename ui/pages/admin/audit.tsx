@@ -22,8 +22,8 @@ const route = getRouteApi("/shell/admin/audit");
 export function AuditPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const change = (patch: AuditSearch) =>
-    void navigate({ search: { ...search, ...patch }, resetScroll: false });
+  const change = (patch: AuditSearch, { replace = false } = {}) =>
+    void navigate({ search: { ...search, ...patch }, resetScroll: false, replace });
   const zone = useTimeZone();
   const events = useAuditEvents(search);
   const { loaded, shown, total } = events;
@@ -89,7 +89,7 @@ export function AuditPage() {
 interface AuditFiltersProps {
   readonly search: AuditSearch;
   readonly actors: readonly string[];
-  readonly onChange: (patch: AuditSearch) => void;
+  readonly onChange: (patch: AuditSearch, options?: { readonly replace?: boolean }) => void;
 }
 
 const ANY = "any";
@@ -125,7 +125,10 @@ function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
         placeholder="Name or id"
         isPageFilter
         value={search.target ?? ""}
-        onValueChange={(target) => onChange({ target: target === "" ? undefined : target })}
+        // Else each letter would be a step back.
+        onValueChange={(target) =>
+          onChange({ target: target === "" ? undefined : target }, { replace: true })
+        }
       />
     </div>
   );

@@ -25,7 +25,8 @@ export function ProvidersPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const change = useCallback(
-    (patch: ListSearch) => navigate({ search: (before) => ({ ...before, ...patch }), resetScroll: false }),
+    (patch: ListSearch, { replace = false } = {}) =>
+      navigate({ search: (before) => ({ ...before, ...patch }), resetScroll: false, replace }),
     [navigate],
   );
   const providers = useQuery(providersQuery());
@@ -105,7 +106,8 @@ export function ProvidersPage() {
         isPageFilter
         className="mb-4 sm:max-w-xs"
         value={search.q ?? ""}
-        onValueChange={(q) => void change({ q: q === "" ? undefined : q })}
+        // Else each letter would be a step back.
+        onValueChange={(q) => void change({ q: q === "" ? undefined : q }, { replace: true })}
       />
       <Card flush>
         <ProviderTable

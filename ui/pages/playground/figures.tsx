@@ -70,8 +70,15 @@ interface RowProps {
   readonly row: RequestRow | null;
 }
 
+/** A request without usage has nothing to price, which is not the same as a missing price. */
 function RowCost({ row }: RowProps) {
-  return row === null ? <Absent /> : <Cost value={row.cost} />;
+  if (row === null) return <Absent />;
+  if (row.cost !== null || Object.keys(row.units).length > 0) return <Cost value={row.cost} />;
+  return (
+    <span className="text-ink-faint">
+      {row.outcome === "unreachable" ? "none: not sent" : "none: no usage reported"}
+    </span>
+  );
 }
 
 function LoggedOutcome({ row }: RowProps) {

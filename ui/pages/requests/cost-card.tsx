@@ -15,7 +15,11 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
         {lines.length > 0 && <Cost value={row.cost} unpriced={isPartlyPriced(row)} />}
       </h3>
       {lines.length === 0 ? (
-        <p className="text-ink-soft">The provider reported no usage, so there is nothing to price.</p>
+        <p className="text-ink-soft">
+          {row.outcome === "unreachable"
+            ? "The request did not reach the provider, so there is nothing to price."
+            : "The provider reported no usage, so there is nothing to price."}
+        </p>
       ) : (
         <>
           <Sum row={row} lines={lines} />

@@ -59,7 +59,7 @@ function Age({ atMs, isFailing }: { readonly atMs: number; readonly isFailing: b
     const timer = setInterval(() => setNow(Date.now()), SECOND_MS);
     return () => clearInterval(timer);
   }, []);
-  if (atMs === 0) return <span>Loading</span>;
+  if (atMs === 0) return <span>{isFailing ? "Not loaded" : "Loading"}</span>;
   const seconds = Math.max(0, Math.floor((now - atMs) / SECOND_MS));
   const age = seconds < FRESH_SECONDS ? "just now" : `${formatCount(seconds)} s ago`;
   return (

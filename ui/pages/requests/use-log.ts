@@ -90,7 +90,7 @@ export function useLog(report: Report, search: RequestsSearch, isHeld: boolean):
     live: {
       state: !isNewest ? "ended" : isPaused ? "paused" : "on",
       updatedAtMs,
-      isFailing: failure !== null,
+      isFailing: failure !== null || (view.error !== null && view.data === undefined),
       waiting,
       showWaiting: showCurrent,
       freshIds: shown === current && tail !== null ? tail.freshIds : NO_IDS,

@@ -1,21 +1,23 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import {
+  type DiscoveredModels,
   discoverModels,
   type Model,
   type Provider,
   type ProviderDetails,
   providerQuery,
 } from "../../../api/catalog.ts";
+import { ApiFailure } from "../../../api/failure.ts";
 import { AliasList } from "../../../catalog/alias-list.tsx";
 import { Button } from "../../../components/button.tsx";
 import { Badge } from "../../../components/chip.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { Icon } from "../../../components/icon.tsx";
 import { Instant } from "../../../components/instant.tsx";
-import { SidePanel } from "../../../components/panel.tsx";
+import { GonePanel, SidePanel } from "../../../components/panel.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import { formatCount } from "../../../text/format.ts";
+import { FoundModels, toModelCount } from "../../../providers/found-models.tsx";
 import { DiscoveryHelp } from "../../../providers/discovery-help.tsx";
 import { SubmitButton } from "../../../form/form.tsx";
 import { EditForm } from "./edit-form.tsx";
@@ -36,6 +38,9 @@ export interface ProviderPanelProps {
 /** Everything that can be changed about one provider, its models, and the way to more of them. */
 export function ProviderPanel({ name, models, onEnable, onClose, children }: ProviderPanelProps) {
   const provider = useQuery(providerQuery(name));
+  if (provider.error instanceof ApiFailure && provider.error.code === "provider_not_found") {
+    return <GonePanel what="provider" name={name} onClose={() => void onClose()} />;
+  }
   return (
     <SidePanel
       open
@@ -79,6 +84,7 @@ interface SettingsProps extends Omit<ProviderPanelProps, "name" | "children"> {
 function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
   const [isDeleting, setDeleting] = useState(false);
   const [isBinding, setBinding] = useState(false);
+  const [saves, setSaves] = useState(0);
   return (
     <div className="flex flex-col gap-6">
       <section aria-labelledby="provider-models" className="flex flex-col gap-2">
@@ -105,8 +111,9 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
         </h3>
         <EditForm
           provider={provider}
+          onSaved={() => setSaves(saves + 1)}
           buttons={(form) => (
-            <ConnectionTest provider={provider} isChanged={form.isChanged}>
+            <ConnectionTest provider={provider} saves={saves} isChanged={form.isChanged}>
               <SubmitButton form={form} underWay="Saving…" disabled={!form.isChanged}>
                 Save changes
               </SubmitButton>
@@ -147,36 +154,54 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
 
 interface ConnectionTestProps {
   readonly provider: Provider;
-  /** Something is not saved yet: a test would be of what is saved. */
+  /** How often it was saved: what was found out before says nothing of it now. */
+  readonly saves: number;
+  /** Something is not saved yet: a test is of what is saved. */
   readonly isChanged: boolean;
   /** Other buttons of the same line. */
   readonly children: ReactNode;
 }
 
 /** Asks the provider for its models, and says whether it answered. */
-function ConnectionTest({ provider, isChanged, children }: ConnectionTestProps) {
-  const test = useMutation({ mutationFn: () => discoverModels(provider.name) });
-  const { data: found, error: failure } = test;
+function ConnectionTest({ provider, saves, isChanged, children }: ConnectionTestProps) {
+  const test = useMutation({ mutationFn: (_saves: number) => discoverModels(provider.name) });
+  const isCurrent = test.variables === saves;
+  const found = isCurrent ? test.data : undefined;
+  const failure = isCurrent ? test.error : null;
   return (
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap gap-2">
         {children}
-        <Button busy={test.isPending} onClick={() => test.mutate()}>
+        <Button busy={test.isPending} onClick={() => test.mutate(saves)}>
           {isChanged ? "Test the saved connection" : "Test"}
         </Button>
       </div>
       <div role="status">
-        {found !== undefined && (
-          <p className="flex items-start gap-1.5">
-            <Icon name="check" className="mt-0.5 text-good" />
-            It answers, and lists {formatCount(found.models.length)}{" "}
-            {found.models.length === 1 ? "model" : "models"}.
-          </p>
-        )}
+        {found !== undefined && <ListedModels found={found} isUntested={isChanged} />}
+        {failure !== null && isChanged && <p className="text-warn">{UNTESTED}</p>}
       </div>
       {failure !== null && (
-        <DiscoveryHelp failure={failure} provider={provider} onRetry={() => test.mutate()} />
+        <DiscoveryHelp failure={failure} provider={provider} onRetry={() => test.mutate(saves)} />
       )}
     </div>
+  );
+}
+
+const UNTESTED = "What you typed is not saved, and was not tested.";
+
+/** Green is for what stands in the fields alone. */
+function ListedModels({
+  found,
+  isUntested,
+}: {
+  readonly found: DiscoveredModels;
+  readonly isUntested: boolean;
+}) {
+  if (!isUntested) return <FoundModels found={found} />;
+  return (
+    <>
+      <p>The saved connection answers, and lists {toModelCount(found)}.</p>
+      <p className="text-warn">{UNTESTED}</p>
+    </>
   );
 }
