@@ -141,6 +141,31 @@ describeInBrowser("texts of attackers", () => {
     await checkInert(page);
   });
 
+  test("that turn the direction of writing turn themselves around, and nothing beside them", async () => {
+    const { page } = await visit();
+    let count = 0;
+    for (const path of ["/models", "/requests", "/people"]) {
+      await openAtRest(page, path);
+      const found = await page.evaluate(() => {
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        const turned: { readonly text: string; readonly isApart: boolean }[] = [];
+        for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+          const { parentElement: element, textContent } = text;
+          if (element === null || !/[\u202D\u202E]/.test(textContent ?? "")) continue;
+          const { display, unicodeBidi } = getComputedStyle(element);
+          turned.push({
+            text: element.outerHTML.slice(0, 120),
+            isApart: display !== "inline" || unicodeBidi === "isolate",
+          });
+        }
+        return turned;
+      });
+      count += found.length;
+      expect(found.filter(({ isApart }) => !isApart)).toEqual([]);
+    }
+    expect(count).toBeGreaterThan(1);
+  });
+
   test("stand in panels and dialogs, which they neither break nor widen", async () => {
     const { page } = await visit();
     for (const name of TELLING) {

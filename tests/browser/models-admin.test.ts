@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
+import { busyLimit } from "../support/waiting.ts";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
@@ -143,6 +144,44 @@ describeInBrowser("the models of an administrator", () => {
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Output tokens of ab-name: $8.00, inherited. Change" }).waitFor();
+  });
+
+  test("says at once that a price is being saved, however long the server takes", async () => {
+    await addModel({ alias: "aj-slow", pricing: { input_tokens: 1 } });
+    const { page } = await visit("/models");
+    await openAtRest(page, "/models?q=aj-slow");
+    const held = Promise.withResolvers<void>();
+    await page.route(/admin\/v1\/(?:models|pricing)(?:[?]|$)/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await edit(page, page.getByRole("button", { name: /^Input tokens of aj-slow/ }));
+    await page.keyboard.type("3");
+    // Told by the page itself, from the press to the first frame that says so.
+    const saidAfterMs = page.evaluate(
+      () =>
+        new Promise<number>((resolve) => {
+          document.addEventListener(
+            "keydown",
+            () => {
+              const beganAt = performance.now();
+              const look = () => {
+                if (document.body.innerText.includes("Saving…")) resolve(performance.now() - beganAt);
+                else requestAnimationFrame(look);
+              };
+              requestAnimationFrame(look);
+            },
+            { once: true, capture: true },
+          );
+        }),
+    );
+    await page.keyboard.press("Enter");
+    expect(await saidAfterMs).toBeLessThan(busyLimit(150));
+    await checkAccessibility(page);
+    await shoot(page, "price-saving");
+    held.resolve();
+    await page.getByRole("button", { name: "Input tokens of aj-slow: $3.00, own. Change" }).waitFor();
+    expect(await page.getByText("Saving…").count()).toBe(0);
   });
 
   test("keeps the prices that a binding inherits from a feed when another one is written, and says so", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest, rest } from "./support/rest.ts";
@@ -9,9 +10,10 @@ const browser = useBrowser();
 
 const DEMO = { demo: { days: 3 } } as const;
 
-/** A small phone; and a window of 1280 × 800 at a zoom of 200 %. In CSS pixels. */
+/** A small phone, a usual one; and a window of 1280 × 800 at a zoom of 200 %. In CSS pixels. */
 const SIZES = [
   { width: 360, height: 740 },
+  { width: 390, height: 844 },
   { width: 640, height: 400 },
 ] as const;
 
@@ -117,6 +119,29 @@ describeInBrowser("on a telephone and at a zoom of two", () => {
     }
   });
 
+  test("a request says when it arrived within the window, and a comparison has a column of each value", async () => {
+    const page = await visit();
+    const findOutside = async (selector: string) =>
+      await page.locator(selector).evaluateAll((elements) =>
+        elements
+          .filter((element) => {
+            const { left, right } = element.getBoundingClientRect();
+            return left < 0 || right > document.documentElement.clientWidth;
+          })
+          .map((element) => element.textContent),
+      );
+    await openAtRest(page, "/requests");
+    await page.locator("[data-row-open='1']").press("Enter");
+    await page.getByRole("dialog").locator("time").first().waitFor();
+    expect(await findOutside("[role=dialog] time")).toEqual([]);
+    await shoot(page, "narrow-arrived");
+    await openAtRest(page, "/?range=7d&model=smart&model=fast");
+    const comparison = page.getByRole("region", { name: "Comparison" });
+    await comparison.getByRole("columnheader").nth(1).waitFor();
+    expect(await findOutside("[aria-label=Comparison] :is(th, td)")).toEqual([]);
+    await shoot(page, "narrow-comparison");
+  });
+
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "%s fits: nothing scrolls sideways, nothing is cut off, and what scrolls can be scrolled by keys",
     async (path) => {
@@ -124,6 +149,7 @@ describeInBrowser("on a telephone and at a zoom of two", () => {
       await openAtRest(page, path);
       await atEachSize(page, async (size) => {
         expect(await findStuck(page)).toEqual([]);
+        await checkAccessibility(page);
         await shoot(page, `narrow-${size}-${path}`, { fullPage: true });
       });
     },

@@ -217,7 +217,7 @@ describeInBrowser("a pricing feed", () => {
         .count(),
     ).toBe(0);
     await page.keyboard.press("Escape");
-    await page.getByRole("link", { name: "List prices for 1 unpriced model" }).click();
+    await page.getByRole("link", { name: "List prices for 1 model without any price" }).click();
     await dialog(page)
       .getByText(/^List prices of \d{4}-\d\d-\d\d, from LiteLLM .*/)
       .waitFor();

@@ -304,7 +304,11 @@ describe("public prices of names in use", () => {
     const unpriced = model("small", { upstream_name: "gpt-5-mini" });
     const old = kept("gpt-5-mini", "input_tokens", 0.3, "list prices 2026-01-01");
     expect(toOfferWords([bound], [], list)).toBeNull();
-    expect(toOfferWords([bound, unpriced], [], list)).toBe("List prices for 1 unpriced model");
+    expect(toOfferWords([bound, unpriced], [], list)).toBe("List prices for 1 model without any price");
+    const halfPriced = { ...unpriced, pricing: { output_tokens: 1 } };
+    expect(toOfferWords([bound, halfPriced], [], list)).toBe(
+      "List prices for 1 model without a price for input tokens",
+    );
     expect(toOfferWords([bound], [old], list)).toBe("Newer list prices for 1 model");
     expect(toOfferWords([bound], [{ ...old, version: list.version }], list)).toBeNull();
     expect(toOfferWords([bound], [{ ...old, version: null }], list)).toBeNull();

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isListVersion } from "#catalog/list-prices-label.ts";
-import { UNITS } from "#kernel/units.ts";
+import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { listPricesQuery, type ListPrices, type Model, type Pricing } from "../api/catalog.ts";
 import { buttonClass } from "../components/button.tsx";
 import { formatCount } from "../text/format.ts";
@@ -41,30 +41,50 @@ export function toOfferWords(
   kept: readonly Pricing["entries"][number][],
   list: Pick<ListPrices, "version" | "entries">,
 ): string | null {
-  const unpriced = countUnpriced(models, list);
-  if (unpriced > 0) return `List prices for ${formatCount(unpriced)} unpriced ${toModels(unpriced)}`;
+  const missing = findMissing(models, list);
+  if (missing.length > 0) {
+    const count = `${formatCount(missing.length)} ${toModels(missing.length)}`;
+    if (missing.every(({ isUnpriced }) => isUnpriced)) return `List prices for ${count} without any price`;
+    const units = UNITS.filter((unit) => missing.some((one) => one.units.includes(unit)));
+    // A model that has some prices is not unpriced: the unit is what lacks one.
+    return `List prices for ${count} without a price for ${toWords(units)}`;
+  }
   const earlier = new Set(
     kept.flatMap(({ model, version }) => (isListVersion(version) && version !== list.version ? [model] : [])),
   ).size;
   return earlier === 0 ? null : `Newer list prices for ${formatCount(earlier)} ${toModels(earlier)}`;
 }
 
+/** What of a model has a list price and no price here. */
+interface MissingPrices {
+  readonly units: readonly Unit[];
+  /** It has no price at all. */
+  readonly isUnpriced: boolean;
+}
+
 /** By what the provider calls them: an alias may be bound to another model. A name for a target is priced with it. */
-function countUnpriced(
+function findMissing(
   models: Parameters<typeof toOfferWords>[0],
   { entries }: Pick<ListPrices, "entries">,
-): number {
+): readonly MissingPrices[] {
   const listed = new Set(entries.map(({ model, unit }) => `${unit} ${model}`));
-  return models.filter(
-    (model) =>
-      model.target === null &&
-      UNITS.some(
-        (unit) =>
-          model.pricing[unit] === undefined &&
-          canBePriced(model, unit) &&
-          listed.has(`${unit} ${model.upstream_name}`),
-      ),
-  ).length;
+  return models.flatMap((model) => {
+    if (model.target !== null) return [];
+    const units = UNITS.filter(
+      (unit) =>
+        model.pricing[unit] === undefined &&
+        canBePriced(model, unit) &&
+        listed.has(`${unit} ${model.upstream_name}`),
+    );
+    return units.length === 0 ? [] : [{ units, isUnpriced: Object.keys(model.pricing).length === 0 }];
+  });
+}
+
+const UNITS_NAMED_MAX = 2;
+
+function toWords(units: readonly Unit[]): string {
+  if (units.length > UNITS_NAMED_MAX) return `${units.length} units`;
+  return units.map((unit) => UNIT_TABLE[unit].label.toLowerCase()).join(" and ");
 }
 
 function toModels(count: number): string {

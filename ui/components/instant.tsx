@@ -20,7 +20,12 @@ export function Instant({ value, format = "second" }: InstantProps): ReactNode {
   const zone = useTimeZone();
   if (value === null) return <span className="text-ink-faint">never</span>;
   return (
-    <time dateTime={value} title={formatInstant(value, "full")} className="whitespace-nowrap">
+    <time
+      dateTime={value}
+      title={formatInstant(value, "full")}
+      // The full stamp is as wide as a telephone's line.
+      className={format === "full" ? undefined : "whitespace-nowrap"}
+    >
       {format === "relative" ? (
         <Distance value={value} zone={zone} />
       ) : zone === "local" ? (

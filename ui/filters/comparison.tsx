@@ -42,7 +42,7 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
                   key={value}
                   scope="col"
                   title={toName(value)}
-                  className="max-w-60 truncate py-1.5 pl-8 text-right font-medium"
+                  className="max-w-60 truncate py-1.5 pl-8 text-right font-medium max-sm:max-w-24 max-sm:pl-3"
                 >
                   {toName(value)}
                 </th>
@@ -52,11 +52,15 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
           <tbody>
             {FIGURES.map(({ label, title, cell }) => (
               <tr key={label} className="border-b border-line last:border-0">
-                <th scope="row" title={title} className="py-1.5 font-normal whitespace-nowrap text-ink-soft">
+                <th
+                  scope="row"
+                  title={title}
+                  className="py-1.5 font-normal text-ink-soft sm:whitespace-nowrap"
+                >
                   {label}
                 </th>
                 {values.map((value) => (
-                  <td key={value} className="py-1.5 pl-8 text-right whitespace-nowrap">
+                  <td key={value} className="py-1.5 pl-8 text-right whitespace-nowrap max-sm:pl-3">
                     {toCell(data, value, cell)}
                   </td>
                 ))}

@@ -103,7 +103,7 @@ describeInBrowser("a change, from the overview", () => {
     const page = await begin(site);
     await doWithin(page, 4, async () => {
       await goTo(page, "Models");
-      await page.getByRole("link", { name: "List prices for 1 unpriced model" }).click();
+      await page.getByRole("link", { name: "List prices for 1 model without any price" }).click();
       const review = page.getByRole("dialog", { name: "Review changes" });
       await review
         .getByText(/^List prices of \d{4}-\d\d-\d\d, from /)

@@ -5,6 +5,7 @@ import { ApiFailure } from "../../../api/failure.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Cost, Unpriced } from "../../../components/cost.tsx";
+import { Spinner } from "../../../components/progress.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { useDiscardQuestion } from "../../../form/discard-question.tsx";
 import { formatMoney } from "../../../text/format.ts";
@@ -63,7 +64,7 @@ export function PriceCell({ row, unit, onSave }: PriceCellProps) {
       type="button"
       aria-label={`${UNIT_TABLE[unit].label} of ${model.alias}: ${toWords(state)}. Change`}
       onClick={() => setEditing(true)}
-      className="-mx-1.5 inline-flex min-h-6 max-w-full items-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
+      className="-mx-1.5 inline-flex min-h-6 max-w-full min-w-6 items-center justify-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
     >
       <PriceText state={state} row={row} />
     </button>
@@ -138,7 +139,18 @@ function PriceEditor({ row, unit, before, onEnd, onSave }: PriceEditorProps) {
         min={0}
         autoFocus
         selectsOnFocus
-        hint={row.model.target === null ? "Enter saves; empty is unpriced" : "Enter saves; empty inherits"}
+        hint={
+          save.isPending ? (
+            <span role="status" className="flex items-center gap-1.5">
+              <Spinner />
+              Saving…
+            </span>
+          ) : row.model.target === null ? (
+            "Enter saves; empty is unpriced"
+          ) : (
+            "Enter saves; empty inherits"
+          )
+        }
         value={price}
         error={save.error === null ? undefined : toSentence(save.error)}
         onValueChange={(next) => {
