@@ -5,6 +5,7 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { Barrier } from "./barrier.ts";
 import { Follower, type Memory } from "./follower.ts";
+import { Hints } from "./hints.ts";
 import type { Made } from "./mutation.ts";
 import { Mutator } from "./mutator.ts";
 import { Silence } from "./silence.ts";
@@ -42,6 +43,7 @@ export function createGuestFreshness(options: GuestOptions): Freshness {
   const follower = new Follower({ postgres, memory, onForeign: () => undefined });
   const refreshed = joinNext(() => follower.look());
   const barrier = new Barrier({ postgres, clock, silence: new Silence(), ownId: null });
-  const mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids, onUnconfirmed });
+  const hints = new Hints({ postgres, schema });
+  const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids, onUnconfirmed });
   return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };
 }

@@ -33,7 +33,7 @@ const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
 export async function commitMutation<R>(
   postgres: Postgres,
   step: (tx: Transaction) => Promise<Made<R>>,
-  { token, channel }: { readonly token: string; readonly channel: string },
+  token: string,
 ): Promise<Committed<R>> {
   const made: Committed<R>[] = [];
   try {
@@ -44,7 +44,7 @@ export async function commitMutation<R>(
         if (state === undefined) throw new TypeError("catalog_state has no row");
         const { result, changes } = await step(tx);
         const version = changes.length > 0 ? state.version + 1 : null;
-        if (version !== null) await record(tx, changes, { version, token, channel });
+        if (version !== null) await record(tx, changes, { version, token });
         const committed = { result, version };
         made.push(committed);
         return committed;
@@ -66,7 +66,7 @@ export async function commitMutation<R>(
 async function record(
   tx: Transaction,
   changes: readonly Change[],
-  { version, token, channel }: { readonly version: number; readonly token: string; readonly channel: string },
+  { version, token }: { readonly version: number; readonly token: string },
 ): Promise<void> {
   await tx.run(
     `WITH state AS (UPDATE catalog_state SET version = $1, token = $2::uuid)
@@ -75,7 +75,6 @@ async function record(
      FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS change (kind, row_id, ordinality)`,
     [version, token, changes.map(({ kind }) => kind), changes.map(({ id }) => id)],
   );
-  await tx.all("SELECT pg_notify($1, '')", [channel]);
 }
 
 /**

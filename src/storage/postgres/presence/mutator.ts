@@ -3,11 +3,12 @@ import type { Ids } from "#kernel/ids.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Barrier } from "./barrier.ts";
+import type { Hints } from "./hints.ts";
 import { commitMutation, type Made, refuseUnseen } from "./mutation.ts";
 
 export interface MutatorDeps {
   readonly postgres: Postgres;
-  readonly schema: string;
+  readonly hints: Pick<Hints, "tell">;
   readonly barrier: Barrier;
   /** Own memory, which has to have a change before its answer. */
   readonly refreshed: () => Promise<void>;
@@ -28,10 +29,10 @@ export class Mutator {
   }
 
   async mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R> {
-    const { postgres, schema, barrier, refreshed, clock, ids } = this.#deps;
-    const told = { token: ids.uuid(), channel: toChannel(schema) };
-    const { result, version } = await commitMutation(postgres, step, told);
+    const { postgres, hints, barrier, refreshed, clock, ids } = this.#deps;
+    const { result, version } = await commitMutation(postgres, step, ids.uuid());
     if (version === null) return result;
+    hints.tell();
     const sinceMs = clock.monotonicMs();
     const confirmed = this.#deps.onUnconfirmed?.();
     try {
@@ -44,9 +45,4 @@ export class Mutator {
     this.barrierMs = clock.monotonicMs() - sinceMs;
     return result;
   }
-}
-
-/** The channel of hints. Its name cannot be longer than 63 bytes, as a schema's may be. */
-export function toChannel(schema: string): string {
-  return `lockport_${new Bun.CryptoHasher("sha256").update(schema).digest("hex").slice(0, 32)}`;
 }

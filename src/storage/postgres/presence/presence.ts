@@ -9,8 +9,9 @@ import { BorrowedSlots } from "./borrowed-slots.ts";
 import { Follower, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { Hints } from "./hints.ts";
 import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
-import { Mutator, toChannel } from "./mutator.ts";
+import { Mutator } from "./mutator.ts";
 import { OpenUseBoard } from "./open-use-board.ts";
 import { Reachability } from "./reachability.ts";
 import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
@@ -72,6 +73,7 @@ class Replica implements Presence {
   readonly #trust: TrustWindow;
   readonly #house: Housekeeping;
   readonly #mutator: Mutator;
+  readonly #hints: Hints;
   readonly #reachability: Reachability;
   readonly #heartbeat: Heartbeat;
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
@@ -97,8 +99,9 @@ class Replica implements Presence {
     const silence = new Silence();
     const trust = new TrustWindow(clock, identity.graceMs);
     const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
+    const hints = new Hints({ postgres: pulse, schema });
     const slots = new BorrowedSlots({
-      bank: new SlotBank({ postgres: pulse, replicaId: id, channel: toChannel(schema) }),
+      bank: new SlotBank({ postgres: pulse, replicaId: id, hints }),
       isHeard: () => lease.isOpen(),
       monotonicMs: () => clock.monotonicMs(),
       log,
@@ -112,10 +115,11 @@ class Replica implements Presence {
     const barrier = new Barrier({ postgres: pulse, clock, silence, ownId: id });
     const refreshed = () => this.freshness.refreshed();
     this.#options = options;
+    this.#hints = hints;
     this.#row = new ReplicaRow(pulse, { ...identity, id });
     this.#trust = trust;
     this.#house = new Housekeeping({ postgres: pulse, clock, silence, slotLeaseMs, log });
-    this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
+    this.#mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
     this.#reachability = new Reachability({ postgres, log });
     this.#heartbeat = new Heartbeat({
       row: this.#row,
@@ -133,11 +137,11 @@ class Replica implements Presence {
   }
 
   async open(): Promise<void> {
-    const { pulse, schema, log } = this.#options;
+    const { log } = this.#options;
     await this.#heartbeat.begin();
     const hint = () => void this.#heartbeat.beat().catch(() => undefined);
     try {
-      this.#stopListening = await pulse.listen(toChannel(schema), hint, () => undefined);
+      this.#stopListening = await this.#hints.listen(hint);
     } catch (cause) {
       log.warn(
         "PostgreSQL notifies of nothing: changes are noticed a quarter of a second later",

@@ -1,5 +1,6 @@
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Hints } from "./hints.ts";
 import { DEMAND_MS_MAX } from "./replica-row.ts";
 import { readServerLine, ServerLine } from "./server-line.ts";
 import type { Peer } from "./silence.ts";
@@ -29,7 +30,7 @@ const LOCK_MS_MAX = 500;
 export interface SlotBankDeps {
   readonly postgres: Postgres;
   readonly replicaId: string;
-  readonly channel: string;
+  readonly hints: Pick<Hints, "tell">;
   /** For tests, whose other waits are not these. */
   readonly settle?: { readonly ms: number; readonly sameMs: number };
 }
@@ -52,8 +53,8 @@ export class SlotBank {
    * known here, which is never more than what is written.
    */
   async claim(claim: SlotClaim): Promise<Loan> {
-    const { postgres, channel, settle = SETTLE } = this.#deps;
-    return postgres.transaction(async (tx) => {
+    const { postgres, hints, settle = SETTLE } = this.#deps;
+    const claimed = await postgres.transaction(async (tx) => {
       await tx.run(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
       const { seenMs, server } = await lockPool(tx, claim.pool);
       void this.#line.follow(server);
@@ -64,11 +65,11 @@ export class SlotBank {
       await this.#write(tx, claim, loan);
       const isShort = claim.wanted > loan.lent;
       const wasShort = own.isAsking && own.wanted > own.lent;
-      // Others look at once: to give back, or to take what was given back. Only when something is new, or hints would answer hints.
-      if ((isShort && !wasShort) || (loan.share !== null && loan.lent < own.lent))
-        await tx.all("SELECT pg_notify($1, '')", [channel]);
-      return loan;
+      return { loan, isNews: (isShort && !wasShort) || (loan.share !== null && loan.lent < own.lent) };
     });
+    // Others look at once: to give back, or to take what was given back. Only when something is new, or hints would answer hints.
+    if (claimed.isNews) hints.tell();
+    return claimed.loan;
   }
 
   async #readBorrowers(tx: Transaction, pool: string) {

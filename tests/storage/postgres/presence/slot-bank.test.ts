@@ -30,7 +30,7 @@ describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again",
           [replicaId],
         );
         const settle = { ms: NEVER_MS, sameMs: 50 };
-        return new SlotBank({ postgres, replicaId, channel: "hints", settle });
+        return new SlotBank({ postgres, replicaId, hints: { tell: () => undefined }, settle });
       };
       const ask = async (bank: SlotBank, keep: number, wanted: number) =>
         (await bank.claim({ pool: "host", limit: 8, keep, wanted })).lent;
