@@ -11,6 +11,8 @@ import {
   requireCurrent,
   withCommandConnection,
 } from "./command-connection.ts";
+import { PURPOSES } from "./connection/limits.ts";
+import { withLockWatch } from "./connection/lock-watch.ts";
 import { migrate } from "./connection/migrate.ts";
 import { openLedgerReader } from "./ledger/ledger-reader.ts";
 import { createGuestFreshness, type Freshness } from "./presence/freshness.ts";
@@ -50,7 +52,8 @@ export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
 /** See `StorageEngine.makeCatalog`. */
 export function makeCatalog(options: OpenOptions): Promise<void> {
   return withCommandConnection(options, async ({ postgres, schema }) => {
-    await migrate(postgres, schema);
+    const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
+    await withLockWatch(postgres, watch, () => migrate(postgres, schema));
     await requireOwnSecret(postgres, options.secrets);
   });
 }

@@ -12,6 +12,7 @@ import { lockDataFolder, type ServerLock } from "#storage/files/folder-lock.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
 import { createStores } from "./catalog/stores.ts";
+import { withLockWatch } from "./connection/lock-watch.ts";
 import { migrate } from "./connection/migrate.ts";
 import { MIGRATIONS } from "./connection/migrations.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
@@ -60,9 +61,8 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
 }
 
 async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
-  const { dataDir, secrets, clock, log } = options;
-  const { target, graceMs } = toTarget(options);
-  const ids = createSystemIds();
+  const { dataDir, log } = options;
+  const { target } = toTarget(options);
   const lock = closers.add(lockDataFolder(dataDir), (held: ServerLock) => held.release());
   const connect = async (purpose: "serve" | "presence") =>
     closers.add(await openPostgres({ target, ...PURPOSES[purpose], log }), (opened: Postgres) =>
@@ -70,6 +70,24 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
     );
   const postgres = await connect("serve");
   const pulse = await connect("presence");
+  const purposes = [PURPOSES.serve.purpose, PURPOSES.presence.purpose];
+  return withLockWatch(pulse, { log, purposes }, () => openOn({ postgres, pulse, lock }, options, closers));
+}
+
+interface Held {
+  readonly postgres: Postgres;
+  readonly pulse: Postgres;
+  readonly lock: ServerLock;
+}
+
+async function openOn(
+  { postgres, pulse, lock }: Held,
+  options: ServeOptions,
+  closers: Closers,
+): Promise<Storage> {
+  const { dataDir, secrets, clock, log } = options;
+  const { target, graceMs } = toTarget(options);
+  const ids = createSystemIds();
   await migrate(postgres, target.schema);
   await requireOwnSecret(postgres, secrets);
   const spoolId = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");

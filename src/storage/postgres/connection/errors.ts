@@ -139,11 +139,22 @@ export function toRightError(): SetupError {
   return new SetupError("permission", LACKING_RIGHT);
 }
 
-/** What a server says to a connection that it does not make, such as one older than 15, or one to a database that takes none. */
+/** The oldest that the tests run on. */
+export const SERVER_VERSION_MIN = 15;
+
+/** `found` as the server tells it, such as `14.9 (Debian 14.9-1)`. */
+export function toVersionError(found: string): SetupError {
+  return new SetupError(
+    "configuration",
+    `PostgreSQL ${SERVER_VERSION_MIN} or newer is needed, and this one is ${found}.`,
+  );
+}
+
+/** What a server says to a connection that it does not make, such as one to a database that takes none. */
 export function toConnectionError(refusal: StatementError): SetupError {
   return new SetupError(
     "configuration",
-    `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version 15 or newer is needed, and a database that takes connections; its log says more.`,
+    `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version ${SERVER_VERSION_MIN} or newer is needed, and a database that takes connections; its log says more.`,
   );
 }
 

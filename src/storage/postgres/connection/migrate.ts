@@ -1,57 +1,114 @@
-import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
+import { sleep } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
+import { LockedError } from "./lock-watch.ts";
 import { quoteName } from "./driver-options.ts";
-import { StatementError, toRightError } from "./errors.ts";
+import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { Postgres } from "./postgres.ts";
 import type { Sql } from "./sql.ts";
 
-/** The oldest that the tests run on. */
-const SERVER_VERSION_MIN = 15;
+/** What reads and writes a table waits behind a step that waits for its lock, so that a try is short. */
+const LOCK_WAIT_MS = 3_000;
+const PAUSE_MS = 250;
+/**
+ * SQLSTATE lock_not_available and deadlock_detected; unique_violation (of the catalogs), duplicate_schema and duplicate_table:
+ * another process has made meanwhile what was not there a moment ago.
+ */
+const AGAIN = new Set(["55P03", "40P01", "23505", "42P06", "42P07"]);
 
 /**
  * Brings the schema of the connection up to date and returns the names of the steps that were applied, none when it was
  * current. All in one transaction, under a lock that only starting processes take, so that of several one does the work and
- * the others find it done. A role that may not create anything serves a current schema. Throws SetupError, having changed
- * nothing: a newer or an altered schema, a schema of another program, a missing right, an old server.
+ * the others find it done. A role that may not create anything serves a current schema, which is only read. Throws SetupError,
+ * having changed nothing: a newer or an altered schema, a schema of another program, a missing right, an old server; and
+ * LockedError when a lock was not to be had in `waitMsMax`.
  */
-export async function migrate(
+export function migrate(
   postgres: Postgres,
   schema: string,
   migrations: readonly Migration[] = MIGRATIONS,
+  { waitMsMax = STATEMENT_MS_MAX.migration }: { readonly waitMsMax?: number } = {},
 ): Promise<readonly string[]> {
-  return postgres.transaction((tx) => migrateWithin(tx, schema, migrations), {
-    callMsMax: STATEMENT_MS_MAX.migration,
-  });
+  return untilUnlocked(
+    () =>
+      postgres.transaction((tx) => migrateWithin(tx, schema, migrations), {
+        callMsMax: STATEMENT_MS_MAX.migration,
+      }),
+    waitMsMax,
+  );
 }
 
-/** As `migrate`, as a part of a transaction that goes on: other processes that start wait for its end. */
+/** Does `work` again while a lock is not to be had, for so long. Throws LockedError afterwards, and what `work` throws else. */
+export async function untilUnlocked<Result>(
+  work: () => Promise<Result>,
+  waitMsMax: number = STATEMENT_MS_MAX.migration,
+): Promise<Result> {
+  const endMs = performance.now() + waitMsMax;
+  for (;;) {
+    try {
+      return await work();
+    } catch (cause) {
+      if (!(cause instanceof LockedError) || performance.now() >= endMs) throw cause;
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
+/**
+ * As `migrate`, as a part of a transaction that goes on: other processes that start wait for its end. Throws LockedError when
+ * a lock was not to be had in time, or another process has come first: the transaction is to be made again.
+ */
 export async function migrateWithin(
   tx: Sql,
   schema: string,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<readonly string[]> {
   await requireServer(tx);
-  await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [toLockKey(schema)]);
-  const pending = await findPending(tx, schema, migrations);
-  if (pending === null) await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
-  const steps = pending ?? migrations;
-  if (steps.length === migrations.length) await tx.run(MIGRATION_TABLE_SQL);
-  for (const step of steps) {
-    await apply(tx, step);
-    await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [step.name, hashOf(step)]);
+  const found = await find(tx, schema, migrations);
+  if (found.pending.length === 0) return [];
+  try {
+    await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+    const steps = await lock(tx, { schema, migrations, found });
+    for (const step of steps) {
+      await apply(tx, step);
+      await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [step.name, hashOf(step)]);
+    }
+    await tx.run("SET LOCAL lock_timeout = 0");
+    return steps.map(({ name }) => name);
+  } catch (cause) {
+    throw cause instanceof StatementError && AGAIN.has(cause.code) ? new LockedError(cause.code) : cause;
   }
-  return steps.map(({ name }) => name);
+}
+
+/**
+ * The steps that are missing, under a lock that takes a right on the schema: the table of the steps, or, where that is not there
+ * yet, its making, for which others that make it wait. A lock by a number any role of the database could hold for ever.
+ */
+async function lock(
+  tx: Sql,
+  {
+    schema,
+    migrations,
+    found: { place, pending },
+  }: { readonly schema: string; readonly migrations: readonly Migration[]; readonly found: Found },
+): Promise<readonly Migration[]> {
+  if (place === "none") await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
+  if (place !== "ours") {
+    await tx.run(MIGRATION_TABLE_SQL);
+    return pending;
+  }
+  await tx.run("LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE");
+  return (await find(tx, schema, migrations)).pending;
 }
 
 /** How far a schema is behind this version. Throws SetupError as `migrate` does; changes nothing. */
 export function findSchemaAge(postgres: Postgres, schema: string): Promise<"none" | "older" | "current"> {
   return postgres.transaction(
     async (tx) => {
-      const pending = await findPending(tx, schema, MIGRATIONS);
-      if (pending === null || pending.length === MIGRATIONS.length) return "none";
+      const { pending } = await find(tx, schema, MIGRATIONS);
+      if (pending.length === MIGRATIONS.length) return "none";
       return pending.length === 0 ? "current" : "older";
     },
     { isReadOnly: true },
@@ -68,7 +125,7 @@ async function apply(tx: Sql, { name, sql }: Migration): Promise<void> {
   try {
     await tx.run(sql);
   } catch (cause) {
-    if (!(cause instanceof StatementError)) throw cause;
+    if (!(cause instanceof StatementError) || cause.isPassing) throw cause;
     throw new SetupError(
       "failure",
       `The migration ${name} failed (SQLSTATE ${cause.code}); nothing was changed.`,
@@ -77,18 +134,26 @@ async function apply(tx: Sql, { name, sql }: Migration): Promise<void> {
   }
 }
 
-/** The steps that the schema lacks; null when there is no schema. */
-async function findPending(
-  tx: Sql,
-  schema: string,
-  migrations: readonly Migration[],
-): Promise<readonly Migration[] | null> {
-  const applied = await readApplied(tx, schema);
-  if (applied === null) return null;
-  return listPending(migrations, applied, { what: `The schema ${schema}`, copy: "a dump" });
+interface Found {
+  /** There is no schema, one without tables, or one with the table of the steps. */
+  readonly place: "none" | "empty" | "ours";
+  /** The steps that the schema lacks. */
+  readonly pending: readonly Migration[];
 }
 
-async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMigration[] | null> {
+async function find(tx: Sql, schema: string, migrations: readonly Migration[]): Promise<Found> {
+  const place = await findPlace(tx, schema);
+  if (place !== "ours") return { place, pending: migrations };
+  const applied = await tx.all<AppliedMigration>(
+    'SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"',
+  );
+  return {
+    place,
+    pending: listPending(migrations, applied, { what: `The schema ${schema}`, copy: "a dump" }),
+  };
+}
+
+async function findPlace(tx: Sql, schema: string): Promise<Found["place"]> {
   const [found] = await tx.all<{ tables: number; is_ours: boolean; may_use: boolean }>(
     `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours,
        has_schema_privilege(n.oid, 'USAGE') AS may_use
@@ -96,8 +161,8 @@ async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMig
      WHERE n.nspname = $1 GROUP BY n.oid`,
     [schema],
   );
-  if (found === undefined) return null;
-  if (found.tables === 0) return [];
+  if (found === undefined) return "none";
+  if (found.tables === 0) return "empty";
   if (!found.is_ours) {
     throw new SetupError(
       "configuration",
@@ -105,22 +170,17 @@ async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMig
     );
   }
   if (!found.may_use) throw toRightError();
-  return tx.all<AppliedMigration>('SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"');
+  return "ours";
 }
 
 async function requireServer(tx: Sql): Promise<void> {
-  const [row] = await tx.all<{ version: number; encoding: string }>(
-    "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding",
+  const [row] = await tx.all<{ number: number; version: string; encoding: string }>(
+    `SELECT current_setting('server_version_num')::integer AS number, current_setting('server_version') AS version,
+       current_setting('server_encoding') AS encoding`,
   );
-  if (row === undefined || row.version < SERVER_VERSION_MIN * 10_000) {
-    throw new SetupError("configuration", `PostgreSQL ${SERVER_VERSION_MIN} or newer is needed.`);
-  }
+  if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
+  if (row.number < SERVER_VERSION_MIN * 10_000) throw toVersionError(row.version);
   if (row.encoding !== "UTF8") {
     throw new SetupError("configuration", "The database's encoding has to be UTF8.");
   }
-}
-
-/** The lock of a schema's name: 52 bits of its hash, which a number holds exactly. */
-function toLockKey(schema: string): number {
-  return Number.parseInt(sha256Hex(`lockport migrations ${schema}`).slice(0, 13), 16);
 }

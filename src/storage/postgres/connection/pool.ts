@@ -8,6 +8,7 @@ import {
   StatementError,
   toConnectionError,
   toDatabaseError,
+  toVersionError,
 } from "./errors.ts";
 import { createPermits } from "./permits.ts";
 import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
@@ -100,7 +101,7 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
     try {
       if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
       const pool = (current ??= new SQL(toDriverOptions(options)));
-      return toLease(await reserve(pool, callMsMax, () => discardSilent(pool)), pool, giveBack);
+      return toLease(await reserve(pool, options, () => discardSilent(pool)), pool, giveBack);
     } catch (cause) {
       giveBack();
       throw await nameUnresolved(cause, options);
@@ -126,10 +127,10 @@ async function findBackend(lease: Pick<Lease, "execute">, callMsMax: number): Pr
 }
 
 /** A connection that is free, or a new one. */
-async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promise<Bun.ReservedSQL> {
+async function reserve(pool: SQL, options: PoolOptions, onExpiry: () => void): Promise<Bun.ReservedSQL> {
   const reserving = pool.reserve();
   try {
-    return await withinLimit(reserving, limitMs, () => {
+    return await withinLimit(reserving, options.callMsMax, () => {
       // It may come after all, and would keep its place in the pool.
       void reserving.then((late) => late.close()).catch(() => {});
       onExpiry();
@@ -137,7 +138,27 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
     });
   } catch (cause) {
     const failure = toDatabaseError(cause, { commits: false });
-    throw failure instanceof StatementError ? toConnectionError(failure) : failure;
+    throw failure instanceof StatementError ? await nameVersion(failure, options) : failure;
+  }
+}
+
+/** SQLSTATE undefined_object: a server older than 14 knows none of our settings of a session that it brought. */
+const UNKNOWN_SETTING = "42704";
+
+/** Why a server makes no connection, with its version where that is the reason: it is asked on a connection without settings. */
+async function nameVersion(refusal: StatementError, options: PoolOptions): Promise<Error> {
+  if (refusal.code !== UNKNOWN_SETTING) return toConnectionError(refusal);
+  const plain = new SQL({ ...toDriverOptions(options), max: 1, connection: {} });
+  try {
+    const asking = plain.unsafe<readonly { version: string }[]>(
+      "SELECT current_setting('server_version') AS version",
+    );
+    const rows = await withinLimit(asking, options.callMsMax, () => []);
+    return rows[0] === undefined ? toConnectionError(refusal) : toVersionError(rows[0].version);
+  } catch {
+    return toConnectionError(refusal);
+  } finally {
+    void plain.close({ timeout: 0 }).catch(() => {});
   }
 }
 

@@ -5,7 +5,8 @@ import type { MovedRows, MoveTarget, MoveWatch } from "#storage/move/target.ts";
 import { findDifference, POSTGRES_MONTH, SQLITE_MONTH, toSumsSql } from "#storage/move/sums.ts";
 import { MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
-import { migrate, migrateWithin } from "#storage/postgres/connection/migrate.ts";
+import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
+import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES, STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -37,18 +38,26 @@ export async function takeInstallation(
   { target, log, watch }: MoveTarget & { readonly watch: MoveWatch },
 ): Promise<MovedRows> {
   return withPostgres({ target, log }, (postgres) =>
-    postgres.transaction(
-      async (tx) => {
-        // Between two statements the source is read, the sums of a table at a stretch.
-        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
-        await migrateWithin(tx, target.schema);
-        await requireEmpty(tx, target.schema);
-        const moved = await copyTables(tx, source, watch);
-        await compareTables(tx, source, watch);
-        return moved;
-      },
-      { callMsMax: STATEMENT_MS_MAX.move, signal: watch.signal },
-    ),
+    untilUnlocked(() => take(postgres, source, { target, watch })),
+  );
+}
+
+function take(
+  postgres: Postgres,
+  source: InstallationSource,
+  { target, watch }: Pick<MoveTarget, "target"> & { readonly watch: MoveWatch },
+): Promise<MovedRows> {
+  return postgres.transaction(
+    async (tx) => {
+      // Between two statements the source is read, the sums of a table at a stretch.
+      await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
+      await migrateWithin(tx, target.schema);
+      await requireEmpty(tx, target.schema);
+      const moved = await copyTables(tx, source, watch);
+      await compareTables(tx, source, watch);
+      return moved;
+    },
+    { callMsMax: STATEMENT_MS_MAX.move, signal: watch.signal },
   );
 }
 
@@ -77,7 +86,7 @@ async function withPostgres<Result>(
 ): Promise<Result> {
   const postgres = await openPostgres({ target, ...PURPOSES.migrate, log });
   try {
-    return await work(postgres);
+    return await withLockWatch(postgres, { log, purposes: [PURPOSES.migrate.purpose] }, () => work(postgres));
   } finally {
     await postgres.close();
   }

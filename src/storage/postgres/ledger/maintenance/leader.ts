@@ -13,11 +13,17 @@ const PAUSE_MS = 250;
 /** SQLSTATE lock_not_available, deadlock_detected and serialization_failure. */
 const BUSY = new Set(["55P03", "40P01", "40001"]);
 
+/**
+ * The lock of maintenance, which no batch and no report meets. It takes a right on the table: a lock by a number any role of the
+ * database could hold for ever. `ONLY`: partitions are analyzed and vacuumed under the same lock.
+ */
+const LEAD = "LOCK TABLE ONLY event IN SHARE UPDATE EXCLUSIVE MODE NOWAIT";
+
 /** What a step of maintenance came to. `elsewhere`: another replica is at it. */
 export type StepResult = "more" | "done" | "elsewhere";
 
 /**
- * One step of maintenance as one transaction, by whichever replica gets the lock of its schema. Throws `BusyError` when a
+ * One step of maintenance as one transaction, by whichever replica gets its lock. Throws `BusyError` when a
  * lock was not to be had in time again and again: the next look goes on from there.
  */
 export async function runStep(
@@ -26,19 +32,20 @@ export async function runStep(
   pause: (ms: number) => Promise<void> = sleep,
 ): Promise<StepResult> {
   for (let tries = 1; ; tries += 1) {
+    let isLeader = false;
     try {
       return await postgres.transaction(
         async (tx) => {
           await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
-          const [row] = await tx.all<{ is_leader: boolean }>(
-            "SELECT pg_try_advisory_xact_lock(hashtextextended('lockport maintenance ' || current_schema(), 0)) AS is_leader",
-          );
-          return row?.is_leader === true ? step(tx) : "elsewhere";
+          await tx.run(LEAD);
+          isLeader = true;
+          return await step(tx);
         },
         { callMsMax: STATEMENT_MS_MAX.maintenance },
       );
     } catch (cause) {
       if (!(cause instanceof StatementError && BUSY.has(cause.code))) throw cause;
+      if (!isLeader) return "elsewhere";
       if (tries === TRIES_MAX) throw new BusyError();
       await pause(PAUSE_MS);
     }

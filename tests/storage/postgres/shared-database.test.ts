@@ -1,0 +1,212 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import { sha256Hex } from "#kernel/crypto.ts";
+import { LockedError, withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
+import { migrate } from "#storage/postgres/connection/migrate.ts";
+import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance/leader.ts";
+import { createLog } from "#kernel/log.ts";
+import { postgresMissing, sharedPostgres, type TestSchema } from "../../support/postgres.ts";
+import { until } from "../../support/waiting.ts";
+import { silentLog } from "../support.ts";
+import { createKeys } from "./presence/keys.ts";
+import { startReplica } from "./presence/replicas.ts";
+import { createDatabase, failureOf } from "./support.ts";
+
+setDefaultTimeout(60_000);
+
+const PASSWORD = "of-an-intruder";
+const SECOND = { name: "9000_second", sql: "ALTER TABLE principals ADD COLUMN planted text" };
+/** How long notifications are sent as quickly as they are taken. */
+const FLOOD_MS = 1_000;
+let roles = 0;
+
+/** A session of a role that may connect to the database and has no other right. */
+async function enter(target: TestSchema) {
+  const server = await sharedPostgres();
+  const role = `intruder_${(roles += 1)}`;
+  await server.sql(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`);
+  const url = new URL(target.url);
+  url.username = role;
+  url.password = PASSWORD;
+  const session = new SQL(url.href, { max: 1, prepare: false });
+  return {
+    session,
+    role,
+    async [Symbol.asyncDispose]() {
+      await session.close({ timeout: 0 });
+      await server.sql(`DROP ROLE ${role}`);
+    },
+  };
+}
+
+/** The locks by number that starts and maintenance took once. Any role may hold any of them for as long as it likes. */
+async function holdNumbers(session: SQL, schema: string): Promise<void> {
+  const ofStarts = Number.parseInt(sha256Hex(`lockport migrations ${schema}`).slice(0, 13), 16);
+  await session.unsafe(`SELECT pg_advisory_lock(${ofStarts})`);
+  await session.unsafe(`SELECT pg_advisory_lock(hashtextextended('lockport maintenance ${schema}', 0))`);
+}
+
+describe.skipIf(postgresMissing !== null)("a role without rights in the same database", () => {
+  test.each(["empty", "older", "current"] as const)(
+    "keeps no start from a schema that is %s, whatever it locks",
+    async (state) => {
+      const server = await sharedPostgres();
+      await using target = server.schema();
+      const options = { target, purpose: "test", connectionsMax: 2, callMsMax: 2_000, log: silentLog };
+      await using opened = new AsyncDisposableStack();
+      const open = async () => opened.adopt(await openPostgres(options), (postgres) => postgres.close());
+      const [one, two] = [await open(), await open()];
+      if (state !== "empty") await migrate(one, target.schema);
+      await using intruder = await enter(target);
+      await holdNumbers(intruder.session, target.schema);
+      const steps = state === "older" ? [...MIGRATIONS, SECOND] : MIGRATIONS;
+      const start = (postgres: Postgres) => migrate(postgres, target.schema, steps);
+      const applied = await Promise.all([start(one), start(two)]);
+      const expected = {
+        empty: MIGRATIONS.map(({ name }) => name),
+        older: [SECOND.name],
+        current: [],
+      }[state];
+      expect(applied.flat()).toEqual(expected);
+    },
+  );
+
+  test("keeps no replica from maintaining the ledger, and of two replicas one does at a time", async () => {
+    await using database = await createDatabase();
+    await using intruder = await enter(database.target);
+    await holdNumbers(intruder.session, database.target.schema);
+    const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = runStep(database.postgres, async () => {
+      held.resolve();
+      await release.promise;
+      return "done";
+    });
+    await held.promise;
+    const second = await runStep(await database.open(), () => Promise.resolve("done"));
+    expect(second).toBe("elsewhere");
+    release.resolve();
+    expect(await first).toBe("done");
+    expect(await runStep(await database.open(), () => Promise.resolve("done"))).toBe("done");
+  });
+
+  test("that fills the queue of notifications, so that none is sent, fails no change", async () => {
+    await using database = await createKeys(1);
+    const { postgres } = database;
+    await using one = await startReplica(database.target, { lane: 1, graceMs: 30_000 });
+    await using two = await startReplica(database.target, { lane: 2, graceMs: 30_000 });
+    // As the server refuses every notification while its queue is full; that takes 8 GB (PostgreSQL 15).
+    await postgres.run("ALTER FUNCTION pg_catalog.pg_notify (text, text) RENAME TO pg_notify_refused");
+    expect((await two.accepts("key-1")).accepted).toBe(true);
+    expect(await one.delete("key-1")).toEqual({ touched: 1, stillHas: false });
+    expect((await two.accepts("key-1")).accepted).toBe(false);
+  });
+
+  test("that sends notifications without end has a replica ask 200 times a second at most, and changes nothing", async () => {
+    await using database = await createKeys(1);
+    const { postgres } = database;
+    await using replica = await startReplica(database.target, { lane: 1, graceMs: 30_000 });
+    await using intruder = await enter(database.target);
+    const [channel] = await postgres.all<{ name: string }>(
+      "SELECT 'lockport_' || left(encode(sha256(current_schema()::text::bytea), 'hex'), 32) AS name",
+    );
+    const readBeat = async () =>
+      (await postgres.all<{ beat: number }>("SELECT beat FROM replica")).reduce(
+        (sum, { beat }) => sum + beat,
+        0,
+      );
+    const [startedMs, before] = [performance.now(), await readBeat()];
+    while (performance.now() - startedMs < FLOOD_MS)
+      await intruder.session.unsafe(`NOTIFY ${channel?.name}, 'forged'`);
+    const beats = (await readBeat()) - before;
+    const seconds = (performance.now() - startedMs) / 1000;
+    // It was heard, and those of its own, four a second, come on top.
+    expect(beats).toBeGreaterThan(4 * seconds + 5);
+    expect(beats).toBeLessThanOrEqual((200 + 4) * seconds + 2);
+    expect((await replica.health()).loads).toBe(1);
+    expect(await replica.accepts("key-1")).toEqual({ accepted: true, asked: false });
+  });
+
+  test("can lock none of its tables", async () => {
+    await using database = await createDatabase();
+    await using intruder = await enter(database.target);
+    const tables = await database.postgres.all<{ name: string }>(
+      "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')",
+    );
+    expect(tables.length).toBeGreaterThan(20);
+    for (const { name } of tables) {
+      const refused = await failureOf(
+        intruder.session.unsafe(
+          `BEGIN; LOCK TABLE ${database.target.schema}.${name} IN ACCESS SHARE MODE; COMMIT`,
+        ),
+      );
+      expect(refused).toHaveProperty("errno", "42501");
+      await intruder.session.unsafe("ROLLBACK");
+    }
+  });
+});
+
+/** A session of an operator that holds a table until it is told otherwise. */
+async function hold({ url, schema }: TestSchema, table: string) {
+  const session = new SQL(url, { max: 1, prepare: false });
+  await session.unsafe("SET application_name = 'a held session'");
+  await session.unsafe(`BEGIN; LOCK TABLE ${schema}.${table} IN SHARE MODE`);
+  const [row]: readonly { readonly pid: number; readonly role: string }[] = await session.unsafe(
+    "SELECT pg_backend_pid() AS pid, current_user AS role",
+  );
+  if (row === undefined) throw new Error("the session has no process");
+  return {
+    ...row,
+    release: () => session.unsafe("ROLLBACK"),
+    [Symbol.asyncDispose]: () => session.close({ timeout: 0 }),
+  };
+}
+
+describe.skipIf(postgresMissing !== null)("a start that waits for a lock of another session", () => {
+  test("says within seconds which session and role that is, once, and goes on when it is free", async () => {
+    await using database = await createDatabase();
+    const lines: unknown[] = [];
+    const write = (line: string) => lines.push(JSON.parse(line));
+    const log = createLog({ level: "debug", json: true, write, timestamp: () => "" });
+    await using holder = await hold(database.target, "migration");
+    const starting = withLockWatch(database.postgres, { log, purposes: ["test"] }, () =>
+      migrate(database.postgres, database.target.schema, [...MIGRATIONS, SECOND]),
+    );
+    await until(
+      () => lines.length > 0,
+      () => "the log says what is waited for",
+    );
+    // It is looked at several times more.
+    await Bun.sleep(1_500);
+    await holder.release();
+    expect(await starting).toEqual([SECOND.name]);
+    expect(lines).toMatchObject([
+      {
+        level: "warn",
+        message: "PostgreSQL: a lock of another session is waited for",
+        held_by_process: holder.pid,
+        held_by_role: holder.role,
+        held_by: "a held session",
+      },
+    ]);
+  });
+
+  test("ends once its time is over with a sentence that says which session to end, having changed nothing", async () => {
+    await using database = await createDatabase();
+    await using holder = await hold(database.target, "migration");
+    const failure = await failureOf(
+      withLockWatch(database.postgres, { log: silentLog, purposes: ["test"] }, () =>
+        migrate(database.postgres, database.target.schema, [...MIGRATIONS, SECOND], { waitMsMax: 1_000 }),
+      ),
+    );
+    expect(failure).toBeInstanceOf(LockedError);
+    expect(failure).toMatchObject({ code: "55P03", isPassing: true });
+    expect(failure).toHaveProperty(
+      "message",
+      `PostgreSQL did not give a lock in time that another session holds: process ${holder.pid} of the role \`${holder.role}\` (\`a held session\`). Wait until it is done, or end it with SELECT pg_terminate_backend(${holder.pid}).`,
+    );
+    const names = await database.postgres.all("SELECT name FROM migration");
+    expect(names.length).toBe(MIGRATIONS.length);
+  });
+});
