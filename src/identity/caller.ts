@@ -153,6 +153,18 @@ export function requireAdmin(caller: Caller): void {
   }
 }
 
+/**
+ * Throws `invalid_api_key` for a secret from before a rotation, which in its grace is good for the data plane alone: a copy of
+ * it must not rotate again and lock its owner out.
+ */
+export function refuseFormer({ credential }: Caller): void {
+  if (credential.kind !== "key" || !credential.isFormer) return;
+  throw new ProxyError(
+    "invalid_api_key",
+    "This API key was rotated: until its grace ends, the secret from before is good for requests to models only. Use the new one.",
+  );
+}
+
 /** The aliases that a caller may use and see; null: every one. The one place that narrows them. */
 export function toModelScope({ credential }: Caller): ReadonlySet<string> | null {
   return credential.kind === "key" ? credential.key.terms.models : null;

@@ -6,6 +6,7 @@ import {
   type OwnedSecretsDeps,
 } from "./owned-secret.ts";
 import { API_KEY_PREFIX, createSecretText, type ListedSecret, toSuffix } from "./secret.ts";
+import { requireOwnRotation, type SecretMaker } from "./secret-maker.ts";
 import type { SecretFilter } from "./store.ts";
 
 /** How long the plaintext before a rotation may go on working: seven days. */
@@ -16,11 +17,11 @@ export interface Keys extends OwnedSecrets {
   /**
    * Gives a key another plaintext; its id, label, terms and usage stay. The one before works for `graceSeconds` more, and the
    * one before that ends at once: a key has two plaintexts at most, and one after a rotation without grace. Throws `key_not_found`,
-   * also when `principalId` is not its owner.
+   * also when `principalId` is not its owner, and `admin_required` for a key that may rotate only itself.
    */
   rotate(
     filter: SecretFilter,
-    graceSeconds: number,
+    rotation: SecretMaker & { readonly graceSeconds: number },
     actor: Actor,
   ): Promise<CreatedSecret & { readonly secret: ListedSecret }>;
 }
@@ -29,7 +30,8 @@ export function createKeys(deps: OwnedSecretsDeps): Keys {
   const { store, secrets, clock, ids } = deps;
   return {
     ...createOwnedSecrets("keys", deps),
-    async rotate(filter, graceSeconds, actor) {
+    async rotate(filter, { graceSeconds, ...maker }, actor) {
+      requireOwnRotation(filter.id, maker);
       const plaintext = createSecretText(API_KEY_PREFIX, ids);
       const plan = () => ({
         rotation: {

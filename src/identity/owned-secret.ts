@@ -13,7 +13,15 @@ import {
   RELAY_TOKEN_PREFIX,
   toSuffix,
 } from "./secret.ts";
-import { NO_TERMS, parseTerms, reviseTerms, type TermsDraft, type TermSetter } from "./secret-terms.ts";
+import { parseTagsOf } from "./fixed-tags.ts";
+import {
+  inheritRelayTerms,
+  inheritTerms,
+  requireNarrower,
+  requireSameTags,
+  type SecretMaker,
+} from "./secret-maker.ts";
+import { NO_TERMS, parseTerms, reviseTerms, type TermsDraft } from "./secret-terms.ts";
 import type { IdentityStore, SecretFilter } from "./store.ts";
 
 interface SecretKind {
@@ -22,6 +30,7 @@ interface SecretKind {
   readonly createAction: AuditAction;
   readonly updateAction: AuditAction;
   readonly deleteAction: AuditAction;
+  readonly inherit: typeof inheritTerms;
 }
 
 /** Both kinds by their name in the store. A relay token only says to whom a relayed request is attributed. */
@@ -32,6 +41,7 @@ const KINDS = {
     createAction: "key.create",
     updateAction: "key.update",
     deleteAction: "key.delete",
+    inherit: inheritTerms,
   },
   relayTokens: {
     prefix: RELAY_TOKEN_PREFIX,
@@ -39,14 +49,15 @@ const KINDS = {
     createAction: "relay_token.create",
     updateAction: "relay_token.update",
     deleteAction: "relay_token.delete",
+    inherit: inheritRelayTerms,
   },
 } as const satisfies { readonly [kind: string]: SecretKind };
 export type SecretKindName = keyof typeof KINDS;
 
-export interface SecretPatch extends TermsDraft {
+export interface SecretPatch extends TermsDraft, SecretMaker {
   readonly label?: string | undefined;
-  /** Default `owner`. */
-  readonly setter?: TermSetter;
+  /** A list of `name:value`, or null for none. */
+  readonly tags?: unknown;
 }
 
 export interface SecretDraft extends SecretPatch {
@@ -62,15 +73,16 @@ export interface CreatedSecret {
 /** The secrets of one kind, both a caller's own and those of any principal. */
 export interface OwnedSecrets {
   /**
-   * Resolves only once the secret is committed. Throws `invalid_label`, `invalid_expiry`, `invalid_models`,
-   * `principal_not_found`, and `too_many_keys` or `too_many_relay_tokens`.
+   * Resolves only once the secret is committed. One that a key makes for the key's owner has its fixed tags where none are
+   * given. Throws `invalid_label`, `invalid_expiry`, `invalid_models`, `invalid_tags`, `admin_required`, `principal_not_found`,
+   * and `too_many_keys` or `too_many_relay_tokens`.
    */
   create(draft: SecretDraft, actor: Actor): Promise<CreatedSecret>;
   /** By creation time, of one principal or of all. */
   list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
   /**
-   * Holds from the very next request. Throws `invalid_label`, `invalid_expiry`, `invalid_models`, `admin_required`, and like
-   * `delete`.
+   * Holds from the very next request. Throws `invalid_label`, `invalid_expiry`, `invalid_models`, `invalid_tags`,
+   * `admin_required`, and like `delete`.
    */
   update(filter: SecretFilter, patch: SecretPatch, actor: Actor): Promise<ListedSecret>;
   /** Stops the secret at once. Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is not its owner. */
@@ -88,13 +100,14 @@ export function createOwnedSecrets(
   name: SecretKindName,
   { store, secrets, clock, ids }: OwnedSecretsDeps,
 ): OwnedSecrets {
-  const { prefix, targetKind, createAction, updateAction, deleteAction } = KINDS[name];
+  const { prefix, targetKind, createAction, updateAction, deleteAction, inherit } = KINDS[name];
   const toEntry = (actor: Actor, action: AuditAction, id: string) =>
     toAuditEntry(actor, { action, targetKind, targetRef: id });
   return {
-    async create({ principalId, label = "", setter = "owner", ...draft }, actor) {
+    async create({ principalId, label = "", setter = "owner", key = null, tags, ...draft }, actor) {
       requireLabel(label);
-      const terms = reviseTerms(NO_TERMS, parseTerms(draft, clock.nowUs()), setter);
+      const change = inherit(parseTerms(draft, clock.nowUs()), key);
+      const ownTags = key?.principalId === principalId ? key.tags : [];
       const plaintext = createSecretText(prefix, ids);
       const secret = {
         id: ids.uuid(),
@@ -102,25 +115,25 @@ export function createOwnedSecrets(
         suffix: toSuffix(plaintext),
         label,
         createdAtUs: clock.nowUs(),
-        terms,
-        tags: [],
+        terms: reviseTerms(NO_TERMS, change, setter),
+        tags: parseTagsOf(tags, setter) ?? ownTags,
       };
       const hash = secrets.hashToken(plaintext);
       await store[name].create({ ...secret, hash }, toEntry(actor, createAction, secret.id));
       return { secret, plaintext };
     },
     list: (filter, page) => store[name].list(filter, page),
-    async update(filter, { label, setter = "owner", ...draft }, actor) {
+    async update(filter, { label, setter = "owner", key = null, tags, ...draft }, actor) {
       if (label !== undefined) requireLabel(label);
       const change = parseTerms(draft, clock.nowUs());
-      return store[name].change(
-        filter,
-        (before) => ({
-          ...(label !== undefined && { label }),
-          terms: reviseTerms(before.terms, change, setter),
-        }),
-        toEntry(actor, updateAction, filter.id),
-      );
+      const fixed = parseTagsOf(tags, setter);
+      if (fixed !== undefined) requireSameTags(key);
+      const plan = (before: OwnedSecret) => {
+        const terms = reviseTerms(before.terms, change, setter);
+        requireNarrower(before.terms, terms, key);
+        return { ...(label !== undefined && { label }), ...(fixed !== undefined && { tags: fixed }), terms };
+      };
+      return store[name].change(filter, plan, toEntry(actor, updateAction, filter.id));
     },
     delete: (filter, actor) => store[name].delete(filter, toEntry(actor, deleteAction, filter.id)),
   };

@@ -11,6 +11,7 @@ import {
   PRINCIPAL_KINDS,
   ROLES,
 } from "./principal.ts";
+import { parseFixedTags } from "./fixed-tags.ts";
 import type { IdentityStore } from "./store.ts";
 
 export interface PrincipalDraft {
@@ -19,15 +20,18 @@ export interface PrincipalDraft {
   readonly kind?: string | undefined;
   /** Default `member`. */
   readonly role?: string | undefined;
+  /** A list of `name:value`, or null for none. */
+  readonly tags?: unknown;
 }
 
 export interface PrincipalPatch {
   readonly role?: string | undefined;
   readonly enabled?: boolean | undefined;
+  readonly tags?: unknown;
 }
 
 export interface Principals {
-  /** Throws `invalid_name`, `invalid_request` (param `kind` or `role`) and `principal_exists`. */
+  /** Throws `invalid_name`, `invalid_request` (param `kind` or `role`), `invalid_tags` and `principal_exists`. */
   create(draft: PrincipalDraft, actor: Actor): Promise<Principal>;
   /** The principal of the admin password: made at first start, left as it is when it exists. */
   ensureAdmin(): Promise<Principal>;
@@ -36,7 +40,7 @@ export interface Principals {
   findByName(name: string): Promise<Principal | null>;
   /** By name. */
   list(page: Page): Promise<Paged<Principal>>;
-  /** Throws `invalid_request` (param `role`), `principal_not_found` and `last_admin`. */
+  /** Throws `invalid_request` (param `role`), `invalid_tags`, `principal_not_found` and `last_admin`. */
   update(id: string, patch: PrincipalPatch, actor: Actor): Promise<Principal>;
   /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
   delete(id: string, actor: Actor): Promise<void>;
@@ -54,7 +58,7 @@ export interface PrincipalsDeps {
 
 /** The principals (specification, section 2.8). */
 export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Principals {
-  const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs(), tags: [] });
+  const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
   return {
     async create(draft, actor) {
       const principal: Principal = { ...parsePrincipalDraft(draft), ...birth() };
@@ -62,7 +66,13 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
       return principal;
     },
     ensureAdmin: () =>
-      store.ensurePrincipal({ name: ADMIN_PRINCIPAL_NAME, kind: "user", role: "admin", ...birth() }),
+      store.ensurePrincipal({
+        name: ADMIN_PRINCIPAL_NAME,
+        kind: "user",
+        role: "admin",
+        tags: [],
+        ...birth(),
+      }),
     getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing(),
     findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
@@ -75,8 +85,10 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
   };
 }
 
-/** Throws `invalid_name`, and `invalid_request` with param `kind` or `role`. */
-export function parsePrincipalDraft(draft: PrincipalDraft): Pick<Principal, "name" | "kind" | "role"> {
+/** Throws `invalid_name`, `invalid_tags`, and `invalid_request` with param `kind` or `role`. */
+export function parsePrincipalDraft(
+  draft: PrincipalDraft,
+): Pick<Principal, "name" | "kind" | "role" | "tags"> {
   if (!isName(draft.name)) {
     throw new ProxyError(
       "invalid_name",
@@ -88,6 +100,7 @@ export function parsePrincipalDraft(draft: PrincipalDraft): Pick<Principal, "nam
     name: draft.name,
     kind: parseWord(draft.kind ?? "user", PRINCIPAL_KINDS, "kind"),
     role: parseWord(draft.role ?? "member", ROLES, "role"),
+    tags: parseFixedTags(draft.tags ?? null),
   };
 }
 
@@ -95,6 +108,7 @@ function parsePatch(patch: PrincipalPatch): PrincipalChange {
   return {
     ...(patch.role !== undefined && { role: parseWord(patch.role, ROLES, "role") }),
     ...(patch.enabled !== undefined && { enabled: patch.enabled }),
+    ...(patch.tags !== undefined && { tags: parseFixedTags(patch.tags) }),
   };
 }
 

@@ -133,7 +133,8 @@ function revisePause(
   return enabled ? null : setter;
 }
 
-function isWithin(models: ReadonlySet<string> | null, bound: ReadonlySet<string> | null): boolean {
+/** Whether models are all among those of a bound; null: every model. */
+export function isWithin(models: ReadonlySet<string> | null, bound: ReadonlySet<string> | null): boolean {
   return bound === null || (models !== null && models.isSubsetOf(bound));
 }
 

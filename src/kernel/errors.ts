@@ -12,6 +12,7 @@ export const ERROR_STATUS = {
   invalid_label: 400,
   invalid_expiry: 400,
   invalid_models: 400,
+  invalid_tags: 400,
   invalid_date: 400,
   invalid_bucket: 400,
   range_too_large: 400,

@@ -30,12 +30,13 @@ export function toOwnedRelayTokenView(token: OwnedSecret, ownerName: string, las
   return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
 }
 
-function toUse({ label, createdAtUs, terms }: OwnedSecret, lastUsedAtUs: InstantUs | null) {
+function toUse({ label, createdAtUs, terms, tags }: OwnedSecret, lastUsedAtUs: InstantUs | null) {
   return {
     label,
     created_at: formatInstant(createdAtUs),
     last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
     ...toTerms(terms),
+    ...toFixedTags(tags),
   };
 }
 
@@ -47,9 +48,13 @@ function toTerms({ expiresAtUs, pausedBy }: SecretTerms) {
   };
 }
 
+function toFixedTags(tags: readonly string[]) {
+  return tags.length === 0 ? {} : { tags: [...tags] };
+}
+
 /** Section 2.8: what a create answers. */
-export function toPrincipalView({ id, name, kind, role }: Principal) {
-  return { id, name, kind, role };
+export function toPrincipalView({ id, name, kind, role, tags }: Principal) {
+  return { id, name, kind, role, ...toFixedTags(tags) };
 }
 
 /** A row of the list; one that is disabled says so. */

@@ -101,6 +101,8 @@ async function makeCast(): Promise<Cast> {
   const at = (id: string) => `/admin/v1/principals/${id}`;
   const deleted = await makeKeyed("deleted-key", { role: "admin" });
   await admin("DELETE", `/admin/v1/keys/${deleted.keyId}`);
+  const former = await makeKeyed("rotated-key", { role: "admin" });
+  await admin("POST", `/admin/v1/keys/${former.keyId}/rotate`, { grace_seconds: 600 });
   const second = await makeKeyed("second-admin", { role: "admin" });
   const deletedToken = await makeRelayToken(second.key);
   await admin("DELETE", `/admin/v1/relay-tokens/${deletedToken.id}`);
@@ -112,6 +114,7 @@ async function makeCast(): Promise<Cast> {
     member,
     admin: second,
     deleted,
+    former,
     serviceKey: (await makeKeyed("service", { kind: "service" })).key,
     gone: await makeDoomed("gone", (id) => admin("DELETE", at(id))),
     disabled: await makeDoomed("disabled", (id) => admin("PATCH", at(id), { enabled: false })),

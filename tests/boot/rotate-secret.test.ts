@@ -130,7 +130,8 @@ describe("lockport secrets rotate", () => {
   test("keeps both secrets of a key that was rotated with grace, before or after it, also across a restart", async () => {
     let app = await startApp({ dataDir });
     const status = async (key: string) =>
-      (await app.api("GET", "/my/usage", undefined, { authorization: `Bearer ${key}` })).status;
+      (await app.api("GET", "/v1/models?include_pricing=1", undefined, { authorization: `Bearer ${key}` }))
+        .status;
     const keys: string[] = [];
     for (const isBefore of [true, false]) {
       const made: any = await (await app.api("POST", "/my/keys", {})).json();

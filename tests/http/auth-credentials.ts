@@ -7,6 +7,8 @@ export interface Cast {
   readonly member: Keyed;
   readonly admin: Keyed;
   readonly deleted: Keyed;
+  /** The secret of an admin's key from before a rotation, in its grace. */
+  readonly former: Keyed;
   readonly serviceKey: string;
   /** Admins, to whom something happened after they had all of this. */
   readonly gone: Doomed;
@@ -29,7 +31,7 @@ export interface Doomed extends Keyed {
 }
 
 /** What a credential is worth, wherever it is shown (specification, section 5). */
-type Worth = "missing_api_key" | "invalid_api_key" | "member" | "admin";
+type Worth = "missing_api_key" | "invalid_api_key" | "former" | "member" | "admin";
 
 export interface Credential {
   readonly name: string;
@@ -64,7 +66,8 @@ export function toBadTokens({
 
 /** Every credential that a request may come with. */
 export function toCredentials(cast: Cast): readonly Credential[] {
-  const { url, goodToken, member, admin, deleted, serviceKey, gone, disabled, demoted, revoked } = cast;
+  const { url, goodToken, member, admin, deleted, former, serviceKey, gone, disabled, demoted, revoked } =
+    cast;
   const { adminSession, memberSession, expiredSession } = cast;
   const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
   const apiKey = (key: string) => ({ "x-api-key": key });
@@ -84,6 +87,12 @@ export function toCredentials(cast: Cast): readonly Credential[] {
     ["an unknown key", "invalid_api_key", bearer(UNKNOWN_KEY)],
     ["a deleted key", "invalid_api_key", bearer(deleted.key)],
     ["a deleted key in x-api-key", "invalid_api_key", apiKey(deleted.key)],
+    ["a former secret of an admin's key", "former", bearer(former.key)],
+    [
+      "a former secret of an admin's key beside a session",
+      "former",
+      session(adminSession, apiKey(former.key)),
+    ],
     ["the key of a deleted principal", "invalid_api_key", bearer(gone.key)],
     ["the key of a disabled principal", "invalid_api_key", bearer(disabled.key)],
     ["a relay token", "invalid_api_key", bearer(goodToken)],

@@ -31,6 +31,8 @@ beforeEach(async () => {
   const admin = await createCaller(harness, "second-admin", "admin");
   const deleted = await createCaller(harness, "deleted-key", "admin");
   await keys.delete({ id: deleted.keyId }, null);
+  const former = await createCaller(harness, "rotated-key", "admin");
+  await keys.rotate({ id: former.keyId }, { graceSeconds: 600 }, null);
   const service = await principals.create({ name: "service", kind: "service" }, null);
   const serviceKey = (await keys.create({ principalId: service.id }, null)).plaintext;
   const tokenOf = async (principalId: string) => await relayTokens.create({ principalId }, null);
@@ -60,6 +62,7 @@ beforeEach(async () => {
     member,
     admin,
     deleted,
+    former,
     gone,
     disabled,
     demoted,

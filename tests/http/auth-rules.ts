@@ -21,11 +21,13 @@ const STATUS: { readonly [code: string]: number } = {
 };
 export const refused = (code: string): Expected => ({ status: STATUS[code] ?? 404, code });
 
+const isDataPlane = (path: string) => /^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path);
+
 /** Who may call a path, by the specification's sections 4 and 5. */
 export function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {
   if (path.startsWith("/admin/v1/") || path.startsWith("/model/")) return "admin";
   if (path.startsWith("/my/") || path.startsWith("/stats/")) return "caller";
-  if (/^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path)) return "caller";
+  if (isDataPlane(path)) return "caller";
   if (path.startsWith("/transparent/messages/")) return "relay";
   if (path.startsWith("/auth/") || /^(\/v1)?\/models$/.test(path)) return "public";
   if (["/healthz", "/metrics", "/openapi.json", "/*"].includes(path)) return "public";
@@ -39,7 +41,7 @@ export function audienceOf(path: string): "public" | "caller" | "admin" | "relay
 function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (path === "/auth/login" || path === "/auth/callback") return { status: 404, code: "sso_not_configured" };
   if (path === "/auth/logout") return { status: 303, code: null };
-  if (/^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path)) return completion;
+  if (isDataPlane(path)) return completion;
   if (path.startsWith("/transparent/")) return { status: 200, code: null };
   if (path === "/admin/v1/notices/test") return { status: 404, code: "notices_not_configured" };
   if (method === "POST" || method === "PATCH") return { status: 400, code: "invalid_request" };
@@ -59,6 +61,7 @@ export function expectedOf(route: Route, { worth, foreign }: Credential, complet
     return route.method === "POST" && foreign !== null ? refused("cross_origin_rejected") : answer;
   }
   if (worth === "missing_api_key" || worth === "invalid_api_key") return refused(worth);
+  if (worth === "former") return isDataPlane(route.path) ? answer : refused("invalid_api_key");
   if (audience === "admin" && worth === "member") return refused("admin_required");
   if (foreign === "by session" && route.method !== "GET") return refused("cross_origin_rejected");
   return answer;

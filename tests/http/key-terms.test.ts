@@ -118,7 +118,8 @@ describe("bad input", () => {
 describe("a rotation", () => {
   test("answers 200 with the same id and another secret, and the old one works until its grace has passed", async () => {
     const { keyId, key } = await createCaller(harness, "anna");
-    const use = async (secret: string) => (await call(harness, "GET", "/my/usage", by(secret))).status;
+    const use = async (secret: string) =>
+      (await call(harness, "GET", "/v1/models?include_pricing=1", by(secret))).status;
     await call(harness, "PATCH", `/admin/v1/keys/${keyId}`, {
       body: { label: "laptop", expires_at: LATER, models: ["gpt"] },
     });

@@ -440,10 +440,12 @@ test("what is made, changed or asked for is refused with each code of its own", 
 
   await refuse("POST /admin/v1/principals", [
     ["invalid_name", { body: { name: "No" } }],
+    ["invalid_tags", { body: { name: "tagged", tags: "team" } }],
     ["principal_exists", { body: { name: "bob" } }],
   ]);
   await refuse("PATCH /admin/v1/principals/:id", [
     ["principal_not_found", { body: {} }],
+    ["invalid_tags", { path: admin, body: { tags: "team" } }],
     ["last_admin", { path: admin, body: { role: "member" } }],
   ]);
   await refuse("DELETE /admin/v1/principals/:id", [["principal_not_found"], ["last_admin", { path: admin }]]);
@@ -455,6 +457,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
   const terms: readonly (readonly [ErrorCode, Sent])[] = [
     ["invalid_label", { body: { label: long } }],
     ["invalid_expiry", { body: { expires_at: "soon" } }],
+    ["invalid_tags", { body: { tags: "team" } }],
   ];
   const models: readonly [ErrorCode, Sent] = ["invalid_models", { body: { models: [] } }];
   const named = ([code, { body }]: (typeof terms)[number]) =>
@@ -479,7 +482,11 @@ test("what is made, changed or asked for is refused with each code of its own", 
     await refuse(`PATCH /my/${kind}/:id`, [
       ["admin_required", { path: `/my/${kind}/${id}`, headers, body: { enabled: true } }],
     ]);
+    await refuse(`POST /my/${kind}`, [["admin_required", { headers, body: { tags: [] } }]]);
   }
+  const bound: any = await (await app.api("POST", "/my/keys", { models: ["gpt"] })).json();
+  const bearer = { authorization: `Bearer ${bound.key}` };
+  await refuse("POST /my/keys/:id/rotate", [["admin_required", { headers: bearer, body: {} }]]);
   await refuse("DELETE /admin/v1/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);

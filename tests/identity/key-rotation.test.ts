@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const rotate = (graceSeconds: number) => fixture.keys.rotate({ id }, graceSeconds, null);
+const rotate = (graceSeconds: number) => fixture.keys.rotate({ id }, { graceSeconds }, null);
 /** What a request with this plaintext is told; `ok` when it is let in as the key. */
 async function tell(plaintext: string): Promise<string> {
   try {
@@ -95,10 +95,12 @@ describe("a rotation", () => {
 
   test("by another principal is key_not_found and changes nothing; each that is made is audited", async () => {
     const foreign = { id, principalId: "somebody" };
-    expect(await refusalOf(() => fixture.keys.rotate(foreign, 60, ADMIN))).toBe("key_not_found");
+    expect(await refusalOf(() => fixture.keys.rotate(foreign, { graceSeconds: 60 }, ADMIN))).toBe(
+      "key_not_found",
+    );
     expect(await tell(first)).toBe("ok");
     expect(await fixture.audited()).toEqual([]);
-    await fixture.keys.rotate({ id, principalId: owner.id }, 60, ADMIN);
+    await fixture.keys.rotate({ id, principalId: owner.id }, { graceSeconds: 60 }, ADMIN);
     expect(await fixture.audited()).toEqual([`key.rotate api_key ${id}`]);
   });
 });

@@ -80,7 +80,7 @@ function addUp(
 ): ReadonlyMap<string, string> {
   const sums = new Map<string, { amount: bigint; unpriced: number }>();
   for (const event of events) {
-    const tags: readonly string[] = JSON.parse(event.tags);
+    const tags: readonly (string | readonly string[])[] = JSON.parse(event.tags);
     const { pico, unpriced, units } = toEventTotal(event);
     const [input, output, cached] = units;
     const amounts = {
@@ -115,10 +115,14 @@ function addUp(
 
 /** Null where the limit does not hold for it. */
 function toValue(
-  { subject, model, formerModels, each }: Limit,
+  { subject, model, formerModels, each, fixed }: Limit,
   event: CheckedEvent,
-  tags: readonly string[],
+  stored: readonly (string | readonly string[])[],
 ): string | null {
+  // Behind the tags stands the list of the fixed ones, where there are any.
+  const marked = stored.at(-1);
+  const fixedTags = typeof marked === "string" ? [] : (marked ?? []);
+  const tags = fixed ? fixedTags : stored.filter((tag) => typeof tag === "string");
   const isOf =
     subject.kind === "everybody" ||
     (subject.kind === "principal" && subject.id === event.principal_id) ||
@@ -165,6 +169,7 @@ interface LimitRow {
   readonly each: string | null;
   readonly measure: Limit["measure"];
   readonly window: Limit["window"];
+  readonly fixed: number | null;
 }
 
 function readLimits(path: string): readonly Limit[] {
@@ -181,7 +186,7 @@ function readLimits(path: string): readonly Limit[] {
 }
 
 function toLimit(row: LimitRow): Limit {
-  const { id, measure, window, each } = row;
+  const { id, measure, window, each, fixed } = row;
   const kind = each?.startsWith("tag:") === true ? "tag" : each;
   return {
     ...SAMPLE,
@@ -197,6 +202,7 @@ function toLimit(row: LimitRow): Limit {
           : { kind: kind === "key" ? "key" : "principal" },
     measure,
     window,
+    fixed: fixed === 1,
   };
 }
 

@@ -37,6 +37,7 @@ const ADVICE = {
   invalid_endpoint: "Use chat, completions, embeddings or transcription.",
   invalid_label: "Use at most 120 characters, without line breaks or other control characters.",
   invalid_expiry: "Enter a later date and time, in UTC, such as 2027-01-31T12:00:00Z.",
+  invalid_tags: "Write up to 8 tags such as team:search, each with a name of its own.",
   invalid_models: "Choose 1 to 100 models, or none for every model.",
   invalid_date: "Enter a date in UTC such as 2026-01-31 or 2026-01-31T12:00:00Z.",
   invalid_bucket: "Choose hour, day, week or month.",

@@ -74,7 +74,7 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
     const query = new URL(request.url).searchParams;
     const includeHidden = query.get("include_hidden") === "1";
     const includePricing = query.get("include_pricing") === "1";
-    const admit = () => door.admit(request, "caller");
+    const admit = () => door.admit(request, "model");
     // The plain form is public, and answers whatever key comes with it.
     const caller = includeHidden || includePricing ? await admit() : await findCaller(admit);
     const endpoint = parseEndpointFilter(query.get("endpoint") ?? "");

@@ -18,6 +18,7 @@ import {
   ROTATED,
   toSecretExample,
   toKeyPatch,
+  toMaker,
   toRelayTokenPatch,
   type SecretDeps,
 } from "./secret-list.ts";
@@ -52,7 +53,14 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: KEY.label },
         isBodyOptional: true,
         answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_models", "too_many_keys"],
+        errors: [
+          "invalid_label",
+          "invalid_expiry",
+          "invalid_models",
+          "invalid_tags",
+          "admin_required",
+          "too_many_keys",
+        ],
       }),
     )
     .get(
@@ -83,14 +91,22 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         body: KeyPatchRequest,
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, KeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_models", "admin_required", "key_not_found"],
+        errors: [
+          "invalid_label",
+          "invalid_expiry",
+          "invalid_models",
+          "invalid_tags",
+          "admin_required",
+          "key_not_found",
+        ],
       }),
     )
     .post(
       "/keys/:id/rotate",
       async ({ params, body, caller }) => {
         const own = { id: params.id, principalId: caller.principal.id };
-        const { secret, plaintext } = await keys.rotate(own, body.grace_seconds ?? 0, toActor(caller));
+        const rotation = { graceSeconds: body.grace_seconds ?? 0, ...toMaker(caller) };
+        const { secret, plaintext } = await keys.rotate(own, rotation, toActor(caller));
         return { ...toKeyView(secret, await findLastUse(keyUse, secret.id)), key: plaintext };
       },
       route({
@@ -102,7 +118,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { grace_seconds: 3600 },
         isBodyOptional: true,
         answer: json(200, KeyCreated, { ...KEY, key: OWN_KEY }),
-        errors: ["key_not_found"],
+        errors: ["admin_required", "key_not_found"],
       }),
     )
     .delete(
@@ -135,7 +151,13 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: TOKEN.label },
         isBodyOptional: true,
         answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
-        errors: ["invalid_label", "invalid_expiry", "too_many_relay_tokens"],
+        errors: [
+          "invalid_label",
+          "invalid_expiry",
+          "invalid_tags",
+          "admin_required",
+          "too_many_relay_tokens",
+        ],
       }),
     )
     .get(
@@ -171,7 +193,13 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         body: RelayTokenPatchRequest,
         example: { enabled: false },
         answer: json(200, RelayTokenView, { ...TOKEN, enabled: false }),
-        errors: ["invalid_label", "invalid_expiry", "admin_required", "relay_token_not_found"],
+        errors: [
+          "invalid_label",
+          "invalid_expiry",
+          "invalid_tags",
+          "admin_required",
+          "relay_token_not_found",
+        ],
       }),
     )
     .delete(

@@ -29,7 +29,7 @@ export function principalRoutes(guard: Guard, principals: Principals) {
         body: PrincipalCreateRequest,
         example: { name: ALICE.name },
         answer: json(201, PrincipalView, ALICE),
-        errors: ["invalid_name", "principal_exists"],
+        errors: ["invalid_name", "invalid_tags", "principal_exists"],
       }),
     )
     .get(
@@ -55,12 +55,12 @@ export function principalRoutes(guard: Guard, principals: Principals) {
         toChangedPrincipalView(await principals.update(params.id, body, toActor(caller))),
       route({
         access: "admin",
-        summary: "Change a principal's role, or disable it",
+        summary: "Change a principal's role or fixed tags, or disable it",
         params: { id: ALICE.id },
         body: PrincipalPatchRequest,
         example: { enabled: false },
         answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }),
-        errors: ["principal_not_found", "last_admin"],
+        errors: ["invalid_tags", "principal_not_found", "last_admin"],
       }),
     )
     .delete(

@@ -7,6 +7,7 @@ import type { Keys } from "#identity/keys.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
+import type { SecretMaker } from "#identity/secret-maker.ts";
 import { toTermSetter } from "#identity/secret-terms.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -61,11 +62,17 @@ interface TermsBody {
   readonly label?: string;
   readonly expires_at?: unknown;
   readonly enabled?: boolean;
+  readonly tags?: unknown;
 }
 
-/** What a caller asks for, and whether it does so as an admin. */
-export function toRelayTokenPatch({ label, expires_at, enabled }: TermsBody, { principal }: Caller) {
-  return { label, expiresAt: expires_at, enabled, setter: toTermSetter(principal) };
+/** Whether a caller acts as an admin, and by which key. */
+export function toMaker({ principal, credential }: Caller): SecretMaker {
+  return { setter: toTermSetter(principal), key: credential.kind === "key" ? credential.key : null };
+}
+
+/** What a caller asks for, and as whom. */
+export function toRelayTokenPatch({ label, expires_at, enabled, tags }: TermsBody, caller: Caller) {
+  return { label, expiresAt: expires_at, enabled, tags, ...toMaker(caller) };
 }
 
 export function toKeyPatch(body: TermsBody & { readonly models?: unknown }, caller: Caller) {

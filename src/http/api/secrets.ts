@@ -19,6 +19,7 @@ import {
   ROTATED,
   toSecretExample,
   toKeyPatch,
+  toMaker,
   toRelayTokenPatch,
   type SecretDeps,
 } from "./secret-list.ts";
@@ -56,7 +57,14 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyCreateRequest,
         example: { principal: ALICE.name, label: KEY.label },
         answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_models", "principal_not_found", "too_many_keys"],
+        errors: [
+          "invalid_label",
+          "invalid_expiry",
+          "invalid_models",
+          "invalid_tags",
+          "principal_not_found",
+          "too_many_keys",
+        ],
       }),
     )
     .get(
@@ -87,14 +95,15 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyPatchRequest,
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, AdminKeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_models", "key_not_found"],
+        errors: ["invalid_label", "invalid_expiry", "invalid_models", "invalid_tags", "key_not_found"],
       }),
     )
     .post(
       "/keys/:id/rotate",
       async ({ params, body, caller }) => {
         const key = { id: params.id };
-        const { secret, plaintext } = await keys.rotate(key, body.grace_seconds ?? 0, toActor(caller));
+        const rotation = { graceSeconds: body.grace_seconds ?? 0, ...toMaker(caller) };
+        const { secret, plaintext } = await keys.rotate(key, rotation, toActor(caller));
         const lastUsedAtUs = await findLastUse(keyUse, secret.id);
         return { ...toOwnedKeyView(secret, secret.principalName, lastUsedAtUs), key: plaintext };
       },
@@ -153,7 +162,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminRelayTokenPatchRequest,
         example: { enabled: false },
         answer: json(200, AdminRelayTokenView, { ...TOKEN, enabled: false }),
-        errors: ["invalid_label", "invalid_expiry", "relay_token_not_found"],
+        errors: ["invalid_label", "invalid_expiry", "invalid_tags", "relay_token_not_found"],
       }),
     )
     .delete(

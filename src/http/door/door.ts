@@ -1,4 +1,10 @@
-import { LOCAL_CALLER, requireAdmin, type Authenticator, type Caller } from "#identity/caller.ts";
+import {
+  LOCAL_CALLER,
+  refuseFormer,
+  requireAdmin,
+  type Authenticator,
+  type Caller,
+} from "#identity/caller.ts";
 import { checkOrigin } from "#identity/origin.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
@@ -8,10 +14,13 @@ export interface DoorDeps {
   readonly publicUrl: string | null;
 }
 
+/** Who may call a route. `model`: the data plane, for which a secret from before a rotation is good as well. */
+export type Admission = "model" | "caller" | "admin";
+
 /** Admits callers, of the routes behind Elysia and of the native ones of the data plane alike. */
 export interface Door {
   /** The caller of a route; a promise only when memory does not tell. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
-  admit(request: Request, access: "caller" | "admin"): Caller | Promise<Caller>;
+  admit(request: Request, access: Admission): Caller | Promise<Caller>;
   /**
    * Refuses what a browser can be made to send on behalf of its user: another origin (`cross_origin_rejected`) and the
    * content types of forms (`invalid_json`). For mutations by session, and for the sign-in itself.
@@ -34,7 +43,8 @@ export function createDoor(deps: DoorDeps): Door {
       throw new ProxyError("invalid_json", "Send the body as application/json.");
     }
   };
-  const check = (caller: Caller, request: Request, access: "caller" | "admin"): Caller => {
+  const check = (caller: Caller, request: Request, access: Admission): Caller => {
+    if (access !== "model") refuseFormer(caller);
     if (access === "admin") requireAdmin(caller);
     if (caller.credential.kind === "session" && isMutation(request.method)) checkBrowser(request);
     return caller;

@@ -49,7 +49,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       try {
         await turns.next();
         hosts.check(request.headers);
-        const admitted = door.admit(request, "caller");
+        const admitted = door.admit(request, "model");
         const caller = admitted instanceof Promise ? await admitted : admitted;
         ({ principal } = caller);
         body = await readBody(request, limits, memory);

@@ -12,6 +12,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   invalid_label: "`label` is over 120 characters.",
   invalid_expiry: "`expires_at` is not a UTC date-time in the future.",
   invalid_models: "`models` is not a list of 1 to 100 aliases.",
+  invalid_tags: "`tags` is not a list of up to 8 pairs `name:value`, of 256 characters in all.",
   invalid_date: "`since` or `until` is not ISO 8601.",
   invalid_bucket: "`bucket` is not one of hour, day, week and month.",
   range_too_large: "The series needs more than 1000 buckets, or the report more rows than are looked at.",

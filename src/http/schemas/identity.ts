@@ -2,15 +2,26 @@ import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
+import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
 import { Count, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about who may use the server (specification, sections 2.7, 2.8, 2.11 and 4.1). */
 
+/** Absent where there are none. */
+const fixed = {
+  tags: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: TAG_PAIRS_MAX,
+      description: "Fixed tags, `name:value`: on all of its usage; absent: none.",
+    }),
+  ),
+};
 const principalFields = {
   id: Id,
   name: Type.String(),
   kind: oneOf(PRINCIPAL_KINDS),
   role: oneOf(ROLES),
+  ...fixed,
 };
 export const PrincipalView = view("Principal", principalFields);
 export const PrincipalListEntry = view("PrincipalListEntry", {
@@ -36,6 +47,7 @@ const common = {
 const ends = {
   expires_at: Type.Optional(Instant),
   enabled: Type.Optional(Type.Literal(false, { description: "Only there when it is paused." })),
+  ...fixed,
 };
 const allows = {
   models: Type.Optional(

@@ -12,6 +12,7 @@ import {
   NAME_PATTERN,
   UPSTREAM_NAME_LENGTH_MAX,
 } from "#kernel/text.ts";
+import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
 import { UNITS } from "#kernel/units.ts";
 
 /**
@@ -174,13 +175,24 @@ export const PricePreviewRequest = t.Object(
   closed("PricePreviewRequest"),
 );
 
+/** The domain judges them, with a code of their own. */
+export const FixedTags = t.Optional(
+  t.Unknown({
+    type: ["array", "null"],
+    items: { type: "string" },
+    maxItems: TAG_PAIRS_MAX,
+    description:
+      "Pairs `name:value` on all of its usage, which no caller can change; null: none. An admin sets them.",
+  }),
+);
+
 export const PrincipalCreateRequest = t.Object(
-  { name: Name, kind: t.Optional(told(PRINCIPAL_KINDS)), role: t.Optional(told(ROLES)) },
+  { name: Name, kind: t.Optional(told(PRINCIPAL_KINDS)), role: t.Optional(told(ROLES)), tags: FixedTags },
   closed("PrincipalCreateRequest"),
 );
 
 export const PrincipalPatchRequest = t.Object(
-  { role: t.Optional(told(ROLES)), enabled: t.Optional(t.Boolean()) },
+  { role: t.Optional(told(ROLES)), enabled: t.Optional(t.Boolean()), tags: FixedTags },
   closed("PrincipalPatchRequest"),
 );
 

@@ -1,7 +1,7 @@
 import { t } from "elysia";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
-import { closed, Label, open } from "./requests.ts";
+import { closed, FixedTags, Label, open } from "./requests.ts";
 
 /** Wire shapes of what clients write of keys and relay tokens. The domain judges expiry and models, with codes of their own. */
 const RELAY_TOKEN_TERMS = {
@@ -14,6 +14,7 @@ const RELAY_TOKEN_TERMS = {
     }),
   ),
   enabled: t.Optional(t.Boolean({ description: "False: it is paused." })),
+  tags: FixedTags,
 };
 const KEY_TERMS = {
   ...RELAY_TOKEN_TERMS,

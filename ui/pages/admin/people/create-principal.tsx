@@ -10,7 +10,7 @@ export interface CreatePrincipalProps {
   readonly onCreated: (principal: { readonly id: string; readonly name: string }) => void;
 }
 
-const NEW: Required<PrincipalDraft> = { name: "", kind: "user", role: "member" };
+const NEW: Required<Omit<PrincipalDraft, "tags">> = { name: "", kind: "user", role: "member" };
 
 /** Adds a person or a service that can call models. */
 export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {

@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
+
+/** What a key that has terms of its own may make and change: nothing that is wider than itself. */
+
+const SOONER = "2125-01-31T08:00:00.000000Z";
+const END = "2126-01-31T08:00:00.000000Z";
+const LATER = "2127-01-31T08:00:00.000000Z";
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startHarness();
+});
+afterEach(() => harness.stop());
+
+const by = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+
+async function makeKey(terms: object, role: "member" | "admin" = "member") {
+  const { principal, key: free, keyId: freeId } = await createCaller(harness, "anna", role);
+  const made = await call(harness, "POST", "/my/keys", { body: { label: "maker", ...terms }, ...by(free) });
+  const { id, key } = await made.json();
+  return { principal, free, freeId, id, key };
+}
+
+async function listSecrets() {
+  const lists = ["keys", "relay-tokens"].map(async (kind) =>
+    (await call(harness, "GET", `/admin/v1/${kind}`)).json(),
+  );
+  const [keys, tokens] = await Promise.all(lists);
+  return [...keys.keys, ...tokens.relay_tokens].map(({ last_used_at: _lastUsedAt, ...secret }) => secret);
+}
+
+interface Refused {
+  readonly what: string;
+  readonly terms: object;
+  readonly method?: "POST" | "PATCH";
+  /** `{key}`: another key of the owner, `{paused}`: one that is paused, `{token}`: a relay token. */
+  readonly path: string;
+  readonly body?: object;
+  readonly param: string | null;
+}
+
+const ENDS = { expires_at: END };
+const MODELS = { models: ["gpt", "fast"] };
+const REFUSED: readonly Refused[] = [
+  {
+    what: "makes a key without an end",
+    terms: ENDS,
+    path: "/keys",
+    body: { expires_at: null },
+    param: "expires_at",
+  },
+  {
+    what: "makes a key that ends later",
+    terms: ENDS,
+    path: "/keys",
+    body: { expires_at: LATER },
+    param: "expires_at",
+  },
+  { what: "makes a key of any model", terms: MODELS, path: "/keys", body: { models: null }, param: "models" },
+  {
+    what: "makes a key of other models",
+    terms: MODELS,
+    path: "/keys",
+    body: { models: ["gpt", "dear"] },
+    param: "models",
+  },
+  {
+    what: "lifts the end of a key",
+    terms: ENDS,
+    method: "PATCH",
+    path: "/keys/{key}",
+    body: { expires_at: null },
+    param: "expires_at",
+  },
+  {
+    what: "puts the end of a key off",
+    terms: MODELS,
+    method: "PATCH",
+    path: "/keys/{key}",
+    body: { expires_at: LATER },
+    param: "expires_at",
+  },
+  {
+    what: "gives a key more models",
+    terms: ENDS,
+    method: "PATCH",
+    path: "/keys/{key}",
+    body: { models: ["gpt", "fast", "dear"] },
+    param: "models",
+  },
+  {
+    what: "gives a key any model",
+    terms: MODELS,
+    method: "PATCH",
+    path: "/keys/{key}",
+    body: { models: null },
+    param: "models",
+  },
+  {
+    what: "resumes a key",
+    terms: ENDS,
+    method: "PATCH",
+    path: "/keys/{paused}",
+    body: { enabled: true },
+    param: "enabled",
+  },
+  { what: "rotates another key", terms: ENDS, path: "/keys/{key}/rotate", param: null },
+  { what: "rotates a free key", terms: MODELS, path: "/keys/{free}/rotate", param: null },
+];
+/** Only of one's own: an admin makes relay tokens of nobody else. */
+const REFUSED_TOKENS: readonly Refused[] = [
+  {
+    what: "makes a relay token that ends later",
+    terms: ENDS,
+    path: "/relay-tokens",
+    body: { expires_at: LATER },
+    param: "expires_at",
+  },
+  {
+    what: "makes a relay token without an end",
+    terms: ENDS,
+    path: "/relay-tokens",
+    body: { expires_at: null },
+    param: "expires_at",
+  },
+  { what: "makes a relay token, which reaches any model", terms: MODELS, path: "/relay-tokens", param: null },
+  {
+    what: "lifts the end of a relay token",
+    terms: MODELS,
+    method: "PATCH",
+    path: "/relay-tokens/{token}",
+    body: { expires_at: null },
+    param: "expires_at",
+  },
+];
+
+describe("a key that has an expiry or models", () => {
+  for (const [place, role, cases] of [
+    ["/my", "member", [...REFUSED, ...REFUSED_TOKENS]],
+    ["/my", "admin", [...REFUSED, ...REFUSED_TOKENS]],
+    ["/admin/v1", "admin", REFUSED],
+  ] as const) {
+    test.each(cases)(
+      `is refused with admin_required under ${place} as ${role} when it $what, and nothing changes`,
+      async ({ terms, method = "POST", path, body = {}, param }) => {
+        const { freeId, free, key } = await makeKey(terms, role);
+        const make = async (kind: string, more: object) =>
+          (await (await call(harness, "POST", `/my/${kind}`, { body: more, ...by(free) })).json()).id;
+        const ids: { readonly [name: string]: string } = {
+          free: freeId,
+          key: await make("keys", { expires_at: END, models: ["gpt", "fast"] }),
+          paused: await make("keys", { enabled: false }),
+          token: await make("relay-tokens", { expires_at: END }),
+        };
+        const before = await listSecrets();
+        const at = place + path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "");
+        const asked = place === "/admin/v1" && at.endsWith("/keys") ? { principal: "admin", ...body } : body;
+        const response = await call(harness, method, at, { body: asked, ...by(key) });
+        await expectError(response, { status: 403, code: "admin_required", param });
+        expect(await listSecrets()).toEqual(before);
+      },
+    );
+  }
+
+  test("makes keys and relay tokens that have its terms where they are left out, and its own where they are narrower", async () => {
+    const { key } = await makeKey({ expires_at: END, models: ["gpt", "fast"] });
+    const make = async (body: object) =>
+      await (await call(harness, "POST", "/my/keys", { body, ...by(key) })).json();
+    expect(await make({})).toMatchObject({ expires_at: END, models: ["gpt", "fast"] });
+    expect(await make({ expires_at: SOONER })).toMatchObject({ expires_at: SOONER, models: ["gpt", "fast"] });
+    expect(await make({ models: ["fast"] })).toMatchObject({ expires_at: END, models: ["fast"] });
+    const child = await make({ models: ["fast"] });
+    const again = await call(harness, "POST", "/my/keys", { body: {}, ...by(child.key) });
+    expect(await again.json()).toMatchObject({ expires_at: END, models: ["fast"] });
+
+    const { key: ending } = await makeOther({ expires_at: END });
+    const token = await call(harness, "POST", "/my/relay-tokens", { body: {}, ...by(ending) });
+    expect(await token.json()).toMatchObject({ expires_at: END });
+  });
+
+  test("narrows, pauses and deletes keys, names them, and rotates itself", async () => {
+    const { id, freeId, key } = await makeKey({ expires_at: END });
+    const patch = (body: object) => call(harness, "PATCH", `/my/keys/${freeId}`, { body, ...by(key) });
+    for (const body of [{ label: "named" }, { models: ["gpt"] }, { expires_at: LATER }, { enabled: false }])
+      expect(await (await patch(body)).json()).toMatchObject(body);
+    const rotated = await call(harness, "POST", `/my/keys/${id}/rotate`, { body: {}, ...by(key) });
+    const { key: next } = await rotated.json();
+    expect((await call(harness, "DELETE", `/my/keys/${freeId}`, by(next))).status).toBe(200);
+  });
+
+  test("of an admin does not change fixed tags, and one without terms does", async () => {
+    const { key, free, freeId } = await makeKey({ expires_at: END }, "admin");
+    const patch = (by_: string, tags: unknown) =>
+      call(harness, "PATCH", `/my/keys/${freeId}`, { body: { tags }, ...by(by_) });
+    expect(await (await patch(free, ["team:a"])).json()).toMatchObject({ tags: ["team:a"] });
+    for (const tags of [null, [], ["team:b"]])
+      await expectError(await patch(key, tags), { status: 403, code: "admin_required", param: "tags" });
+    const { keys } = await (await call(harness, "GET", "/admin/v1/keys?principal=anna")).json();
+    expect(keys.find(({ id }: { id: string }) => id === freeId)).toMatchObject({ tags: ["team:a"] });
+  });
+
+  test("or fixed tags that its owner cannot set rotates only itself", async () => {
+    const { free, freeId, id, key } = await makeKey({});
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { tags: ["team:a"] } });
+    const rotate = (which: string, secret: string) =>
+      call(harness, "POST", `/my/keys/${which}/rotate`, { body: {}, ...by(secret) });
+    await expectError(await rotate(freeId, key), { status: 403, code: "admin_required", param: null });
+    expect((await call(harness, "GET", "/my/keys", by(free))).status).toBe(200);
+    const { key: next } = await (await rotate(id, key)).json();
+    expect(await (await call(harness, "POST", "/my/keys", { body: {}, ...by(next) })).json()).toMatchObject({
+      tags: ["team:a"],
+    });
+  });
+
+  test("does not bind its owner's session, nor a key without terms", async () => {
+    const { principal, free } = await makeKey({ expires_at: END, models: ["gpt"] });
+    const cookie = await openSession(harness, principal);
+    for (const headers of [{ cookie }, { authorization: `Bearer ${free}` }]) {
+      const response = await call(harness, "POST", "/my/keys", { body: {}, headers });
+      const made = await response.json();
+      expect(response.status).toBe(201);
+      for (const field of ["expires_at", "models"]) expect(made).not.toHaveProperty(field);
+    }
+  });
+
+  test("of an admin gives keys that it makes for others its terms, which their owners cannot loosen", async () => {
+    const { key } = await makeKey({ expires_at: END, models: ["gpt"] }, "admin");
+    const { key: bert } = await createCaller(harness, "bert");
+    const made = await call(harness, "POST", "/admin/v1/keys", { body: { principal: "bert" }, ...by(key) });
+    const { id, ...view } = await made.json();
+    expect(view).toMatchObject({ principal: "bert", expires_at: END, models: ["gpt"] });
+    for (const [param, value] of [["expires_at", LATER] as const, ["models", null] as const]) {
+      const loosened = await call(harness, "PATCH", `/my/keys/${id}`, {
+        body: { [param]: value },
+        ...by(bert),
+      });
+      await expectError(loosened, { status: 403, code: "admin_required", param });
+    }
+  });
+
+  async function makeOther(terms: object) {
+    const { key: free } = await createCaller(harness, "other");
+    return await (await call(harness, "POST", "/my/keys", { body: terms, ...by(free) })).json();
+  }
+});
+
+describe("the secret from before a rotation", () => {
+  test("lists models in its grace, and is invalid_api_key on every other route, which says that it was rotated", async () => {
+    const { keyId, key } = await createCaller(harness, "anna", "admin");
+    const rotate = (secret: string) =>
+      call(harness, "POST", `/my/keys/${keyId}/rotate`, { body: { grace_seconds: 600 }, ...by(secret) });
+    const { key: next } = await (await rotate(key)).json();
+    expect((await call(harness, "GET", "/v1/models?include_pricing=1", by(key))).status).toBe(200);
+    for (const [method, path] of [
+      ["POST", `/my/keys/${keyId}/rotate`],
+      ["POST", "/my/keys"],
+      ["DELETE", `/my/keys/${keyId}`],
+      ["GET", "/my/usage"],
+      ["GET", "/stats/summary"],
+      ["GET", "/admin/v1/keys"],
+    ] as const) {
+      const response = await call(harness, method, path, {
+        ...(method === "POST" && { body: {} }),
+        ...by(key),
+      });
+      const message = await expectError(response, { status: 401, code: "invalid_api_key" });
+      expect(message).toStartWith("This API key was rotated");
+    }
+    // The owner is not locked out.
+    expect((await rotate(next)).status).toBe(200);
+  });
+});
