@@ -1,5 +1,5 @@
 import type { ResolvedModel } from "#catalog/snapshot.ts";
-import { containsOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken, containsOwnToken } from "#identity/secret.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
 import { parseTags } from "#kernel/tags.ts";
@@ -24,7 +24,7 @@ export function toAttribution(
 export function toStoredClient(headers: Headers): string | null {
   const userAgent = headers.get("user-agent");
   // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
-  return userAgent === null || containsOwnToken(userAgent) ? null : toClient(userAgent);
+  return userAgent === null || carriesOwnToken(userAgent) ? null : toClient(userAgent);
 }
 
 /** Who asks, when, and for what. */

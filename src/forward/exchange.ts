@@ -23,7 +23,7 @@ import {
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
 import { createDepartures } from "./departures.ts";
-import { toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
+import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
 import { hasPrices } from "./metered-units.ts";
 import {
   type ParsedRequestBody,
@@ -183,7 +183,9 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const { credential } = route;
     const proxiedBy = withLimitWarnings(route.proxiedBy, warnings);
     const { arrivedAtUs } = input;
-    const open = { proxiedBy, arrivedAtUs, lane, credential, idleMs, account, cancellation, stalls, ends };
+    const isBrowser = isFromBrowser(input.headers);
+    const proxied = { proxiedBy, arrivedAtUs, lane, isBrowser };
+    const open = { ...proxied, credential, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });
   }
 

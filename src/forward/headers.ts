@@ -1,4 +1,5 @@
-import { containsOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken } from "#identity/secret.ts";
+import { listSessionCookies } from "#identity/session-cookie.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { toFieldValue } from "#kernel/field-value.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
@@ -20,6 +21,21 @@ const HOP_BY_HOP = [
   "content-length",
 ];
 
+/**
+ * What gateways and providers take as a credential, an account to bill or another address: the company's credential stands beside it
+ * on `/v1`, and a limit of the path or the method beside it on the relay.
+ */
+const ROUTING = [
+  "api-key",
+  "x-goog-api-key",
+  "x-auth-token",
+  "x-goog-user-project",
+  "x-original-url",
+  "x-rewrite-url",
+  "x-http-method-override",
+];
+const ROUTING_PREFIXES = ["x-envoy-", "x-litellm-"];
+
 const REQUEST_DROPPED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "host",
@@ -40,8 +56,15 @@ const REQUEST_DROPPED: ReadonlySet<string> = new Set([
   "x-real-ip",
   "openai-organization",
   "openai-project",
+  ...ROUTING,
 ]);
-const REQUEST_DROPPED_PREFIXES = toPrefixTable(["x-forwarded-", "x-proxy-", "sec-", "proxy-"]);
+const REQUEST_DROPPED_PREFIXES = toPrefixTable([
+  "x-forwarded-",
+  "x-proxy-",
+  "sec-",
+  "proxy-",
+  ...ROUTING_PREFIXES,
+]);
 
 /** What an upstream may say of its own origin only, and never of ours, or what a proxy in front of us would obey. */
 const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
@@ -74,8 +97,27 @@ const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
   "x-lighttpd-send-tempfile",
   "x-litespeed-location",
   "x-reproxy-url",
+  // Credentials and sign-in states that a browser would keep for our origin.
+  "sec-session-registration",
+  "secure-session-registration",
+  "set-login",
+  "activate-storage-access",
+  "use-as-dictionary",
+  "available-dictionary",
+  "origin-trial",
+  "timing-allow-origin",
+  "x-frame-options",
+  "x-xss-protection",
+  "x-dns-prefetch-control",
+  "x-robots-tag",
+  "x-ua-compatible",
+  "x-permitted-cross-domain-policies",
+  // Caches in front obey it before `cache-control`.
+  "cdn-cache-control",
 ]);
 const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
+  "attribution-reporting-",
+  "surrogate-",
   "access-control-",
   "x-proxy-",
   "proxy-",
@@ -103,13 +145,29 @@ export function toUpstreamHeaders(
     ["content-type", "application/json"],
   ];
   if (authorization !== null) headers.push(["authorization", authorization]);
-  if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
+  const sessions = listSessions(caller);
+  let hasUserAgent = false;
   caller.forEach((value, name) => {
     if (REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES) || named?.has(name) === true)
       return;
+    if (holdsSecret(value, sessions)) return;
+    hasUserAgent ||= name === "user-agent";
     headers.push([name, value]);
   });
+  if (!hasUserAgent) headers.push(["user-agent", USER_AGENT_DEFAULT]);
   return headers;
+}
+
+/** A session's cookie is longer: what is short may stand in a header by chance. */
+const SESSION_LENGTH_MIN = 32;
+
+function listSessions(caller: Headers): readonly string[] {
+  return listSessionCookies(caller).filter(({ length }) => length >= SESSION_LENGTH_MIN);
+}
+
+/** Whether a header's value holds a key or a token of this server, or the request's session: it goes nowhere. */
+function holdsSecret(value: string, sessions: readonly string[]): boolean {
+  return carriesOwnToken(value) || sessions.some((session) => value.includes(session));
 }
 
 const RELAY_DROPPED: ReadonlySet<string> = new Set([
@@ -123,7 +181,9 @@ const RELAY_DROPPED: ReadonlySet<string> = new Set([
   "cookie",
   // Read here, for the usage event.
   "x-proxy-tags",
+  ...ROUTING,
 ]);
+const RELAY_DROPPED_PREFIXES = toPrefixTable(ROUTING_PREFIXES);
 
 /**
  * The headers of a relayed call: all of the caller's, its credential included, but for those of section 4.5.
@@ -137,12 +197,16 @@ export function toRelayHeaders(
   const named = namedByConnection(caller.get("connection"));
   const headers: [string, string][] = [["accept-encoding", "identity"]];
   if (bodyBytes !== null) headers.push(["content-length", String(bodyBytes)]);
-  if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
+  const sessions = listSessions(caller);
+  let hasUserAgent = false;
   caller.forEach((value, name) => {
-    if (RELAY_DROPPED.has(name) || named?.has(name) === true) return;
-    if (value.includes(token) || containsOwnToken(value)) return;
+    if (RELAY_DROPPED.has(name) || hasPrefix(name, RELAY_DROPPED_PREFIXES) || named?.has(name) === true)
+      return;
+    if (value.includes(token) || holdsSecret(value, sessions)) return;
+    hasUserAgent ||= name === "user-agent";
     headers.push([name, value]);
   });
+  if (!hasUserAgent) headers.push(["user-agent", USER_AGENT_DEFAULT]);
   return headers;
 }
 
@@ -187,14 +251,48 @@ export interface Proxied {
   readonly arrivedAtUs: InstantUs;
   /** This process's lane, which ends the ids of requests (`eventIdToUuid`). */
   readonly lane: number;
+  /** Whether a browser asks, which acts on headers. */
+  readonly isBrowser: boolean;
+}
+
+/** A browser says where a request comes from (Fetch Metadata); no page can make it leave that out. */
+export function isFromBrowser(caller: Headers): boolean {
+  return caller.has("sec-fetch-site");
+}
+
+/** What of an upstream's headers a browser gets: what is of the answer, and nothing that a browser may come to act on one day. */
+const BROWSER_KEPT: ReadonlySet<string> = new Set([
+  "content-type",
+  "content-encoding",
+  "content-length",
+  "content-language",
+  "date",
+  "x-request-id",
+  "request-id",
+]);
+const BROWSER_KEPT_PREFIXES = toPrefixTable(["retry-after", "anthropic-", "openai-"]);
+/** Media types that a page could load as its own script or style, anywhere in a value: browsers take the last of several. */
+const SCRIPT_OR_STYLE = /script|css|xsl|wasm/i;
+
+function keepForBrowser(passed: Headers): void {
+  const others: string[] = [];
+  passed.forEach((_, name) => {
+    const isKept =
+      BROWSER_KEPT.has(name) || hasPrefix(name, BROWSER_KEPT_PREFIXES) || name.includes("ratelimit");
+    if (!isKept) others.push(name);
+  });
+  // Behind the reading, which would pass over the neighbour of a name that is deleted.
+  for (const name of others) passed.delete(name);
+  if (SCRIPT_OR_STYLE.test(passed.get("content-type") ?? "")) passed.set("content-type", "text/plain");
 }
 
 /** Makes what an upstream's response passes on the headers of a proxied response (section 1, rule 4, and section 7). */
 export function toCallerHeaders(
   passed: Headers,
   status: number,
-  { proxiedBy, arrivedAtUs, lane }: Proxied,
+  { proxiedBy, arrivedAtUs, lane, isBrowser }: Proxied,
 ): Headers {
+  if (isBrowser) keepForBrowser(passed);
   setProxiedBy(passed, proxiedBy);
   passed.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs, lane));
   if (status >= 400) passed.set("x-proxy-error-source", "upstream");

@@ -4,7 +4,7 @@ import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, type AccountSubject } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
-import { toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
+import { isFromBrowser, toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
 import { hasMessagePrices } from "./metered-units.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
@@ -161,6 +161,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       },
       arrivedAtUs: input.arrivedAtUs,
       lane,
+      isBrowser: isFromBrowser(input.headers),
       // The caller's own goes up, and may come back to it.
       credential: null,
       idleMs,

@@ -73,5 +73,45 @@ const OWN_TOKEN = new RegExp(`(?:${API_KEY_PREFIX}|${RELAY_TOKEN_PREFIX})[0-9A-Z
  * upstream or stored (specification, section 2.7). It is told by its form alone, without asking the store.
  */
 export function containsOwnToken(text: string): boolean {
-  return OWN_TOKEN.test(text);
+  return text.length >= OWN_TOKEN_LENGTH_MIN && OWN_TOKEN.test(text);
+}
+
+const OWN_TOKEN_LENGTH_MIN = API_KEY_PREFIX.length + SECRET_LENGTH;
+
+/** How often a text may be percent-encoded in itself and still be looked through. */
+const DECODED_MAX = 4;
+
+/** A run of these in which one of ours, as base64, has room. */
+const BASE64_RUN = new RegExp(`[A-Za-z0-9+/_-]{${Math.floor((OWN_TOKEN_LENGTH_MIN * 4) / 3)},}`, "g");
+
+/**
+ * `containsOwnToken` of a text as it is, percent-encoded, also in itself, and in base64, as in Basic credentials (RFC 7617). True
+ * for what is encoded in itself too often to be looked through.
+ */
+export function carriesOwnToken(text: string): boolean {
+  if (text.length < OWN_TOKEN_LENGTH_MIN) return false;
+  let decoded = text;
+  for (let time = 0; !containsOwnToken(decoded); time += 1) {
+    if (text.match(BASE64_RUN)?.some(containsOwnTokenAsBase64) === true) return true;
+    const next = decodePercent(decoded);
+    if (next === decoded) return false;
+    if (time === DECODED_MAX) return true;
+    decoded = next;
+  }
+  return true;
+}
+
+/** Wherever in the run it begins: what stands before it may be of the same characters. */
+function containsOwnTokenAsBase64(run: string): boolean {
+  return [0, 1, 2, 3].some((from) =>
+    containsOwnToken(Buffer.from(run.slice(from), "base64").toString("latin1")),
+  );
+}
+
+/** Percent-encoded ASCII, of which keys are made: `decodeURIComponent` gives up where another sequence is none. */
+function decodePercent(text: string): string {
+  if (!text.includes("%")) return text;
+  return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  );
 }

@@ -45,15 +45,24 @@ export function findSessionCookie(headers: Headers): string | null {
 
 /** The value of the one cookie of this name in a request; null when there is none, an empty one, or more than one. */
 export function findCookie(headers: Headers, name: string): string | null {
+  const values = listCookies(headers, name);
+  const [value] = values;
+  return values.length === 1 && value !== undefined && value !== "" ? value : null;
+}
+
+/** The values of the session cookies in a request, which no header that goes on may repeat. */
+export function listSessionCookies(headers: Headers): readonly string[] {
+  return listCookies(headers, SESSION_COOKIE_NAME);
+}
+
+function listCookies(headers: Headers, name: string): readonly string[] {
   const cookies = headers.get("cookie");
-  if (cookies === null || !cookies.includes(name)) return null;
+  if (cookies === null || !cookies.includes(name)) return [];
   // Two Cookie header fields arrive joined by a comma, which has no place in a cookie of ours (RFC 6265, section 4.1.1).
-  const values = cookies.split(/[;,]/).flatMap((pair) => {
+  return cookies.split(/[;,]/).flatMap((pair) => {
     const equals = pair.indexOf("=");
     return equals >= 0 && pair.slice(0, equals).trim() === name ? [pair.slice(equals + 1).trim()] : [];
   });
-  const [value] = values;
-  return values.length === 1 && value !== undefined && value !== "" ? value : null;
 }
 
 export interface SessionCookieOptions {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { PAGE_POLICY } from "#http/page/page.ts";
+import { toPagePolicy } from "#http/page/page.ts";
 import { checkHtml } from "../../contrib/build/html.ts";
 import { FIRST_LOAD_BYTES_MAX } from "../../contrib/build/budget.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -103,7 +103,9 @@ describe("the page in the executable, alone in an empty folder", () => {
     ]) {
       const response = await get(path, { accept: "text/html" });
       expect([path, response.status, await response.text()]).toEqual([path, 200, html]);
-      expect(response.headers.get("content-security-policy")).toBe(PAGE_POLICY);
+      expect(response.headers.get("content-security-policy")).toBe(
+        toPagePolicy({ host: new URL(response.url).host, publicUrl: null }),
+      );
       expect(response.headers.get("x-frame-options")).toBe("DENY");
       expect(response.headers.get("x-content-type-options")).toBe("nosniff");
       expect(response.headers.get("cache-control")).toBe("no-cache");

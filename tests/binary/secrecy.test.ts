@@ -310,6 +310,17 @@ async function misuseIt(): Promise<void> {
   expect((await knock({ authorization: `Basic ${key}` })).status).toBe(401);
   expect((await knock({ cookie: `proxy_session=${key}` })).status).toBe(401);
   expect((await knock({})).status).toBe(401);
+  // One that was put into another setting stays here: search() looks through the files, this through what went upstream.
+  const { adminKey } = installation;
+  const inBasic = `Basic ${btoa(`ada:${adminKey}`)}`;
+  const settings = {
+    "api-key": adminKey,
+    "user-agent": adminKey,
+    "x-any": inBasic,
+    baggage: `a=${adminKey}`,
+  };
+  expect((await admin("POST", chat, toBody("unary"), settings)).status).toBe(200);
+  expect(isIn(Buffer.from(upstream.lastRequest().head), adminKey)).toBe(false);
 }
 
 /** Sign-in, keys, credentials and settings: done, and refused. */

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PAGE_POLICY } from "#http/page/page.ts";
+import { toPagePolicy } from "#http/page/page.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { checkAccessibility } from "./support/axe.ts";
@@ -36,9 +36,10 @@ beforeAll(() => {
     hostname: "127.0.0.1",
     port: 0,
     fetch({ url }) {
-      const { pathname } = new URL(url);
-      if (pathname === "/draft.css") return answer(draft.css ?? "", "text/css");
-      if (pathname === "/draft.js") return answer(draft.js ?? "", "text/javascript");
+      const { pathname, host } = new URL(url);
+      const answer = (text: string, type: string) => toAnswer(text, type, host);
+      if (pathname === "/assets/draft.css") return answer(draft.css ?? "", "text/css");
+      if (pathname === "/assets/draft.js") return answer(draft.js ?? "", "text/javascript");
       if (pathname !== "/") return new Response("nothing here", { status: 404 });
       return answer(toHtml(draft), "text/html; charset=utf-8");
     },
@@ -49,14 +50,15 @@ afterEach(() => {
   draft = QUIET;
 });
 
-function answer(text: string, type: string): Response {
-  return new Response(text, { headers: { "content-type": type, "content-security-policy": PAGE_POLICY } });
+function toAnswer(text: string, type: string, host: string): Response {
+  const policy = toPagePolicy({ host, publicUrl: null });
+  return new Response(text, { headers: { "content-type": type, "content-security-policy": policy } });
 }
 
 function toHtml({ body }: Draft): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Draft</title>
-<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><link rel="stylesheet" href="/draft.css">
-</head><body><main>${body}</main><script src="/draft.js"></script></body></html>`;
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/draft.css">
+</head><body><main>${body}</main><script src="/assets/draft.js"></script></body></html>`;
 }
 
 async function open(shown: Draft, options: Partial<VisitorOptions> = {}) {
@@ -478,7 +480,8 @@ describeInBrowser("a site", () => {
       const { page } = await browser.newVisitor({ baseUrl: site.url, insecureOrigin });
       const response = await page.goto("/");
       expect(response?.status()).toBe(200);
-      expect(response?.headers()["content-security-policy"]).toBe(PAGE_POLICY);
+      const { host } = new URL(page.url());
+      expect(response?.headers()["content-security-policy"]).toBe(toPagePolicy({ host, publicUrl: null }));
     }
   });
 

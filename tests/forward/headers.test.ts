@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { toCallerHeaders, toProxiedBy, toUpstreamHeaders } from "#forward/headers.ts";
+import { toStoredClient } from "#forward/attribution.ts";
+import { toCallerHeaders, toProxiedBy, toRelayHeaders, toUpstreamHeaders } from "#forward/headers.ts";
 import type { UpstreamScript } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";
 import { CHAT, COMPLETION, CREDENTIAL } from "./harness.ts";
@@ -13,6 +14,7 @@ const toProxied = (upstreamName: string) => ({
   proxiedBy: toProxiedBy("p", upstreamName),
   arrivedAtUs: 0,
   lane: 0,
+  isBrowser: false,
 });
 
 describe("request headers", () => {
@@ -44,6 +46,15 @@ describe("request headers", () => {
       "X-Proxy-Anything: secret-17",
       "Accept-Encoding: gzip, br",
       "HTTP2-Settings: secret-18",
+      "Api-Key: secret-19",
+      "X-Goog-Api-Key: secret-20",
+      "X-Auth-Token: secret-21",
+      "X-Goog-User-Project: secret-22",
+      "X-Original-URL: /secret-23",
+      "X-Rewrite-Url: /secret-24",
+      "X-HTTP-Method-Override: secret-25",
+      "X-Envoy-Original-Path: /secret-26",
+      "x-litellm-api-key: secret-27",
     ];
     const kept = [
       "User-Agent: caller/1.0 (x)",
@@ -159,6 +170,74 @@ describe("request headers", () => {
     caller.hangUp();
     const { headers } = upstream.lastRequest();
     expect([headers.get("__proto__"), headers.get("constructor")]).toEqual(["x", "y"]);
+  });
+});
+
+const KEY = `lp_${"Az0".repeat(14)}x`;
+const RELAY_TOKEN = `lpt_${"9".repeat(43)}`;
+const SESSION = `${"s".repeat(43)}.admin.-.1764000000000000.${"g".repeat(43)}`;
+const toBase64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** [what, its value]: each in a header that passes otherwise. */
+const SECRETS: readonly (readonly [string, string])[] = [
+  ["a key", KEY],
+  ["a relay token", RELAY_TOKEN],
+  ["a key in the middle", `x-${KEY}-y`],
+  ["a key as a bearer", `Bearer ${KEY}`],
+  ["a percent-encoded key", KEY.replace("_", "%5F")],
+  [
+    "a key whose characters are all percent-encoded",
+    KEY.replace(/./g, (one) => `%${Buffer.from(one).toString("hex")}`),
+  ],
+  ["a key that is percent-encoded twice", KEY.replace("_", "%255f")],
+  ["Basic credentials with a key", `Basic ${toBase64(`:${KEY}`)}`],
+  ["Basic credentials with a relay token behind a name", `Basic ${toBase64(`ada:${RELAY_TOKEN}`)}`],
+  ["base64 behind what looks like some", `prefix/${toBase64(KEY)}`],
+  ["a percent-encoded base64 of a key", encodeURIComponent(toBase64(`k:${KEY}=`))],
+  ["the request's session", SESSION],
+  ["the request's session in a cookie of another name", `a=${SESSION}; b`],
+];
+
+describe("a header that holds a secret of this server stays behind", () => {
+  test.each(SECRETS)("when it is %s", (_, value) => {
+    for (const name of ["x-any", "user-agent", "x-request-id", "openai-beta", "baggage"]) {
+      const caller = new Headers({ [name]: value, cookie: `proxy_session=${SESSION}`, "x-kept": "kept" });
+      const upstream = new Map(toUpstreamHeaders(caller, { authorization: null, bodyBytes: 1 }));
+      const relayed = new Map(toRelayHeaders(caller, { token: "lpt_short", bodyBytes: 1 }));
+      for (const headers of [upstream, relayed]) {
+        expect([...headers.values()]).not.toContain(value);
+        expect(headers.get("x-kept")).toBe("kept");
+        // Without one the runtime would name itself.
+        expect(headers.get("user-agent")).toBe("lockport");
+      }
+    }
+  });
+
+  test.each(SECRETS.slice(0, 11))("and %s is no client's name that is stored", (_, value) => {
+    expect(toStoredClient(new Headers({ "user-agent": value }))).toBeNull();
+    expect(toStoredClient(new Headers({ "user-agent": "prog/1" }))).toBe("prog/1");
+  });
+
+  test("and what only resembles one passes", () => {
+    const values = [
+      "lp_short",
+      `lp_${"a".repeat(42)}`,
+      `lp-${"a".repeat(43)}`,
+      "s".repeat(43),
+      `eyJhbGciOiJIUzI1NiJ9.${toBase64("x".repeat(90))}.${"Q".repeat(60)}`,
+      `Basic ${toBase64(`ada:sk-${"b".repeat(60)}`)}`,
+      "100%25",
+    ];
+    const caller = new Headers({ cookie: `proxy_session=short; other=${SESSION}` });
+    values.forEach((value, index) => caller.set(`x-${index}`, value));
+    caller.set("x-short", "short");
+    for (const headers of [
+      new Map(toUpstreamHeaders(caller, { authorization: null, bodyBytes: 1 })),
+      new Map(toRelayHeaders(caller, { token: RELAY_TOKEN, bodyBytes: null })),
+    ]) {
+      expect(values.map((_, index) => headers.get(`x-${index}`))).toEqual(values);
+      expect(headers.get("x-short")).toBe("short");
+    }
   });
 });
 

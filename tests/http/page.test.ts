@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { CODINGS, negotiateCoding, type Coding } from "#http/door/accept-encoding.ts";
 import { toAssetTable, type Asset } from "#http/page/assets.ts";
-import { PAGE_POLICY } from "#http/page/page.ts";
+import { toPagePolicy } from "#http/page/page.ts";
 import { encodeFiles } from "../../contrib/build/codings.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 
@@ -39,6 +39,8 @@ async function toAsset(path: string, contentType: string, text: string): Promise
   }));
   return { path, contentType, variants };
 }
+
+const policyOf = ({ port }: Harness) => toPagePolicy({ host: `127.0.0.1:${port}`, publicUrl: null });
 
 /** As it comes, in the coding that it has. Without a header of its own Bun's fetch asks for gzip, deflate, br and zstd. */
 function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> {
@@ -134,7 +136,7 @@ describe("the page", () => {
       expect(headers).toEqual({
         "content-type": "text/html; charset=utf-8",
         "content-length": String(HTML.length),
-        "content-security-policy": PAGE_POLICY,
+        "content-security-policy": policyOf(harness),
         "x-frame-options": "DENY",
         "cross-origin-opener-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -148,11 +150,43 @@ describe("the page", () => {
   );
 
   test("has a policy that allows nothing inline, nothing foreign, no framing and no plain strings as markup", () => {
-    expect(PAGE_POLICY).toStartWith("default-src 'none'; script-src 'self'; style-src 'self';");
-    expect(PAGE_POLICY).toContain("frame-ancestors 'none'");
-    expect(PAGE_POLICY).toContain("require-trusted-types-for 'script'");
-    expect(PAGE_POLICY).not.toMatch(/unsafe|\*|https?:|blob:/);
+    const policy = policyOf(harness);
+    const files = `127.0.0.1:${harness.port}/assets/`;
+    expect(policy).toStartWith(`default-src 'none'; script-src ${files}; style-src ${files};`);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:|blob:/);
   });
+
+  // [host, public URL, where scripts and styles come from]
+  test.each([
+    ["localhost:4000", null, "localhost:4000/assets/"],
+    ["lockport.example.com", null, "lockport.example.com/assets/"],
+    [
+      "lockport.example.com",
+      "https://lockport.example.com",
+      "https://lockport.example.com/assets/ lockport.example.com/assets/",
+    ],
+    [
+      "localhost:4000",
+      "https://lockport.example.com",
+      "https://lockport.example.com/assets/ localhost:4000/assets/",
+    ],
+    // What a policy cannot name is served from our origin as a whole.
+    ["[::1]:4000", null, "'self'"],
+    ["192.168.1.5:4000", null, "'self'"],
+    ["my_host:4000", null, "'self'"],
+    ["localhost.:4000", null, "'self'"],
+    [null, null, "'self'"],
+    ["x; script-src *", null, "'self'"],
+  ])(
+    "asked for at %p, with the public URL %p, takes scripts and styles from %s alone",
+    (host, publicUrl, files) => {
+      const policy = toPagePolicy({ host, publicUrl });
+      expect(policy).toContain(`; script-src ${files}; style-src ${files}; img-src`);
+      expect(policy).not.toContain("*");
+    },
+  );
 
   test("is never the answer to a path of the interface, nor to a method other than GET and HEAD", async () => {
     for (const path of ["/v1/nope", "/my", "/admin/v1/nope", "/auth/nope", "/stats", "/model/x"]) {
@@ -170,7 +204,7 @@ describe("the page", () => {
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(new TextDecoder().decode(brotliDecompressSync(await page.bytes()))).toBe(HTML);
     expect(page.headers.get("vary")).toBe("accept-encoding, accept");
-    expect(page.headers.get("content-security-policy")).toBe(PAGE_POLICY);
+    expect(page.headers.get("content-security-policy")).toBe(policyOf(harness));
     const list = await get("/models", { accept: "application/json" });
     expect(await list.json()).toEqual({ object: "list", data: [] });
     expect([list.headers.get("vary"), list.headers.get("content-security-policy")]).toEqual(["accept", null]);
@@ -279,7 +313,7 @@ describe("If-None-Match", () => {
     for (const path of ["/", "/usage"]) {
       const response = await get(path, { "if-none-match": '"/-identity"' });
       expect(response.status).toBe(304);
-      expect(response.headers.get("content-security-policy")).toBe(PAGE_POLICY);
+      expect(response.headers.get("content-security-policy")).toBe(policyOf(harness));
       expect(response.headers.get("cache-control")).toBe("no-cache");
     }
   });
@@ -305,7 +339,7 @@ test("HEAD has the headers of GET, its length among them, and no body, in every 
 test("a failed sign-in is a page under the same policy, in the style of the page when that was built", async () => {
   const ask = (to: Harness) => call(to, "GET", "/auth/login", { headers: { accept: "text/html" } });
   const page = await ask(harness);
-  expect(page.headers.get("content-security-policy")).toBe(PAGE_POLICY);
+  expect(page.headers.get("content-security-policy")).toBe(policyOf(harness));
   const html = await page.text();
   expect(html).toContain(`<link rel="stylesheet" href="${STYLES_PATH}">`);
   expect(html).not.toMatch(/<script|<style|style=|\son[a-z]+=/i);
@@ -319,7 +353,7 @@ test("a failed sign-in is a page under the same policy, in the style of the page
 test("a server from source whose page was not built says how to build it, under the same policy, and has no files", async () => {
   const bare = await startHarness();
   const page = await call(bare, "GET", "/usage", { headers: {} });
-  expect(page.headers.get("content-security-policy")).toBe(PAGE_POLICY);
+  expect(page.headers.get("content-security-policy")).toBe(policyOf(bare));
   expect(await page.text()).toContain("<code>npm start</code>");
   expect((await call(bare, "GET", SCRIPT_PATH)).status).toBe(404);
   await bare.stop();

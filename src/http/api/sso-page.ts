@@ -1,12 +1,16 @@
 import type { ProxyError } from "#kernel/errors.ts";
-import { PAGE_POLICY } from "#http/page/page.ts";
+import { toPagePolicy, type PagePlace } from "#http/page/page.ts";
 
 /**
  * The page of a failed sign-in: our own sentence and code, with the status and the headers of the envelope.
  * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses. It can be
  * read without its style sheets, too.
  */
-export function toSignInErrorPage(error: ProxyError, stylesheets: readonly string[]): Response {
+export function toSignInErrorPage(
+  error: ProxyError,
+  stylesheets: readonly string[],
+  place: PagePlace,
+): Response {
   const links = stylesheets.map((path) => `<link rel="stylesheet" href="${Bun.escapeHTML(path)}">`).join("");
   const page = `<!doctype html>
 <html lang="en">
@@ -25,7 +29,7 @@ export function toSignInErrorPage(error: ProxyError, stylesheets: readonly strin
     status: error.status,
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": PAGE_POLICY,
+      "content-security-policy": toPagePolicy(place),
       "x-frame-options": "DENY",
       "x-proxy-error-source": "proxy",
       "cache-control": "no-store",

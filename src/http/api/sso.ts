@@ -63,7 +63,10 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     } catch (refusal) {
       if (!(refusal instanceof ProxyError)) throw refusal;
       const response = isNavigation(request.headers)
-        ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
+        ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [], {
+            host: request.headers.get("host"),
+            publicUrl: config.publicUrl,
+          })
         : answerFailure(refusal, request);
       // A server without single sign-on has no cookie to clear either.
       if (refusal.code === "sso_not_configured") return response;

@@ -1,7 +1,7 @@
 import { toStoredClient } from "#forward/attribution.ts";
 import { findKeySuffix } from "#identity/caller.ts";
 import { toPeer } from "#identity/peer.ts";
-import { containsOwnToken } from "#identity/secret.ts";
+import { carriesOwnToken } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError, SetupError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
@@ -34,8 +34,6 @@ export interface Failures {
 }
 
 const PATH_LENGTH_MAX = 200;
-/** How often a text may be encoded in itself and still be shown. */
-const DECODED_MAX = 4;
 
 export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures {
   const note = (id: string, refusal: ProxyError, { request, failed }: NotedRequest) => {
@@ -99,23 +97,9 @@ function toSetupRefusal(cause: SetupError): ProxyError {
   return new ProxyError("internal_error", message, { cause });
 }
 
-/** A text that came with a request, as an admin may read it; null where it holds a key or a token, however often encoded. */
+/** A text that came with a request, as an admin may read it; null where it holds a key or a token, however it is encoded. */
 function toShown(text: string, lengthMax: number): string | null {
-  let decoded = text;
-  for (let time = 0; !containsOwnToken(decoded); time += 1) {
-    const next = decodeOnce(decoded);
-    if (next === decoded) return toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
-    if (time === DECODED_MAX) return null;
-    decoded = next;
-  }
-  return null;
-}
-
-/** Percent-encoded ASCII, of which keys are made: `decodeURIComponent` gives up where another sequence is none. */
-function decodeOnce(text: string): string {
-  return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) =>
-    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
-  );
+  return carriesOwnToken(text) ? null : toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
 }
 
 /** Without its query: only names of parameters are ours. */

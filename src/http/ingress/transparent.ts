@@ -113,6 +113,8 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       }
       // The token is in the address.
       response.headers.set("referrer-policy", "no-referrer");
+      // A page elsewhere that was given the address makes nothing of the answer.
+      response.headers.set("cross-origin-resource-policy", "same-origin");
       return response;
     },
   };

@@ -1,9 +1,29 @@
 import { isLoopback } from "#kernel/loopback.ts";
-import { toAssetResponse, type AssetTable } from "./assets.ts";
+import { ASSET_PREFIX, toAssetResponse, type AssetTable } from "./assets.ts";
 
-/** The policy of the page: nothing inline, nothing foreign, no framing. */
-export const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+/** Where browsers find this server. */
+export interface PagePlace {
+  /** The `Host` of the request for the page. */
+  readonly host: string | null;
+  /** An origin; null: plain HTTP. */
+  readonly publicUrl: string | null;
+}
+
+/**
+ * What a policy can name: no other IP address than this one (Content Security Policy Level 3, section 6.7.2.8), no underscore and
+ * no final dot.
+ */
+const POLICY_HOST = /^(?:127\.0\.0\.1|(?![0-9.]+(?::|$))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?$/i;
+
+/**
+ * The policy of the page: nothing inline, nothing foreign, no framing. Scripts and styles are files under `/assets/` alone, since
+ * what is relayed has our origin, too; where the host cannot be named so, they are of our origin.
+ */
+export function toPagePolicy({ host, publicUrl }: PagePlace): string {
+  const own = host !== null && POLICY_HOST.test(host) ? `${host}${ASSET_PREFIX}` : "'self'";
+  const files = [...(publicUrl === null ? [] : [`${publicUrl}${ASSET_PREFIX}`]), own].join(" ");
+  return `default-src 'none'; script-src ${files}; style-src ${files}; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'`;
+}
 
 /** The html, whichever page it is to show. */
 export type Page = (request: Request) => Response;
@@ -18,7 +38,6 @@ export interface PageDeps {
 /** The page; where it was not built, a text that says how to build it and what can be done without it. */
 export function createPage({ assets, publicUrl }: PageDeps): Page {
   const headers = {
-    "content-security-policy": PAGE_POLICY,
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     // The html is asked for again each time: it names the files of the build that is served.
@@ -26,10 +45,12 @@ export function createPage({ assets, publicUrl }: PageDeps): Page {
   };
   const isSecure = publicUrl?.startsWith("https:") === true;
   return (request) => {
-    const all =
-      isSecure || isFromThisMachine(request)
-        ? { ...headers, "cross-origin-opener-policy": "same-origin" }
-        : headers;
+    const policy = toPagePolicy({ host: request.headers.get("host"), publicUrl });
+    const all = {
+      "content-security-policy": policy,
+      ...headers,
+      ...((isSecure || isFromThisMachine(request)) && { "cross-origin-opener-policy": "same-origin" }),
+    };
     if (assets !== null) return toAssetResponse(request, assets.getPage(), all);
     return new Response(PLAIN_PAGE, { headers: { ...all, "content-type": "text/html; charset=utf-8" } });
   };

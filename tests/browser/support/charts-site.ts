@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PAGE_POLICY } from "#http/page/page.ts";
+import { toPagePolicy } from "#http/page/page.ts";
 import { compileStyles } from "../../../contrib/build/styles.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -22,15 +22,17 @@ export async function startChartsSite(): Promise<ChartsSite> {
   const styles = await compileStyles(join(root, "ui/styles.css"));
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<link rel="stylesheet" href="/styles.css"><script type="module" src="/charts.js"></script></head><body></body></html>`;
-  const toResponse = (text: string, type: string) =>
-    new Response(text, { headers: { "content-type": type, "content-security-policy": PAGE_POLICY } });
+<link rel="stylesheet" href="/assets/styles.css"><script type="module" src="/assets/charts.js"></script></head><body></body></html>`;
+  const toResponse = (text: string, type: string) => {
+    const policy = toPagePolicy({ host: server.url.host, publicUrl: null });
+    return new Response(text, { headers: { "content-type": type, "content-security-policy": policy } });
+  };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     routes: {
-      "/styles.css": () => toResponse(styles, "text/css"),
-      "/charts.js": () => toResponse(code, "text/javascript"),
+      "/assets/styles.css": () => toResponse(styles, "text/css"),
+      "/assets/charts.js": () => toResponse(code, "text/javascript"),
     },
     fetch: () => toResponse(html, "text/html; charset=utf-8"),
   });
