@@ -1,4 +1,6 @@
 import { Command, CommanderError } from "commander";
+import { formatInstant } from "#kernel/clock.ts";
+import { createLog } from "#kernel/log.ts";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
 import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
@@ -153,6 +155,7 @@ const COMMANDS: readonly CommandEntry[] = [
 
 /** What many programs call their `--version`. */
 const VERSION_WORD = "version";
+const SERVER_WORD = "serve";
 
 /** Runs one command line (without the program's own name) and returns its exit code. Never throws. */
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -177,7 +180,7 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
     await program.parseAsync(toHelpLine(program, args), { from: "user" });
     return EXIT.ok;
   } catch (error) {
-    return report(error, terminal);
+    return report(error, terminal, args[0] === SERVER_WORD);
   }
 }
 
@@ -232,13 +235,25 @@ function isVersionAsJson(args: readonly string[]): boolean {
   return args.length === 2 && args[0] === "--version" && args[1] === "--json";
 }
 
-function report(error: unknown, terminal: Terminal): number {
+function report(error: unknown, terminal: Terminal, isServer: boolean): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ChangesFound) return EXIT.changes;
   const { kind, sentence } = toFailure(error);
-  terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableMessage(sentence)}\n`);
+  // The last line of a server's log is one as the others: what collects them takes no other.
+  if (isServer && kind !== "usage" && !terminal.screens.messages) writeLast(sentence, EXIT[kind], terminal);
+  else terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableMessage(sentence)}\n`);
   return EXIT[kind];
+}
+
+function writeLast(sentence: string, code: number, { clock, writeMessage }: Terminal): void {
+  const log = createLog({
+    level: "error",
+    json: true,
+    write: writeMessage,
+    timestamp: () => formatInstant(clock.nowUs()),
+  });
+  log.error(sentence, { exit_code: code });
 }
 
 /** Before every message of a failure. */

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { makeFolder } from "../support/folder.ts";
 import { executable } from "../support/executable.ts";
-import { runProcess, startProcess } from "../support/process.ts";
+import { errorsOf, runProcess, startProcess } from "../support/process.ts";
 import { scale } from "../support/scale.ts";
 import { startHeldUpstream } from "./held-upstream.ts";
 
@@ -168,27 +168,19 @@ describe("first start", () => {
 });
 
 describe("a start that cannot be", () => {
-  /** Without the log, whose lines are JSON here. */
-  const oneLine = (messages: string) =>
-    messages.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
-
   test("a malformed setting, an unknown one and an unusable data folder end with one line and the code that fits", async () => {
     const cases: readonly [Record<string, string>, number, RegExp][] = [
-      [{ PROXY_PORT: "http" }, 78, /^lockport: PROXY_PORT must be/],
-      [
-        { PROXY_DATADIR: "/srv" },
-        78,
-        /^lockport: PROXY_DATADIR is not a setting \(did you mean PROXY_DATA_DIR\?\)/,
-      ],
-      [{ PROXY_ADMIN_PASSWORD: "short" }, 78, /^lockport: PROXY_ADMIN_PASSWORD must be/],
-      [{ PROXY_HOST: "192.0.2.1" }, 78, /^lockport: 192\.0\.2\.1 is not an address of this machine/],
+      [{ PROXY_PORT: "http" }, 78, /^PROXY_PORT must be/],
+      [{ PROXY_DATADIR: "/srv" }, 78, /^PROXY_DATADIR is not a setting \(did you mean PROXY_DATA_DIR\?\)/],
+      [{ PROXY_ADMIN_PASSWORD: "short" }, 78, /^PROXY_ADMIN_PASSWORD must be/],
+      [{ PROXY_HOST: "192.0.2.1" }, 78, /^192\.0\.2\.1 is not an address of this machine/],
       // Nobody may make a folder in there, root included.
-      [{ PROXY_DATA_DIR: "/sys/lockport" }, 77, /^lockport: The folder \/sys\/lockport cannot be written to/],
+      [{ PROXY_DATA_DIR: "/sys/lockport" }, 77, /^The folder \/sys\/lockport cannot be written to/],
     ];
     for (const [given, code, line] of cases) {
       const done = await runProcess([lockport, "serve"], { env: { ...env, PROXY_PORT: "0", ...given } });
       expect(`${done.code} ${done.data}`).toBe(`${code} `);
-      expect(oneLine(done.messages)).toEqual([expect.stringMatching(line)]);
+      expect(errorsOf(done.messages)).toEqual([expect.stringMatching(line)]);
     }
   });
 
@@ -200,19 +192,19 @@ describe("a start that cannot be", () => {
       const other = { PROXY_DATA_DIR: join(folder.path, "other"), PROXY_PORT: port };
       const taken = await runProcess([lockport, "serve"], { env: other });
       expect(taken.code).toBe(78);
-      expect(oneLine(taken.messages)).toEqual([
+      expect(errorsOf(taken.messages)).toEqual([
         expect.stringContaining(`127.0.0.1:${port} is taken by another process`),
       ]);
       const twice = await runProcess([lockport, "serve", "--port", "0"], { env });
       expect(twice.code).toBe(78);
-      expect(oneLine(twice.messages)).toHaveLength(1);
+      expect(errorsOf(twice.messages)).toHaveLength(1);
       expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
       expect(await server.stop()).toBe(0);
 
       rmSync(join(dataDir, "secret.key"));
       const lost = await runProcess([lockport, "serve", "--port", "0"], { env });
       expect(lost.code).toBe(78);
-      expect(oneLine(lost.messages)).toEqual([expect.stringContaining("is missing beside existing data")]);
+      expect(errorsOf(lost.messages)).toEqual([expect.stringContaining("is missing beside existing data")]);
       expect(existsSync(join(dataDir, "secret.key"))).toBe(false);
     },
     TEST_MS_MAX,

@@ -25,7 +25,7 @@ import {
 } from "../support/installation.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { executable } from "../support/executable.ts";
-import { runProcess, type RunningProcess } from "../support/process.ts";
+import { errorsOf, runProcess, type RunningProcess } from "../support/process.ts";
 import {
   openBlackHole,
   startUpstream,
@@ -405,8 +405,6 @@ async function connect(port: number) {
 const countFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 
 describe("a data folder that cannot be used", () => {
-  const oneLine = (messages: string) =>
-    messages.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
   const serve = () => installation.run("serve", "--port", "0");
 
   test.each(["usage.db", "catalog.db"])(
@@ -423,8 +421,8 @@ describe("a data folder that cannot be used", () => {
       closeSync(file);
       const before = readFileSync(path);
       const done = await serve();
-      expect(oneLine(done.messages)).toEqual([
-        expect.stringMatching(new RegExp(`^lockport: The file .*${name} is damaged or is not a database`)),
+      expect(errorsOf(done.messages)).toEqual([
+        expect.stringMatching(new RegExp(`^The file .*${name} is damaged or is not a database`)),
       ]);
       expect(`${done.code} ${done.data}`).toBe("78 ");
       expect(Buffer.compare(readFileSync(path), before)).toBe(0);
@@ -448,9 +446,7 @@ describe("a data folder that cannot be used", () => {
       const env = { PROXY_DATA_DIR: installation.dataDir };
       const done = await runProcess([...as, lockport, "serve", "--port", "0"], { env });
       chmodSync(installation.dataDir, 0o700);
-      expect(oneLine(done.messages)).toEqual([
-        expect.stringMatching(/^lockport: The folder .* cannot be written to/),
-      ]);
+      expect(errorsOf(done.messages)).toEqual([expect.stringMatching(/^The folder .* cannot be written to/)]);
       expect(`${done.code} ${done.data}`).toBe("77 ");
     },
     TEST_MS_MAX,

@@ -5,7 +5,7 @@ import { findListenFault, toListenError } from "#boot/settings/listen-address.ts
 import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
-import { runProcess } from "../support/process.ts";
+import { errorsOf, runProcess } from "../support/process.ts";
 import { startOnScreen } from "./screen.ts";
 import { runLocal } from "./terminal.ts";
 
@@ -36,20 +36,27 @@ describe("lockport serve", () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  test("with such a value in its variable is a setting that is wrong", async () => {
-    const { code, messages } = await runLocal(dataDir, ["serve"], { env: { PROXY_PORT: "80000" } });
+  test("with such a value in its variable is a setting that is wrong, told as a line of the log unless a person reads it", async () => {
+    const asked = { env: { PROXY_PORT: "80000" } };
+    const { code, messages } = await runLocal(dataDir, ["serve"], asked);
     expect(code).toBe(78);
-    expect(messages).toContain("PROXY_PORT must be");
+    expect(JSON.parse(messages)).toMatchObject({
+      ts: expect.any(String),
+      level: "error",
+      message: expect.stringMatching(/^PROXY_PORT must be/),
+      exit_code: 78,
+    });
+    const read = await runLocal(dataDir, ["serve"], { ...asked, screens: true });
+    expect(Bun.stripANSI(read.messages)).toStartWith("lockport: PROXY_PORT must be");
   });
 
   test("on a name that does not resolve says so before it makes anything, and ends with 78", async () => {
     const line = ["serve", "--port", "0", "--host", "no-such-host.invalid", "--data-dir", dataDir];
     const { code, data, messages } = await runProcess([LOCKPORT, ...line], { env });
     expect({ code, data }).toEqual({ code: 78, data: "" });
-    expect(messages).toStartWith(
-      "lockport: The host no-such-host.invalid does not resolve to an address. Set ",
-    );
-    expect(messages.trim().split("\n")).toHaveLength(1);
+    expect(errorsOf(messages)).toEqual([
+      expect.stringMatching(/^The host no-such-host\.invalid does not resolve to an address\. Set /),
+    ]);
     expect(existsSync(dataDir)).toBe(false);
   }, 30_000);
 
@@ -65,7 +72,7 @@ describe("lockport serve", () => {
         const line = ["serve", "--host", host, "--port", taken, "--data-dir", dataDir];
         const { code, messages } = await runProcess([LOCKPORT, ...line], { env });
         expect(code).toBe(78);
-        expect(messages).toContain(`lockport: ${sentence}`);
+        expect(errorsOf(messages)).toEqual([expect.stringContaining(sentence)]);
         expect(existsSync(dataDir)).toBe(false);
       }
     } finally {

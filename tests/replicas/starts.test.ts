@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
-import { cleanEnvironment, runProcess, startProcess, type RunningProcess } from "../support/process.ts";
+import {
+  cleanEnvironment,
+  errorsOf,
+  runProcess,
+  startProcess,
+  type RunningProcess,
+} from "../support/process.ts";
 import { until } from "../support/waiting.ts";
 import { SHARED_SETTINGS } from "./site.ts";
 
@@ -53,7 +59,7 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
     );
     const refused = await serve("data-1");
     expect(refused.code).toBe(CONFIGURATION_EXIT_CODE);
-    expect(refused.messages).toContain("newer");
+    expect(errorsOf(refused.messages)).toEqual([expect.stringContaining("newer")]);
     expect(refused.messages).not.toContain("postgres://");
   });
 

@@ -112,6 +112,15 @@ export async function startProcess(
   }
 }
 
+/** What the errors of a server's log say. Throws where a line is none of JSON, as all are where stderr is no terminal. */
+export function errorsOf(messages: string): readonly string[] {
+  return messages.split("\n").flatMap((line) => {
+    if (line === "") return [];
+    const { level, message }: { readonly level: string; readonly message: string } = JSON.parse(line);
+    return level === "error" ? [message] : [];
+  });
+}
+
 /** What a process starts with here: nothing of this one's environment but where programs are found. */
 export function cleanEnvironment(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...env };
