@@ -6,6 +6,7 @@ import { executable } from "../support/executable.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";
+import { until } from "../support/waiting.ts";
 import { startOnScreen } from "./screen.ts";
 import { runLocal } from "./terminal.ts";
 
@@ -37,7 +38,8 @@ function makeOpener(code: number): string {
   const bin = join(folder.path, "bin");
   mkdirSync(bin);
   const opener = join(bin, process.platform === "darwin" ? "open" : "xdg-open");
-  writeFileSync(opener, `#!/bin/sh\nprintf %s "$1" > "${folder.path}/opened"\nexit ${code}\n`);
+  const script = `env > "${folder.path}/environment"\nprintf %s "$1" > "${folder.path}/opened"`;
+  writeFileSync(opener, `#!/bin/sh\n${script}\nexit ${code}\n`);
   chmodSync(opener, 0o755);
   return bin;
 }
@@ -95,6 +97,38 @@ describe("lockport serve on a terminal", () => {
       const link = readFileSync(opened, "utf8");
       expect((await signIn(link)).status).toBe(200);
       expect(server.text()).not.toContain("#login=");
+      server.type("\u0003");
+      expect(await server.exited).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "--open gives the program that it opens no setting of the server, and the rest of its environment",
+    async () => {
+      const secrets = {
+        PROXY_ADMIN_PASSWORD: "planted-in-the-environment",
+        PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+        PROXY_OIDC_ISSUER: "https://sign-in.example.com",
+        PROXY_OIDC_CLIENT_ID: "planted-client-id",
+        PROXY_OIDC_CLIENT_SECRET: "planted-client-secret",
+        PROXY_PUBLIC_URL: "http://127.0.0.1:4000",
+      };
+      const server = startOnScreen(["serve", "--open"], {
+        ...env,
+        ...secrets,
+        DISPLAY: ":7",
+        PATH: `${makeOpener(0)}:${process.env["PATH"]}`,
+      });
+      await server.shows(/Lockport listens/);
+      await until(
+        () => existsSync(join(folder.path, "opened")),
+        () => server.text(),
+      );
+      const told = readFileSync(join(folder.path, "environment"), "utf8");
+      expect(told).toContain("DISPLAY=:7\n");
+      expect(told).not.toContain("PROXY_");
+      for (const secret of Object.values(secrets)) expect(told).not.toContain(secret);
       server.type("\u0003");
       expect(await server.exited).toBe(0);
     },

@@ -2,6 +2,7 @@ import { Option, type Command } from "commander";
 import { configWith } from "#boot/settings/config.ts";
 import { toReachable } from "#boot/settings/listen-address.ts";
 import type { RunningServer } from "#boot/server.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { SETTINGS, type Setting } from "#boot/settings/settings.ts";
 import { LOGIN_LINK_TTL_SECONDS } from "#identity/login-links.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
@@ -83,7 +84,7 @@ async function greet(terminal: Terminal, options: ServeOptions, server: RunningS
     ];
     terminal.writeData(`${lines.join("\n")}\n`);
   }
-  if (options.open === true && !(await openBrowser(await makeLink(server)))) {
+  if (options.open === true && !(await openBrowser(await makeLink(server), terminal.env))) {
     terminal.writeMessage(
       `No browser could be opened. Open ${toReachable(server.url)}/ yourself; ${formatCommand(["admin", "login-link"], options)} signs you in.\n`,
     );
@@ -108,12 +109,16 @@ const OPENER_DEFAULT = ["xdg-open"];
 /** An opener hands the address over and ends; one that runs longer has become the browser. */
 const HANDED_OVER_MS = 3_000;
 
-/** Asks the desktop to open an address. False when there is none, or nothing on it that could. */
-async function openBrowser(url: string): Promise<boolean> {
+/**
+ * Asks the desktop to open an address. False when there is none, or nothing on it that could. The browser that it may start
+ * outlives this server and gets none of its settings: passwords and secret keys are among them.
+ */
+async function openBrowser(url: string, environment: Environment): Promise<boolean> {
   const opener = OPENERS[process.platform] ?? OPENER_DEFAULT;
   try {
     const child = Bun.spawn({
       cmd: [...opener, url],
+      env: Object.fromEntries(Object.entries(environment).filter(([name]) => !isSetting(name))),
       // A session of its own: Ctrl-C at the server does not close the browser.
       detached: true,
       stdio: ["ignore", "ignore", "ignore"],
@@ -123,4 +128,9 @@ async function openBrowser(url: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Windows does not tell the case of a name apart. */
+function isSetting(name: string): boolean {
+  return name.toUpperCase().startsWith("PROXY_");
 }
