@@ -125,6 +125,9 @@ export class Accounts {
   }
 }
 
+/** What of an event could not be done, as the log names it. */
+type SettlingStep = "begin" | "price" | "end" | "count" | "write";
+
 class RecordedAccount implements LateAccount {
   readonly #accounts: Accounts;
   readonly #arrivedAtMs: number;
@@ -177,8 +180,10 @@ class RecordedAccount implements LateAccount {
     let refusal: UnconfirmedUsage | null = null;
     // A body that never came to its end was no request to its upstream.
     const isUnsent = this.#begun === null && this.#upstreamStatus === null;
+    let step: SettlingStep = "begin";
     try {
       const { of, usage } = this.begin();
+      step = "price";
       const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
       const usedNothing = isUnsent || of.usesNothing === true;
@@ -197,19 +202,23 @@ class RecordedAccount implements LateAccount {
         costPico,
         unpriced,
       };
+      step = "end";
       const written = usage.end(ended);
+      step = "count";
       // In the same turn: a request that comes next meets what this one has used.
       this.#accounts.limits.ended(of.subject, ended);
       this.#isCounted = true;
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
+      step = "write";
       await written;
     } catch (failure) {
       if (this.#begun !== null && !this.#isCounted) this.#accounts.limits.lost(this.#begun.of.subject);
       if (failure instanceof UnconfirmedUsage) refusal = failure;
       // Else the answer, which has been paid for by then, is not taken away: that would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {
+        step,
         ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),
         ...describeCause(failure),
       });

@@ -9,6 +9,12 @@ import { type OpenUsage, UnconfirmedUsage, type UsageLedger } from "./store.ts";
 /** How long an end waits for the database before it is refused. */
 const COMMIT_WAIT_MS_MAX = 10_000;
 
+/**
+ * How long a close waits for the ends of requests that have begun. Their callers have left by then, which is noticed within
+ * a tenth of a second, and an upstream is read on for under a second after that.
+ */
+const ENDS_WAIT_MS_MAX = 2_000;
+
 /** Where lines go first: a file that outlives the process. */
 export interface UsageJournal {
   /** True when what could not be written has used up its buffer. */
@@ -47,10 +53,14 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   const { journal } = options;
   const encoder = new JournalEncoder(journal.lines);
   let lastSequence = 0;
+  let openCount = 0;
+  const settled = Promise.withResolvers<void>();
+  let closing: Promise<void> | null = null;
   let closed = false;
 
   const open = (subject: UsageBeginning): OpenUsage => {
-    if (closed) throw new ProxyError("internal_error", "The server is stopping.");
+    if (closing !== null)
+      throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
     if (journal.isFull) {
       throw new ProxyError(
         "internal_error",
@@ -64,6 +74,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
       );
     }
     lastSequence += 1;
+    openCount += 1;
     const sequence = lastSequence;
     encoder.enter(journal.stretch);
     encoder.begin(sequence, subject);
@@ -77,6 +88,8 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         encoder.enter(journal.stretch);
         encoder.end(sequence, ending);
         journal.appended();
+        openCount -= 1;
+        if (closing !== null && openCount === 0) settled.resolve();
         // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
         if (options.sync === "database")
           return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
@@ -87,16 +100,18 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     };
   };
 
+  const closeOnce = async () => {
+    if (openCount > 0) await withinLimit(settled.promise, ENDS_WAIT_MS_MAX, () => undefined);
+    closed = true;
+    await options.close();
+  };
+
   journal.lines.append(encodeJournalLine({ kind: "run" }));
   journal.appended();
   return {
     open,
     written: () => journal.written(),
     flush: options.flush,
-    async close() {
-      if (closed) return;
-      closed = true;
-      await options.close();
-    },
+    close: () => (closing ??= closeOnce()),
   };
 }

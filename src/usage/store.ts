@@ -32,7 +32,7 @@ export interface UsageLedger {
   written(): Promise<void>;
   /** Fulfilled when everything ended before this call can be read from the reports. */
   flush(): Promise<void>;
-  /** Flushes and lets go of the files. */
+  /** Takes nothing new, waits for the ends of what was opened, flushes and lets go of the files. */
   close(): Promise<void>;
 }
 

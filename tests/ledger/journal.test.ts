@@ -254,6 +254,22 @@ describe("an open request", () => {
     await ledger.close();
     expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
   });
+
+  test("has its end in the journal before that is closed, and nothing new begins meanwhile", async () => {
+    const { ledger, content } = createFailingBench();
+    const running = [ledger.open(SUBJECT), ledger.open(SUBJECT)];
+    const closing = ledger.close();
+    expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
+    for (const usage of running) await usage.end(ENDING);
+    await Promise.all([closing, ledger.close()]);
+    const encoder = new LineEncoder();
+    const expected = [
+      RUN_LINE,
+      ...[1, 2].map((sequence) => encoder.begin(1, sequence, SUBJECT)),
+      ...[1, 2].map((sequence) => encoder.end(1, sequence, ENDING)),
+    ];
+    expect(content()).toBe(Buffer.concat(expected).toString());
+  });
 });
 
 describe("a turn of the event loop", () => {
