@@ -220,7 +220,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   "drizzle-orm": ["storage/sqlite/", "storage/postgres/"],
   // The lock of a data folder is a transaction on a file, whatever the engine.
   "bun:sqlite": ["storage/sqlite/", "storage/files/folder-lock.ts"],
-  "bun:ffi": "boot/process/receive-buffer.ts",
+  "bun:ffi": "boot/process/listening-sockets.ts",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
   "@elysiajs/eden": "cli/",

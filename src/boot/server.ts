@@ -13,7 +13,7 @@ import {
 import { locks } from "#boot/settings/engine.ts";
 import { openServices } from "./open-services.ts";
 import type { Services } from "./services.ts";
-import { boundReceiveBuffers } from "#boot/process/receive-buffer.ts";
+import { boundReceiveBuffers } from "#boot/process/listening-sockets.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { dlopen, ptr } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
 import net from "node:net";
-import { boundReceiveBuffers, RECEIVE_BUFFER_BYTES } from "#boot/process/receive-buffer.ts";
+import { boundReceiveBuffers, RECEIVE_BUFFER_BYTES } from "#boot/process/listening-sockets.ts";
 
 const BODY_BYTES = 4 * 1024 * 1024;
 /** The runtime reads 512 KiB at once, and again in the same turn unless 24 KiB less came. */
