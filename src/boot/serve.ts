@@ -6,6 +6,7 @@ import { openPageAssets } from "#boot/page/page-assets.ts";
 import { requireRight } from "#boot/folder/permission-problem.ts";
 import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
+import { DEPARTURE } from "#boot/process/departure.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { StartAborted } from "#boot/process/waiting.ts";
 
@@ -36,12 +37,14 @@ export async function serve(
   process.on("SIGINT", onSignal);
   if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
 
-  const server = await startServer(config, system, { openAssets: openPageAssets, end: early.signal }).catch(
-    (cause: unknown) => {
-      if (cause instanceof StartAborted) return null;
-      throw cause;
-    },
-  );
+  const server = await startServer(config, system, {
+    openAssets: openPageAssets,
+    end: early.signal,
+    departure: DEPARTURE,
+  }).catch((cause: unknown) => {
+    if (cause instanceof StartAborted) return null;
+    throw cause;
+  });
   if (server === null) {
     system.log.info("stopped before it served");
     return;

@@ -1,7 +1,7 @@
-import { createApp } from "#http/app.ts";
+import { type App, createApp } from "#http/app.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
-import { withinLimit } from "#kernel/timer.ts";
+import { sleep, withinLimit } from "#kernel/timer.ts";
 import type { Config } from "#boot/settings/config.ts";
 import {
   findListenFault,
@@ -13,7 +13,8 @@ import {
 import { locks } from "#boot/settings/engine.ts";
 import { openServices } from "./open-services.ts";
 import type { Services } from "./services.ts";
-import { boundReceiveBuffers } from "#boot/process/listening-sockets.ts";
+import { type Departure, untilQuiet } from "#boot/process/departure.ts";
+import { boundReceiveBuffers, refuseConnections } from "#boot/process/listening-sockets.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
@@ -24,8 +25,8 @@ export interface RunningServer {
   readonly url: string;
   readonly services: Services;
   /**
-   * Closes the listener, lets running exchanges finish for `drainTimeoutSeconds` (or until `hurry` aborts), cuts off the
-   * rest, and closes the ledger and the databases. Every exchange has its usage event afterwards.
+   * Answers what still comes while callers go elsewhere, closes the listener, lets running exchanges finish, cuts off what
+   * runs `drainTimeoutSeconds` after its beginning (or when `hurry` aborts), and closes the ledger and the databases. Every exchange has its usage event afterwards.
    */
   stop(hurry?: AbortSignal): Promise<void>;
 }
@@ -35,21 +36,24 @@ export interface StartOptions {
   readonly openAssets?: () => Promise<AssetTable | null>;
   /** Ends a start that waits for its database: it throws `StartAborted`. */
   readonly end?: AbortSignal;
+  /** Absent: a stop closes the listener and all idle connections at once. */
+  readonly departure?: Departure;
 }
 
 /** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
 export async function startServer(
   config: Config,
   system: System,
-  { openAssets = async () => null, end = new AbortController().signal }: StartOptions = {},
+  { openAssets = async () => null, end = new AbortController().signal, departure }: StartOptions = {},
 ): Promise<RunningServer> {
   let server: Bun.Server<undefined>;
+  let app: App;
   const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
   await requireResolvable(config);
   await requireFreeAddress(config);
   const services = await openServices(config, system, { findOrigin, end });
   try {
-    const app = createApp({ ...services.app, openAssets });
+    app = createApp({ ...services.app, openAssets });
     // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.
     server = Bun.serve({
       ...toServeOptions(app, { hostname: config.host, port: config.port }),
@@ -65,9 +69,20 @@ export async function startServer(
     system.log.debug("receive buffers could not be bounded: bodies in tiny chunks may hold up others");
   services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
+  /** Idle connections are closed at the end of it: none that a caller has just sent a request on. */
+  const depart = async ({ quietMs, listeningMsMax, settleMs }: Departure, hurry?: AbortSignal) => {
+    const limitMs = Math.min(listeningMsMax, config.drainTimeoutSeconds * 1000);
+    await untilQuiet(app.latestArrivalUs, { quietMs, limitMs, hurry });
+    if (hurry?.aborted === true) return;
+    refuseConnections(server.port ?? config.port);
+    await sleep(settleMs, hurry);
+  };
   const stop = async (hurry?: AbortSignal) => {
+    const endMs = performance.now() + config.drainTimeoutSeconds * 1000;
+    app.drain();
+    if (departure !== undefined) await depart(departure, hurry);
     const drained = Promise.all([server.stop(), services.exchange.drained()]);
-    if (!(await settlesWithin(drained, config.drainTimeoutSeconds * 1000, hurry))) {
+    if (!(await settlesWithin(drained, Math.max(0, endMs - performance.now()), hurry))) {
       system.log.warn("requests were cut off: they outlasted PROXY_DRAIN_TIMEOUT", {
         active: services.exchange.activeCount(),
       });

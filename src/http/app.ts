@@ -7,6 +7,7 @@ import { createRefusals } from "#http/door/refusals.ts";
 import { toDataPlane, toErrorDialect } from "#http/ingress/data-plane.ts";
 import { closeUnread, untilTakenApart } from "#http/door/body-reader.ts";
 import { createDoor } from "#http/door/door.ts";
+import { Drain } from "#http/door/drain.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
@@ -29,6 +30,10 @@ export interface App {
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
   readonly relay: Transparent["serve"];
+  /** From now on each answer is the last one of its connection, and `/healthz` tells load balancers to go elsewhere. */
+  drain(): void;
+  /** When the newest request arrived; 0 before the first. */
+  latestArrivalUs(): InstantUs;
 }
 
 /**
@@ -41,11 +46,13 @@ export function createApp(deps: ServedDeps): App {
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
   const arrivals = createArrivals(clock, deps.lane);
+  const drain = new Drain();
   const refusals = createRefusals(log, clock);
   const failures = createFailures(log, refusals, deps.lane);
   const ingress = createIngress({
     clock,
     arrivals,
+    drain,
     failures,
     hosts,
     door,
@@ -56,6 +63,7 @@ export function createApp(deps: ServedDeps): App {
   const transparent = createTransparent({
     clock,
     arrivals,
+    drain,
     failures,
     hosts,
     relay: deps.relay,
@@ -105,8 +113,12 @@ export function createApp(deps: ServedDeps): App {
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
-    if (url.pathname === "/healthz" && request.method !== "POST" && !operation.isServing())
-      return closeUnread(request, withOwnHeaders(toUnavailable()));
+    if (
+      url.pathname === "/healthz" &&
+      request.method !== "POST" &&
+      (drain.hasBegun || !operation.isServing())
+    )
+      return closeUnread(request, withOwnHeaders(toUnavailable(drain.hasBegun ? "draining" : "unavailable")));
     if (request.method === "GET" && url.pathname === "/healthz")
       return closeUnread(
         request,
@@ -133,18 +145,21 @@ export function createApp(deps: ServedDeps): App {
       try {
         const takingApart = untilTakenApart(request);
         if (takingApart !== null && !(await takingApart)) return toGoneResponse();
-        return await route(request, server, arrivedAtUs);
+        return drain.close(await route(request, server, arrivedAtUs));
       } catch (failure) {
         const pathname = parseUrl(request.url)?.pathname ?? "";
-        return failures.answer(failure, request, {
+        const failed = {
           arrivedAtUs,
           findAddress: toFindAddress(server, request),
           principal: null,
           dataPlane: toDataPlane(pathname),
           dialect: toErrorDialect(pathname),
-        });
+        };
+        return drain.close(failures.answer(failure, request, failed));
       }
     },
+    drain: () => drain.begin(),
+    latestArrivalUs: () => arrivals.latest(),
   };
 }
 
@@ -152,8 +167,8 @@ export function createApp(deps: ServedDeps): App {
 const VERSION_HEADER = { "x-proxy-version": PRODUCT_VERSION };
 
 /** The specification knows one answer, of a server that serves. */
-function toUnavailable(): Response {
-  return Response.json({ status: "unavailable" }, { status: 503, headers: VERSION_HEADER });
+function toUnavailable(status: "unavailable" | "draining"): Response {
+  return Response.json({ status }, { status: 503, headers: VERSION_HEADER });
 }
 
 /** Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as in CONNECT. */

@@ -5,6 +5,8 @@ export interface Arrivals {
   /** This process's lane: with the instant it tells a request from those of every other replica (`eventIdToUuid`). */
   readonly lane: number;
   next(): InstantUs;
+  /** The newest one; 0 before the first. */
+  latest(): InstantUs;
 }
 
 /** A clock that was set back by more counts on from where it is: a request of an hour ago must not date those of now. */
@@ -24,5 +26,6 @@ export function createArrivals(clock: Pick<Clock, "nowUs">, lane = 0): Arrivals 
       lastUs = nowUs > lastUs || lastUs - nowUs > SET_BACK_US_MAX ? nowUs : lastUs + 1;
       return lastUs;
     },
+    latest: () => lastUs,
   };
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { openBody, toBodyLimits, toPassageLimits } from "#http/door/body.ts";
+import { Drain } from "#http/door/drain.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
@@ -35,6 +36,7 @@ async function openDoor({ bytesMax, ...options }: BodyMemoryOptions) {
   const ingress = createIngress({
     clock,
     arrivals: createArrivals(clock),
+    drain: new Drain(),
     failures: createFailures(log, createRefusals(log, clock)),
     hosts: createHostRule(config),
     door: createDoor({ authenticator, publicUrl: null }),

@@ -4,6 +4,7 @@ import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { createIngress } from "#http/ingress/v1.ts";
+import { Drain } from "#http/door/drain.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { apiKey } from "../storage/support.ts";
@@ -34,6 +35,7 @@ async function startCounted() {
   const ingress = createIngress({
     clock,
     arrivals: createArrivals(clock),
+    drain: new Drain(),
     failures: createFailures(log, createRefusals(log, clock)),
     hosts,
     door: {

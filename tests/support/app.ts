@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isOnFiles, parseConfig, type Config } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
-import { startServer } from "#boot/server.ts";
+import { type StartOptions, startServer } from "#boot/server.ts";
 import { createSystem, type System } from "#boot/process/system.ts";
 import { engineEnvironment } from "./engine.ts";
 import { makeFolder } from "./folder.ts";
@@ -34,6 +34,7 @@ const ADMIN_PASSWORD = "a password for tests";
 export async function startApp(
   overrides: Partial<Config> = {},
   systemOverrides: Partial<System> = {},
+  start: Pick<StartOptions, "departure"> = {},
 ): Promise<TestApp> {
   const folder = overrides.dataDir === undefined ? makeFolder() : null;
   const dataDir = overrides.dataDir ?? join(folder?.path ?? "", "data");
@@ -47,7 +48,8 @@ export async function startApp(
     drainTimeoutSeconds: 2,
     ...overrides,
   };
-  const server = await startServer(config, { ...createSystem({ logLevel: "error" }), ...systemOverrides });
+  const system = { ...createSystem({ logLevel: "error" }), ...systemOverrides };
+  const server = await startServer(config, system, start);
   const { keys, principals } = server.services.app;
   const admin = await principals.ensureAdmin();
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);

@@ -14,8 +14,25 @@ export const RECEIVE_BUFFER_BYTES = 208 * 1024;
 /** In asm-generic/socket.h, as x64 and arm64 have it. */
 const SOL_SOCKET = 1;
 const SO_RCVBUF = 8;
+const SO_ATTACH_FILTER = 26;
 const SO_ACCEPTCONN = 30;
 const INT_BYTES = 4;
+
+/**
+ * A program of linux/filter.h that drops a packet which asks for a connection and takes all others: code, jumps when true and
+ * false, and a value. Flags are the 14th byte of a TCP header, and SYN is their second bit (RFC 9293, section 3.1).
+ */
+const DROP_SYN = [
+  { code: 0x30, ifTrue: 0, ifFalse: 0, value: 13 }, // load a byte
+  { code: 0x45, ifTrue: 0, ifFalse: 1, value: 0x02 }, // test its bits
+  { code: 0x06, ifTrue: 0, ifFalse: 0, value: 0 }, // take nothing
+  { code: 0x06, ifTrue: 0, ifFalse: 0, value: 0xffff_ffff }, // take all
+];
+const INSTRUCTION_BYTES = 8;
+const PROGRAM_BYTES = 16;
+/** Above any socket address; the port stands behind the family in all of IPv4 and IPv6 (ip(7), ipv6(7)). */
+const ADDRESS_BYTES = 128;
+const PORT_AT = 2;
 
 /** glibc's name, and musl's. */
 const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
@@ -26,20 +43,71 @@ const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1
  * which costs the bound and nothing else.
  */
 export function boundReceiveBuffers(): number {
-  if (process.platform !== "linux") return 0;
-  const library = openLibrary();
-  if (library === null) return 0;
-  const { getsockopt, setsockopt } = library.symbols;
+  const size = new Int32Array([RECEIVE_BUFFER_BYTES]);
+  return withLibrary((library) =>
+    library.listening().filter((socket) => library.set(socket, SO_RCVBUF, size)),
+  ).length;
+}
+
+/**
+ * No connection is made to this port from here on, and those that were made can still send and be accepted: a socket that is
+ * closed with connections in its queue resets them, and the runtime leaves each there until its first bytes have come
+ * (TCP_DEFER_ACCEPT). A caller's first packet is dropped, and its next one, a second later, is refused by a socket that is
+ * closed by then. Returns whether the system does that.
+ */
+export function refuseConnections(port: number): boolean {
+  // In one piece, which lives for as long as the system reads it: the head, which points to the instructions behind it.
+  const bytes = new Uint8Array(PROGRAM_BYTES + DROP_SYN.length * INSTRUCTION_BYTES);
+  const program = new DataView(bytes.buffer);
+  program.setUint16(0, DROP_SYN.length, true);
+  program.setBigUint64(8, BigInt(ptr(bytes) + PROGRAM_BYTES), true);
+  for (const [index, { code, ifTrue, ifFalse, value }] of DROP_SYN.entries()) {
+    const at = PROGRAM_BYTES + index * INSTRUCTION_BYTES;
+    program.setUint16(at, code, true);
+    program.setUint8(at + 2, ifTrue);
+    program.setUint8(at + 3, ifFalse);
+    program.setUint32(at + 4, value, true);
+  }
+  const head = bytes.subarray(0, PROGRAM_BYTES);
+  return (
+    withLibrary((library) =>
+      library
+        .listening()
+        .filter((socket) => library.findPort(socket) === port)
+        .filter((socket) => library.set(socket, SO_ATTACH_FILTER, head)),
+    ).length > 0
+  );
+}
+
+interface SocketLibrary {
+  /** Descriptors of all sockets that the process listens on. */
+  listening(): readonly number[];
+  findPort(socket: number): number | null;
+  /** Whether the option was set. */
+  set(socket: number, option: number, value: Int32Array | Uint8Array): boolean;
+}
+
+/** What `use` returns; nothing where there is no such library. */
+function withLibrary(use: (library: SocketLibrary) => readonly number[]): readonly number[] {
+  const library = process.platform === "linux" ? openLibrary() : null;
+  if (library === null) return [];
+  const { getsockname, getsockopt, setsockopt } = library.symbols;
   const isListening = (socket: number): boolean => {
     const value = new Int32Array(1);
     const length = new Uint32Array([INT_BYTES]);
     return getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, ptr(value), ptr(length)) === 0 && value[0] === 1;
   };
-  const size = new Int32Array([RECEIVE_BUFFER_BYTES]);
   try {
-    return listSockets()
-      .filter(isListening)
-      .filter((socket) => setsockopt(socket, SOL_SOCKET, SO_RCVBUF, ptr(size), INT_BYTES) === 0).length;
+    return use({
+      listening: () => listSockets().filter(isListening),
+      findPort(socket) {
+        const address = new Uint8Array(ADDRESS_BYTES);
+        const failed = getsockname(socket, ptr(address), ptr(new Uint32Array([ADDRESS_BYTES])));
+        return failed === 0 ? new DataView(address.buffer).getUint16(PORT_AT) : null;
+      },
+      set: (socket, option, value) =>
+        setsockopt(socket, SOL_SOCKET, option, ptr(value), value.byteLength) === 0,
+    });
   } finally {
     library.close();
   }
@@ -49,6 +117,7 @@ function openLibrary() {
   for (const name of LIBRARIES) {
     try {
       return dlopen(name, {
+        getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
         getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
         setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
       });

@@ -7,6 +7,7 @@ import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
+import type { Drain } from "#http/door/drain.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import {
@@ -30,6 +31,7 @@ export interface RelayDoor {
 export interface TransparentDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly arrivals: Arrivals;
+  readonly drain: Drain;
   readonly failures: Failures;
   readonly hosts: HostRule;
   /** Null: the relay is off. */
@@ -53,7 +55,7 @@ export interface Transparent {
  * `unknown_endpoint` for a path that cannot be relayed as it came, then the body. No refusal repeats the token.
  */
 export function createTransparent(deps: TransparentDeps): Transparent {
-  const { clock, arrivals, failures, hosts, relay } = deps;
+  const { clock, arrivals, drain, failures, hosts, relay } = deps;
   const limits = toPassageLimits(deps.maxBodyBytes);
   const turns = new Turns();
 
@@ -115,7 +117,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       response.headers.set("referrer-policy", "no-referrer");
       // A page elsewhere that was given the address makes nothing of the answer.
       response.headers.set("cross-origin-resource-policy", "same-origin");
-      return response;
+      return drain.close(response);
     },
   };
 }

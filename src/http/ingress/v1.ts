@@ -13,11 +13,13 @@ import type { BodyMemory } from "#http/door/body-memory.ts";
 import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { Door } from "#http/door/door.ts";
+import type { Drain } from "#http/door/drain.ts";
 import type { HostRule } from "#http/door/host.ts";
 
 export interface IngressDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly arrivals: Arrivals;
+  readonly drain: Drain;
   readonly failures: Failures;
   readonly hosts: HostRule;
   readonly door: Door;
@@ -36,7 +38,7 @@ export interface Ingress {
  * server's native routes, without a framework in between, since every request to a model pays for it.
  */
 export function createIngress(deps: IngressDeps): Ingress {
-  const { clock, arrivals, failures, hosts, door, exchange, memory } = deps;
+  const { clock, arrivals, drain, failures, hosts, door, exchange, memory } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
   const turns = new Turns();
 
@@ -70,22 +72,20 @@ export function createIngress(deps: IngressDeps): Ingress {
           arrivedAtMs,
           connection: new ConnectedCaller(request, connections),
         });
-        return toExchangeResponse(result, request, {
-          arrivedAtUs,
-          lane: arrivals.lane,
-          dialect: "completions",
-        });
+        const context = { arrivedAtUs, lane: arrivals.lane, dialect: "completions" } as const;
+        return drain.close(toExchangeResponse(result, request, context));
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
         body?.reservation?.close();
-        return failures.answer(failure, request, {
+        const failed = {
           arrivedAtUs,
           findAddress: toFindAddress(connections, request),
           principal: principal?.name ?? null,
           dataPlane: endpoint,
           dialect: "completions",
-        });
+        } as const;
+        return drain.close(failures.answer(failure, request, failed));
       }
     },
   };

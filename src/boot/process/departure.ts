@@ -1,0 +1,33 @@
+import { sleep } from "#kernel/timer.ts";
+
+/** How a server that is stopped lets its callers go. */
+export interface Departure {
+  /** It goes on listening until no request has come for so long, */
+  readonly quietMs: number;
+  /** but for so long at most: a load balancer looks at `/healthz` once in a second or two. */
+  readonly listeningMsMax: number;
+  /** Connections that were made before it stopped listening send their first request within this time. */
+  readonly settleMs: number;
+}
+
+export const DEPARTURE: Departure = { quietMs: 250, listeningMsMax: 5_000, settleMs: 100 };
+
+interface Quiet {
+  readonly quietMs: number;
+  readonly limitMs: number;
+  readonly hurry: AbortSignal | undefined;
+}
+
+/** Fulfilled when no request has come for `quietMs`, after `limitMs`, or when `hurry` aborts. */
+export async function untilQuiet(
+  latestArrivalUs: () => number,
+  { quietMs, limitMs, hurry }: Quiet,
+): Promise<void> {
+  let seenUs = latestArrivalUs();
+  for (let leftMs = limitMs; leftMs > 0 && hurry?.aborted !== true; leftMs -= quietMs) {
+    await sleep(Math.min(quietMs, leftMs), hurry);
+    const latestUs = latestArrivalUs();
+    if (latestUs === seenUs) return;
+    seenUs = latestUs;
+  }
+}
