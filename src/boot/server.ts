@@ -72,7 +72,7 @@ export async function startServer(
   /** Idle connections are closed at the end of it: none that a caller has just sent a request on. */
   const depart = async ({ quietMs, listeningMsMax, settleMs }: Departure, hurry?: AbortSignal) => {
     const limitMs = Math.min(listeningMsMax, config.drainTimeoutSeconds * 1000);
-    await untilQuiet(app.latestArrivalUs, { quietMs, limitMs, hurry });
+    await untilQuiet(app, { quietMs, limitMs, hurry });
     if (hurry?.aborted === true) return;
     refuseConnections(server.port ?? config.port);
     await sleep(settleMs, hurry);

@@ -32,6 +32,8 @@ export interface App {
   readonly relay: Transparent["serve"];
   /** From now on each answer is the last one of its connection, and `/healthz` tells load balancers to go elsewhere. */
   drain(): void;
+  /** True while a load balancer that looks at `/healthz` regularly has not been told. */
+  awaitsHealthCheck(): boolean;
   /** When the newest request arrived; 0 before the first. */
   latestArrivalUs(): InstantUs;
 }
@@ -108,8 +110,12 @@ export function createApp(deps: ServedDeps): App {
   ): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, server, null);
     const url = toRoutableUrl(request.url);
-    if (url?.pathname === "/healthz") hosts.checkHealth(request.headers);
-    else hosts.check(request.headers);
+    if (url?.pathname === "/healthz") {
+      hosts.checkHealth(request.headers);
+      drain.checked(arrivedAtUs);
+    } else {
+      hosts.check(request.headers);
+    }
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
@@ -158,7 +164,8 @@ export function createApp(deps: ServedDeps): App {
         return drain.close(failures.answer(failure, request, failed));
       }
     },
-    drain: () => drain.begin(),
+    drain: () => drain.begin(clock.nowUs()),
+    awaitsHealthCheck: () => drain.awaitsCheck,
     latestArrivalUs: () => arrivals.latest(),
   };
 }

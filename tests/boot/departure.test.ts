@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import net from "node:net";
+import { Drain } from "#http/door/drain.ts";
 import { refuseConnections } from "#boot/process/listening-sockets.ts";
 import { untilQuiet } from "#boot/process/departure.ts";
 import { connect } from "../http/open-connection.ts";
@@ -55,14 +56,40 @@ describe("a server that is stopped", () => {
   test("goes on listening for as long as requests come, and within a limit", async () => {
     const told = [1, 2, 3, 3, 4];
     let asked = 0;
-    const latest = () => told[asked++] ?? asked;
-    await untilQuiet(latest, { quietMs: 1, limitMs: 1_000, hurry: undefined });
+    let unawareLooks = 0;
+    const traffic = {
+      latestArrivalUs: () => told[asked++] ?? asked,
+      awaitsHealthCheck: () => (unawareLooks -= 1) >= 0,
+    };
+    await untilQuiet(traffic, { quietMs: 1, limitMs: 1_000, hurry: undefined });
     expect(asked).toBe(4);
     asked = told.length;
-    await untilQuiet(latest, { quietMs: 1, limitMs: 5, hurry: undefined });
+    await untilQuiet(traffic, { quietMs: 1, limitMs: 5, hurry: undefined });
     expect(asked - told.length).toBe(6);
+    // A load balancer that has not asked yet is waited for, however quiet it is.
+    unawareLooks = 2;
+    const quiet = { ...traffic, latestArrivalUs: () => 1 };
+    await untilQuiet(quiet, { quietMs: 1, limitMs: 1_000, hurry: undefined });
+    expect(unawareLooks).toBe(-1);
     // A second signal ends it.
-    await untilQuiet(latest, { quietMs: 60_000, limitMs: 60_000, hurry: AbortSignal.abort() });
+    await untilQuiet(traffic, { quietMs: 60_000, limitMs: 60_000, hurry: AbortSignal.abort() });
+  });
+});
+
+describe("a load balancer", () => {
+  test("is one that asks for the health three times in ten seconds, and is waited for until it asks again", () => {
+    const drainAt = (checksUs: readonly number[], nowUs: number) => {
+      const drain = new Drain();
+      for (const checkUs of checksUs) drain.checked(checkUs);
+      drain.begin(nowUs);
+      return drain;
+    };
+    const balanced = drainAt([1e6, 2e6, 3e6, 4e6], 5e6);
+    expect(balanced.awaitsCheck).toBe(true);
+    balanced.checked(5.5e6);
+    expect(balanced.awaitsCheck).toBe(false);
+    expect(drainAt([4e6, 4.5e6], 5e6).awaitsCheck).toBe(false);
+    expect(drainAt([1e6, 2e6, 3e6], 12e6).awaitsCheck).toBe(false);
   });
 });
 

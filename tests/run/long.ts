@@ -16,6 +16,13 @@ interface LongPart {
 
 const LONG_PARTS: readonly LongPart[] = [
   { option: "kills", count: 500, variable: "LOCKPORT_KILLS", tests: ["tests/binary/kills.test.ts"] },
+  { option: "stops", count: 200, variable: "LOCKPORT_STOPS", tests: ["tests/binary/stops.test.ts"] },
+  {
+    option: "restarts",
+    count: 12,
+    variable: "LOCKPORT_RESTARTS",
+    tests: ["tests/binary/restarts.test.ts"],
+  },
   {
     option: "wait-seconds",
     count: 300,
