@@ -119,8 +119,10 @@ async function measure(scene: Scene, way: "v1" | "relay"): Promise<void> {
         }),
     );
     await (reads ? Promise.all(closed) : Bun.sleep(WATCHED_MS));
+    const metrics = await (await fetch(`http://127.0.0.1:${PORT}/metrics`)).text();
+    const lag = /^proxy_event_loop_lag_max_seconds (.*)$/m.exec(metrics)?.[1];
     console.log(
-      `${scene}, ${way}: ${count} streams, ${startMb} MB at first, peak ${residentMb("VmHWM")} MB, ${residentMb("VmRSS")} MB in the end`,
+      `${scene}, ${way}: ${count} streams, ${startMb} MB at first, peak ${residentMb("VmHWM")} MB, ${residentMb("VmRSS")} MB in the end, event loop late by at most ${Number(lag).toFixed(2)} s, ${callers.filter((caller) => !caller.closed).length} open`,
     );
   } finally {
     for (const caller of callers) caller.destroy();
