@@ -47,6 +47,7 @@ const LIMIT: Limit = {
   used: 37.2,
   left: 12.8,
   unpriced_requests: 0,
+  unknown_requests: 0,
   window_start: "2026-11-01T00:00:00.000000Z",
   resets_at: "2026-12-01T00:00:00.000000Z",
   refused: 0,
@@ -134,7 +135,13 @@ describe("a limit in words", () => {
   });
 
   test("that holds for each person says how many of them it refuses when it is to be deleted", () => {
-    const use = (used: number) => ({ principal: `p${used}`, used, left: 0, unpriced_requests: 0 });
+    const use = (used: number) => ({
+      principal: `p${used}`,
+      used,
+      left: 0,
+      unpriced_requests: 0,
+      unknown_requests: 0,
+    });
     const each = { ...LIMIT, each: "principal", used: 70 };
     expect(toDeleteWords({ ...each, top: [use(70), use(50), use(3)] })[0]).toContain("(2 at the amount)");
     expect(toDeleteWords({ ...each, top: [use(70), use(50)] })[0]).toContain("(at least 2 at the amount)");

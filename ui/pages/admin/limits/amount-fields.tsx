@@ -66,6 +66,16 @@ export function AmountFields({ form }: AmountFieldsProps) {
           />
         )}
       </div>
+      {measure !== "concurrent" && (
+        <NumberField
+          label="Requests without usage"
+          {...form.field("unknown")}
+          integer
+          min={1}
+          placeholder="Any number"
+          hint="Refuses after so many requests in the window ended before their usage was told, such as streams left early"
+        />
+      )}
     </>
   );
 }

@@ -32,6 +32,8 @@ export interface LimitForm {
   readonly window: LimitWindow;
   readonly action: LimitAction;
   readonly unpriced: UnpricedRule;
+  /** Null: any number. */
+  readonly unknown: number | null;
   readonly enabled: boolean;
 }
 
@@ -55,6 +57,7 @@ export const NEW_LIMIT: LimitForm = {
   window: "month",
   action: "refuse",
   unpriced: "allow",
+  unknown: null,
   enabled: true,
 };
 
@@ -111,6 +114,7 @@ export function toLimitForm(limit: Limit): LimitForm {
     window: limit.window ?? NEW_LIMIT.window,
     action: limit.action,
     unpriced: limit.unpriced ?? NEW_LIMIT.unpriced,
+    unknown: limit.unknown ?? null,
     enabled: limit.enabled,
   };
 }
@@ -141,7 +145,7 @@ export function findLimitFaults(form: LimitForm): { readonly [path: string]: str
 
 /** What to send to make it; null while there is no amount. */
 export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | null {
-  const { measure, amount, window, action, unpriced } = form;
+  const { measure, amount, window, action, unpriced, unknown } = form;
   if (amount === null) return null;
   return {
     name: toName(form, names),
@@ -151,18 +155,20 @@ export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | 
     ...(measure !== "concurrent" && { window }),
     action,
     ...(measure === "cost" && { unpriced }),
+    ...(measure !== "concurrent" && unknown !== null && { unknown }),
   };
 }
 
 /** Only what differs from the limit as it is; null when nothing does. */
 export function toLimitPatch(form: LimitForm, limit: Limit): LimitUpdate | null {
-  const { name, amount, window, action, unpriced, enabled } = form;
+  const { name, amount, window, action, unpriced, unknown, enabled } = form;
   const patch = {
     ...(name !== null && name !== limit.name && { name }),
     ...(amount !== null && amount !== limit.amount && { amount }),
     ...(limit.window !== undefined && window !== limit.window && { window }),
     ...(action !== limit.action && { action }),
     ...(limit.unpriced !== undefined && unpriced !== limit.unpriced && { unpriced }),
+    ...(unknown !== (limit.unknown ?? null) && { unknown }),
     ...(enabled !== limit.enabled && { enabled }),
   };
   return Object.keys(patch).length === 0 ? null : { id: limit.id, patch };

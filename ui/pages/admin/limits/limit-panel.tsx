@@ -57,7 +57,8 @@ export function LimitPanel({ limit, nameSecret, onClose }: LimitPanelProps) {
 }
 
 function Used({ limit }: { readonly limit: Limit }) {
-  const { each, left, refused, last_refused_at: refusedAt, unpriced_requests: unpriced, window } = limit;
+  const { each, left, refused, last_refused_at: refusedAt, window } = limit;
+  const { unpriced_requests: unpriced, unknown_requests: unknown } = limit;
   return (
     <div className="flex flex-col gap-4">
       <div>
@@ -83,6 +84,12 @@ function Used({ limit }: { readonly limit: Limit }) {
           <Link to="/models/prices" className="text-accent underline underline-offset-2">
             Set prices
           </Link>
+        </p>
+      )}
+      {unknown > 0 && (
+        <p className="text-warn">
+          {unknown === 1 ? "1 request" : `${formatCount(unknown)} requests`} of the window ended before their
+          usage was told, so it is not counted.
         </p>
       )}
     </div>
