@@ -1,3 +1,5 @@
+import { NOTHING_USED } from "./limit-counter.ts";
+import type { Used } from "./limit-sums.ts";
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -21,7 +23,7 @@ export interface LimitState {
   readonly limit: Limit;
   readonly nowUs: InstantUs;
   /** The value of `each` that is closest to the amount; the only one without `each`. */
-  readonly used: Pick<LimitUse, "amount" | "unpriced">;
+  readonly used: Used;
   /** Empty without `each`, else the most used first. */
   readonly top: readonly LimitUse[];
   readonly refusals: LimitRefusals;
@@ -83,7 +85,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
   const toState = (limit: Limit, uses: readonly LimitUse[]): LimitState => ({
     limit,
     nowUs: clock.nowUs(),
-    used: uses[0] ?? { amount: 0n, unpriced: 0 },
+    used: uses[0] ?? NOTHING_USED,
     top: limit.each === null ? [] : uses.slice(0, TOP_MAX),
     refusals: limits.book.refusalsOf(limit.id),
   });

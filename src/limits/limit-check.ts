@@ -5,13 +5,18 @@ import type { LimitSum, LimitSumPart } from "./limit-sums.ts";
 import { isSliding, SLIDING_LENGTH_US, toStepUs, toWindowStart } from "./limit-window.ts";
 import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
 
+/** What is counted of a limit. */
+const FIGURES = ["used", "unpriced_requests", "unknown_requests"] as const;
+export type LimitFigure = (typeof FIGURES)[number];
+
 /** A limit whose events, totals and server do not say the same. */
 export interface LimitFinding {
   readonly limit: Limit;
+  readonly of: LimitFigure;
   /** The value of its `each`; empty without one. */
   readonly label: string;
   readonly what: "totals" | "server";
-  /** What the events add up to, in the unit of the amount. */
+  /** What the events add up to; of what was used in the unit of the amount. */
   readonly expected: number;
   readonly told: number;
 }
@@ -20,6 +25,8 @@ export interface LimitFinding {
 export interface ToldUse {
   readonly label: string;
   readonly used: number;
+  readonly unpriced_requests: number;
+  readonly unknown_requests: number;
 }
 
 export interface ToldLimit {
@@ -69,9 +76,10 @@ export function compareWithTotals(limits: readonly Limit[], { byRows, byTotals }
             parts.filter((part) => part.startUs === startUs),
           ),
         );
-        if (expected !== undefined && told !== undefined && !isSame(expected, told)) {
-          findings.push({ limit, label, what: "totals", expected: expected.amount, told: told.amount });
-        }
+        if (expected === undefined || told === undefined) continue;
+        for (const of of FIGURES)
+          if (!isSame(of, expected, told))
+            findings.push({ limit, of, label, what: "totals", expected: expected[of], told: told[of] });
       }
     }
   }
@@ -105,14 +113,16 @@ export function compareWithServer(
     const labels = new Set([...parts.keys(), ...first.uses.map(({ label }) => label)]);
     for (const label of labels) {
       const own = parts.get(label) ?? [];
-      const [told, toldLast] = [usedOf(first, label), usedOf(last, label)];
-      const bounds = isSliding(limit.window)
-        ? toSlidingBounds(limit, own, { first, last, underWay })
-        : toCalendarBounds(limit, own, { first, last });
-      if (bounds === null) continue;
-      const [least, most] = isSliding(limit.window) ? [told, told] : [told, toldLast];
-      if (least <= bounds.most && bounds.least <= most) continue;
-      findings.push({ limit, label, what: "server", expected: bounds.least, told });
+      for (const of of FIGURES) {
+        const [told, toldLast] = [toldOf(first, label, of), toldOf(last, label, of)];
+        const bounds = isSliding(limit.window)
+          ? toSlidingBounds({ limit, of }, own, { first, last, underWay })
+          : toCalendarBounds({ limit, of }, own, { first, last });
+        if (bounds === null) continue;
+        const [least, most] = isSliding(limit.window) ? [told, told] : [told, toldLast];
+        if (least <= bounds.most && bounds.least <= most) continue;
+        findings.push({ limit, of, label, what: "server", expected: bounds.least, told });
+      }
     }
   }
   return findings;
@@ -124,7 +134,7 @@ export function addUpWindow(limit: Limit, sums: readonly LimitSum[], nowUs: Inst
   const parts = [...toParts(limit, sums).values()].flat();
   const isHeld = ({ startUs }: LimitSumPart) =>
     limit.window !== null && isSliding(limit.window) ? startUs >= fromUs : startUs === fromUs;
-  return add(limit.measure, parts.filter(isHeld)).amount;
+  return add(limit.measure, parts.filter(isHeld)).used;
 }
 
 interface Answers {
@@ -132,20 +142,25 @@ interface Answers {
   readonly last: ToldLimit;
 }
 
+interface Counted {
+  readonly limit: Limit;
+  readonly of: LimitFigure;
+}
+
 /** Null where the window started anew in between. */
-function toCalendarBounds(limit: Limit, parts: readonly LimitSumPart[], { first, last }: Answers) {
+function toCalendarBounds({ limit, of }: Counted, parts: readonly LimitSumPart[], { first, last }: Answers) {
   const startUs = first.windowStartUs;
   if (last.windowStartUs !== startUs) return null;
-  const { amount } = add(
+  const sum = add(
     limit.measure,
     parts.filter((part) => part.startUs === startUs),
-  );
-  return { least: amount, most: amount };
+  )[of];
+  return { least: sum, most: sum };
 }
 
 /** The answer's own instant is not told, and lies in the step with which its window ends, or up to the last answer. */
 function toSlidingBounds(
-  { measure, window }: Limit,
+  { limit: { measure, window }, of }: Counted,
   parts: readonly LimitSumPart[],
   { first, last, underWay }: Answers & { readonly underWay: number },
 ) {
@@ -155,12 +170,12 @@ function toSlidingBounds(
     add(
       measure,
       parts.filter(({ startUs }) => startUs >= fromUs && startUs < toUs),
-    ).amount;
+    )[of];
   const stepUs = toStepUs(window);
   const most = within(first.windowStartUs - stepUs, last.windowStartUs + lengthUs + stepUs);
   return {
     least: within(last.windowStartUs, first.windowStartUs + lengthUs - stepUs),
-    most: most + (measure === "requests" ? underWay : 0),
+    most: most + (measure === "requests" && of === "used" ? underWay : 0),
   };
 }
 
@@ -173,23 +188,29 @@ function toParts({ id }: Limit, sums: readonly LimitSum[]): ReadonlyMap<string, 
   return new Map([...byLabel].map(([label, alike]) => [label, alike.flatMap(({ parts }) => parts)] as const));
 }
 
-function usedOf({ uses }: ToldLimit, label: string): number {
-  return uses.reduce((sum, use) => (use.label === label ? sum + use.used : sum), 0);
+function toldOf({ uses }: ToldLimit, label: string, of: LimitFigure): number {
+  return uses.reduce((sum, use) => (use.label === label ? sum + use[of] : sum), 0);
 }
 
 function add(measure: LimitMeasure, parts: readonly LimitSumPart[]) {
-  let [amount, unpriced] = [0n, 0];
+  let [amount, unpriced, unknown] = [0n, 0, 0];
   for (const part of parts) {
     amount += part.amount;
     unpriced += part.unpriced;
+    unknown += part.unknown;
   }
-  return { amount: measure === "cost" ? picoToNumber(amount) : Number(amount), exact: amount, unpriced };
+  return {
+    used: measure === "cost" ? picoToNumber(amount) : Number(amount),
+    exact: amount,
+    unpriced_requests: unpriced,
+    unknown_requests: unknown,
+  };
 }
 
 type Added = ReturnType<typeof add>;
 
-function isSame(one: Added, other: Added): boolean {
-  return one.exact === other.exact && one.unpriced === other.unpriced;
+function isSame(of: LimitFigure, one: Added, other: Added): boolean {
+  return of === "used" ? one.exact === other.exact : one[of] === other[of];
 }
 
 /** Limits that the ledger can be asked about: what is under way is in no ledger. */

@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { LimitSumPart } from "./limit-sums.ts";
+import type { LimitSumPart, Used } from "./limit-sums.ts";
 import {
   type CalendarWindow,
   isSliding,
@@ -11,23 +11,17 @@ import {
 } from "./limit-window.ts";
 import type { LimitWindow } from "./limit.ts";
 
-/** What was used in a window. */
-export interface Used {
-  /** Pico for cost. */
-  readonly amount: bigint;
-  /** Requests with a quantity that had no price. */
-  readonly unpriced: number;
-}
+export const NOTHING_USED: Used = { amount: 0n, unpriced: 0, unknown: 0 };
 
 /** Sums of one window as it goes on. Every call is with the wall clock, which may be set back. */
 export interface WindowSums {
   /** What ended at `atUs`; what began then, for a limit of requests in a sliding window. */
-  add(atUs: InstantUs, amount: bigint, unpriced: number): void;
+  add(atUs: InstantUs, used: Used): void;
   /** What the ledger held before the first `add`. */
   load(parts: readonly LimitSumPart[]): void;
   usedAt(nowUs: InstantUs): Used;
-  /** The first instant at which no more than `most` is left in it; null when time does not bring that about. */
-  fallsTo(most: bigint, nowUs: InstantUs): InstantUs | null;
+  /** The first instant at which what is left in it is `few` enough; null when time does not bring that about. */
+  fallsTo(few: (left: Used) => boolean, nowUs: InstantUs): InstantUs | null;
   /** True when nothing of it would be missed. */
   isEmptyAt(nowUs: InstantUs): boolean;
 }
@@ -39,13 +33,27 @@ export function createWindowSums(window: LimitWindow): WindowSums {
 /** Windows that are kept: the present one, and those around it for a clock that is set. */
 const CALENDAR_KEPT_MAX = 4;
 
-interface Part {
-  startUs: InstantUs;
+interface Sum {
   amount: bigint;
   unpriced: number;
+  unknown: number;
 }
 
-const NOTHING: Used = { amount: 0n, unpriced: 0 };
+interface Part extends Sum {
+  readonly startUs: InstantUs;
+}
+
+function addTo(sum: Sum, { amount, unpriced, unknown }: Used): void {
+  sum.amount += amount;
+  sum.unpriced += unpriced;
+  sum.unknown += unknown;
+}
+
+function takeFrom(sum: Sum, { amount, unpriced, unknown }: Used): void {
+  sum.amount -= amount;
+  sum.unpriced -= unpriced;
+  sum.unknown -= unknown;
+}
 
 /** A window of the calendar that lies in `[startUs, endUs)`. */
 interface CalendarPart extends Part {
@@ -61,18 +69,16 @@ class CalendarSums implements WindowSums {
     this.#window = window;
   }
 
-  add(atUs: InstantUs, amount: bigint, unpriced: number): void {
-    const part = this.#find(atUs) ?? this.#make(atUs);
-    part.amount += amount;
-    part.unpriced += unpriced;
+  add(atUs: InstantUs, used: Used): void {
+    addTo(this.#find(atUs) ?? this.#make(atUs), used);
   }
 
   load(parts: readonly LimitSumPart[]): void {
-    for (const { startUs, amount, unpriced } of parts) this.add(startUs, amount, unpriced);
+    for (const part of parts) this.add(part.startUs, part);
   }
 
   usedAt(nowUs: InstantUs): Used {
-    return this.#find(nowUs) ?? NOTHING;
+    return this.#find(nowUs) ?? NOTHING_USED;
   }
 
   fallsTo(): null {
@@ -93,7 +99,7 @@ class CalendarSums implements WindowSums {
   #make(atUs: InstantUs): CalendarPart {
     const startUs = toWindowStart(this.#window, atUs);
     const endUs = toWindowEnd(this.#window, atUs) ?? Number.POSITIVE_INFINITY;
-    const made = { startUs, endUs, amount: 0n, unpriced: 0 };
+    const made = { startUs, endUs, ...NOTHING_USED };
     insert(this.#parts, made);
     if (this.#parts.length > CALENDAR_KEPT_MAX) this.#parts.shift();
     return made;
@@ -110,54 +116,49 @@ class SlidingSums implements WindowSums {
   readonly #parts: Part[] = [];
   #first = 0;
   /** What the parts from `#first` on add up to. */
-  #amount = 0n;
-  #unpriced = 0;
+  readonly #sum: Sum = { ...NOTHING_USED };
 
   constructor(window: SlidingWindow) {
     this.#window = window;
     this.#stepUs = toStepUs(window);
   }
 
-  add(atUs: InstantUs, amount: bigint, unpriced: number): void {
+  add(atUs: InstantUs, used: Used): void {
     const startUs = Math.floor(atUs / this.#stepUs) * this.#stepUs;
     const last = this.#parts.at(-1);
     if (last !== undefined && last.startUs === startUs && this.#parts.length > this.#first) {
-      last.amount += amount;
-      last.unpriced += unpriced;
-    } else if (last === undefined || last.startUs < startUs) {
-      this.#parts.push({ startUs, amount, unpriced });
+      addTo(last, used);
     } else {
-      this.#addEarlier({ startUs, amount, unpriced });
+      const { amount, unpriced, unknown } = used;
+      const part = { startUs, amount, unpriced, unknown };
+      if (last === undefined || last.startUs < startUs) this.#parts.push(part);
+      else this.#addEarlier(part);
     }
-    this.#amount += amount;
-    this.#unpriced += unpriced;
+    addTo(this.#sum, used);
   }
 
   load(parts: readonly LimitSumPart[]): void {
-    for (const { startUs, amount, unpriced } of parts) this.add(startUs, amount, unpriced);
+    for (const part of parts) this.add(part.startUs, part);
   }
 
   usedAt(nowUs: InstantUs): Used {
     this.#slideTo(toWindowStart(this.#window, nowUs));
     const last = this.#parts.at(-1);
-    if (last === undefined || last.startUs <= nowUs)
-      return { amount: this.#amount, unpriced: this.#unpriced };
+    if (last === undefined || last.startUs <= nowUs) return { ...this.#sum };
     // The clock was set back: what lies ahead of it is not in the window.
-    let amount = 0n;
-    let unpriced = 0;
+    const sum = { ...NOTHING_USED };
     for (const part of this.#parts.slice(this.#first)) {
       if (part.startUs > nowUs) break;
-      amount += part.amount;
-      unpriced += part.unpriced;
+      addTo(sum, part);
     }
-    return { amount, unpriced };
+    return sum;
   }
 
-  fallsTo(most: bigint, nowUs: InstantUs): InstantUs | null {
-    let left = this.usedAt(nowUs).amount;
+  fallsTo(few: (left: Used) => boolean, nowUs: InstantUs): InstantUs | null {
+    const left = { ...this.usedAt(nowUs) };
     for (const part of this.#parts.slice(this.#first)) {
-      left -= part.amount;
-      if (left <= most) return toSlidOut(this.#window, part.startUs);
+      takeFrom(left, part);
+      if (few(left)) return toSlidOut(this.#window, part.startUs);
     }
     return null;
   }
@@ -172,8 +173,7 @@ class SlidingSums implements WindowSums {
       const part = this.#parts[this.#first];
       if (part === undefined || part.startUs >= startUs) break;
       this.#first += 1;
-      this.#amount -= part.amount;
-      this.#unpriced -= part.unpriced;
+      takeFrom(this.#sum, part);
     }
     if (this.#first > SLID_OUT_MAX || this.#first === this.#parts.length) {
       this.#parts.splice(0, this.#first);
@@ -187,12 +187,8 @@ class SlidingSums implements WindowSums {
     this.#parts.splice(0, this.#first);
     this.#first = 0;
     const known = this.#parts.find(({ startUs }) => startUs === part.startUs);
-    if (known === undefined) {
-      insert(this.#parts, part);
-      return;
-    }
-    known.amount += part.amount;
-    known.unpriced += part.unpriced;
+    if (known === undefined) insert(this.#parts, part);
+    else addTo(known, part);
   }
 }
 

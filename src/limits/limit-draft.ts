@@ -34,6 +34,8 @@ export interface LimitPatch {
   readonly window?: string | undefined;
   readonly action?: string | undefined;
   readonly unpriced?: string | undefined;
+  /** Null: any number. */
+  readonly unknown?: number | null | undefined;
   readonly enabled?: boolean | undefined;
 }
 
@@ -68,7 +70,7 @@ export function parseLimitDraft(draft: LimitDraft): Omit<NewLimit, "id" | "creat
     window: parseWindow(measure, draft.window),
     action: parseWord(draft.action ?? "refuse", LIMIT_ACTIONS, "action"),
     unpriced: parseUnpriced(measure, draft.unpriced ?? "allow"),
-    unknownMax: null,
+    unknownMax: parseUnknown(measure, draft.unknown ?? null),
     fixed: parseFixed(draft.fixed ?? false, subject, each),
     enabled: draft.enabled ?? true,
   };
@@ -76,13 +78,14 @@ export function parseLimitDraft(draft: LimitDraft): Omit<NewLimit, "id" | "creat
 
 /** Throws as `parseLimitDraft` does. */
 export function parseLimitPatch({ measure }: Pick<Limit, "measure">, patch: LimitPatch): LimitChange {
-  const { name, amount, window, action, unpriced, enabled } = patch;
+  const { name, amount, window, action, unpriced, unknown, enabled } = patch;
   return {
     ...(name !== undefined && { name: parseName(name) }),
     ...(amount !== undefined && { amount: parseAmount(measure, amount) }),
     ...(window !== undefined && { window: parseWindow(measure, window) }),
     ...(action !== undefined && { action: parseWord(action, LIMIT_ACTIONS, "action") }),
     ...(unpriced !== undefined && { unpriced: parseUnpriced(measure, unpriced) }),
+    ...(unknown !== undefined && { unknownMax: parseUnknown(measure, unknown) }),
     ...(enabled !== undefined && { enabled }),
   };
 }
@@ -200,6 +203,15 @@ function parseUnpriced(measure: LimitMeasure, text: string): Limit["unpriced"] {
     throw refuse("unpriced", "Only a limit of cost can refuse what has no price.");
   }
   return rule;
+}
+
+function parseUnknown(measure: LimitMeasure, unknown: number | null): number | null {
+  if (unknown === null) return null;
+  if (measure === "concurrent")
+    throw refuse("unknown", "A limit of concurrent requests has no window in which requests end.");
+  if (!Number.isSafeInteger(unknown) || unknown < 1)
+    throw refuse("unknown", "unknown is a whole number of requests above 0, or null for any number.");
+  return unknown;
 }
 
 function parseWord<Word extends string>(text: string, words: readonly Word[], param: string): Word {

@@ -1,7 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { isUnmetered, type ReportedUsage, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
-import { createWindowSums, type Used, type WindowSums } from "./limit-counter.ts";
+import { createWindowSums, NOTHING_USED, type WindowSums } from "./limit-counter.ts";
+import type { Used } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";
 import type { Limit } from "./limit.ts";
 import { toWatchedFrom } from "./use-watch.ts";
@@ -34,9 +35,11 @@ export interface MetLimit extends Used {
   readonly value: string;
   /** The first instant at which it lets a request through again; null when that is not known, or never. */
   readonly freeAtUs: InstantUs | null;
-  /** True where it is the missing price of the model that is refused. */
-  readonly isUnpriced: boolean;
+  readonly why: MetReason;
 }
+
+/** Its amount is used up, the model lacks a price, or as many requests as it allows have ended without their usage. */
+export type MetReason = "used" | "unpriced" | "unknown";
 
 export interface Counter {
   readonly value: string;
@@ -85,9 +88,11 @@ export function isCountedFromBegin({ measure, window }: Limit): boolean {
   return measure === "requests" && window !== null && isSliding(window);
 }
 
+const ONE_REQUEST: Used = { ...NOTHING_USED, amount: 1n };
+
 export function begin({ limit }: Entry, counter: Counter, { arrivedAtUs }: UsageBeginning): void {
   counter.underWay += 1;
-  if (isCountedFromBegin(limit)) counter.sums?.add(arrivedAtUs, 1n, 0);
+  if (isCountedFromBegin(limit)) counter.sums?.add(arrivedAtUs, ONE_REQUEST);
 }
 
 /** Its event is written. */
@@ -97,10 +102,11 @@ export function end(
   { request, amounts }: { readonly request: UsageBeginning; readonly amounts: Amounts },
 ): void {
   counter.underWay -= 1;
-  const { endedAtUs, unpriced } = amounts;
-  if (!isCountedFromBegin(limit)) counter.sums?.add(endedAtUs, amounts.get(limit), unpriced);
+  const { endedAtUs, unpriced, unknown } = amounts;
+  if (!isCountedFromBegin(limit))
+    counter.sums?.add(endedAtUs, { amount: amounts.get(limit), unpriced, unknown });
   // It has been counted, and what it was short of is known only now.
-  else if (unpriced > 0) counter.sums?.add(request.arrivedAtUs, 0n, unpriced);
+  else if (unpriced + unknown > 0) counter.sums?.add(request.arrivedAtUs, { amount: 0n, unpriced, unknown });
 }
 
 /** Drops values of `each` that have nothing under way and nothing in their window. */
@@ -118,12 +124,15 @@ export class Amounts {
   readonly endedAtUs: InstantUs;
   /** 1 when some of it had no price. */
   readonly unpriced: number;
+  /** 1 when its usage was not told. */
+  readonly unknown: number;
   readonly #ending: UsageEnding;
   #tokens: bigint | null = null;
 
   constructor(request: UsageBeginning, ending: UsageEnding) {
     this.endedAtUs = request.arrivedAtUs + ending.durationUs;
     this.unpriced = ending.unpriced ? 1 : 0;
+    this.unknown = isUnmetered(ending) ? 1 : 0;
     this.#ending = ending;
   }
 
@@ -148,11 +157,11 @@ export function toMet(
   { nowUs, hasPrice }: { readonly nowUs: InstantUs; readonly hasPrice: () => boolean },
 ): MetLimit | null {
   const { limit, elsewhere } = entry;
-  const { measure, amount, window } = limit;
+  const { measure, amount, window, unknownMax } = limit;
   if (!limit.enabled) return null;
   const counter = findCounter(entry, value);
   if (measure === "cost" && limit.unpriced === "refuse" && !hasPrice()) {
-    return { limit, value, ...usedOf(counter, nowUs), freeAtUs: null, isUnpriced: true };
+    return { limit, value, ...usedOf(counter, nowUs), freeAtUs: null, why: "unpriced" };
   }
   const held = elsewhere?.values.get(value)?.held ?? 0;
   // An amount of zero is of a limit that cannot be read: it lets nothing through.
@@ -161,28 +170,31 @@ export function toMet(
   // Those under way will be recorded as well, and a request counts as one however it ends.
   const begun = measure === "requests" && !isCountedFromBegin(limit) ? (counter?.underWay ?? 0) : held;
   const inAll = begun === 0 ? used.amount : used.amount + BigInt(begun);
-  if (inAll < amount) return null;
+  const why = inAll >= amount ? "used" : used.unknown >= (unknownMax ?? Infinity) ? "unknown" : null;
+  if (why === null) return null;
+  const isFree = (left: Used) => left.amount < amount && left.unknown < (unknownMax ?? Infinity);
   const isCalendar = window !== null && !isSliding(window);
-  const freeAtUs = isCalendar ? null : (counter?.sums?.fallsTo(amount - 1n, nowUs) ?? null);
-  return { limit, value, ...used, amount: inAll, freeAtUs, isUnpriced: false };
+  const freeAtUs = isCalendar ? null : (counter?.sums?.fallsTo(isFree, nowUs) ?? null);
+  return { limit, value, ...used, amount: inAll, freeAtUs, why };
 }
 
 function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
-  if (counter === undefined) return { amount: 0n, unpriced: 0 };
+  if (counter === undefined) return NOTHING_USED;
   const { sums, underWay } = counter;
-  return sums === null ? { amount: BigInt(underWay), unpriced: 0 } : sums.usedAt(nowUs);
+  return sums === null ? { ...NOTHING_USED, amount: BigInt(underWay) } : sums.usedAt(nowUs);
 }
 
 /** What was used by one value of `each`, here and elsewhere. */
 export function toUse(entry: Entry, value: string, nowUs: InstantUs): LimitUse {
   const counter = findCounter(entry, value);
   const told = entry.elsewhere?.values.get(value);
-  const { amount, unpriced } = usedOf(counter, nowUs);
+  const { amount, unpriced, unknown } = usedOf(counter, nowUs);
   return {
     value: counter?.value ?? value,
     label: counter?.label ?? told?.label ?? value,
     amount: amount + BigInt(told?.open ?? 0),
     unpriced,
+    unknown,
   };
 }
 

@@ -38,28 +38,33 @@ export function toRefusal(met: MetLimit, nowUs: InstantUs, model: string | null)
 }
 
 /** Null: it never succeeds by waiting. */
-function toRetrySeconds({ limit, freeAtUs, isUnpriced }: MetLimit, nowUs: InstantUs): number | null {
-  if (isUnpriced) return null;
+function toRetrySeconds({ limit, freeAtUs, why }: MetLimit, nowUs: InstantUs): number | null {
+  if (why === "unpriced") return null;
   if (limit.window === null) return CONCURRENT_RETRY_SECONDS;
   const atUs = isSliding(limit.window) ? freeAtUs : toWindowEnd(limit.window, nowUs);
   return atUs === null ? null : Math.max(1, Math.ceil((atUs - nowUs) / SECOND_US));
 }
 
 function toSentence(met: MetLimit, nowUs: InstantUs): string {
-  const { limit, amount, isUnpriced } = met;
+  const { limit, why } = met;
   const name = `The limit "${limit.name}"`;
-  if (isUnpriced)
+  if (why === "unpriced")
     return `${name} lets nothing through that has no price, and this model lacks one: ask an admin to set it.`;
-  const share = toShare(limit, amount);
-  if (limit.window === null) return `${name} is used up: ${share} under way. Try again when one has ended.`;
-  if (limit.window === "total") return `${name} is used up: ${share} in all. It does not start anew.`;
+  const state = why === "used" ? `is used up: ${toShare(limit, met.amount)}` : toUnknownShare(met);
+  if (limit.window === null) return `${name} ${state} under way. Try again when one has ended.`;
+  if (limit.window === "total") return `${name} ${state} in all. It does not start anew.`;
   if (isSliding(limit.window)) {
     const seconds = toRetrySeconds(met, nowUs) ?? 1;
-    return `${name} is used up: ${share} in the last ${limit.window}. Try again in ${seconds} s.`;
+    return `${name} ${state} in the last ${limit.window}. Try again in ${seconds} s.`;
   }
   const since = formatInstant(toWindowStart(limit.window, nowUs)).slice(0, 10);
   const anew = formatInstant(toWindowEnd(limit.window, nowUs) ?? nowUs);
-  return `${name} is used up: ${share} since ${since}. It starts anew at ${anew.slice(0, 19)}Z.`;
+  return `${name} ${state} since ${since}. It starts anew at ${anew.slice(0, 19)}Z.`;
+}
+
+/** What a request used whose caller left early is in no answer: only so many of these pass. */
+function toUnknownShare({ limit: { unknownMax }, unknown }: MetLimit): string {
+  return `lets no more requests through: ${unknown} ended before their usage was told, and it allows ${unknownMax},`;
 }
 
 /** `50.00 of 50.00`, `20 of 20 requests`. */

@@ -11,13 +11,19 @@ export interface LimitSum {
   readonly parts: readonly LimitSumPart[];
 }
 
-/** A window of the calendar by its start, or a step of a sliding one. */
-export interface LimitSumPart {
-  readonly startUs: InstantUs;
+/** What was used in a window. */
+export interface Used {
   /** Pico for cost. */
   readonly amount: bigint;
-  /** Requests of it with a quantity that had no price. */
+  /** Requests with a quantity that had no price. */
   readonly unpriced: number;
+  /** Requests that ended without their usage (`isUnmetered`). */
+  readonly unknown: number;
+}
+
+/** What was used in a window of the calendar, by its start, or in a step of a sliding one. */
+export interface LimitSumPart extends Used {
+  readonly startUs: InstantUs;
 }
 
 /** What is asked of a ledger: the windows that hold `nowUs`, and later ones. */

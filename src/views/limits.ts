@@ -2,6 +2,7 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { LimitState } from "#limits/limit-admin.ts";
 import type { LimitUse } from "#limits/limit-entry.ts";
+import type { Used } from "#limits/limit-sums.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitMeasure } from "#limits/limit.ts";
 
@@ -19,7 +20,7 @@ export function toLimitView(state: LimitState) {
 
 /** What a caller sees of a limit that holds for it. */
 export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
-  const { id, name, measure, window, action, unpriced, enabled, each } = limit;
+  const { id, name, measure, window, action, unpriced, unknownMax, enabled, each } = limit;
   const startUs = window === null || window === "total" ? null : toWindowStart(window, nowUs);
   return {
     id,
@@ -32,6 +33,7 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
     ...(window !== null && { window }),
     action,
     ...(measure === "cost" && { unpriced }),
+    ...(unknownMax !== null && { unknown: unknownMax }),
     enabled,
     ...toFigures(limit, used),
     window_start: formatOrNull(startUs),
@@ -49,12 +51,13 @@ export function toLimitUseView(limit: Limit, use: LimitUse) {
   };
 }
 
-function toFigures({ measure, amount }: Limit, used: Pick<LimitUse, "amount" | "unpriced">) {
+function toFigures({ measure, amount }: Limit, used: Used) {
   const left = amount > used.amount ? amount - used.amount : 0n;
   return {
     used: toNumber(measure, used.amount),
     left: toNumber(measure, left),
     unpriced_requests: used.unpriced,
+    unknown_requests: used.unknown,
   };
 }
 

@@ -63,11 +63,11 @@ test("limit check finds the server, the totals and the events to be one, and wit
     rows_from: null,
     server: world.app.url,
     limits: [
+      { name: "all", ...same(0.3) },
       { name: "cost", ...same(0.3) },
       { name: "each", ...same(3) },
-      { name: "tag", ...same(60) },
       { name: "minute", ...same(3) },
-      { name: "all", ...same(0.3) },
+      { name: "tag", ...same(60) },
     ],
     findings: [],
     notices: [],
@@ -127,8 +127,8 @@ test("limit check ends with 1 for a total that is not its events and for a serve
   expect(events.data).toContain("cost: events add up to $0.30, totals have $0.20\n");
   const unasked = await check(false, "--json");
   expect(JSON.parse(unasked.data).findings).toMatchObject([
-    { limit: "cost", totals: 0.2, by_events: 0.3 },
     { limit: "all", totals: 0.2, by_events: 0.3 },
+    { limit: "cost", totals: 0.2, by_events: 0.3 },
   ]);
   const { findings } = JSON.parse((await check(true, "--json")).data);
   expect(findings).toContainEqual({ limit: "all", server: 0.2, by_events: 0.3 });

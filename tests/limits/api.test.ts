@@ -87,6 +87,14 @@ describe("a limit that cannot be is refused with its code and the field that is 
       { ...DRAFT, measure: "requests", unpriced: "refuse" },
       "400 invalid_request unpriced",
     ],
+    ["unknown usage of no request", { ...DRAFT, unknown: 0 }, "400 invalid_request unknown"],
+    ["unknown usage of half a request", { ...DRAFT, unknown: 1.5 }, "400 invalid_request unknown"],
+    ["unknown usage that is no number", { ...DRAFT, unknown: "1" }, "400 invalid_request unknown"],
+    [
+      "unknown usage of concurrent",
+      { ...DRAFT, measure: "concurrent", amount: 1, window: undefined, unknown: 1 },
+      "400 invalid_request unknown",
+    ],
     ["enabled that is no boolean", { ...DRAFT, enabled: "yes" }, "400 invalid_request enabled"],
   ];
   test.each(cases)("%s", async (_, draft, expected) => {
@@ -98,7 +106,14 @@ describe("a limit that cannot be is refused with its code and the field that is 
 describe("a limit is listed, changed and deleted by admins", () => {
   test("with exactly the fields of its shape; each and window are absent where there is none", async () => {
     const at = { window_start: "2026-11-11T00:00:00.000000Z", resets_at: "2026-11-12T00:00:00.000000Z" };
-    const figures = { used: 0, left: 1, unpriced_requests: 0, refused: 0, last_refused_at: null };
+    const figures = {
+      used: 0,
+      left: 1,
+      unpriced_requests: 0,
+      unknown_requests: 0,
+      refused: 0,
+      last_refused_at: null,
+    };
     const made = await world.limit({ ...DRAFT, name: "shape" });
     const { id } = made;
     expect(made).toEqual({
@@ -282,7 +297,13 @@ describe("what was used is told exactly", () => {
     for (const [index, { key }] of people.entries())
       for (let count = 0; count <= index; count += 1) await world.chat({ key });
     const all = JSON.parse(await (await world.admin("GET", `/limits/${id}/usage`)).text());
-    expect(all.usage.slice(0, 4)).toContainEqual({ principal: "p3", used: 3, left: 2, unpriced_requests: 0 });
+    expect(all.usage.slice(0, 4)).toContainEqual({
+      principal: "p3",
+      used: 3,
+      left: 2,
+      unpriced_requests: 0,
+      unknown_requests: 0,
+    });
     const own = all.usage.filter(({ principal }: { principal: string }) => principal.startsWith("p"));
     expect(own.map(({ principal, used }: { principal: string; used: number }) => [principal, used])).toEqual([
       ["p3", 3],

@@ -36,6 +36,28 @@ const EACH: readonly (LimitEach | null)[] = [
 const MODELS = ["m0", "m1", null] as const;
 const TAGS: readonly (readonly string[])[] = [[], ["team:a"], ["app:x", "team:b"], ["teams:a"]];
 
+/** How a request may end whose usage was not told; the first half of them count as such. */
+const UNTOLD = {
+  silent: { outcome: "ok", statusCode: 200 },
+  left: { outcome: "cancelled", statusCode: 200 },
+  "left early": { outcome: "cancelled", statusCode: 499 },
+  "left an error": { outcome: "cancelled", statusCode: 500 },
+  failed: { outcome: "upstream_error", statusCode: 500 },
+  unreachable: { outcome: "unreachable", statusCode: 502 },
+} as const;
+const COUNTED: ReadonlySet<string> = new Set(["silent", "left", "left early"]);
+const HOW = [
+  "told",
+  "told",
+  "told",
+  "silent",
+  "left",
+  "left early",
+  "left an error",
+  "failed",
+  "unreachable",
+] as const;
+
 const small = fc.nat({ max: 5 });
 const command = fc.oneof(
   {
@@ -56,6 +78,7 @@ const command = fc.oneof(
       cost: small,
       tokens: small,
       priced: fc.boolean(),
+      how: fc.constantFrom(...HOW),
     }),
   },
   {
@@ -84,6 +107,7 @@ const command = fc.oneof(
       measure: small,
       window: small,
       amount: fc.integer({ min: 1, max: 4 }),
+      unknown: fc.option(fc.integer({ min: 1, max: 2 }), { freq: 2 }),
     }),
   },
   {
@@ -92,6 +116,7 @@ const command = fc.oneof(
       kind: fc.constant("change" as const),
       which: small,
       amount: fc.integer({ min: 1, max: 5 }),
+      unknown: fc.option(fc.integer({ min: 1, max: 3 }), { freq: 2 }),
       window: small,
       on: fc.boolean(),
     }),
@@ -160,8 +185,8 @@ class Play {
       const used = (book: typeof anew) =>
         book
           .listUses(limit.id, nowUs)
-          .filter(({ amount, unpriced }) => amount > 0n || unpriced > 0)
-          .map(({ value, amount, unpriced }) => `${value} ${amount} ${unpriced}`)
+          .filter(({ amount, unpriced, unknown }) => amount > 0n || unpriced + unknown > 0)
+          .map(({ value, amount, unpriced, unknown }) => `${value} ${amount} ${unpriced} ${unknown}`)
           .toSorted();
       expect({ limit: limit.window, used: used(gate.book) }).toEqual({
         limit: limit.window,
@@ -201,12 +226,12 @@ class Play {
     expect(isAdmitted).toBe(expected.length === 0);
     if (!isAdmitted) return;
     machine.begin(begun);
-    const noted: OracleRequest = { ...begun, endedAtUs: null, costPico: 0n, tokens: 0 };
+    const noted: OracleRequest = { ...begun, endedAtUs: null, costPico: 0n, tokens: 0, isUntold: false };
     this.requests.push(noted);
     this.underWay.push({ begun, noted });
   }
 
-  #end({ which, cost, tokens, priced }: Extract<Command, { kind: "end" }>): void {
+  #end({ which, cost, tokens, priced, how }: Extract<Command, { kind: "end" }>): void {
     const [ended] = this.underWay.splice(which % Math.max(1, this.underWay.length), 1);
     if (ended === undefined) return;
     const { begun, noted } = ended;
@@ -225,18 +250,25 @@ class Play {
       unpriced: !priced,
     };
     noted.endedAtUs = begun.arrivedAtUs + durationUs;
+    if (how !== "told") {
+      noted.isUntold = COUNTED.has(how);
+      const untold = { ...UNTOLD[how], usage: null, costPico: null, unpriced: false };
+      this.machine.end(begun, { ...ending, ...untold });
+      return;
+    }
     noted.costPico = priced ? BigInt(cost) : 0n;
     noted.tokens = tokens + 1 + cost;
     this.machine.end(begun, ending);
   }
 
-  async #change({ which, amount, window, on }: Extract<Command, { kind: "change" }>): Promise<void> {
+  async #change({ which, amount, unknown, window, on }: Extract<Command, { kind: "change" }>): Promise<void> {
     const limits = [...this.machine.limits];
     const at = which % Math.max(1, limits.length);
     const limit = limits[at];
     if (limit === undefined) return;
     const changed = limit.window === null ? null : (LIMIT_WINDOWS[window] ?? "day");
-    limits[at] = { ...limit, amount: BigInt(amount), enabled: on, window: changed };
+    const unknownMax = limit.window === null ? null : unknown;
+    limits[at] = { ...limit, amount: BigInt(amount), unknownMax, enabled: on, window: changed };
     this.machine.setLimits(limits);
     await this.#follow();
   }
@@ -245,7 +277,7 @@ class Play {
   async #follow(): Promise<void> {
     const following = this.machine.gate.follow();
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
-    this.#end({ kind: "end", which: 0, cost: 1, tokens: 1, priced: true });
+    this.#end({ kind: "end", which: 0, cost: 1, tokens: 1, priced: true, how: "told" });
     await following;
   }
 
@@ -257,6 +289,7 @@ class Play {
     measure,
     window,
     amount,
+    unknown,
   }: Extract<Command, { kind: "limit" }>): Limit {
     const name = `l${(this.#limitCount += 1)}`;
     const measured = LIMIT_MEASURES[measure % LIMIT_MEASURES.length] ?? "cost";
@@ -272,7 +305,7 @@ class Play {
       window: measured === "concurrent" ? null : (LIMIT_WINDOWS[window % LIMIT_WINDOWS.length] ?? "day"),
       action: "refuse",
       unpriced: "allow",
-      unknownMax: null,
+      unknownMax: measured === "concurrent" ? null : unknown,
       fixed,
       enabled: true,
       createdAtUs: 0,
@@ -303,7 +336,16 @@ describe("limits against an oracle that knows only the list of what happened", (
   test("count what another process has recorded as soon as it is read, and keep what is under way", async () => {
     const machine = new Machine(START_US);
     try {
-      const limit = { measure: 0, subject: 0, each: 0, fixed: false, model: 0, window: 0, amount: 3 };
+      const limit = {
+        measure: 0,
+        subject: 0,
+        each: 0,
+        fixed: false,
+        model: 0,
+        window: 0,
+        amount: 3,
+        unknown: null,
+      };
       const play = new Play();
       await play.step({ kind: "limit", ...limit });
       play.machine.remove();

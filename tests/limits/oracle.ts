@@ -7,6 +7,8 @@ export interface OracleRequest extends LimitedRequest {
   endedAtUs: number | null;
   costPico: bigint;
   tokens: number;
+  /** It ended, and its usage was not told. */
+  isUntold: boolean;
 }
 
 const MINUTE_US = 60e6;
@@ -29,14 +31,15 @@ export function isRefused(
   const underWay = alike.filter(({ endedAtUs }) => endedAtUs === null);
   if (limit.measure === "concurrent") return BigInt(underWay.length) >= limit.amount;
   const isSliding = limit.window === "minute" || limit.window === "hour";
-  let used = 0n;
+  let [used, untold] = [0n, 0];
   for (const one of alike) {
     const atUs = limit.measure === "requests" && isSliding ? one.arrivedAtUs : one.endedAtUs;
     if (atUs === null || !isWithin(limit, atUs, nowUs)) continue;
     used += limit.measure === "requests" ? 1n : limit.measure === "cost" ? one.costPico : BigInt(one.tokens);
+    if (one.isUntold) untold += 1;
   }
   if (limit.measure === "requests" && !isSliding) used += BigInt(underWay.length);
-  return used >= limit.amount;
+  return used >= limit.amount || (limit.unknownMax !== null && untold >= limit.unknownMax);
 }
 
 function isWithin({ window }: Limit, atUs: number, nowUs: number): boolean {

@@ -57,7 +57,7 @@ const USED = [
     limitId: "limit-1",
     value: "",
     label: "",
-    parts: [{ startUs: SUBJECT.arrivedAtUs, amount: 2n, unpriced: 0 }],
+    parts: [{ startUs: SUBJECT.arrivedAtUs, amount: 2n, unpriced: 0, unknown: 0 }],
   },
 ];
 
@@ -149,7 +149,9 @@ test("a limit whose window changes while it is added up takes nothing of that su
     asked: 2,
     isWaited: true,
   });
-  asked[1]?.resolve([{ ...USED[0]!, parts: [{ startUs: SUBJECT.arrivedAtUs, amount: 1n, unpriced: 0 }] }]);
+  asked[1]?.resolve([
+    { ...USED[0]!, parts: [{ startUs: SUBJECT.arrivedAtUs, amount: 1n, unpriced: 0, unknown: 0 }] },
+  ]);
   await waiting;
   expect(gate.book.findUse("limit-1", "", SUBJECT.arrivedAtUs).amount).toBe(1n);
 });

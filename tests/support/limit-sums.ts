@@ -64,11 +64,27 @@ export function checkLimitSums(
     const sums = readFrom(database, sumLimits({ limits, nowUs }, toTotals(kept)));
     const told = new Map<string, string>();
     for (const { limitId, value, parts } of sums)
-      for (const { startUs, amount, unpriced } of parts)
-        if (amount !== 0n || unpriced !== 0)
-          told.set(`${limitId} | ${value} | ${startUs}`, `${amount} ${unpriced}`);
+      for (const { startUs, ...part } of parts)
+        if (isSome(part)) told.set(`${limitId} | ${value} | ${startUs}`, spell(part));
     expect(Object.fromEntries(told)).toEqual(Object.fromEntries(addUp(limits, events, { nowUs, kept })));
   }
+}
+
+interface Sum {
+  readonly amount: bigint;
+  readonly unpriced: number;
+  readonly unknown: number;
+}
+
+const isSome = ({ amount, unpriced, unknown }: Sum) => amount !== 0n || unpriced !== 0 || unknown !== 0;
+const spell = ({ amount, unpriced, unknown }: Sum) =>
+  `${amount}, ${unpriced} unpriced, ${unknown} without usage`;
+
+/** It was answered with success, or its caller left before an error came, and no usage was told. */
+function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolean {
+  if (shape !== null) return false;
+  const isSuccess = status >= 200 && status <= 299;
+  return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));
 }
 
 const isWholeOrNone = (quantity: number | null) => quantity === null || Number.isInteger(quantity);
@@ -78,7 +94,7 @@ function addUp(
   events: readonly CheckedEvent[],
   { nowUs, kept }: { readonly nowUs: number; readonly kept: number },
 ): ReadonlyMap<string, string> {
-  const sums = new Map<string, { amount: bigint; unpriced: number }>();
+  const sums = new Map<string, Sum>();
   for (const event of events) {
     const tags: readonly (string | readonly string[])[] = JSON.parse(event.tags);
     const { pico, unpriced, units } = toEventTotal(event);
@@ -102,15 +118,15 @@ function addUp(
         : toStart(window, nowUs);
       if (startUs < fromUs) continue;
       const key = `${limit.id} | ${value} | ${startUs}`;
-      const sum = sums.get(key) ?? { amount: 0n, unpriced: 0 };
-      sums.set(key, { amount: sum.amount + amounts[measure], unpriced: sum.unpriced + unpriced });
+      const sum = sums.get(key) ?? { amount: 0n, unpriced: 0, unknown: 0 };
+      sums.set(key, {
+        amount: sum.amount + amounts[measure],
+        unpriced: sum.unpriced + unpriced,
+        unknown: sum.unknown + (isUntold(event) ? 1 : 0),
+      });
     }
   }
-  const isSome = ([, sum]: [string, { amount: bigint; unpriced: number }]) =>
-    sum.amount !== 0n || sum.unpriced !== 0;
-  return new Map(
-    [...sums].filter(isSome).map(([key, { amount, unpriced }]) => [key, `${amount} ${unpriced}`]),
-  );
+  return new Map([...sums].filter(([, sum]) => isSome(sum)).map(([key, sum]) => [key, spell(sum)]));
 }
 
 /** Null where the limit does not hold for it. */

@@ -148,8 +148,9 @@ function toView({ events, rowsFromUs, server, rows, findings, notices }: Checked
     rows_from: rowsFromUs === 0 ? null : formatInstant(rowsFromUs),
     server,
     limits: rows,
-    findings: findings.map(({ limit, label, what, expected, told }) => ({
+    findings: findings.map(({ limit, of, label, what, expected, told }) => ({
       limit: limit.name,
+      ...(of !== "used" && { of }),
       ...(label !== "" && { value: label }),
       [what]: told,
       by_events: expected,
@@ -183,8 +184,10 @@ function writeChecked(terminal: Terminal, checked: Checked): void {
   for (const notice of notices) terminal.writeMessage(`${notice}\n`);
 }
 
-function toSentence({ limit, label, what, expected, told }: LimitFinding): string {
+function toSentence({ limit, of, label, what, expected, told }: LimitFinding): string {
   const who = label === "" ? "" : `, ${label}`;
   const teller = what === "totals" ? "totals have" : "the server has counted";
-  return `${limit.name}${who}: events add up to ${toFigure(limit.measure, expected)}, ${teller} ${toFigure(limit.measure, told)}`;
+  const noun = { used: "", unpriced_requests: " without a price", unknown_requests: " without usage" }[of];
+  const show = (figure: number) => `${toFigure(of === "used" ? limit.measure : "requests", figure)}${noun}`;
+  return `${limit.name}${who}: events add up to ${show(expected)}, ${teller} ${show(told)}`;
 }

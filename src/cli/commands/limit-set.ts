@@ -22,6 +22,8 @@ interface SetOptions extends SubjectOptions {
   readonly each?: string;
   readonly fixed?: true;
   readonly unpriced?: string;
+  readonly unknown?: number;
+  readonly anyUnknown?: true;
   readonly warn?: true;
   readonly refuse?: true;
   readonly enable?: true;
@@ -44,6 +46,12 @@ export function addLimitSetCommand(limit: Command, terminal: Terminal): void {
     .addOption(new Option("--warn", "let requests pass, with a header that says so").conflicts("refuse"))
     .addOption(new Option("--refuse", "refuse requests again, which is the default"))
     .addOption(choiceOption("--unpriced <rule>", "what has no price, under a limit of cost", UNPRICED_RULES))
+    .addOption(
+      new Option("--unknown <count>", "refuse once so many requests ended without usage")
+        .argParser(readNumber)
+        .conflicts("anyUnknown"),
+    )
+    .addOption(new Option("--any-unknown", "let any number of them pass, which is the default"))
     .addOption(new Option("--disable", "let everything pass until --enable").conflicts("enable"))
     .addOption(new Option("--enable", "hold it again"))
     .action(async (name: string, options: SetOptions) => {
@@ -63,11 +71,12 @@ export function addLimitSetCommand(limit: Command, terminal: Terminal): void {
     "after",
     `
 Without --principal, --key, --relay-token and --tag it holds for everybody. It applies from the next request on, and counts
-what its window already holds. Amount, window, action, --unpriced and --enable can be changed; what a limit counts, and of
-whom, is what it is.`,
+what its window already holds. Amount, window, action, --unpriced, --unknown and --enable can be changed; what a limit
+counts, and of whom, is what it is. Beside a budget, --unknown bounds requests whose caller leaves before their usage is
+told: what those used is in no sum.`,
   );
   addExamples(set, [
-    "lockport limit set everyone --amount 20 --per day --each principal",
+    "lockport limit set everyone --amount 20 --per day --each principal --unknown 50",
     "lockport limit set search --amount 500 --per month --tag team:search --fixed",
     "lockport limit set laptop --amount 60 --measure requests --per minute --key 019cdd2a-7c00-7000-8000-000000000004",
     "lockport limit set gpt --amount 2 --measure concurrent --model gpt-5",
@@ -101,11 +110,13 @@ function toDraft(name: string, options: SetOptions) {
   return draft;
 }
 
-function toSettings({ per, unpriced, warn, refuse, enable, disable }: SetOptions) {
+function toSettings(options: SetOptions) {
+  const { per, unpriced, unknown, anyUnknown, warn, refuse, enable, disable } = options;
   return {
     window: per,
     action: warn === true ? "warn" : refuse === true ? "refuse" : undefined,
     unpriced,
+    unknown: anyUnknown === true ? null : unknown,
     enabled: enable === true ? true : disable === true ? false : undefined,
   };
 }
@@ -115,7 +126,7 @@ async function change(api: Client, before: LimitView, options: SetOptions): Prom
   const patch = given({ amount: options.amount, ...toSettings(options) });
   checkTyped(() => parseLimitPatch(before, patch));
   const values: { readonly [field: string]: unknown } = before;
-  const isSame = Object.entries(patch).every(([field, value]) => values[field] === value);
+  const isSame = Object.entries(patch).every(([field, value]) => (values[field] ?? null) === value);
   if (isSame) return before;
   return await ask(api.admin.v1.limits({ id: toPathPart(before.id) }).patch(patch));
 }
@@ -137,11 +148,11 @@ function refuseOther(before: LimitView, options: SetOptions): void {
   );
 }
 
-const FIELDS = ["amount", "window", "action", "unpriced", "enabled"] as const;
+const FIELDS = ["amount", "window", "action", "unpriced", "unknown", "enabled"] as const;
 
 function describeChange(before: LimitView, after: LimitView): string {
   const show = (view: LimitView, field: (typeof FIELDS)[number]) =>
-    field === "amount" ? toFigure(view.measure, view.amount) : String(view[field]);
+    field === "amount" ? toFigure(view.measure, view.amount) : String(view[field] ?? "any");
   const changes = FIELDS.filter((field) => before[field] !== after[field]).map(
     (field) => `${field} ${show(before, field)} -> ${show(after, field)}`,
   );

@@ -1,13 +1,13 @@
 import { parseInstant } from "#kernel/instant.ts";
-import type { Told } from "#limits/limit-check.ts";
+import type { Told, ToldLimit } from "#limits/limit-check.ts";
 import { ask, toPathPart, type Client } from "#cli/installation/client.ts";
 import { listAll, listLimits } from "#cli/installation/lists.ts";
 
 /** What a server says was used of each of its limits, of all values of `each`. */
 export async function readTold(api: Client): Promise<Told> {
-  const told: [string, { windowStartUs: number; uses: { label: string; used: number }[] }][] = [];
-  for (const { id, each, used, window_start: start } of await listLimits(api)) {
-    const uses = each === undefined ? [{ label: "", used }] : await readUses(api, id);
+  const told: [string, ToldLimit][] = [];
+  for (const { id, each, window_start: start, ...use } of await listLimits(api)) {
+    const uses = each === undefined ? [{ ...use, label: "" }] : await readUses(api, id);
     told.push([id, { windowStartUs: parseInstant(start ?? "") ?? 0, uses }]);
   }
   return new Map(told);
@@ -18,7 +18,7 @@ async function readUses(api: Client, id: string) {
     const { usage, total } = await ask(api.admin.v1.limits({ id: toPathPart(id) }).usage.get({ query }));
     return { rows: usage, total };
   });
-  return rows.map(({ principal, key, tag, used }) => ({ label: principal ?? key ?? tag ?? "", used }));
+  return rows.map(({ principal, key, tag, ...use }) => ({ ...use, label: principal ?? key ?? tag ?? "" }));
 }
 
 /** A server that takes longer is not asked. */

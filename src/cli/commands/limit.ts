@@ -111,24 +111,29 @@ function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {
     name: limit.name,
     for: describeSubject(limit),
     limit: describeAmount(limit),
-    used: `${toFigure(limit.measure, limit.used)}${limit.unpriced_requests > 0 ? "*" : ""}`,
+    used: `${toFigure(limit.measure, limit.used)}${isShort(limit) ? "*" : ""}`,
     left: toFigure(limit.measure, limit.left),
     starts_anew: describeEnd(limit),
     action: describeAction(limit),
   }));
   const columns = ["name", "for", "limit", "used", "left", "starts_anew", "action"] as const;
   writeList(terminal, {}, { views, columns, figures: ["used", "left"], spare: ["starts_anew"] });
-  if (limits.some((limit) => limit.unpriced_requests > 0))
-    terminal.writeMessage("* and requests without a price, which cost nobody knows what\n");
+  if (limits.some(isShort))
+    terminal.writeMessage("* and requests without a price or without their usage, whose cost is unknown\n");
+}
+
+/** Whether more was used than is counted. */
+function isShort(counted: Pick<LimitView, "unpriced_requests" | "unknown_requests">): boolean {
+  return counted.unpriced_requests + counted.unknown_requests > 0;
 }
 
 type Uses = NonNullable<LimitView["top"]>;
 
 function writeUses(terminal: Terminal, { measure }: Pick<LimitView, "measure">, top: Uses): void {
-  const views = top.map(({ principal, key, tag, used, left, unpriced_requests: unpriced }) => ({
-    most_used_by: principal ?? key ?? tag ?? "",
-    used: `${toFigure(measure, used)}${unpriced > 0 ? "*" : ""}`,
-    left: toFigure(measure, left),
+  const views = top.map((use) => ({
+    most_used_by: use.principal ?? use.key ?? use.tag ?? "",
+    used: `${toFigure(measure, use.used)}${isShort(use) ? "*" : ""}`,
+    left: toFigure(measure, use.left),
   }));
   if (views.length === 0) return;
   terminal.writeData("\n");

@@ -39,11 +39,12 @@ const OWN = {
   used: 12.5,
   left: 37.5,
   unpriced_requests: 0,
+  unknown_requests: 0,
   window_start: "2026-03-01T00:00:00.000000Z",
   resets_at: "2026-04-01T00:00:00.000000Z",
 };
 const LIMIT = { ...OWN, refused: 3, last_refused_at: INSTANT };
-const USE = { used: 12.5, left: 37.5, unpriced_requests: 0 };
+const USE = { used: 12.5, left: 37.5, unpriced_requests: 0, unknown_requests: 0 };
 
 const SUBJECT_QUERY: QueryParam = {
   name: "subject",

@@ -36,6 +36,12 @@ const SETTINGS = {
   window: t.Optional(told(LIMIT_WINDOWS)),
   action: t.Optional(told(LIMIT_ACTIONS)),
   unpriced: t.Optional(told(UNPRICED_RULES)),
+  unknown: t.Optional(
+    t.Union([t.Number(judged({ minimum: 1 })), t.Null()], {
+      description:
+        "Refuses once so many requests of its window ended without their usage; null, or left out: any number.",
+    }),
+  ),
   enabled: t.Optional(t.Boolean()),
 };
 
@@ -65,6 +71,10 @@ const figures = {
   used: Type.Number({ minimum: 0 }),
   left: Type.Number({ minimum: 0 }),
   unpriced_requests: Count,
+  unknown_requests: Type.Integer({
+    minimum: 0,
+    description: "Ended without their usage, such as streams whose caller left early.",
+  }),
 };
 const useFields = {
   principal: Type.Optional(Type.String({ description: "With `each: principal`." })),
@@ -91,6 +101,7 @@ const limitFields = {
   window: Type.Optional(oneOf(LIMIT_WINDOWS)),
   action: oneOf(LIMIT_ACTIONS),
   unpriced: Type.Optional(oneOf(UNPRICED_RULES)),
+  unknown: Type.Optional(Type.Integer({ minimum: 1 })),
   enabled: Type.Boolean(),
   ...figures,
   window_start: nullable(Instant),

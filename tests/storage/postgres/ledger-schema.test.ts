@@ -1,9 +1,12 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 
 const MIGRATION = join(import.meta.dir, "../../../drizzle/postgres/0001_ledger.sql");
+/** Columns that later migrations have added to the tables of that one. */
+const ADDED_COLUMN = /^ALTER TABLE "?(\w+)"? ADD COLUMN "?(\w+)"?/gm;
 
 /** What only one of the two has: a replica's spool and lane here, the one server of a file there. */
 const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
@@ -24,7 +27,7 @@ const ONLY_SQLITE: { readonly [table: string]: readonly string[] } = {
 type Columns = { readonly [table: string]: readonly string[] };
 
 test("the ledger's tables and columns are those of usage.db, but for lanes, spools and the one server of a file", async () => {
-  const postgres = parseColumns(await Bun.file(MIGRATION).text());
+  const postgres = parseColumns(await Bun.file(MIGRATION).text(), MIGRATIONS);
   const sqlite = readColumns();
   expect(Object.keys(sqlite).length).toBeGreaterThan(15);
   expect(without(postgres, sqlite)).toEqual(ONLY_POSTGRES);
@@ -51,13 +54,18 @@ function readColumns(): Columns {
 }
 
 /** The file has one column a line. */
-function parseColumns(sql: string): Columns {
+function parseColumns(sql: string, migrations: readonly { readonly sql: string }[]): Columns {
   const tables = [...sql.matchAll(/^CREATE TABLE (\w+) \(\n(.*?)^\)/gms)];
-  return toColumns(
-    tables.flatMap(([, table = "", body = ""]) =>
+  const names = new Set(tables.map(([, table]) => table));
+  const added = migrations
+    .flatMap((migration) => [...migration.sql.matchAll(ADDED_COLUMN)])
+    .flatMap(([, table = "", column = ""]) => (names.has(table) ? [{ table, column }] : []));
+  return toColumns([
+    ...added,
+    ...tables.flatMap(([, table = "", body = ""]) =>
       [...body.matchAll(/^ {2}"?([a-z]\w*)"? /gm)].map(([, column = ""]) => ({ table, column })),
     ),
-  );
+  ]);
 }
 
 function toColumns(rows: readonly { readonly table: string; readonly column: string }[]): Columns {

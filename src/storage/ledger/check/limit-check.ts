@@ -2,10 +2,10 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { isSliding, toWindowStart } from "#limits/limit-window.ts";
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
-import { type CountedRow, toCountedCosts } from "#storage/ledger/limits/counted-rows.ts";
+import { type CountedRow, findCarriedTotals, toCountedCosts } from "#storage/ledger/limits/counted-rows.ts";
 import { type CountedSource, sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
 import { toCountedColumns, toCountedJoins } from "#storage/ledger/queries/counted-columns.ts";
-import { all, dialectOf, empty, one, type Reading, run, scan } from "#storage/ledger/queries/reading.ts";
+import { dialectOf, empty, one, type Reading, run, scan } from "#storage/ledger/queries/reading.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { readFirstWholeDay } from "./pruned-rows.ts";
 
@@ -14,11 +14,10 @@ type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 /** See `StorageEngine.checkLimits`. */
 export function* checkLimits(options: CheckOptions): Reading<LimitCheck> {
   const { limits, nowUs } = options;
-  const { carriedTotals } = yield* dialectOf();
-  if (carriedTotals !== null && (yield* all(carriedTotals)).length === 0) {
+  if ((yield* findCarriedTotals()) !== "present") {
     throw new SetupError(
       "configuration",
-      "This ledger is of a version without limits: start a server on it once, which makes the totals that limits need.",
+      "This ledger is of a version that counted less for limits: start a server on it once, which makes the totals that they need.",
     );
   }
   const rowsFromDay = yield* readFirstWholeDay();
@@ -61,8 +60,8 @@ function* addUpDays({ rowsFromDay, endedFromUs, onShare, signal }: Days): Readin
   for (let day = first; day <= last; day += 1) {
     signal.throwIfAborted();
     yield* run(
-      `INSERT INTO ended_day (combination, day, requests, unpriced_requests, tokens, cost_hi, cost_lo)
-       SELECT combination, day, sum(requests), sum(unpriced_requests), sum(tokens), ${COSTS}
+      `INSERT INTO ended_day (combination, day, requests, unpriced_requests, unknown_requests, tokens, cost_hi, cost_lo)
+       SELECT combination, day, sum(requests), sum(unpriced_requests), sum(unknown_requests), sum(tokens), ${COSTS}
        FROM (SELECT e.combination, ${endDay} AS day, ${toCountedColumns(dialect)}
          FROM event AS e ${toCountedJoins(dialect)} WHERE e.id >= ?1 AND e.id < ?2 AND e.id + e.duration_us >= ?3) AS counted
        GROUP BY 1, 2`,
@@ -76,7 +75,7 @@ function* addUpDays({ rowsFromDay, endedFromUs, onShare, signal }: Days): Readin
   return found?.count ?? 0;
 }
 
-const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens,
+const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS untold, sum(tokens) AS tokens,
   ${toCountedCosts()}`;
 
 /** Calendar windows from the table `ended_day`, which `addUpDays` has filled, and sliding ones from the rows themselves. */

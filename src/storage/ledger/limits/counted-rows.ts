@@ -5,6 +5,7 @@ import {
   toCountedColumns,
   toCountedJoins,
 } from "#storage/ledger/queries/counted-columns.ts";
+import { UNMETERED_RESULT } from "#storage/ledger/queries/unmetered.ts";
 import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "#storage/ledger/queries/dialect.ts";
 import { all, dialectOf, one, type Reading, scan } from "#storage/ledger/queries/reading.ts";
@@ -17,6 +18,8 @@ export interface CountedRow {
   readonly startUs: InstantUs;
   readonly requests: number;
   readonly unpriced: number;
+  /** Requests that should have told their usage, whether or not they did: those of a combination without a shape told none. */
+  readonly untold: number;
   readonly costHi: number;
   readonly costLo: number;
   readonly tokens: number;
@@ -28,7 +31,9 @@ type TotalRow = Omit<CountedRow, "startUs">;
 export type OnCounted = (rows: readonly CountedRow[]) => Reading<void>;
 
 const TOKENS = TOKEN_COLUMNS.map((column) => `coalesce(sum(${column}), 0.0)`).join(" + ");
-const TOTALS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, ${TOKENS} AS tokens, ${toCountedCosts()}`;
+const UNTOLD = `sum(CASE WHEN result IN (SELECT id FROM result WHERE ${UNMETERED_RESULT}) THEN requests ELSE 0 END)`;
+const TOTALS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, ${UNTOLD} AS untold, ${TOKENS} AS tokens,
+  ${toCountedCosts()}`;
 
 /** The SQL of both halves of a cost, added up, by the names of `CountedRow`. */
 export function toCountedCosts(): string {
@@ -108,22 +113,31 @@ function* readTotals({ byMonth, fromDay, toStart }: Spans, onRows: OnCounted): R
 
 type CarriedRow = TotalRow & { readonly arrivedDay: number; readonly endedDay: number };
 
-/** None in a ledger that no server has opened since there are such totals. */
+/** `older`: without the requests of unknown usage, in a ledger that no server has opened since those are counted. */
+export function* findCarriedTotals(): Reading<"none" | "older" | "present"> {
+  const { carriedColumns } = yield* dialectOf();
+  if (carriedColumns === null) return "present";
+  const columns = yield* all<{ name: string }>(carriedColumns);
+  if (columns.length === 0) return "none";
+  return columns.some(({ name }) => name === "unknown_requests") ? "present" : "older";
+}
+
 function* readCarried(fromDay: number): Reading<readonly CarriedRow[]> {
-  const { carriedTotals } = yield* dialectOf();
-  if (carriedTotals !== null && (yield* one(carriedTotals)) === null) return [];
+  const carried = yield* findCarriedTotals();
+  if (carried === "none") return [];
   return yield* all<CarriedRow>(
     `SELECT combination, arrived_day AS "arrivedDay", ended_day AS "endedDay", requests, unpriced_requests AS unpriced,
-       cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
+       ${carried === "older" ? "0" : "unknown_requests"} AS untold, cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
     [fromDay, fromDay],
   );
 }
 
-function toNegative({ combination, requests, unpriced, costHi, costLo, tokens }: TotalRow): TotalRow {
+function toNegative({ combination, requests, unpriced, untold, costHi, costLo, tokens }: TotalRow): TotalRow {
   return {
     combination,
     requests: -requests,
     unpriced: -unpriced,
+    untold: -untold,
     costHi: -costHi,
     costLo: -costLo,
     tokens: -tokens,
@@ -150,7 +164,7 @@ export function* readSlidingRows({ fromUs, stepUs, by }: SlidingRange, onRows: O
         ];
   yield* scan<CountedRow>(
     `SELECT combination, ${dialect.toStep("at", stepUs)} AS "startUs", sum(requests) AS requests,
-       sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens, ${toCountedCosts()}
+       sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS untold, sum(tokens) AS tokens, ${toCountedCosts()}
      FROM (${sources.join(" UNION ALL ")}) AS s GROUP BY 1, 2`,
     by === "begin" ? [fromUs] : [fromUs, fromUs - LONG_REQUEST_US],
     onRows,

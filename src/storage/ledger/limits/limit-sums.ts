@@ -27,6 +27,7 @@ interface Held {
 interface HeldPart {
   requests: number;
   unpriced: number;
+  unknown: number;
   costHi: number;
   costLo: number;
   tokens: number;
@@ -84,7 +85,7 @@ function* sumWindow(
         if (request === null) continue;
         index.visit(request, ({ limit }, value) => {
           const label = limit.each?.kind === "principal" ? request.principalName : value;
-          addTo(getHeld(held, limit, { value, label }), row);
+          addTo(getHeld(held, limit, { value, label }), row, request.isUntold);
         });
       }
     };
@@ -104,7 +105,7 @@ function* sumWindow(
 function toSum({ limit, value, label, parts }: Held): LimitSum {
   const list: LimitSumPart[] = [];
   for (const [startUs, part] of parts)
-    list.push({ startUs, amount: toAmount(limit, part), unpriced: part.unpriced });
+    list.push({ startUs, amount: toAmount(limit, part), unpriced: part.unpriced, unknown: part.unknown });
   return { limitId: limit.id, value, label, parts: list.sort((one, other) => one.startUs - other.startUs) };
 }
 
@@ -120,14 +121,15 @@ function getHeld(
   return known;
 }
 
-function addTo({ parts }: Held, row: CountedRow): void {
+function addTo({ parts }: Held, row: CountedRow, isUntold: boolean): void {
   let part = parts.get(row.startUs);
   if (part === undefined) {
-    part = { requests: 0, unpriced: 0, costHi: 0, costLo: 0, tokens: 0 };
+    part = { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
     parts.set(row.startUs, part);
   }
   part.requests += row.requests;
   part.unpriced += row.unpriced;
+  if (isUntold) part.unknown += row.untold;
   part.costHi += row.costHi;
   part.costLo += row.costLo;
   part.tokens += row.tokens;
@@ -145,12 +147,17 @@ interface CombinationRow {
   readonly relayTokenId: string | null;
   readonly model: string | null;
   readonly tags: string;
+  readonly shape: string | null;
 }
 
-type NamedRequest = LimitedRequest & { readonly principalName: string };
+interface NamedRequest extends LimitedRequest {
+  readonly principalName: string;
+  /** Whether no usage was told. */
+  readonly isUntold: boolean;
+}
 
 const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
-  relay_token_id AS "relayTokenId", model, tags`;
+  relay_token_id AS "relayTokenId", model, tags, shape`;
 /** Past so many looks one by one, all are read together. */
 const LOOKS_MAX = 1_000;
 
@@ -217,6 +224,10 @@ class StoredRequest implements NamedRequest {
 
   get model(): string | null {
     return this.#row.model;
+  }
+
+  get isUntold(): boolean {
+    return this.#row.shape === null;
   }
 
   get tags(): readonly string[] {

@@ -2,6 +2,7 @@ import { UNITS } from "#kernel/units.ts";
 import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
+import { UNMETERED_RESULT } from "./unmetered.ts";
 
 /** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
 export const LONG_REQUEST_US = 600_000_000;
@@ -15,6 +16,7 @@ export function toCountedColumns(dialect: Dialect): string {
     return sql;
   };
   return `${toMeasure("requests")} AS requests, ${toMeasure("unpriced_requests")} AS unpriced_requests,
+    CASE WHEN c.shape IS NULL THEN m.unmetered ELSE ${dialect.toConstant(0)} END AS unknown_requests,
     ${toMeasure("cost_hi")} AS cost_hi, ${toMeasure("cost_lo")} AS cost_lo,
     ${TOKEN_COLUMNS.map((column) => `coalesce(${toMeasure(column)}, 0.0)`).join(" + ")} AS tokens`;
 }
@@ -22,7 +24,8 @@ export function toCountedColumns(dialect: Dialect): string {
 /** CROSS JOIN keeps the clustered table outermost. */
 export function toCountedJoins(dialect: Dialect): string {
   const unpriced = toUnpricedUnits(dialect);
-  return `CROSS JOIN (SELECT manner.id, ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
-      FROM manner JOIN price_set ON price_set.id = price_set) AS m ON m.id = e.manner
+  return `CROSS JOIN (SELECT manner.id, ${dialect.toNumber(UNMETERED_RESULT)} AS unmetered,
+        ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
+      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set) AS m ON m.id = e.manner
     CROSS JOIN combination AS c ON c.id = e.combination`;
 }

@@ -38,8 +38,8 @@ export interface Dialect {
   readonly areSourcesJoined: boolean;
   /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
   readonly toBucket: ((value: string) => string) | null;
-  /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
-  readonly carriedTotals: string | null;
+  /** The columns of `carried_total`, none where there is no such table; null where it always is there and complete. */
+  readonly carriedColumns: string | null;
 }
 
 export const SQLITE: Dialect = {
@@ -64,7 +64,7 @@ export const SQLITE: Dialect = {
   areDimensionsIndexed: false,
   areSourcesJoined: false,
   toBucket: null,
-  carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
+  carriedColumns: "SELECT name FROM pragma_table_info('carried_total')",
 };
 
 const FEW_ROWS = 64;
@@ -94,5 +94,5 @@ export const POSTGRES: Dialect = {
   areDimensionsIndexed: true,
   areSourcesJoined: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
-  carriedTotals: null,
+  carriedColumns: null,
 };

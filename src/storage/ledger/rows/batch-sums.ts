@@ -1,5 +1,5 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
-import type { Outcome } from "#usage/event.ts";
+import { isUnmetered, type Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
 import { type CountedEvent, Sum } from "./sums.ts";
 import { TOKEN_COLUMNS } from "./total-columns.ts";
@@ -64,6 +64,7 @@ export interface CarriedRow {
   readonly arrivedDay: number;
   readonly combination: number;
   readonly unpriced: number;
+  readonly unknown: number;
   readonly costHi: number;
   readonly costLo: number;
   readonly tokens: number;
@@ -82,6 +83,7 @@ export function toCarriedRow({ id, combination, ending, cost, amounts }: Counted
     arrivedDay,
     combination,
     unpriced: ending.unpriced ? 1 : 0,
+    unknown: isUnmetered(ending) ? 1 : 0,
     costHi: cost?.hi ?? 0,
     costLo: cost?.lo ?? 0,
     tokens,

@@ -18,7 +18,14 @@ export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo"
 export const DAY_MEASURES: readonly string[] = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
 
 /** What limits count of an event, by its column: its tokens are those of input, cached or not, and of output. */
-export const CARRIED_MEASURES = ["requests", "unpriced_requests", "cost_hi", "cost_lo", "tokens"] as const;
+export const CARRIED_MEASURES = [
+  "requests",
+  "unpriced_requests",
+  "unknown_requests",
+  "cost_hi",
+  "cost_lo",
+  "tokens",
+] as const;
 export const TOKEN_COLUMNS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
 
 export interface TotalTable {

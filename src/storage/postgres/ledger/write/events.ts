@@ -41,8 +41,8 @@ export async function storeEvents(
     sums.add(counted);
     const row = toCarriedRow(counted);
     if (row !== null) {
-      const { endedDay, arrivedDay, unpriced, costHi, costLo, tokens } = row;
-      carried.push([endedDay, arrivedDay, combination, lane, 1, unpriced, costHi, costLo, tokens]);
+      const { endedDay, arrivedDay, unpriced, unknown, costHi, costLo, tokens } = row;
+      carried.push([endedDay, arrivedDay, combination, lane, 1, unpriced, unknown, costHi, costLo, tokens]);
     }
   }
   const hours = [...sums.hours()].map(({ hour, outcome, sum }) =>

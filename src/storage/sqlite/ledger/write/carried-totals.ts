@@ -21,7 +21,7 @@ export class CarriedTotals {
   add(event: CountedEvent): void {
     const row = toCarriedRow(event);
     if (row === null) return;
-    const { endedDay, arrivedDay, combination, unpriced, costHi, costLo, tokens } = row;
-    this.#add.run(endedDay, arrivedDay, combination, 1, unpriced, costHi, costLo, tokens);
+    const { endedDay, arrivedDay, combination, unpriced, unknown, costHi, costLo, tokens } = row;
+    this.#add.run(endedDay, arrivedDay, combination, 1, unpriced, unknown, costHi, costLo, tokens);
   }
 }
