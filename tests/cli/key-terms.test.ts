@@ -70,6 +70,26 @@ test("a rotation prints the new secret alone on stdout; the old one works for it
   ]);
 });
 
+test("fixed tags are given, listed, replaced and taken away, of principals, keys and relay tokens", async () => {
+  expect((await run("principal list")).data.split("\n")[0]).not.toContain("TAGS");
+  expect(await json("principal create tagged --tag team:search --tag Env:Prod")).toMatchObject({
+    tags: ["env:prod", "team:search"],
+  });
+  expect((await run("principal list")).data).toMatch(/ID +TAGS\n[^]*tagged .*env:prod,team:search\n/);
+  const set = await run("principal set tagged --tag team:core");
+  expect(set.messages).toBe("tagged has the fixed tags team:core\n");
+  const both = await run("principal set tagged --role admin --clear-tags");
+  expect(both.messages).toBe("tagged is an admin now and has no fixed tags\n");
+  for (const kind of ["key", "relay-token"]) {
+    const made = await json(`${kind} create --principal tagged --tag app:wiki`);
+    expect(made.tags).toEqual(["app:wiki"]);
+    expect((await run(`${kind} list`)).data).toMatch(/ENABLED +TAGS\n[^]*app:wiki\n/);
+    expect(await json(`${kind} set ${made.id} --tag app:docs`)).toMatchObject({ tags: ["app:docs"] });
+    expect(await json(`${kind} set ${made.id} --label kept`)).toMatchObject({ tags: ["app:docs"] });
+    expect(await json(`${kind} set ${made.id} --clear-tags`)).not.toHaveProperty("tags");
+  }
+});
+
 describe("what this machine can judge alone is exit code 2", () => {
   test.each([
     ["key create --principal admin --expires soon", "invalid_expiry"],
@@ -81,6 +101,9 @@ describe("what this machine can judge alone is exit code 2", () => {
     ["key set x --pause --resume", "--pause and --resume exclude each other"],
     ["key set x --expires 1d --never-expires", "--expires and --never-expires exclude each other"],
     ["key set x --models a --all-models", "--models and --all-models exclude each other"],
+    ["key create --principal admin --tag wiki", "invalid_tags"],
+    ["key set x --tag a:1 --tag a:2", "invalid_tags"],
+    ["key set x --tag a:1 --clear-tags", "cannot be used with"],
     ["key rotate x --grace 8d", "at most seven days"],
     ["key rotate x --grace 5", "at most seven days"],
     ["relay-token set x", "Say what is to change."],

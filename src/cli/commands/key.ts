@@ -69,6 +69,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   addExamples(create, [
     "lockport key create --principal ada --label laptop",
     "lockport key create --principal ada --expires 30d --models gpt,mini",
+    "lockport key create --principal ada --label wiki --tag app:wiki --tag team:search",
     "KEY=$(lockport key create --principal nightly-build)",
   ]);
 
@@ -85,6 +86,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   addExamples(set, [
     "lockport key set 019cdd2a-7c00-7000-8000-000000000004 --expires 2027-01-31T00:00:00Z --models gpt",
     "lockport key set 019cdd2a-7c00-7000-8000-000000000004 --pause",
+    "lockport key set 019cdd2a-7c00-7000-8000-000000000004 --tag app:wiki",
   ]);
 
   const rotate = addCommand(key, "rotate <id>", "give a key another secret and print it, once")

@@ -4,6 +4,14 @@ import { parsePrincipalDraft } from "#identity/principals.ts";
 import { toCounted } from "#kernel/text.ts";
 import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
+import {
+  addTagChangeOptions,
+  addTagOption,
+  toTagChange,
+  toTagField,
+  type TagChangeOptions,
+  type TagOptions,
+} from "#cli/input/tag-options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
@@ -14,12 +22,12 @@ import { getPrincipal, listPrincipals } from "#cli/installation/lists.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describePrincipal } from "./removal-facts.ts";
 
-interface CreateOptions extends InstallationOptions {
+interface CreateOptions extends InstallationOptions, TagOptions {
   readonly kind: string;
   readonly role: string;
 }
 
-interface SetOptions extends InstallationOptions {
+interface SetOptions extends InstallationOptions, TagChangeOptions {
   readonly role?: string;
 }
 
@@ -34,44 +42,57 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
       );
       writeList(terminal, options, {
         views,
-        columns: ["name", "kind", "role", "enabled", "created_at", "id"],
+        columns: [
+          ...(["name", "kind", "role", "enabled", "created_at", "id"] as const),
+          ...(views.some(({ tags }) => tags !== undefined) ? (["tags"] as const) : []),
+        ],
         spare: ["id", "created_at"],
       });
     }),
   );
   addExamples(list, ["lockport principal list", "lockport principal list --json | jq -r '.[].name'"]);
 
-  const create = addCommand(principal, "create <name>", "make a principal")
-    .addOption(choiceOption("--kind <kind>", "a person or a program", PRINCIPAL_KINDS).default("user"))
-    .addOption(choiceOption("--role <role>", "an admin may change everything", ROLES).default("member"))
-    .action((name: string, options: CreateOptions) => {
-      const draft = { name, kind: options.kind, role: options.role };
-      checkTyped(() => parsePrincipalDraft(draft));
-      return withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(api.admin.v1.principals.post(draft));
-        const sentence = `made ${view.role} ${view.name}`;
-        writeDone(terminal, options, { view, sentence });
-      });
+  const create = addTagOption(
+    addCommand(principal, "create <name>", "make a principal")
+      .addOption(choiceOption("--kind <kind>", "a person or a program", PRINCIPAL_KINDS).default("user"))
+      .addOption(choiceOption("--role <role>", "an admin may change everything", ROLES).default("member")),
+  ).action((name: string, options: CreateOptions) => {
+    const draft = { name, kind: options.kind, role: options.role, ...given({ tags: toTagField(options) }) };
+    checkTyped(() => parsePrincipalDraft(draft));
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(api.admin.v1.principals.post(draft));
+      const sentence = `made ${view.role} ${view.name}`;
+      writeDone(terminal, options, { view, sentence });
     });
+  });
   addExamples(create, [
     "lockport principal create ada",
     "lockport principal create nightly-build --kind service",
     "lockport principal create grace --role admin",
+    "lockport principal create linus --tag team:search",
   ]);
 
-  const set = addCommand(principal, "set <name>", "change a principal's role")
-    .addOption(choiceOption("--role <role>", "an admin may change everything", ROLES))
-    .action((name: string, options: SetOptions) => {
-      const changes = given({ role: options.role });
-      if (Object.keys(changes).length === 0) throw new CommandError("usage", "Say what to change: --role.");
-      return withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(toPrincipal(api, await findId(api, name)).patch(changes));
-        writeDone(terminal, options, { view, sentence: `${name} is ${toRole(view.role)} now` });
-      });
+  const set = addTagChangeOptions(
+    addCommand(principal, "set <name>", "change a principal's role or fixed tags").addOption(
+      choiceOption("--role <role>", "an admin may change everything", ROLES),
+    ),
+  ).action((name: string, options: SetOptions) => {
+    const changes = given({ role: options.role, tags: toTagChange(options) });
+    if (Object.keys(changes).length === 0)
+      throw new CommandError("usage", "Say what to change: --role, --tag or --clear-tags.");
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(toPrincipal(api, await findId(api, name)).patch(changes));
+      const facts = [
+        ...(changes.role === undefined ? [] : [`is ${toRole(view.role)} now`]),
+        ...(changes.tags === undefined ? [] : [describeTags(view.tags)]),
+      ];
+      writeDone(terminal, options, { view, sentence: `${name} ${facts.join(" and ")}` });
     });
+  });
   addExamples(set, [
     "lockport principal set grace --role admin",
     "lockport principal set grace --role member",
+    "lockport principal set ada --tag team:search --tag cost-center:42",
   ]);
 
   for (const enabled of [true, false]) {
@@ -134,6 +155,10 @@ async function findId(api: Client, name: string): Promise<string> {
 /** Not to be returned by an async function: the client's parts have a `then` of their own. */
 function toPrincipal(api: Client, id: string) {
   return api.admin.v1.principals({ id: toPathPart(id) });
+}
+
+function describeTags(tags: readonly string[] | undefined): string {
+  return tags === undefined ? "has no fixed tags" : `has the fixed tags ${tags.join(", ")}`;
 }
 
 function toRole(role: string): string {

@@ -93,6 +93,7 @@ interface RelayTokenRequest {
   readonly principal: string | undefined;
   readonly label: string | undefined;
   readonly expires_at: string | undefined;
+  readonly tags: readonly string[] | undefined;
 }
 
 /** No route makes a relay token for another principal than its caller: on this machine the service does, for the one named. */
@@ -103,8 +104,9 @@ async function createRelayToken({ api, local }: Installation, { principal, ...te
     }
     const owner = await getPrincipal(api, principal);
     const { relayTokens } = await local.forWriting();
+    const { label, expires_at: expiresAt, tags } = terms;
     const { secret, plaintext } = await relayTokens.create(
-      { principalId: owner.id, label: terms.label, expiresAt: terms.expires_at, setter: "admin" },
+      { principalId: owner.id, label, expiresAt, tags, setter: "admin" },
       LOCAL_ACTOR,
     );
     return {

@@ -53,6 +53,7 @@ interface ListedView {
   readonly last_used_at: string | null;
   readonly expires_at?: string;
   readonly enabled?: false;
+  readonly tags?: readonly string[];
 }
 
 /** Keys or relay tokens as a table, in which the absence of a pause is told too, or as JSON. */
@@ -78,6 +79,7 @@ export function listSecrets<Suffix extends string>(
     "last_used_at",
     "expires_at",
     "enabled",
+    ...(views.some(({ tags }) => tags !== undefined) ? (["tags"] as const) : []),
   ] as const;
   writeList(terminal, options, {
     views: rows,

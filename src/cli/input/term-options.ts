@@ -4,16 +4,24 @@ import { requireLabel } from "#identity/owned-secret.ts";
 import { parseTerms } from "#identity/secret-terms.ts";
 import { createSystemClock, formatInstant } from "#kernel/clock.ts";
 import { CommandError, checkTyped } from "#cli/screen/failure.ts";
+import {
+  addTagChangeOptions,
+  addTagOption,
+  toTagChange,
+  toTagField,
+  type TagChangeOptions,
+  type TagOptions,
+} from "./tag-options.ts";
 
 /** What a key or a relay token is made with. */
-export interface TermOptions {
+export interface TermOptions extends TagOptions {
   readonly label?: string;
   readonly expires?: string;
   readonly models?: readonly string[];
 }
 
 /** What is changed of one. */
-export interface TermChangeOptions extends TermOptions {
+export interface TermChangeOptions extends TermOptions, TagChangeOptions {
   readonly neverExpires?: true;
   readonly allModels?: true;
   readonly pause?: true;
@@ -26,6 +34,10 @@ interface Kind {
 }
 
 export function addTermOptions(command: Command, { hasModels }: Kind): Command {
+  return addTagOption(addEndOptions(command, { hasModels }));
+}
+
+function addEndOptions(command: Command, { hasModels }: Kind): Command {
   command.option("--expires <when>", "when it ends: a UTC date-time, or from now: 12h, 30d", toExpiry);
   return hasModels
     ? command.option("--models <aliases>", "the only models that it may use, such as gpt,mini", toAliases)
@@ -33,21 +45,22 @@ export function addTermOptions(command: Command, { hasModels }: Kind): Command {
 }
 
 export function addTermChangeOptions(command: Command, kind: Kind): Command {
-  addTermOptions(command.option("--label <text>", "what it is for"), kind).option(
+  addEndOptions(command.option("--label <text>", "what it is for"), kind).option(
     "--never-expires",
     "take its expiry away",
   );
   if (kind.hasModels) command.option("--all-models", "let it use every model");
+  addTagChangeOptions(command);
   return command.option("--pause", "refuse it until it is resumed").option("--resume", "end a pause");
 }
 
 /** As a body of the interface has them. Throws a `CommandError` for what this machine can judge alone. */
-export function toTermFields({ label, expires, models }: TermOptions) {
+export function toTermFields({ label, expires, models, tag }: TermOptions) {
   checkTyped(() => {
     requireLabel(label ?? "");
     parseTerms({ expiresAt: expires, models }, createSystemClock().nowUs());
   });
-  return { label, expires_at: expires, models };
+  return { label, expires_at: expires, models, tags: toTagField({ tag }) };
 }
 
 /** Throws a `CommandError` as well for options that exclude each other, and when nothing is to change. */
@@ -62,6 +75,7 @@ export function toTermChangeFields(options: TermChangeOptions) {
     label,
     expires_at: neverExpires === true ? null : expires_at,
     models: allModels === true ? null : models,
+    tags: toTagChange(options),
     enabled,
   };
   if (Object.values(changes).every((value) => value === undefined))
