@@ -246,12 +246,12 @@ function report(error: unknown, terminal: Terminal, isServer: boolean): number {
   return EXIT[kind];
 }
 
-function writeLast(sentence: string, code: number, { clock, writeMessage }: Terminal): void {
+function writeLast(sentence: string, code: number, terminal: Terminal): void {
   const log = createLog({
     level: "error",
     json: true,
-    write: writeMessage,
-    timestamp: () => formatInstant(clock.nowUs()),
+    write: (line) => terminal.writeMessage(line),
+    timestamp: () => formatInstant(terminal.clock.nowUs()),
   });
   log.error(sentence, { exit_code: code });
 }
