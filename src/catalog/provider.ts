@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Endpoint } from "./capability.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { OtherSecretError } from "#kernel/keyring.ts";
 
 export const TIMEOUT_CONNECT_SECONDS_DEFAULT = 10;
 export const TIMEOUT_READ_SECONDS_DEFAULT = 300;
@@ -60,6 +61,13 @@ export function openCredential(secrets: SecretBox, provider: Provider): string |
   try {
     return secrets.open(sealedCredential, credentialContext(provider));
   } catch (cause) {
+    if (cause instanceof OtherSecretError) {
+      throw new ProxyError(
+        "internal_error",
+        `The stored credential of the provider ${name} is sealed by another secret key than this server has: start it with the key that the database was made with or rotated to.`,
+        { cause },
+      );
+    }
     throw new ProxyError(
       "internal_error",
       `The stored credential of the provider ${name} was not sealed for its present address: its row was changed by something other than Lockport, and nothing was sent. Look at its base URL and set its API key again.`,

@@ -12,6 +12,13 @@ export interface SecretState {
 export interface Keyring extends SecretBox {
   /** Called with what the catalog says at its opening and whenever that changes. False: no secret key that there is opens it. */
   follow(state: SecretState): boolean;
+  /** False once the catalog has told of a secret that was not found, until it tells of one that is. */
+  readonly isPresent: boolean;
+}
+
+/** What does not open while the catalog has another secret than this process: nothing is wrong with it. */
+export class OtherSecretError extends Error {
+  override readonly name = "OtherSecretError";
 }
 
 /** What was read of the catalog before a rotation is opened within moments: no request keeps a credential sealed for longer. */
@@ -28,6 +35,7 @@ export function createKeyring(
   /** What was read of the catalog before a rotation is sealed by the secret before it. */
   let former: { readonly box: SecretBox; readonly untilMs: number } | null = null;
   let generation = 0;
+  let isPresent = true;
   return {
     get generation() {
       return generation;
@@ -35,7 +43,11 @@ export function createKeyring(
     get checkValue() {
       return own.checkValue;
     },
+    get isPresent() {
+      return isPresent;
+    },
     follow({ checkValue, sealedTokenKeys }) {
+      isPresent = false;
       const isSame = checkValue === own.checkValue;
       const other = isSame ? null : findSecret(checkValue, generation === 0);
       if (!isSame && other === null) return false;
@@ -48,7 +60,7 @@ export function createKeyring(
       if (!isSame) former = { box: own, untilMs: monotonicMs() + FORMER_SECRET_MS_MAX };
       own = next;
       generation += 1;
-      return true;
+      return (isPresent = true);
     },
     hashToken: (token) => box.hashToken(token),
     formerHashes: (token) => box.formerHashes(token),
@@ -59,6 +71,7 @@ export function createKeyring(
       try {
         return box.open(sealed, context);
       } catch (cause) {
+        if (!isPresent) throw new OtherSecretError();
         // A secret that was seen, and rotated for it, must not open what somebody writes into the catalog now.
         if (former !== null && monotonicMs() >= former.untilMs) former = null;
         if (former === null) throw cause;

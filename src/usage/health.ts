@@ -1,6 +1,6 @@
 /** How the database of a server is doing. */
 export interface StorageHealth {
-  /** False while requests are refused, since the database has been away for longer than its grace. */
+  /** False while requests are refused: the database has been away for longer than its grace, or has another secret key. */
   readonly isServing: boolean;
   /** Null where no database is shared with other processes. */
   readonly replica: ReplicaHealth | null;

@@ -5,8 +5,9 @@ import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi, provide } from "../support/installation.ts";
 import { postgresMissing, startPostgres, type TestServer } from "../support/postgres.ts";
-import { runProcess, startProcess } from "../support/process.ts";
+import { errorsOf, runProcess, startProcess } from "../support/process.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { until } from "../support/waiting.ts";
 
 const LOCKPORT = await executable();
 const CREDENTIAL = "sk-of-the-provider-3301";
@@ -15,6 +16,20 @@ const TEST_MS_MAX = 60_000;
 let folder: ReturnType<typeof makeFolder>;
 let server: TestServer;
 let upstream: ScriptedUpstream;
+
+const CHAT = { model: "fast", messages: [] };
+
+/** The schema is dropped and restored under whatever serves from it. */
+async function putBack(dump: string): Promise<void> {
+  await server.sql("DROP SCHEMA lockport CASCADE");
+  const restoring = Bun.spawn({
+    cmd: [`${server.binFolder}/psql`, "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", server.url],
+    stdin: Buffer.from(dump),
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  expect(await restoring.exited).toBe(0);
+}
 
 describe.skipIf(postgresMissing !== null)("lockport secrets rotate on PostgreSQL", () => {
   beforeAll(async () => {
@@ -29,7 +44,7 @@ describe.skipIf(postgresMissing !== null)("lockport secrets rotate on PostgreSQL
   });
 
   test(
-    "is refused while a replica serves; then credentials and keys work with the next key alone, which lies in a private file",
+    "is refused while a replica serves; then credentials and keys work with the next key alone, which lies in a private file; with a dump from before, replicas of the next key say that it is another one and are not ready",
     async () => {
       const dataDir = join(folder.path, "data");
       const env = (secretKey: string) => ({
@@ -54,6 +69,8 @@ describe.skipIf(postgresMissing !== null)("lockport secrets rotate on PostgreSQL
         before.signal("SIGKILL");
       }
 
+      const dumped = await runProcess([`${server.binFolder}/pg_dump`, "--schema=lockport", server.url]);
+      expect(dumped.code).toBe(0);
       const rotated = await runProcess([LOCKPORT, "secrets", "rotate", "--json"], { env: env(first) });
       expect(rotated.code).toBe(0);
       const told: { file: string; credentials: number } = JSON.parse(rotated.data);
@@ -66,15 +83,31 @@ describe.skipIf(postgresMissing !== null)("lockport secrets rotate on PostgreSQL
       expect(stale.code).toBe(78);
       const after = await startProcess([LOCKPORT], { env: env(next) });
       try {
-        const answer = await callApi(after.url, key, "POST", "/v1/chat/completions", {
-          model: "fast",
-          messages: [],
-        });
+        const answer = await callApi(after.url, key, "POST", "/v1/chat/completions", CHAT);
         expect(answer.status).toBe(200);
         expect(upstream.lastRequest().headers.get("authorization")).toBe(`Bearer ${CREDENTIAL}`);
+        await putBack(dumped.data);
+        await until(
+          async () => (await fetch(`${after.url}/healthz`)).status === 503,
+          () => "a load balancer is told that it cannot serve",
+        );
+        const refused = await callApi(after.url, key, "POST", "/v1/chat/completions", CHAT);
+        expect(refused.status).toBe(500);
+        expect(await refused.text()).toContain(
+          "The stored credential of the provider up is sealed by another secret key than this server has",
+        );
+        const told = errorsOf(after.messages()).filter((one) => one.includes("another secret key"));
+        expect(told).toEqual([expect.stringContaining("put back to before a rotation")]);
         expect(await after.stop()).toBe(0);
       } finally {
         after.signal("SIGKILL");
+      }
+      const again = await startProcess([LOCKPORT], { env: env(first) });
+      try {
+        expect((await callApi(again.url, key, "POST", "/v1/chat/completions", CHAT)).status).toBe(200);
+        expect((await fetch(`${again.url}/healthz`)).status).toBe(200);
+      } finally {
+        again.signal("SIGKILL");
       }
     },
     TEST_MS_MAX,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createSecretBox } from "#kernel/crypto.ts";
-import { createKeyring, FORMER_SECRET_MS_MAX } from "#kernel/keyring.ts";
+import { createKeyring, FORMER_SECRET_MS_MAX, OtherSecretError } from "#kernel/keyring.ts";
 
 const SECRETS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
 const [FIRST, SECOND, THIRD] = SECRETS.map((secret) => createSecretBox(secret));
@@ -32,4 +32,20 @@ test("what the former secret sealed opens for a minute after a rotation, and nev
   expect(opens()).toEqual([false, true, false]);
   rotateTo(THIRD.checkValue);
   expect(opens()).toEqual([false, true, true]);
+});
+
+test("a keyring is without the catalog's secret from when that is not found until it is told of one that it has", () => {
+  const [first, second] = [FIRST, SECOND];
+  if (first === undefined || second === undefined) throw new Error("two secrets");
+  const keyring = createKeyring(SECRETS[0] ?? new Uint8Array(32));
+  const sealed = second.seal("credential", "row");
+  expect(keyring.isPresent).toBe(true);
+  expect(() => keyring.open(sealed, "row")).toThrow();
+  expect(keyring.follow({ checkValue: second.checkValue, sealedTokenKeys: [] })).toBe(false);
+  expect(keyring.isPresent).toBe(false);
+  expect(() => keyring.open(sealed, "row")).toThrow(OtherSecretError);
+  // What it sealed itself opens all the same.
+  expect(keyring.open(first.seal("credential", "row"), "row")).toBe("credential");
+  expect(keyring.follow({ checkValue: first.checkValue, sealedTokenKeys: [] })).toBe(true);
+  expect(keyring.isPresent).toBe(true);
 });

@@ -16,7 +16,7 @@ export function opsRoutes(guard: Guard, operation: Operation) {
         access: "public",
         summary: "Whether the server serves",
         description:
-          'On PostgreSQL 503 `{status: "unavailable"}` while the database has been away for longer than `PROXY_DATABASE_GRACE`: every request is refused then, until it is back. `GET /metrics` answers all the same.',
+          'On PostgreSQL 503 `{status: "unavailable"}` while the database has been away for longer than `PROXY_DATABASE_GRACE`: every request is refused then, until it is back; and while the server does not have the secret key of the database. `GET /metrics` answers all the same.',
         answer: json(200, fields({ status: Type.Literal("ok") }), { status: "ok" }),
         infallible: true,
       }),

@@ -1,4 +1,5 @@
-import type { SecretState } from "#kernel/keyring.ts";
+import type { Keyring, SecretState } from "#kernel/keyring.ts";
+import type { Log } from "#kernel/log.ts";
 
 /** A row of `meta`. */
 export interface MetaRow {
@@ -27,4 +28,20 @@ export function toSecretRows({ checkValue, sealedTokenKeys }: SecretState): read
   const keys = sealedTokenKeys.map((key) => Buffer.from(key).toString("base64"));
   const check = { key: CHECK_VALUE_KEY, value: checkValue };
   return keys.length === 0 ? [check] : [check, { key: FORMER_TOKEN_KEYS_KEY, value: JSON.stringify(keys) }];
+}
+
+/** After a change of another process, which may have rotated the secret key, or put the catalog back. */
+export function followSecrets(state: SecretState | null, secrets: Keyring, log: Log): void {
+  const wasPresent = secrets.isPresent;
+  if (state === null || (wasPresent && state.checkValue === secrets.checkValue)) return;
+  if (secrets.follow(state))
+    log.info(
+      wasPresent
+        ? "the secret key was rotated: the new one is in use"
+        : "the secret key of the catalog is this server's again",
+    );
+  else if (wasPresent)
+    log.error(
+      "the catalog has another secret key than this server, and stored credentials do not open: it was rotated, or put back to before a rotation; put its key into PROXY_SECRET_KEY or secret.key and start again",
+    );
 }

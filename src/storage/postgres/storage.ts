@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { createSystemIds } from "#kernel/ids.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import type { StorageHealth } from "#usage/health.ts";
@@ -145,7 +146,7 @@ async function openOn(
     lane: spool.lane,
     wasServed: spool.run > 1 || (await hasPeers(postgres)),
     ledgerGauges: () => usage.gauges(),
-    health: () => toHealth(presence, usage),
+    health: () => toHealth(presence, usage, secrets),
     measure: async () => ({
       ...(await measureTables(postgres)),
       journalBytes: await measureFiles(join(dataDir, SPOOL_NAME)),
@@ -162,12 +163,17 @@ async function hasPeers(postgres: Postgres): Promise<boolean> {
   return found !== undefined && found.spools > 1;
 }
 
-function toHealth(presence: Presence, usage: OpenedLedger): StorageHealth {
+function toHealth(
+  presence: Presence,
+  usage: OpenedLedger,
+  { isPresent }: Pick<Keyring, "isPresent">,
+): StorageHealth {
   const { isServing, isDatabaseUp, trustLeftMs, barrierMs } = presence.health();
   const { journalUncommittedBytes, filesMissing } = usage.gauges();
   return {
-    // What is recorded in a file without a name ends with the process: another replica has to take the requests.
-    isServing: isServing && filesMissing === 0,
+    // What is recorded in a file without a name ends with the process, and without the secret key of the database no stored
+    // credential opens: another replica has to take the requests.
+    isServing: isServing && filesMissing === 0 && isPresent,
     replica: {
       isDatabaseUp,
       trustLeftSeconds: trustLeftMs / 1000,

@@ -7,12 +7,13 @@ import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Memory } from "#storage/postgres/presence/follower.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import { type PrincipalRow, toPrincipal } from "#storage/catalog/principal-rows.ts";
+import { followSecrets } from "#storage/catalog/secret-state.ts";
 import { createUnreadableTelling } from "#storage/catalog/unreadable.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
 import { toSelection } from "./rows.ts";
 import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
-import { followPresentSecret, followSecrets, readSecretState } from "./secret-state.ts";
+import { followPresentSecret, readSecretState } from "./secret-state.ts";
 
 export interface StoreMemory extends Memory {
   /** To be called under the catalog's lock before anything is sealed (`followPresentSecret`). */

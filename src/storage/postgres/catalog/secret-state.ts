@@ -1,6 +1,5 @@
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { Keyring, SecretState } from "#kernel/keyring.ts";
-import type { Log } from "#kernel/log.ts";
 import { type MetaRow, SECRET_KEYS, toSecretRows, toSecretState } from "#storage/catalog/secret-state.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { createRowWriter } from "./rows.ts";
@@ -52,14 +51,4 @@ export async function followPresentSecret(sql: Sql, secrets: Keyring): Promise<v
     "internal_error",
     "The secret key was rotated and this server does not have the new one: nothing was changed. Start it again with the new one.",
   );
-}
-
-/** After a change of another process, which may have rotated the secret key. */
-export function followSecrets(state: SecretState | null, secrets: Keyring, log: Log): void {
-  if (state === null || state.checkValue === secrets.checkValue) return;
-  if (secrets.follow(state)) log.info("the secret key was rotated: the new one is in use");
-  else
-    log.error(
-      "the secret key was rotated and the new one was not found: put it into PROXY_SECRET_KEY or secret.key and start again",
-    );
 }

@@ -15,6 +15,7 @@ import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { bindFormerCredentials } from "./former-credentials.ts";
+import { followSecrets } from "#storage/catalog/secret-state.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
@@ -77,7 +78,7 @@ export function toCatalogDatabase(
   const connection = createConnection(client, clock, {
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
-    onForeignCommit: () => followSecrets(client, secrets, log),
+    onForeignCommit: () => followSecrets(readSecretState(client), secrets, log),
   });
   const recordAudit = createRecordAudit(connection.orm, clock);
   const tell = createUnreadableTelling(log);
@@ -91,17 +92,6 @@ export function toCatalogDatabase(
       findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
     close: () => connection.close(),
   };
-}
-
-/** After a commit of another process, which may have rotated the secret key. */
-function followSecrets(client: Database, secrets: Keyring, log: Log): void {
-  const state = readSecretState(client);
-  if (state === null || state.checkValue === secrets.checkValue) return;
-  if (secrets.follow(state)) log.info("the secret key was rotated: the new one is in use");
-  else
-    log.error(
-      "the secret key was rotated and the new one was not found: put it into PROXY_SECRET_KEY or secret.key and start again",
-    );
 }
 
 function requireOwnSecret(client: Database, path: string, secrets: Keyring): void {
