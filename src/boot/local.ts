@@ -1,6 +1,7 @@
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
+import type { RefusalStore } from "#http/door/refusals.ts";
 import { createKeys, type Keys } from "#identity/keys.ts";
 import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
@@ -15,6 +16,7 @@ import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
+import { createRefusalFile } from "#boot/folder/refusal-file.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { System } from "#boot/process/system.ts";
 
@@ -31,6 +33,7 @@ export interface LocalServices {
   readonly limits: LimitAdmin;
   readonly notices: NoticeTrial;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
+  readonly refusalStore: RefusalStore;
 }
 
 /**
@@ -105,6 +108,7 @@ function prepareOpening(config: Config, system: System) {
         limits: createLimitAdmin({ store: stores.limits, limits, clock, ids }),
         notices: createNoticeTrial({ target: config.notices, clock, ids }),
         ledger,
+        refusalStore: createRefusalFile(config.dataDir, log),
       };
     },
   };

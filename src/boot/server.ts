@@ -90,6 +90,7 @@ export async function startServer(
       await server.stop(true);
       await settlesWithin(services.exchange.drained(), CUT_OFF_MS_MAX);
     }
+    await app.close();
     await services.close();
   };
   return {
@@ -100,8 +101,8 @@ export async function startServer(
 }
 
 /**
- * Throws a `SetupError` for an address that no server can listen on, while the start has made nothing yet. A folder that a server runs from
- * is refused by its lock, which tells more.
+ * Throws a `SetupError` for an address that no server can listen on, while the start has made nothing yet. A folder that a
+ * server runs from is refused by its lock, which tells more.
  */
 async function requireFreeAddress(config: Config): Promise<void> {
   if (locks.isTaken(config.dataDir)) return;

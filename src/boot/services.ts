@@ -29,6 +29,7 @@ import type { Storage } from "#storage/engine.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
 import type { Config } from "#boot/settings/config.ts";
+import { createRefusalFile } from "#boot/folder/refusal-file.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
 import { openNotices, openSingleSignOn } from "./optional-parts.ts";
@@ -196,6 +197,7 @@ export async function wireServices(
       notices: createNoticeTrial({ target: config.notices, clock, ids }),
       identity: storage.identity,
       audit: storage.audit,
+      refusalStore: createRefusalFile(config.dataDir, log),
       stats: storage.stats,
       installation: {
         usageRetentionDays: config.usageRetentionDays,

@@ -97,6 +97,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("#cli/commands/requests.ts")).addRequestsCommands,
   },
   {
+    group: "Usage",
+    name: "request",
+    load: async () => (await import("#cli/commands/request.ts")).addRequestCommand,
+  },
+  {
     group: "Operation",
     name: "backup",
     load: async () => (await import("#cli/commands/backup.ts")).addBackupCommand,

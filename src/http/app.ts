@@ -36,6 +36,8 @@ export interface App {
   awaitsHealthCheck(): boolean;
   /** When the newest request arrived; 0 before the first. */
   latestArrivalUs(): InstantUs;
+  /** Writes down what is kept of refusals, once nothing is served any more. Never rejects. */
+  close(): Promise<void>;
 }
 
 /**
@@ -49,7 +51,7 @@ export function createApp(deps: ServedDeps): App {
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
   const arrivals = createArrivals(clock, deps.lane);
   const drain = new Drain();
-  const refusals = createRefusals(log, clock);
+  const refusals = createRefusals(log, clock, deps.refusalStore);
   const failures = createFailures(log, refusals, deps.lane);
   const ingress = createIngress({
     clock,
@@ -146,6 +148,7 @@ export function createApp(deps: ServedDeps): App {
   return {
     serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
     relay: transparent.serve,
+    close: () => refusals.close(),
     async fetch(request, server) {
       const arrivedAtUs = arrivals.next();
       try {

@@ -58,7 +58,7 @@ export interface ControllerParts {
   readonly operation: Operation;
   readonly peers: Pick<Peers, "find" | "findArrival">;
   readonly failures: Failures;
-  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">;
+  readonly refusals: Pick<Refusals, "newest" | "find" | "counts" | "startedAtUs">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
@@ -117,7 +117,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(ssoRoutes(guard, { ...deps, peers, answerFailure }))
       .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))
-      .use(statsRoutes(guard, deps))
+      .use(statsRoutes(guard, { ...deps, refusals }))
       .use(providerRoutes(guard, catalog))
       .use(discoveryRoutes(guard, deps.discovery))
       .use(modelRoutes(guard, catalog))

@@ -19,6 +19,7 @@ import type { NoticeTrial } from "#notices/trial.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Installation } from "#http/api/settings.ts";
 import type { HttpConfig } from "#http/door/host.ts";
+import type { RefusalStore } from "#http/door/refusals.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import type { MetricsSources } from "#http/metrics/metrics.ts";
 import type { RelayDoor } from "#http/ingress/transparent.ts";
@@ -53,6 +54,8 @@ export interface AppDeps {
   /** But for the refusals, which are noted here. */
   readonly metrics: Omit<MetricsSources, "refusals">;
   readonly installation: Installation;
+  /** Absent: refusals are gone with the process. */
+  readonly refusalStore?: RefusalStore;
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
 }

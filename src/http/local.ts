@@ -58,8 +58,8 @@ function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerPa
   const memory = createBodyMemory({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
   const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
   const parts = withAbsent<AppDeps>({ ...nothing, ...deps });
-  // Those of this command alone, which has none: a server tells its own.
-  const refusals = createRefusals(parts.log, createSystemClock());
+  // Those that a server wrote down: a command refuses nothing.
+  const refusals = createRefusals(parts.log, createSystemClock(), deps.refusalStore);
   return createControllers(parts, {
     door: LOCAL_DOOR,
     memory,

@@ -43,6 +43,7 @@ export const ERROR_STATUS = {
   relay_token_not_found: 404,
   unknown_relay_token: 404,
   limit_not_found: 404,
+  request_not_found: 404,
   transparent_relay_disabled: 404,
   password_login_disabled: 404,
   sso_not_configured: 404,
@@ -68,6 +69,10 @@ export const ERROR_STATUS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === "string" && Object.hasOwn(ERROR_STATUS, value);
+}
 
 export interface ProxyErrorOptions {
   /** The offending request field, such as `model` or `capabilities[1]`. */

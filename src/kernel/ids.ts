@@ -25,6 +25,7 @@ let latestStart = { ms: -1, text: "" };
 
 /** Digits of a UUID's last group, which holds the lane. */
 const NODE_DIGITS = 12;
+const EVENT_UUID = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-8000-([0-9a-f]{12})$/;
 
 /**
  * The UUIDv7 of a usage event, derived from its microsecond id, which is unique in a lane: nothing is stored for it. 48 bits
@@ -40,4 +41,19 @@ export function eventIdToUuid(eventId: InstantUs, lane = 0): string {
   const end = UUID_ENDS[eventId - ms * 1000] ?? "";
   if (lane === 0) return latestStart.text + end;
   return latestStart.text + end.slice(0, -NODE_DIGITS) + lane.toString(16).padStart(NODE_DIGITS, "0");
+}
+
+/** What `eventIdToUuid` was given. */
+export interface EventOrigin {
+  readonly eventId: InstantUs;
+  readonly lane: number;
+}
+
+/** Null for what `eventIdToUuid` never gives. */
+export function parseEventUuid(text: string): EventOrigin | null {
+  const [, high, low, micros, lane] = EVENT_UUID.exec(text) ?? [];
+  if (high === undefined || low === undefined || micros === undefined || lane === undefined) return null;
+  const eventId = Number.parseInt(high + low, 16) * 1000 + Number.parseInt(micros, 16);
+  const origin = { eventId, lane: Number.parseInt(lane, 16) };
+  return Number.isSafeInteger(eventId) && eventIdToUuid(eventId, origin.lane) === text ? origin : null;
 }

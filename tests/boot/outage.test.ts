@@ -177,7 +177,11 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
           expect(JSON.stringify(lines)).not.toContain(secret);
           for (const text of [refusal, envelope]) expect(text).not.toContain(secret);
         }
-        expect(readdirSync(join(folder.path, "one")).toSorted()).toEqual(["serving.lock", "spool"]);
+        expect(readdirSync(join(folder.path, "one")).toSorted()).toEqual([
+          "refusals.jsonl",
+          "serving.lock",
+          "spool",
+        ]);
         const check = await runProcess([LOCKPORT, "ledger", "check"], { env: inFolder("one") });
         expect({ code: check.code, messages: check.messages }).toEqual({ code: 0, messages: "" });
       } finally {

@@ -101,3 +101,50 @@ describe("provider discover", () => {
     }
   });
 });
+
+describe("model add of a name that the provider does not list", () => {
+  const ADD = "model add quick --provider up --upstream-name gtp-5";
+  const LISTED = JSON.stringify({ data: [{ id: "gpt-5" }, { id: "gpt-5-mini" }] });
+  const remove = () => app.api("DELETE", "/admin/v1/models/quick");
+
+  test("adds it and says so on stderr, with what was probably meant, and says nothing of a name that is listed", async () => {
+    for (const way of waysTo(app)) {
+      const running = way.run(ADD);
+      await (await upstream.nextCall()).reply({ body: LISTED });
+      const { code, data, messages } = await running;
+      expect({ code, data }).toEqual({ code: 0, data: "" });
+      expect(messages).toStartWith("added model quick\nup does not list gtp-5: requests to it may fail. ");
+      expect(messages).toContain("provider discover up");
+      expect(messages).toEndWith("(Did you mean gpt-5?)\n");
+      await remove();
+
+      const known = way.run(ADD.replace("gtp", "gpt"));
+      await (await upstream.nextCall()).reply({ body: LISTED });
+      expect(await known).toEqual({ code: 0, data: "", messages: "added model quick\n" });
+      await remove();
+    }
+  });
+
+  test("adds it without a word where the provider has no list, or does not answer soon", async () => {
+    const [local] = waysTo(app);
+    for (const reply of [{ status: 404, body: "{}" }, { body: '{"data":[]}' }, null]) {
+      const running = local.run(ADD);
+      const call = await upstream.nextCall();
+      if (reply !== null) await call.reply(reply);
+      expect(await running).toEqual({ code: 0, data: "", messages: "added model quick\n" });
+      await remove();
+    }
+  });
+
+  test("as JSON asks the provider nothing", async () => {
+    const [local] = waysTo(app);
+    const before = upstream.connectionCount();
+    const { code, data, messages } = await local.run(`${ADD} --json`);
+    expect({ code, messages, alias: JSON.parse(data).alias }).toEqual({
+      code: 0,
+      messages: "",
+      alias: "quick",
+    });
+    expect(upstream.connectionCount()).toBe(before);
+  });
+});

@@ -488,6 +488,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
   const bearer = { authorization: `Bearer ${bound.key}` };
   await refuse("POST /my/keys/:id/rotate", [["admin_required", { headers: bearer, body: {} }]]);
   await refuse("DELETE /admin/v1/keys/:id", [["key_not_found"]]);
+  await refuse("GET /stats/requests/:id", [["request_not_found"]]);
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);
@@ -504,7 +505,7 @@ test("a report is refused for its window, its bucket and its filters", async () 
     invalid_bucket: "bucket=x",
     range_too_large: "bucket=hour&since=2020-01-01",
   };
-  for (const operation of ROUTES.filter(({ path }) => /usage|\/stats\/|\/requests/.test(path))) {
+  for (const operation of ROUTES.filter(({ path }) => /usage|\/stats\/|\/requests|\/refusals/.test(path))) {
     for (const code of operation.errors ?? []) {
       if (findElsewhere(operation, code) !== undefined) continue;
       await see(operation, code, { path: `${operation.path}?${queries[code]}` });

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createFailures } from "#http/door/failures.ts";
-import { createRefusals, REFUSALS_KEPT } from "#http/door/refusals.ts";
+import { createRefusals, type Refusal, REFUSALS_KEPT, type RefusalStore } from "#http/door/refusals.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createLog, type LogLevel } from "#kernel/log.ts";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder } from "../support/folder.ts";
 import { createTestClock } from "../identity/support.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { findValue, parseExposition } from "../support/exposition.ts";
@@ -11,17 +14,34 @@ import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 
 let upstream: ScriptedUpstream;
 let app: TestApp;
+let folder: ReturnType<typeof makeFolder>;
+const start = () =>
+  startApp({
+    messagesBaseUrl: upstream.baseUrl,
+    maxBodyBytes: 4096,
+    dataDir: join(folder.path, "data"),
+  });
 beforeEach(async () => {
   upstream = await startUpstream({
     script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1}}' }),
   });
-  app = await startApp({ messagesBaseUrl: upstream.baseUrl, maxBodyBytes: 4096 });
+  folder = makeFolder();
+  app = await start();
   await provide(app.url, app.adminKey, { name: "up", baseUrl: upstream.baseUrl, models: { m: "m" } });
 });
 afterEach(async () => {
   await app.stop();
   await upstream.stop();
+  folder.remove();
 });
+
+/** Stops the server, changes its folder, and starts it again. */
+async function restart(change: () => void = () => undefined): Promise<TestApp> {
+  await app.stop();
+  change();
+  app = await start();
+  return app;
+}
 
 const CHAT = "/v1/chat/completions";
 const UNKNOWN_KEY = `lp_${"u".repeat(43)}`;
@@ -202,13 +222,170 @@ describe("a refused request", () => {
   });
 });
 
+const toRefusal = (id: string, arrivedAtUs: number): Refusal => ({
+  id,
+  arrivedAtUs,
+  code: "model_not_found",
+  principal: null,
+  keySuffix: null,
+  model: "gone",
+  endpoint: "chat",
+  client: null,
+});
+
+describe("the list of refusals", () => {
+  const refuse = (model: string, key = app.adminKey) =>
+    send("POST", CHAT, { model }, { authorization: `Bearer ${key}` });
+  const list = async (query: string) => {
+    const response = await app.api("GET", `/admin/v1/refusals?${query}`);
+    return { status: response.status, ...JSON.parse(await response.text()) };
+  };
+
+  test("is filtered by id, code, caller, model and time, and comes in pages with its total", async () => {
+    const ids: (string | null)[] = [];
+    for (const model of ["a", "b", "a"]) ids.push((await refuse(model)).headers.get("x-proxy-request-id"));
+    await refuse("a", UNKNOWN_KEY);
+    const found = async (query: string) => (await list(query)).refusals.map(({ id }: any) => id);
+    expect(await found("model=a&code=model_not_found")).toEqual([ids[2], ids[0]]);
+    expect(await found("principal=admin")).toEqual([ids[2], ids[1], ids[0]]);
+    expect(await found(`id=${ids[1]}`)).toEqual([ids[1]]);
+    expect(await found("id=none")).toEqual([]);
+    expect(await found("code=&model=b")).toEqual([ids[1]]);
+    const { at } = (await list(`id=${ids[1]}`)).refusals[0];
+    expect(await found(`until=${at}`)).toEqual([ids[0]]);
+    expect(await found(`principal=admin&since=${at}`)).toEqual([ids[2], ids[1]]);
+    expect(await list("principal=admin&limit=1&offset=1")).toMatchObject({
+      refusals: [{ id: ids[1] }],
+      limit: 1,
+      offset: 1,
+      total: 3,
+      counts: { model_not_found: 3, invalid_api_key: 1 },
+    });
+    expect(await list("since=x")).toMatchObject({ status: 400, error: { code: "invalid_date" } });
+  });
+
+  test("outlasts a restart in a private file without a secret, and counts anew", async () => {
+    const id = (await refuse("a")).headers.get("x-proxy-request-id");
+    await refuse("b");
+    await send("GET", "/v1/typed", undefined, { authorization: `Bearer ${UNKNOWN_KEY}` });
+    const limit = { name: "none", subject: {}, measure: "requests", amount: 1, window: "day" };
+    await send("POST", "/admin/v1/limits", limit);
+    await refuse("m");
+    expect((await refuse("m")).status).toBe(429);
+    const [before, path] = [await list(""), join(app.dataDir, "refusals.jsonl")];
+    const { dataDir } = await restart();
+    expect(dataDir).toBe(app.dataDir);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readFileSync(path, "utf8")).not.toContain("uuuuu");
+    const after = await list("");
+    // A model that is unknown and a path are whatever was typed there: no file has them.
+    const written = ({ model, endpoint, ...row }: any) => ({
+      ...row,
+      model: model === "m" ? "m" : null,
+      endpoint: endpoint.startsWith("/") ? null : endpoint,
+    });
+    expect(before.refusals).toMatchObject([
+      { model: "m" },
+      { endpoint: "/v1/typed" },
+      { model: "b" },
+      { model: "a" },
+    ]);
+    expect(after.refusals).toEqual(before.refusals.map(written));
+    expect(readFileSync(path, "utf8")).not.toContain("typed");
+    expect(after.counts).toEqual({});
+    expect(after.since > before.since).toBe(true);
+    const newer = (await refuse("c")).headers.get("x-proxy-request-id");
+    const { refusals: rows } = await list("principal=admin");
+    expect([rows[0].id, rows.at(-1).id]).toEqual([newer, id]);
+  });
+
+  test("whose file is damaged, too large or none keeps no server from starting, and what can be read of it counts", async () => {
+    const id = (await refuse("a")).headers.get("x-proxy-request-id");
+    const path = join(app.dataDir, "refusals.jsonl");
+    const damages = [
+      [(text: string) => `{"id":1}\n${text}{"id":"x","arrivedAtUs":1,"code":"toString"}\n\0torn`, [id]],
+      [() => "", []],
+      [(text: string) => text.padEnd(17 * 1024 * 1024, "\n"), []],
+    ] as const;
+    for (const [damage, kept] of damages) {
+      await restart(() => writeFileSync(path, damage(readFileSync(path, "utf8"))));
+      expect((await list("")).refusals.map((row: any) => row.id)).toEqual([...kept]);
+      await refuse("a");
+      expect((await list("")).total).toBe(kept.length + 1);
+      await restart(() => writeFileSync(path, `${JSON.stringify(toRefusal(String(id), 1))}\n`));
+    }
+    await restart(() => {
+      rmSync(path);
+      mkdirSync(path);
+    });
+    await refuse("a");
+    expect((await list("")).total).toBe(1);
+    await restart();
+    rmSync(path, { recursive: true });
+  });
+});
+
+describe("a request by its id", () => {
+  const find = async (id: string | null, key = app.adminKey) => {
+    const response = await app.api("GET", `/stats/requests/${id}`, undefined, {
+      authorization: `Bearer ${key}`,
+    });
+    return { status: response.status, ...JSON.parse(await response.text()) };
+  };
+  const idOf = (response: Response) => response.headers.get("x-proxy-request-id");
+
+  test("is its row of the log, relayed or not, or its refusal, whatever the case it is typed in", async () => {
+    const { token } = JSON.parse(await (await app.api("POST", "/my/relay-tokens", {})).text());
+    const chat = idOf(await send("POST", CHAT, { model: "m" }));
+    const relayed = idOf(
+      await send("POST", `/transparent/messages/${token}/v1/messages`, { model: "x" }, {}),
+    );
+    const refused = idOf(await send("POST", CHAT, { model: "nope" }));
+    const row = async (id: string | null) => {
+      const log = JSON.parse(await (await app.api("GET", "/stats/requests")).text());
+      return log.requests.find((each: any) => each.id === id);
+    };
+    expect(await find(chat)).toEqual({ status: 200, request: await row(chat), refusal: null });
+    expect(await find(relayed)).toEqual({ status: 200, request: await row(relayed), refusal: null });
+    const { refusals } = await read();
+    expect(await find(refused)).toEqual({ status: 200, request: null, refusal: refusals[0] });
+    expect((await find(` ${refused?.toUpperCase()}`)).refusal.id).toBe(refused);
+  });
+
+  test("that is neither, or no id, is 404 and says where one may be", async () => {
+    const refused = idOf(await send("POST", CHAT, { model: "nope" }));
+    for (const [id, said] of [
+      [`${refused?.slice(0, -1)}7`, "Replica 7 took this one"],
+      ["019cdd2a-7c00-7000-8000-000000000000", "Nor is it among the newest 1000 refusals"],
+      ["ffffffff-ffff-7fff-8000-000000000000", "no id of a request"],
+      ["nothing", "no id of a request"],
+    ] as const)
+      expect(await find(id)).toMatchObject({
+        status: 404,
+        error: { code: "request_not_found", message: expect.stringContaining(said) },
+      });
+  });
+
+  test("is in the log for a member too, who is shown no refusal, not even an own one", async () => {
+    await send("POST", "/admin/v1/principals", { name: "bob" });
+    const { key } = JSON.parse(await (await app.api("POST", "/admin/v1/keys", { principal: "bob" })).text());
+    const chat = idOf(await send("POST", CHAT, { model: "m" }));
+    const refused = idOf(await send("POST", CHAT, { model: "nope" }, { authorization: `Bearer ${key}` }));
+    expect(await find(chat, key)).toMatchObject({ status: 200, request: { id: chat } });
+    const { status, error } = await find(refused, key);
+    expect(status).toBe(404);
+    expect(error.message).toContain("Refused requests are shown to admins.");
+    expect(error.message).not.toContain("Nor is it");
+  });
+});
+
 describe("the trace of refusals", () => {
-  const open = (level: LogLevel = "debug") => {
+  const open = (level: LogLevel = "debug", store: RefusalStore | null = null) => {
     const lines: Record<string, unknown>[] = [];
     const write = (line: string) => void lines.push(JSON.parse(line));
     const clock = createTestClock();
     const log = createLog({ level, json: true, write, timestamp: () => "" });
-    const refusals = createRefusals(log, clock);
+    const refusals = createRefusals(log, clock, store);
     const failures = createFailures(log, refusals);
     const refuse = (code: "invalid_api_key" | "model_not_found", address = "192.0.2.7", times = 1) => {
       for (let time = 0; time < times; time += 1)
@@ -223,12 +400,34 @@ describe("the trace of refusals", () => {
     return { lines, clock, refusals, refuse };
   };
 
-  test("keeps the newest 200 and counts all of them", () => {
+  test("keeps the newest 1,000 and counts all of them", () => {
     const { refusals, refuse } = open();
-    refuse("model_not_found", "192.0.2.7", 1000);
-    expect(refusals.newest()).toHaveLength(REFUSALS_KEPT);
-    expect(refusals.newest().map(({ arrivedAtUs }) => arrivedAtUs)[0]).toBe(999);
-    expect([...refusals.counts()]).toEqual([["model_not_found", 1000]]);
+    refuse("model_not_found", "192.0.2.7", 2500);
+    expect(REFUSALS_KEPT).toBe(1000);
+    expect(refusals.newest().map(({ arrivedAtUs }) => arrivedAtUs)).toEqual(
+      Array.from({ length: 1000 }, (_, index) => 2499 - index),
+    );
+    expect([...refusals.counts()]).toEqual([["model_not_found", 2500]]);
+  });
+
+  test("is written down in one piece however many there are, and what came before a restart goes when newer ones come", async () => {
+    const written: (readonly Refusal[])[] = [];
+    const former = Array.from({ length: 1000 }, (_, index) => toRefusal(`former-${index}`, index));
+    const store = { read: () => former, write: async (rows: readonly Refusal[]) => void written.push(rows) };
+    const { refusals, refuse } = open("warn", store);
+    refuse("model_not_found", "192.0.2.7", 600);
+    expect(written).toEqual([]);
+    await refusals.close();
+    expect(written).toHaveLength(1);
+    expect(written[0]).toHaveLength(1000);
+    expect(written[0]?.[0]?.id).toBe("former-600");
+    expect(refusals.find("former-599")).toBeNull();
+    expect(refusals.find("former-999")).toEqual(former[999]!);
+    expect(refusals.newest()[0]?.arrivedAtUs).toBe(599);
+    // Counts are of this process alone.
+    expect([...refusals.counts()]).toEqual([["model_not_found", 600]]);
+    await refusals.close();
+    expect(written).toHaveLength(1);
   });
 
   test("is a line of the log at debug, without what was asked for, and none above", () => {

@@ -76,6 +76,7 @@ const ADVICE = {
   sso_not_configured: "Sign in with the password, or set PROXY_OIDC_ISSUER.",
   notices_not_configured: "Set PROXY_NOTICE_URL on the server.",
   limit_not_found: SEE_LIST,
+  request_not_found: "Check that the id is complete.",
   limit_exists: CHOOSE_NAME,
   too_many_limits: "Delete a limit that is not needed any more.",
   limit_exceeded: "Wait until the limit starts anew, or ask an administrator to raise it.",

@@ -17,6 +17,7 @@ import { addModelListCommands } from "./model-list.ts";
 import { addModelSetCommand } from "./model-set.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describeModel } from "./removal-facts.ts";
+import { writeUnlisted } from "./unlisted.ts";
 
 interface AliasOptions extends InstallationOptions {
   readonly price?: { readonly [unit: string]: number };
@@ -64,6 +65,8 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
       const binding = { provider, upstream_name: upstreamName, capabilities };
       const view = await ask(api.admin.v1.models.post(given({ alias, ...binding, target, pricing, hidden })));
       writeDone(terminal, options, { view, sentence: `added model ${view.alias}` });
+      if (target === undefined && options.json !== true)
+        await writeUnlisted(terminal, api, { model: view, options });
     });
   });
   addExamples(add, [

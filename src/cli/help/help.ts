@@ -71,30 +71,36 @@ export function formatRootHelp(program: Command, style: Style): string {
   const tree = readCommandTree(program);
   const groupWidth = Math.max(...tree.commands.map(({ group }) => group.length));
   const nameWidth = Math.max(...tree.commands.map(({ name }) => name.length));
-  const lines = tree.commands.flatMap((command, index) => {
-    const before = tree.commands[index - 1];
-    const isFirst = before?.group !== command.group;
-    if (!isFirst && isOneVerb(before) && isOneVerb(command)) return [];
-    const group = (isFirst ? command.group : "").padEnd(groupWidth);
-    const start = [style.dim(group), style.bold(command.name.padEnd(nameWidth))].join(GAP);
-    const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
-    const joined = isOneVerb(command) ? listJoined(tree.commands.slice(index + 1), command.group) : [];
-    return [`${start}${GAP}${[toEffect(command), ...joined].join("; ").slice(0, width)}\n`];
-  });
+  const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
+  const lines = [...Map.groupBy(tree.commands, ({ group }) => group)].flatMap(([group, commands]) =>
+    joinShort(commands, width).map(({ name, effect }, index) => {
+      const start = [
+        style.dim((index === 0 ? group : "").padEnd(groupWidth)),
+        style.bold(name.padEnd(nameWidth)),
+      ];
+      return `${start.join(GAP)}${GAP}${effect.slice(0, width)}\n`;
+    }),
+  );
   return ["Usage: lockport <command> [options]   (--help: more, with examples; --version)\n", ...lines].join(
     "",
   );
 }
 
-/** Such commands of one group share a line: there are more commands than a screen has lines. */
-function isOneVerb(command: CommandNode | undefined): boolean {
-  return command?.commands.length === 1;
+interface HelpLine {
+  readonly name: string;
+  readonly effect: string;
+  readonly isShort: boolean;
 }
 
-function listJoined(commands: readonly CommandNode[], group: string): readonly string[] {
-  const end = commands.findIndex((command) => command.group !== group || !isOneVerb(command));
-  const joined = end === -1 ? commands : commands.slice(0, end);
-  return joined.map((command) => `${command.name} ${toEffect(command)}`);
+/** Commands of a group, those without several verbs on one line as far as they fit: there are more than a screen has lines. */
+function joinShort(commands: readonly CommandNode[], width: number): readonly HelpLine[] {
+  return commands.reduceRight((below: readonly HelpLine[], command) => {
+    const line = { name: command.name, effect: toEffect(command), isShort: command.commands.length < 2 };
+    const [next, ...rest] = below;
+    const joined = `${line.effect}; ${next?.name} ${next?.effect}`;
+    const isJoined = line.isShort && next?.isShort === true && joined.length <= width;
+    return isJoined ? [{ ...line, effect: joined }, ...rest] : [line, ...below];
+  }, []);
 }
 
 function toEffect({ commands, description }: CommandNode): string {

@@ -3,6 +3,7 @@ import { createPeerCounts } from "#identity/peer-counts.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 
 /** A request that was refused before anything went upstream, and that therefore has no usage event. */
 export interface Refusal {
@@ -21,19 +22,32 @@ export interface Refusal {
   readonly client: string | null;
 }
 
-/** What was refused since the process started: in memory only. */
+/** Where refusals outlast the process. */
+export interface RefusalStore {
+  /** The refusals that were written last, the oldest first. Never throws. */
+  read(): readonly Refusal[];
+  /** Replaces what was written before. Never rejects. */
+  write(refusals: readonly Refusal[]): Promise<void>;
+}
+
+/** The newest refusals, and how many there were of each code since the process started. */
 export interface Refusals {
   /** Never throws. */
   add(refusal: Refusal, peer: Peer): void;
-  /** The newest first, at most `REFUSALS_KEPT`. */
+  /** The newest first, at most `REFUSALS_KEPT`; those of before a restart included. */
   newest(): readonly Refusal[];
+  find(id: string): Refusal | null;
   /** How many there were of each code that there was. */
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
   readonly startedAtUs: InstantUs;
+  /** Writes down what has not been written yet. Never rejects. */
+  close(): Promise<void>;
 }
 
-export const REFUSALS_KEPT = 200;
+export const REFUSALS_KEPT = 1_000;
+/** How long a refusal may be in memory alone: a flood of them is one write in this time. */
+export const REFUSALS_WRITE_MS = 1_000;
 /** Specification's amendments: more than these of one address in one minute are a warning. */
 const WRONG_CREDENTIALS_MAX = 20;
 
@@ -45,17 +59,55 @@ export function isWrongCredential(code: ErrorCode): boolean {
   return WRONG_CREDENTIALS.has(code) || WRONG_SIGN_INS.has(code);
 }
 
-export function createRefusals(log: Log, clock: Clock): Refusals {
-  const newest: Refusal[] = [];
+/** Codes of refusals that come once the model was found. */
+const WITH_KNOWN_MODEL: ReadonlySet<ErrorCode> = new Set(["endpoint_not_supported", "limit_exceeded"]);
+
+/**
+ * A refusal as it outlasts the process: without an unknown model and without a path, which may be anything that was put there
+ * by mistake, content or a secret.
+ */
+function toWritten(refusal: Refusal): Refusal {
+  const { code, endpoint } = refusal;
+  return {
+    ...refusal,
+    ...(!WITH_KNOWN_MODEL.has(code) && { model: null }),
+    ...(endpoint?.startsWith("/") === true && { endpoint: null }),
+  };
+}
+
+/** Without a store they are gone with the process. */
+export function createRefusals(log: Log, clock: Clock, store: RefusalStore | null = null): Refusals {
+  const added: Refusal[] = [];
   const counts = new Map<ErrorCode, number>();
   const wrong = createPeerCounts(clock);
+  // Read when it is asked for first: a start does not pay for it.
+  let former: readonly Refusal[] | null = null;
+  const listKept = () => {
+    former ??= store?.read() ?? [];
+    return [...former, ...added].slice(-REFUSALS_KEPT);
+  };
+
+  let isWritten = true;
+  let writing: Promise<void> | null = null;
+  const closing = new AbortController();
+  const write = async () => {
+    while (!isWritten) {
+      await sleep(REFUSALS_WRITE_MS, closing.signal);
+      isWritten = true;
+      await store?.write(listKept().map(toWritten));
+    }
+    writing = null;
+  };
+
   return {
     startedAtUs: clock.nowUs(),
     add(refusal, peer) {
       const { id, code, principal } = refusal;
-      newest.push(refusal);
-      if (newest.length > REFUSALS_KEPT) newest.shift();
+      added.push(refusal);
+      if (added.length > REFUSALS_KEPT) added.shift();
       counts.set(code, (counts.get(code) ?? 0) + 1);
+      isWritten = store === null;
+      if (!isWritten) writing ??= write();
       const { address } = peer;
       // Neither the model nor the path: a log is kept, and what was put there by mistake may be content or a secret.
       log.debug("a request was refused", { code, request_id: id, principal, address });
@@ -63,7 +115,12 @@ export function createRefusals(log: Log, clock: Clock): Refusals {
         log.warn("many wrong credentials from one address", { code, address });
       }
     },
-    newest: () => newest.toReversed(),
+    newest: () => listKept().toReversed(),
+    find: (id) => listKept().findLast((refusal) => refusal.id === id) ?? null,
     counts: () => counts,
+    async close() {
+      closing.abort();
+      await writing;
+    },
   };
 }

@@ -43,6 +43,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   relay_token_not_found: "No such relay token.",
   unknown_relay_token: "The token in the path is not valid.",
   limit_not_found: "No such limit.",
+  request_not_found: "No such request in the log, and no such refusal that is kept.",
   transparent_relay_disabled: "The relay is not enabled.",
   password_login_disabled: "Sign-in by password is off.",
   sso_not_configured: "Single sign-on is not configured.",

@@ -76,3 +76,14 @@ export const REQUEST_LOG_EXAMPLE = {
   unit_prices: MODEL.pricing,
   tags: ["app:wiki"],
 };
+
+export const REFUSAL_EXAMPLE = {
+  id: ID.request,
+  at: "2026-03-11T11:59:58.250000Z",
+  code: "model_not_found",
+  principal: "alice",
+  key_suffix: "x7Yz",
+  model: MODEL.alias,
+  endpoint: "chat",
+  client: CLIENT,
+};

@@ -1,42 +1,83 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Guard } from "#http/door/guard.ts";
-import type { Refusals } from "#http/door/refusals.ts";
-import { json, route } from "#http/door/route.ts";
-import { ID, INSTANT, MODEL } from "#http/schemas/examples.ts";
+import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
+import { type Refusal, type Refusals, REFUSALS_KEPT } from "#http/door/refusals.ts";
+import { json, type QueryParam, route } from "#http/door/route.ts";
+import { PAGE } from "#http/schemas/examples.ts";
 import { RecentRefusals } from "#http/schemas/reports.ts";
 import { formatInstant } from "#kernel/clock.ts";
+import { parsePage } from "#kernel/page.ts";
+import { parseWindow } from "#stats/window.ts";
 import { toRefusalView } from "#views/reports.ts";
+import { WINDOW_QUERY } from "./declared.ts";
+import { REFUSAL_EXAMPLE } from "./examples.ts";
+import { queryOf } from "./report.ts";
+
+/** What a filter of each name compares with. */
+const FILTERS = {
+  id: ({ id }: Refusal) => id,
+  code: ({ code }: Refusal) => code,
+  principal: ({ principal }: Refusal) => principal,
+  model: ({ model }: Refusal) => model,
+} as const;
+
+const exact = (name: keyof typeof FILTERS, description: string): QueryParam => ({
+  name,
+  schema: Type.String(),
+  description,
+});
+const REFUSALS_QUERY: readonly QueryParam[] = [
+  ...PAGE_QUERY,
+  ...WINDOW_QUERY,
+  exact("id", "The request's id."),
+  exact("code", "The code that it was refused with."),
+  exact("principal", "The caller's name."),
+  exact("model", "The model that was asked for."),
+];
 
 /** What was refused lately: it leaves no usage event, and its caller is often not known. */
 export function refusalRoutes(guard: Guard, refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">) {
   return new Elysia({ prefix: "/admin/v1", tags: ["Reports"] }).use(guard).get(
     "/refusals",
-    () => ({
-      since: formatInstant(refusals.startedAtUs),
-      counts: Object.fromEntries(refusals.counts()),
-      refusals: refusals.newest().map(toRefusalView),
-    }),
+    ({ request }) => {
+      const query = queryOf(request);
+      const page = parsePage({ limit: query.get("limit"), offset: query.get("offset") });
+      const found = filterRefusals(refusals.newest(), query);
+      return {
+        since: formatInstant(refusals.startedAtUs),
+        counts: Object.fromEntries(refusals.counts()),
+        refusals: slicePage(found, page).map(toRefusalView),
+        ...pageView(page, found.length),
+      };
+    },
     route({
       access: "admin",
       summary: "Requests that were refused, newest first",
-      description:
-        "Of the data plane, where they left no usage event, and wrong credentials anywhere: the newest 200 since the server started, and how many there were of each code. They are in memory only.",
+      description: `Of the data plane, where they left no usage event, and wrong credentials anywhere: the newest ${REFUSALS_KEPT}, also from before a restart, and how many there were of each code since the server started. Each replica has its own.`,
+      query: REFUSALS_QUERY,
       answer: json(200, RecentRefusals, {
-        since: INSTANT,
+        since: REFUSAL_EXAMPLE.at,
         counts: { model_not_found: 1 },
-        refusals: [
-          {
-            id: ID.request,
-            at: INSTANT,
-            code: "model_not_found",
-            principal: "alice",
-            key_suffix: "x7Yz",
-            model: MODEL.alias,
-            endpoint: "chat",
-            client: "OpenAI/Python 2.1.0",
-          },
-        ],
+        refusals: [REFUSAL_EXAMPLE],
+        ...PAGE,
       }),
+      errors: ["invalid_date"],
     }),
+  );
+}
+
+/** Empty parameters filter nothing. Throws `invalid_date`. */
+function filterRefusals(refusals: readonly Refusal[], query: URLSearchParams): readonly Refusal[] {
+  const { sinceUs, untilUs } = parseWindow(query);
+  const wanted = Object.entries(FILTERS).flatMap(([name, read]) => {
+    const value = query.get(name) ?? "";
+    return value === "" ? [] : [{ read, value }];
+  });
+  return refusals.filter(
+    (refusal) =>
+      (sinceUs === null || refusal.arrivedAtUs >= sinceUs) &&
+      (untilUs === null || refusal.arrivedAtUs < untilUs) &&
+      wanted.every(({ read, value }) => read(refusal) === value),
   );
 }

@@ -4,7 +4,9 @@ import type { Clock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { parsePage, type Paged } from "#kernel/page.ts";
+import { parseEventUuid } from "#kernel/ids.ts";
+import { PAGE_LIMIT_MAX, parsePage, type Paged } from "#kernel/page.ts";
+import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import { parseLogOrder } from "#stats/log-order.ts";
 import { toProviderName } from "#stats/grouping.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
@@ -35,6 +37,8 @@ export interface RequestLogDeps {
 export interface RequestLog {
   /** Throws `invalid_outcome`, `invalid_date`, `invalid_request` and `range_too_large`. */
   answer(asking: Asking): Promise<Response>;
+  /** The row of this id; null where the log has none. */
+  find(asking: Asking, id: string): Promise<ReturnType<typeof toRequestView> | null>;
 }
 
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
@@ -100,8 +104,29 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
           : JSON.stringify({ requests: rows.map(toRequestView), ...pageView(page, report.total) });
       return new Response(body, { headers: toHeaders(report) });
     },
+
+    async find(asking, id) {
+      const origin = parseEventUuid(id);
+      if (origin === null) return null;
+      const { eventId: sinceUs } = origin;
+      // Replicas give one microsecond to a request each.
+      const { rows } = await stats.listRequests(
+        { ...EVERYTHING, window: { sinceUs, untilUs: sinceUs + 1 } },
+        { limit: PAGE_LIMIT_MAX, offset: 0 },
+        toReportOptions(asking),
+      );
+      const context = toReportContext(await catalog.snapshot(), clock.nowUs());
+      const [named] = await joinNames(
+        rows.filter((row) => row.id === id),
+        context,
+        identity,
+      );
+      return named === undefined ? null : toRequestView(named);
+    },
   };
 }
+
+const EVERYTHING = { filter: filterBy({}), providers: EVERY_PROVIDER, principalId: null } as const;
 
 function toOrderRefusal(message: string): ProxyError {
   return new ProxyError("invalid_request", message, { param: "order" });

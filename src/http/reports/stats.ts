@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
 import { BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
-import { route, type QueryParam } from "#http/door/route.ts";
+import { type Refusals, REFUSALS_KEPT } from "#http/door/refusals.ts";
+import { json, route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import {
@@ -29,13 +30,19 @@ import {
   toReportOptions,
   toReportTransfer,
 } from "./report.ts";
-import { toFacetsView } from "#views/reports.ts";
-import { ErrorsReport, Facets, TeamUsage } from "#http/schemas/reports.ts";
+import { toFacetsView, toRefusalView } from "#views/reports.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { parseEventUuid } from "#kernel/ids.ts";
+import { REQUEST_LOG_EXAMPLE } from "./examples.ts";
+import { ErrorsReport, Facets, FoundRequest, TeamUsage } from "#http/schemas/reports.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 export interface StatsDeps extends UsageReportDeps, RequestLogDeps {
   readonly stats: StatsStore;
+  readonly refusals: Pick<Refusals, "find">;
+  /** That of this server's own requests, where it is known. */
+  readonly lane?: number;
 }
 
 const USAGE_EXAMPLE = {
@@ -100,7 +107,7 @@ const FACETS_QUERY: readonly QueryParam[] = [
 
 /** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
 export function statsRoutes(guard: Guard, deps: StatsDeps) {
-  const { catalog, clock, identity, stats } = deps;
+  const { catalog, clock, identity, refusals, stats } = deps;
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
 
@@ -152,6 +159,27 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
       route({ access: "caller", ...REQUEST_LOG }),
     )
     .get(
+      "/requests/:id",
+      async ({ request, caller, params }) => {
+        const id = params.id.trim().toLowerCase();
+        const isAdmin = caller.principal.role === "admin";
+        const found = await requestLog.find({ request, caller }, id);
+        const refusal = isAdmin && found === null ? refusals.find(id) : null;
+        if (found === null && refusal === null)
+          throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane: deps.lane }));
+        return Response.json({ request: found, refusal: refusal === null ? null : toRefusalView(refusal) });
+      },
+      route({
+        access: "caller",
+        summary: "What became of a request by its id",
+        description:
+          "`request`: its row of the log, relayed ones included. `refusal`, for admins: what it was refused with, by the replica that is asked. The other one is null.",
+        params: { id: ID.request },
+        answer: json(200, FoundRequest, { request: REQUEST_LOG_EXAMPLE, refusal: null }),
+        errors: ["request_not_found", "reports_busy"],
+      }),
+    )
+    .get(
       "/requests/facets",
       async ({ request, caller }) => {
         const query = queryOf(request);
@@ -193,4 +221,24 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         errors: SERIES_ERRORS,
       }),
     );
+}
+
+interface Asked {
+  readonly isAdmin: boolean;
+  readonly lane: number | undefined;
+}
+
+/** Where an id may lead that leads nowhere here. */
+function tellUnknown(id: string, { isAdmin, lane }: Asked): string {
+  const origin = parseEventUuid(id);
+  if (origin === null)
+    return "This is no id of a request: it stands in x-proxy-request-id and in error messages.";
+  const inLog =
+    "No request of the log has this id: a request is there once it has ended, for as long as usage is kept.";
+  if (!isAdmin) return `${inLog} Refused requests are shown to admins.`;
+  const elsewhere =
+    lane === undefined || lane === origin.lane
+      ? ""
+      : ` Replica ${origin.lane} took this one, and has its own.`;
+  return `${inLog} Nor is it among the newest ${REFUSALS_KEPT} refusals that are kept.${elsewhere}`;
 }

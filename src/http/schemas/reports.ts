@@ -75,24 +75,27 @@ export const GroupedUsageSeries = view("GroupedUsageSeries", {
   other: Type.Optional(nullable(fields(groupFigures))),
 });
 
+export const RefusedRequest = view("RefusedRequest", {
+  id: Id,
+  at: Instant,
+  code: Type.String({ description: "As the answer had it in `error.code`." }),
+  principal: nullable(Type.String({ description: "Null where the caller is not known." })),
+  key_suffix: nullable(Type.String({ description: "Of keys in the form of this server's own." })),
+  model: nullable(Type.String({ description: "That was asked for." })),
+  endpoint: nullable(Type.String({ description: "`chat`, …, or the path." })),
+  client: nullable(Type.String()),
+});
+
 export const RecentRefusals = view("RecentRefusals", {
   since: Instant,
   counts: someOf(Object.keys(ERROR_STATUS), Count, {
     title: "CountsByCode",
     description: "Codes that there were none of are left out.",
   }),
-  refusals: Type.Array(
-    view("RefusedRequest", {
-      id: Id,
-      at: Instant,
-      code: Type.String({ description: "As the answer had it in `error.code`." }),
-      principal: nullable(Type.String({ description: "Null where the caller is not known." })),
-      key_suffix: nullable(Type.String({ description: "Of keys in the form of this server's own." })),
-      model: nullable(Type.String({ description: "That was asked for." })),
-      endpoint: nullable(Type.String({ description: "`chat`, …, or the path." })),
-      client: nullable(Type.String()),
-    }),
-  ),
+  refusals: Type.Array(RefusedRequest),
+  limit: Count,
+  offset: Count,
+  total: Count,
 });
 
 export const MissingPrices = view("MissingPrices", {
@@ -154,6 +157,11 @@ export const RequestRow = view("RequestRow", {
 });
 
 /** A page of the request log; what stands behind `total` only with `after`. */
+export const FoundRequest = view("FoundRequest", {
+  request: nullable(RequestRow),
+  refusal: nullable(RefusedRequest),
+});
+
 export const RequestPage = fields({
   requests: Type.Array(RequestRow),
   limit: Count,

@@ -10,6 +10,8 @@ export const NEXT_SECRET_KEY_NAME = "secret.key.next";
 /** Begins the name of one that was rotated away; the moment follows. */
 export const FORMER_KEY_PREFIX = `${SECRET_KEY_NAME}.until-`;
 export const ADMIN_PASSWORD_NAME = "admin-password";
+/** The newest refusals of the server of this folder. In no backup: nothing depends on it. */
+export const REFUSALS_NAME = "refusals.jsonl";
 
 /** A database and what SQLite keeps beside it, which belongs to the file of its name and goes where that goes. */
 export const DATABASE_SUFFIXES = ["", "-wal", "-shm", "-journal"] as const;
