@@ -39,6 +39,11 @@ describeInBrowser("refused requests", () => {
     expect(items[0]).toContain("unknown caller · key ***uuuu · /admin/v1/keys · refused/1");
     expect(items[1]).toContain("<b>nope</b>");
     expect(items[1]).toContain(`ada · key ***${key.slice(-4)} · chat · refused/1`);
+    await panel.getByText("2 of 2", { exact: true }).waitFor();
+    await panel.getByRole("searchbox", { name: "Search" }).fill("UUUU");
+    await panel.getByText("1 of 2", { exact: true }).waitFor();
+    expect(await panel.getByRole("listitem").count()).toBe(1);
+    await panel.getByRole("searchbox", { name: "Search" }).fill("");
     await rest(page);
     await checkAccessibility(page);
     await checkFits(page);

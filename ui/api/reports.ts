@@ -4,9 +4,10 @@ import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
 import type { ReportQuery } from "../search/filters.ts";
 import { unwrap, unwrapWithHeaders } from "./answer.ts";
-import { api, asking } from "./client.ts";
+import { api, asking, toPathPart } from "./client.ts";
+import { ApiFailure } from "./failure.ts";
 import { KEYS } from "./keys.ts";
-import type { PageQuery } from "./pages.ts";
+import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** The team's reports (specification, section 4.4). */
 
@@ -115,12 +116,47 @@ export function facetsQuery(query: ReportQuery) {
 
 const REFUSALS_AGE_MS = 30_000;
 
-/** What was refused and left no usage event, for admins. */
+const HOUR_MS = 3_600_000;
+
+/** The newest refusal of the last hour, how many there were in it, and counts by code since the start, for admins. */
+export function recentRefusalsQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.refusals, "recent"],
+    queryFn: ({ signal }) => {
+      const since = new Date(Date.now() - HOUR_MS).toISOString();
+      return unwrap(api.admin.v1.refusals.get(asking(signal, { since, limit: 1 })));
+    },
+    refetchInterval: REFUSALS_AGE_MS,
+  });
+}
+
+/** All that is kept of what was refused and left no usage event, for admins. */
 export function refusalsQuery() {
   return queryOptions({
-    queryKey: KEYS.refusals,
-    queryFn: ({ signal }) => unwrap(api.admin.v1.refusals.get(asking(signal))),
-    refetchInterval: REFUSALS_AGE_MS,
+    queryKey: [...KEYS.refusals, "all"],
+    queryFn: ({ signal }) =>
+      fetchWholeList(
+        async (page) => {
+          const { refusals, total } = await unwrap(api.admin.v1.refusals.get(asking(signal, { ...page })));
+          return { rows: refusals, total };
+        },
+        ({ id }) => id,
+      ),
+  });
+}
+
+/** What became of a request: its row of the log, or for admins its refusal. Null: neither is kept. */
+export function foundRequestQuery(id: string) {
+  return queryOptions({
+    queryKey: [...KEYS.request, id],
+    queryFn: async ({ signal }) => {
+      try {
+        return await unwrap(api.stats.requests({ id: toPathPart(id) }).get(asking(signal)));
+      } catch (failure) {
+        if (failure instanceof ApiFailure && failure.code === "request_not_found") return null;
+        throw failure;
+      }
+    },
   });
 }
 

@@ -2,7 +2,13 @@ import { Combobox } from "@base-ui/react/combobox";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useNavigate } from "@tanstack/react-router";
-import { facetsQuery, type RequestRow, requestsQuery } from "../api/reports.ts";
+import {
+  facetsQuery,
+  foundRequestQuery,
+  type RefusedRequest,
+  type RequestRow,
+  requestsQuery,
+} from "../api/reports.ts";
 import { Icon } from "../components/icon.tsx";
 import type { Report } from "../search/report.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
@@ -46,10 +52,10 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
   const zone = useTimeZone();
   const groups = useMemo(
     () => [
-      ...toRequestGroups(found.requests, zone),
+      ...toRequestGroups(found, zone),
       ...toFilterGroups(facets.data, report.filters, { typed, isGuessed, contains }),
     ],
-    [found.requests, zone, facets.data, report.filters, typed, isGuessed, contains],
+    [found, zone, facets.data, report.filters, typed, isGuessed, contains],
   );
   const active = useMemo(() => groups.flatMap(({ items }) => items.filter(({ isOn }) => isOn)), [groups]);
   const navigate = useNavigate();
@@ -145,37 +151,49 @@ const NO_ROWS: readonly RequestRow[] = [];
 /** More of one beginning are told apart by another digit. */
 const REQUESTS_SHOWN_MAX = 5;
 
-/** Requests whose id begins with the text, when the text can be such a beginning. */
-function useRequestsById(typed: string): {
+interface FoundById {
   readonly requests: readonly RequestRow[];
+  readonly refusal: RefusedRequest | null;
   readonly isPending: boolean;
-} {
+}
+
+/** Requests whose id begins with the text, when the text can be such a beginning; a refused one by its whole id. */
+function useRequestsById(typed: string): FoundById {
   const id = parseIdBeginning(typed);
   const { data, isLoading } = useQuery({
     ...requestsQuery({ since: id?.since, until: id?.until }, { limit: PAGE_LIMIT_MAX }),
     enabled: id !== null,
   });
-  const beginning = id?.beginning ?? null;
+  const beginning = id?.beginning ?? "";
+  const isWhole = beginning.length === ID_LENGTH;
+  const found = useQuery({ ...foundRequestQuery(beginning), enabled: isWhole });
   return useMemo(() => {
-    const rows = beginning === null ? NO_ROWS : (data?.requests ?? NO_ROWS);
+    const rows = beginning === "" ? NO_ROWS : (data?.requests ?? NO_ROWS);
     return {
-      requests: rows.filter((row) => row.id.startsWith(beginning ?? "")).slice(0, REQUESTS_SHOWN_MAX),
-      isPending: isLoading,
+      requests: rows.filter((row) => row.id.startsWith(beginning)).slice(0, REQUESTS_SHOWN_MAX),
+      refusal: isWhole ? (found.data?.refusal ?? null) : null,
+      isPending: isLoading || found.isLoading,
     };
-  }, [data, beginning, isLoading]);
+  }, [data, beginning, isLoading, isWhole, found.data, found.isLoading]);
 }
 
-function toRequestGroups(requests: readonly RequestRow[], zone: TimeZone): readonly FilterGroup[] {
-  if (requests.length === 0) return [];
-  const items = requests.map(({ id, ts, model, endpoint }) => ({
+/** A UUID. */
+const ID_LENGTH = 36;
+
+function toRequestGroups({ requests, refusal }: FoundById, zone: TimeZone): readonly FilterGroup[] {
+  const toOption = (id: string, ts: string, what: string) => ({
     id: `request=${id}`,
-    label: `Open ${id} · ${formatInZone(ts, "time", zone)} · ${model ?? endpoint}`,
+    label: `Open ${id} · ${formatInZone(ts, "time", zone)} · ${what}`,
     isOn: false,
     patch: {},
     requests: null,
     request: id,
-  }));
-  return [{ label: "Request", items }];
+  });
+  const items = [
+    ...requests.map(({ id, ts, model, endpoint }) => toOption(id, ts, model ?? endpoint)),
+    ...(refusal === null ? [] : [toOption(refusal.id, refusal.at, `refused: ${refusal.code}`)]),
+  ];
+  return items.length === 0 ? [] : [{ label: "Request", items }];
 }
 
 function RequestCount({ requests }: { readonly requests: number }) {

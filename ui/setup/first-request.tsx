@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { fetchRequests, refusalsQuery, type RequestRow } from "../api/reports.ts";
+import { fetchRequests, recentRefusalsQuery, type RequestRow } from "../api/reports.ts";
 import { KEYS } from "../api/keys.ts";
 import { useMe } from "../api/session.ts";
 import { buttonClass } from "../components/button.tsx";
@@ -105,7 +105,7 @@ function Failed({ row }: { readonly row: RequestRow }) {
 function LastRefusal() {
   const isAdmin = useMe().role === "admin";
   const [sinceMs] = useState(Date.now);
-  const { data } = useQuery({ ...refusalsQuery(), enabled: isAdmin, refetchInterval: POLL_MS * 2 });
+  const { data } = useQuery({ ...recentRefusalsQuery(), enabled: isAdmin, refetchInterval: POLL_MS * 2 });
   const last = data?.refusals.find(({ at }) => Date.parse(at) >= sinceMs);
   if (last === undefined) return null;
   return (

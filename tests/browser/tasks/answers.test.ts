@@ -5,6 +5,7 @@ import { startModelServer, type ModelServer } from "../../../contrib/demo/model-
 import { formatCount, formatMoney } from "../../../ui/text/format.ts";
 import { describeInBrowser, useBrowser } from "../support/browser.ts";
 import { openAtRest } from "../support/rest.ts";
+import { shoot } from "../support/screenshots.ts";
 import { makeLoginLink, signInAsAdmin } from "../support/sign-in.ts";
 import type { Site } from "../support/site.ts";
 import { eventually } from "../support/waiting.ts";
@@ -134,6 +135,38 @@ describeInBrowser("an answer, from the overview", () => {
       const detail = page.getByRole("dialog");
       await detail.getByText(id, { exact: true }).waitFor();
       await detail.getByText(principal, { exact: true }).first().waitFor();
+    });
+  });
+
+  test("13: why a request was refused, by the id of its error message, takes two presses", async () => {
+    const { site, page } = await begin();
+    const response = await fetch(`${site.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${await site.adminKey()}`, "content-type": "application/json" },
+      body: '{"model":"misspelled","messages":[]}',
+    });
+    const { proxy }: any = await response.json();
+    const showsReason = async () => {
+      const detail = page.getByRole("dialog", { name: "Refused request" });
+      for (const text of [proxy.request_id, "model_not_found", "misspelled", "Check its name under Models."])
+        await detail.getByText(text).waitFor();
+    };
+    await doWithin(page, 2, async () => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Page, model, person, key or action" }).fill(proxy.request_id);
+      await page.getByRole("option", { name: `Open the request ${proxy.request_id}` }).waitFor();
+      await page.keyboard.press("Enter");
+      await showsReason();
+    });
+    await shoot(page, "refused-request");
+    await page.goto("/requests");
+    await doWithin(page, 2, async () => {
+      const box = page.getByRole("combobox", { name: "Add a filter" });
+      await box.click();
+      await box.fill(proxy.request_id);
+      await page.getByRole("option", { name: /refused: model_not_found$/ }).waitFor();
+      await page.keyboard.press("Enter");
+      await showsReason();
     });
   });
 

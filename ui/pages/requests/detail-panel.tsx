@@ -1,5 +1,6 @@
-import { useQuery, queryOptions } from "@tanstack/react-query";
-import { type RequestRow, fetchRequests } from "../../api/reports.ts";
+import { useQuery } from "@tanstack/react-query";
+import { foundRequestQuery, type RequestRow } from "../../api/reports.ts";
+import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../components/button.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
@@ -10,10 +11,8 @@ import { findRowButton } from "../../components/table-line.tsx";
 import type { Report } from "../../search/report.ts";
 import { formatCount } from "../../text/format.ts";
 import { CostCard } from "./cost-card.tsx";
-import { Facts } from "./facts.tsx";
+import { Facts, RefusalFacts } from "./facts.tsx";
 import type { Log } from "./use-log.ts";
-import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { KEYS } from "../../api/keys.ts";
 
 export interface DetailPanelProps {
   readonly id: string;
@@ -26,11 +25,13 @@ export interface DetailPanelProps {
 
 /** All that is known of one request, beside the log. Keys step to the next ones; closing gives the focus to the row shown last. */
 export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: DetailPanelProps) {
+  const isAdmin = useMe().role === "admin";
   const index = log.rows.findIndex((row) => row.id === id);
   const listed = log.rows[index];
   const isKnown = listed !== undefined || log.isBusy;
-  const found = useQuery({ ...requestQuery(id), enabled: !isKnown });
-  const row = listed ?? found.data ?? null;
+  const found = useQuery({ ...foundRequestQuery(id), enabled: !isKnown });
+  const row = listed ?? found.data?.request ?? null;
+  const refusal = row === null ? (found.data?.refusal ?? null) : null;
 
   const previous = index > 0 ? log.rows[index - 1] : undefined;
   const following = index >= 0 ? log.rows[index + 1] : undefined;
@@ -53,12 +54,14 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
     <BesidePanel
       onClose={onClose}
       takesFocus={takesFocus}
-      title={row === null ? "Request" : (row.model ?? row.endpoint)}
+      title={refusal !== null ? "Refused request" : row === null ? "Request" : (row.model ?? row.endpoint)}
       description={
         <span role="status" className="text-xs">
-          {index < 0
-            ? "Not in this list"
-            : `${formatCount(log.offset + index + 1)} of ${formatCount(log.total ?? log.rows.length)}`}
+          {refusal !== null
+            ? "It reached no provider, so it is not in the log"
+            : index < 0
+              ? "Not in this list"
+              : `${formatCount(log.offset + index + 1)} of ${formatCount(log.total ?? log.rows.length)}`}
         </span>
       }
       actions={
@@ -68,19 +71,23 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
         </>
       }
       footer={
-        row !== null && (
+        row !== null ? (
           <>
             <CopyButton text={`${location.origin}/requests?open=${row.id}`} label="Copy link" />
             <CopyButton text={row.id} label="Copy id" />
             <CopyButton text={`${JSON.stringify(row, null, 2)}\n`} label="Copy as JSON" />
           </>
-        )
+        ) : refusal !== null ? (
+          <CopyButton text={`${JSON.stringify(refusal, null, 2)}\n`} label="Copy as JSON" />
+        ) : undefined
       }
       toFinalFocus={() => findRowButton(id)}
       onPageKey={onPageKey}
     >
       {row !== null ? (
         <Detail row={row} report={report} />
+      ) : refusal !== null ? (
+        <RefusalFacts refusal={refusal} />
       ) : found.error !== null ? (
         <ErrorNotice failure={found.error} onRetry={() => void found.refetch()} />
       ) : log.isBusy || found.isPending ? (
@@ -91,7 +98,11 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
         <EmptyState
           icon="search"
           title="This request is not in this view"
-          body="It is not in the log either: it may be older than the retention, or the address is incomplete."
+          body={
+            isAdmin
+              ? "It is not in the log either, nor among the newest 1,000 refusals: it may be older, still under way, or the id is incomplete."
+              : "It is not in the log either: it may be older than the retention, still under way, or refused, which administrators can look up."
+          }
           action={<Button onClick={onClose}>Show the list</Button>}
         />
       )}
@@ -128,29 +139,4 @@ function Step({ label, icon, to, onMove }: StepProps) {
       onClick={() => to !== undefined && onMove(to.id)}
     />
   );
-}
-
-/**
- * A request by its id, whatever the view shows: an id is made of the instant (UUIDv7), so the log is asked for that
- * millisecond alone. Null: there is none, or it is too old to be kept.
- */
-function requestQuery(id: string) {
-  return queryOptions({
-    queryKey: [...KEYS.request, id],
-    queryFn: async ({ signal }): Promise<RequestRow | null> => {
-      const atMs = toInstantMs(id);
-      if (atMs === null) return null;
-      const window = { since: new Date(atMs).toISOString(), until: new Date(atMs + 1).toISOString() };
-      const { requests } = await fetchRequests(window, { limit: PAGE_LIMIT_MAX }, signal);
-      return requests.find((row) => row.id === id) ?? null;
-    },
-  });
-}
-
-const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Milliseconds since 1970 (RFC 9562, section 5.7), or null for what is no such id. */
-function toInstantMs(id: string): number | null {
-  const [, high, low] = UUID_V7.exec(id) ?? [];
-  return high === undefined || low === undefined ? null : Number.parseInt(high + low, 16);
 }

@@ -1,11 +1,12 @@
 import type { ReactNode } from "react";
-import type { RequestRow } from "../../api/reports.ts";
+import type { RefusedRequest, RequestRow } from "../../api/reports.ts";
 import { IconButton } from "../../components/button.tsx";
-import { Chip } from "../../components/chip.tsx";
+import { Badge, Chip } from "../../components/chip.tsx";
 import { Duration, Instant } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
+import { findAdvice } from "../../text/errors.ts";
 import { toOutcomeMeaning } from "../../text/outcomes.ts";
 import { toCredential } from "./columns.tsx";
 
@@ -82,6 +83,31 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
       </Fact>
       <Fact name="Id">
         <code className="font-mono text-xs">{row.id}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+/** Why a request was refused, and what is known of it. */
+export function RefusalFacts({ refusal }: { readonly refusal: RefusedRequest }) {
+  const { id, at, code, principal, key_suffix: suffix, model, endpoint, client } = refusal;
+  const advice = findAdvice(code);
+  return (
+    <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
+      <Fact name="Reason">
+        <Badge tone="warn">{code}</Badge>
+        {advice !== null && <span className="block text-xs text-ink-soft">{advice}</span>}
+      </Fact>
+      <Fact name="Arrived">
+        <Instant value={at} format="full" />
+      </Fact>
+      <Fact name="Person">{principal ?? <Quiet>unknown</Quiet>}</Fact>
+      <Fact name="Key">{suffix === null ? <Quiet>none of this server</Quiet> : `***${suffix}`}</Fact>
+      <Fact name="Model">{model ?? <Quiet>not known any more, or none</Quiet>}</Fact>
+      <Fact name="Endpoint">{endpoint ?? <Quiet>not known any more</Quiet>}</Fact>
+      <Fact name="Client">{client ?? <Quiet>not set</Quiet>}</Fact>
+      <Fact name="Id">
+        <code className="font-mono text-xs">{id}</code>
       </Fact>
     </dl>
   );
