@@ -94,13 +94,17 @@ interface HelpLine {
 
 /** Commands of a group, those without several verbs on one line as far as they fit: there are more than a screen has lines. */
 function joinShort(commands: readonly CommandNode[], width: number): readonly HelpLine[] {
-  return commands.reduceRight((below: readonly HelpLine[], command) => {
+  const lines: HelpLine[] = [];
+  // From the last: what stands alone is the first.
+  for (const command of commands.toReversed()) {
     const line = { name: command.name, effect: toEffect(command), isShort: command.commands.length < 2 };
-    const [next, ...rest] = below;
-    const joined = `${line.effect}; ${next?.name} ${next?.effect}`;
-    const isJoined = line.isShort && next?.isShort === true && joined.length <= width;
-    return isJoined ? [{ ...line, effect: joined }, ...rest] : [line, ...below];
-  }, []);
+    const next = lines.at(-1);
+    const effect = `${line.effect}; ${next?.name} ${next?.effect}`;
+    const isJoined = line.isShort && next?.isShort === true && effect.length <= width;
+    if (isJoined) lines[lines.length - 1] = { ...line, effect };
+    else lines.push(line);
+  }
+  return lines.toReversed();
 }
 
 function toEffect({ commands, description }: CommandNode): string {
