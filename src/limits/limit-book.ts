@@ -14,7 +14,6 @@ import {
   type LimitUse,
   type MetLimit,
   sweep,
-  toLabel,
   toMet,
   toOpenUses,
   toUse,
@@ -107,9 +106,9 @@ export class LimitBook {
 
   /** What the ledger held when they were asked for. Of limits that were made or changed meanwhile it is not taken in. */
   load(limits: readonly Pick<Limit, "id">[], sums: readonly LimitSum[]): void {
-    for (const { limitId, value, label, parts } of sums) {
-      const entry = this.#entries.get(limitId);
-      if (entry?.isAsked === true) getCounter(entry, value, label).sums?.load(parts);
+    for (const sum of sums) {
+      const entry = this.#entries.get(sum.limitId);
+      if (entry?.isAsked === true) getCounter(entry, sum).sums?.load(sum.parts);
     }
     for (const { id } of limits) {
       const entry = this.#entries.get(id);
@@ -142,7 +141,7 @@ export class LimitBook {
     let met: MetLimit[] | null = null;
     this.#index.visit(request, (entry, value) => {
       if (!entry.isLoaded) return;
-      const found = toMet(entry, value, { nowUs, hasPrice });
+      const found = toMet(entry, value, { request, nowUs, hasPrice });
       if (found !== null) (met ??= []).push(found);
     });
     return met ?? NONE;
@@ -182,8 +181,7 @@ export class LimitBook {
     this.#underWay.add(request);
     if (this.#entries.size === 0) return;
     this.#index.visit(request, (entry, value) => {
-      const counter = getCounter(entry, value, toLabel(entry, value, request));
-      begin(entry, counter, request);
+      const counter = begin(entry, value, request);
       if (isCountedFromBegin(entry.limit)) this.#tell(entry, counter, request.arrivedAtUs);
     });
   }
@@ -194,9 +192,8 @@ export class LimitBook {
     if (this.#entries.size === 0) return;
     const amounts = new Amounts(request, ending);
     this.#index.visit(request, (entry, value) => {
-      const counter = getCounter(entry, value, toLabel(entry, value, request));
-      end(entry, counter, { request, amounts });
-      if (!isCountedFromBegin(entry.limit)) this.#tell(entry, counter, amounts.endedAtUs);
+      const counter = end(entry, value, { request, amounts });
+      if (counter !== null && !isCountedFromBegin(entry.limit)) this.#tell(entry, counter, amounts.endedAtUs);
     });
   }
 
@@ -209,9 +206,7 @@ export class LimitBook {
   /** Called instead of `ended` when the event could not be written. */
   lost(request: UsageBeginning): void {
     this.#underWay.delete(request);
-    this.#index.visit(request, (entry, value) => {
-      getCounter(entry, value, toLabel(entry, value, request)).underWay -= 1;
-    });
+    this.#index.visit(request, (entry, value) => void end(entry, value, { request, amounts: null }));
   }
 
   /** What was used of a limit, the most used first; one row without `each`, or none when nothing was. */
@@ -259,7 +254,7 @@ export class LimitBook {
     for (const request of this.#underWay) {
       this.#index.visit(request, (entry, value) => {
         if (before.get(entry.limit.id)?.counters === entry.counters) return;
-        begin(entry, getCounter(entry, value, toLabel(entry, value, request)), request);
+        begin(entry, value, request);
       });
     }
   }

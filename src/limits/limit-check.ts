@@ -107,8 +107,8 @@ export function compareWithServer(
   for (const limit of limits) {
     const [first, last] = [before.get(limit.id), after.get(limit.id)];
     if (first === undefined || last === undefined || limit.window === null) continue;
-    // Past so many values a server counts the rest together.
-    if (last.uses.some(({ label }) => label === OTHER_VALUES)) continue;
+    // Past so many values a server counts the rest together; which those are depends on the order in which they came.
+    if (last.uses.some(({ label }) => label.startsWith(OTHER_VALUES))) continue;
     const parts = toParts(limit, sums);
     const labels = new Set([...parts.keys(), ...first.uses.map(({ label }) => label)]);
     for (const label of labels) {

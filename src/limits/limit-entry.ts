@@ -14,6 +14,9 @@ import { OpenElsewhere } from "./open-elsewhere.ts";
  * the values of tags freely.
  */
 const EACH_VALUES_MAX = 100_000;
+/** Values of a tag that one principal brings into a window; those that it makes up beyond share a count of its own. */
+export const TAG_VALUES_OF_PRINCIPAL_MAX = 100;
+/** Begins the name of each count that several values share. No tag begins so. */
 export const OTHER_VALUES = "(other)";
 
 /** What one limit, or one value of its `each`, has counted. */
@@ -44,6 +47,8 @@ export type MetReason = "used" | "unpriced" | "unknown";
 export interface Counter {
   readonly value: string;
   readonly label: string;
+  /** The principal that has brought the value of a tag; null of other values, and of counts that several share. */
+  readonly broughtBy: string | null;
   /** Requests that have begun and not ended. */
   underWay: number;
   /** Null for `concurrent`. */
@@ -54,6 +59,10 @@ export interface Counter {
 export interface Entry {
   readonly limit: Limit;
   readonly counters: Map<string, Counter>;
+  /** How many values of a tag each principal has brought, by its id. */
+  readonly brought: Map<string, number>;
+  /** Requests under way that count with other values: they end there, also when their value has a count of its own by then. */
+  readonly sharing: Map<UsageBeginning, Counter>;
   /** False until the ledger's sums are in: nothing is refused on half of them. */
   isLoaded: boolean;
   /** Whether they are asked for: what it counts begins where they end. */
@@ -75,6 +84,8 @@ export function createEntry(
   return {
     limit,
     counters: new Map(),
+    brought: new Map(),
+    sharing: new Map(),
     isLoaded: isConcurrent,
     isAsked: false,
     watchedFrom: toWatchedFrom(limit),
@@ -90,33 +101,45 @@ export function isCountedFromBegin({ measure, window }: Limit): boolean {
 
 const ONE_REQUEST: Used = { ...NOTHING_USED, amount: 1n };
 
-export function begin({ limit }: Entry, counter: Counter, { arrivedAtUs }: UsageBeginning): void {
+/** Returns where it counts. */
+export function begin(entry: Entry, value: string, request: UsageBeginning): Counter {
+  const label = entry.limit.each?.kind === "principal" ? request.principalName : value;
+  const counter = getCounter(entry, { value, label, ...request });
+  if (counter.value !== value) entry.sharing.set(request, counter);
   counter.underWay += 1;
-  if (isCountedFromBegin(limit)) counter.sums?.add(arrivedAtUs, ONE_REQUEST);
+  if (isCountedFromBegin(entry.limit)) counter.sums?.add(request.arrivedAtUs, ONE_REQUEST);
+  return counter;
 }
 
-/** Its event is written. */
+/** Its event is written; null: it could not be. Returns where it counted; null where it did not begin. */
 export function end(
-  { limit }: Entry,
-  counter: Counter,
-  { request, amounts }: { readonly request: UsageBeginning; readonly amounts: Amounts },
-): void {
+  entry: Entry,
+  value: string,
+  { request, amounts }: { readonly request: UsageBeginning; readonly amounts: Amounts | null },
+): Counter | null {
+  const counter = entry.sharing.get(request) ?? entry.counters.get(value);
+  if (counter === undefined) return null;
+  entry.sharing.delete(request);
   counter.underWay -= 1;
+  if (amounts === null) return counter;
+  const { limit } = entry;
   const { endedAtUs, unpriced, unknown } = amounts;
   if (!isCountedFromBegin(limit))
     counter.sums?.add(endedAtUs, { amount: amounts.get(limit), unpriced, unknown });
   // It has been counted, and what it was short of is known only now.
   else if (unpriced + unknown > 0) counter.sums?.add(request.arrivedAtUs, { amount: 0n, unpriced, unknown });
+  return counter;
 }
 
 /** Drops values of `each` that have nothing under way and nothing in their window. */
-export function sweep({ limit, counters }: Entry, nowUs: InstantUs): void {
+export function sweep({ limit, counters, brought }: Entry, nowUs: InstantUs): void {
   if (limit.each === null) return;
-  const isEmpty = ({ underWay, sums }: Counter) => underWay === 0 && (sums?.isEmptyAt(nowUs) ?? true);
-  const other = counters.get(OTHER_VALUES);
-  // A request that is under way in it would otherwise end in a counter of its own.
-  if (other !== undefined && !isEmpty(other)) return;
-  for (const [value, counter] of counters) if (isEmpty(counter)) counters.delete(value);
+  for (const [value, { underWay, sums, broughtBy }] of counters) {
+    if (underWay > 0 || sums?.isEmptyAt(nowUs) === false) continue;
+    counters.delete(value);
+    if (broughtBy !== null) brought.set(broughtBy, (brought.get(broughtBy) ?? 1) - 1);
+  }
+  for (const [principalId, count] of brought) if (count === 0) brought.delete(principalId);
 }
 
 /** What a request has used, in each measure; tokens are added up at most once, for all limits together. */
@@ -153,13 +176,18 @@ function toTokens(usage: ReportedUsage | null): bigint {
 /** Null when the limit lets it through. */
 export function toMet(
   entry: Entry,
-  value: string,
-  { nowUs, hasPrice }: { readonly nowUs: InstantUs; readonly hasPrice: () => boolean },
+  ownValue: string,
+  {
+    request,
+    nowUs,
+    hasPrice,
+  }: { readonly request: UsageBeginning; readonly nowUs: InstantUs; readonly hasPrice: () => boolean },
 ): MetLimit | null {
   const { limit, elsewhere } = entry;
   const { measure, amount, window, unknownMax } = limit;
   if (!limit.enabled) return null;
-  const counter = findCounter(entry, value);
+  const value = toCounted(entry, ownValue, request.principalId);
+  const counter = entry.counters.get(value);
   if (measure === "cost" && limit.unpriced === "refuse" && !hasPrice()) {
     return { limit, value, ...usedOf(counter, nowUs), freeAtUs: null, why: "unpriced" };
   }
@@ -186,7 +214,7 @@ function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
 
 /** What was used by one value of `each`, here and elsewhere. */
 export function toUse(entry: Entry, value: string, nowUs: InstantUs): LimitUse {
-  const counter = findCounter(entry, value);
+  const counter = entry.counters.get(value) ?? entry.counters.get(OTHER_VALUES);
   const told = entry.elsewhere?.values.get(value);
   const { amount, unpriced, unknown } = usedOf(counter, nowUs);
   return {
@@ -230,25 +258,37 @@ export function isHeard({ elsewhere }: Entry): boolean {
   return elsewhere === null || elsewhere.isHeard;
 }
 
-export function findCounter({ counters }: Entry, value: string): Counter | undefined {
-  return counters.get(value) ?? (counters.size > EACH_VALUES_MAX ? counters.get(OTHER_VALUES) : undefined);
+/** A value of `each`, and whose request brings it. */
+interface Brought {
+  readonly value: string;
+  readonly label: string;
+  readonly principalId: string;
+  readonly principalName: string;
 }
 
-export function getCounter(entry: Entry, value: string, label: string): Counter {
-  const { counters, limit } = entry;
-  const known = findCounter(entry, value);
+export function getCounter(entry: Entry, { value, label, principalId, principalName }: Brought): Counter {
+  const { counters, limit, brought } = entry;
+  const counted = toCounted(entry, value, principalId);
+  const known = counters.get(counted);
   if (known !== undefined) return known;
-  const isOther = counters.size >= EACH_VALUES_MAX;
-  const named = isOther ? { value: OTHER_VALUES, label: OTHER_VALUES } : { value, label };
+  const isOwn = counted === value;
+  const broughtBy = isOwn && limit.each?.kind === "tag" ? principalId : null;
+  if (broughtBy !== null) brought.set(broughtBy, (brought.get(broughtBy) ?? 0) + 1);
   const counter = {
-    ...named,
+    value: counted,
+    label: isOwn ? label : counted === OTHER_VALUES ? counted : `${OTHER_VALUES} of ${principalName}`,
+    broughtBy,
     underWay: 0,
     sums: limit.window === null ? null : createWindowSums(limit.window),
   };
-  counters.set(named.value, counter);
+  counters.set(counted, counter);
   return counter;
 }
 
-export function toLabel({ limit }: Entry, value: string, { principalName }: UsageBeginning): string {
-  return limit.each?.kind === "principal" ? principalName : value;
+/** The value that a request of this principal counts with: its own, or one that it shares with others. */
+function toCounted({ counters, limit, brought }: Entry, value: string, principalId: string): string {
+  if (counters.has(value)) return value;
+  if (limit.each?.kind === "tag" && (brought.get(principalId) ?? 0) >= TAG_VALUES_OF_PRINCIPAL_MAX)
+    return `${OTHER_VALUES} ${principalId}`;
+  return counters.size < EACH_VALUES_MAX ? value : OTHER_VALUES;
 }

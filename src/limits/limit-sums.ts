@@ -8,6 +8,9 @@ export interface LimitSum {
   readonly value: string;
   /** The principal's name, where `value` is its id; else the value. */
   readonly label: string;
+  /** Who used it, with `each: tag`: of a value that several use there is a sum for each. Else empty. */
+  readonly principalId: string;
+  readonly principalName: string;
   readonly parts: readonly LimitSumPart[];
 }
 

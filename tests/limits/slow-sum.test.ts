@@ -57,6 +57,8 @@ const USED = [
     limitId: "limit-1",
     value: "",
     label: "",
+    principalId: "",
+    principalName: "",
     parts: [{ startUs: SUBJECT.arrivedAtUs, amount: 2n, unpriced: 0, unknown: 0 }],
   },
 ];

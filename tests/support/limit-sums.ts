@@ -62,11 +62,15 @@ export function checkLimitSums(
     // Where retention has removed rows there are totals without events: those are left out of both.
     const kept = Math.ceil(pruned / DAY_US);
     const sums = readFrom(database, sumLimits({ limits, nowUs }, toTotals(kept)));
-    const told = new Map<string, string>();
+    const told = new Map<string, Sum>();
     for (const { limitId, value, parts } of sums)
-      for (const { startUs, ...part } of parts)
-        if (isSome(part)) told.set(`${limitId} | ${value} | ${startUs}`, spell(part));
-    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(addUp(limits, events, { nowUs, kept })));
+      for (const { startUs, ...part } of parts) {
+        const key = `${limitId} | ${value} | ${startUs}`;
+        told.set(key, plus(told.get(key) ?? NOTHING, part));
+      }
+    expect(Object.fromEntries(spellAll(told))).toEqual(
+      Object.fromEntries(addUp(limits, events, { nowUs, kept })),
+    );
   }
 }
 
@@ -76,9 +80,19 @@ interface Sum {
   readonly unknown: number;
 }
 
+const NOTHING: Sum = { amount: 0n, unpriced: 0, unknown: 0 };
+const plus = (one: Sum, other: Sum): Sum => ({
+  amount: one.amount + other.amount,
+  unpriced: one.unpriced + other.unpriced,
+  unknown: one.unknown + other.unknown,
+});
 const isSome = ({ amount, unpriced, unknown }: Sum) => amount !== 0n || unpriced !== 0 || unknown !== 0;
 const spell = ({ amount, unpriced, unknown }: Sum) =>
   `${amount}, ${unpriced} unpriced, ${unknown} without usage`;
+
+function spellAll(sums: ReadonlyMap<string, Sum>): ReadonlyMap<string, string> {
+  return new Map([...sums].filter(([, sum]) => isSome(sum)).map(([key, sum]) => [key, spell(sum)]));
+}
 
 /** It was answered with success, or its caller left before an error came, and no usage was told. */
 function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolean {
@@ -118,15 +132,11 @@ function addUp(
         : toStart(window, nowUs);
       if (startUs < fromUs) continue;
       const key = `${limit.id} | ${value} | ${startUs}`;
-      const sum = sums.get(key) ?? { amount: 0n, unpriced: 0, unknown: 0 };
-      sums.set(key, {
-        amount: sum.amount + amounts[measure],
-        unpriced: sum.unpriced + unpriced,
-        unknown: sum.unknown + (isUntold(event) ? 1 : 0),
-      });
+      const used = { amount: amounts[measure], unpriced, unknown: isUntold(event) ? 1 : 0 };
+      sums.set(key, plus(sums.get(key) ?? NOTHING, used));
     }
   }
-  return new Map([...sums].filter(([, sum]) => isSome(sum)).map(([key, sum]) => [key, spell(sum)]));
+  return spellAll(sums);
 }
 
 /** Null where the limit does not hold for it. */

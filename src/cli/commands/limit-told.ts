@@ -18,7 +18,12 @@ async function readUses(api: Client, id: string) {
     const { usage, total } = await ask(api.admin.v1.limits({ id: toPathPart(id) }).usage.get({ query }));
     return { rows: usage, total };
   });
-  return rows.map(({ principal, key, tag, ...use }) => ({ ...use, label: principal ?? key ?? tag ?? "" }));
+  return rows.map((use) => ({
+    label: use.principal ?? use.key ?? use.tag ?? "",
+    used: use.used,
+    unpriced_requests: use.unpriced_requests,
+    unknown_requests: use.unknown_requests,
+  }));
 }
 
 /** A server that takes longer is not asked. */

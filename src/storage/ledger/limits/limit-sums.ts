@@ -15,11 +15,12 @@ import {
   type SlidingRange,
 } from "./counted-rows.ts";
 
+/** Which sum of a limit something belongs to. */
+type SumKey = Pick<LimitSum, "value" | "label" | "principalId" | "principalName">;
+
 /** What a limit, or a value of its `each`, holds. */
-interface Held {
+interface Held extends SumKey {
   readonly limit: Limit;
-  readonly value: string;
-  readonly label: string;
   readonly parts: Map<InstantUs, HeldPart>;
 }
 
@@ -84,8 +85,7 @@ function* sumWindow(
         const request = requests.find(row.combination);
         if (request === null) continue;
         index.visit(request, ({ limit }, value) => {
-          const label = limit.each?.kind === "principal" ? request.principalName : value;
-          addTo(getHeld(held, limit, { value, label }), row, request.isUntold);
+          addTo(getHeld(held, limit, toKey(limit, value, request)), row, request.isUntold);
         });
       }
     };
@@ -99,25 +99,28 @@ function* sumWindow(
   } else {
     yield* readCalendar({ window, fromDay: fromUs / DAY_US }, toAdding(limits));
   }
-  return [...held.values()].flatMap((byValue) => [...byValue.values()].map(toSum));
+  return [...held.values()].flatMap((byName) => [...byName.values()].map(toSum));
 }
 
-function toSum({ limit, value, label, parts }: Held): LimitSum {
+function toKey({ each }: Limit, value: string, { principalId, principalName }: NamedRequest): SumKey {
+  if (each?.kind === "tag") return { value, label: value, principalId, principalName };
+  const label = each?.kind === "principal" ? principalName : value;
+  return { value, label, principalId: "", principalName: "" };
+}
+
+function toSum({ limit, parts, ...key }: Held): LimitSum {
   const list: LimitSumPart[] = [];
   for (const [startUs, part] of parts)
     list.push({ startUs, amount: toAmount(limit, part), unpriced: part.unpriced, unknown: part.unknown });
-  return { limitId: limit.id, value, label, parts: list.sort((one, other) => one.startUs - other.startUs) };
+  return { ...key, limitId: limit.id, parts: list.sort((one, other) => one.startUs - other.startUs) };
 }
 
-function getHeld(
-  held: Map<Limit, Map<string, Held>>,
-  limit: Limit,
-  { value, label }: { readonly value: string; readonly label: string },
-): Held {
-  let byValue = held.get(limit);
-  if (byValue === undefined) held.set(limit, (byValue = new Map<string, Held>()));
-  let known = byValue.get(value);
-  if (known === undefined) byValue.set(value, (known = { limit, value, label, parts: new Map() }));
+function getHeld(held: Map<Limit, Map<string, Held>>, limit: Limit, key: SumKey): Held {
+  let byName = held.get(limit);
+  if (byName === undefined) held.set(limit, (byName = new Map<string, Held>()));
+  const name = key.principalId === "" ? key.value : `${key.value} ${key.principalId}`;
+  let known = byName.get(name);
+  if (known === undefined) byName.set(name, (known = { ...key, limit, parts: new Map() }));
   return known;
 }
 
