@@ -3,6 +3,7 @@ import type { Actor } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import type { CatalogDraft } from "./catalog-draft.ts";
 import type { CatalogMode } from "./catalog-draft.ts";
 import { planCatalog, type CatalogOutcome } from "./catalog-plan.ts";
@@ -15,8 +16,8 @@ import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.
 import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
 import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
 import type { Provider } from "./provider.ts";
-import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
-import type { CatalogStore } from "./store.ts";
+import type { CatalogPicture, CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogPlan, CatalogStore } from "./store.ts";
 
 /**
  * The curated catalog: providers, models, and prices, written with models or loaded from a feed. Each mutation is one
@@ -29,16 +30,26 @@ export interface Catalog {
   peek(): CatalogSnapshot | null;
   /** Throws `provider_exists` and the codes of `parseProviderDraft`. */
   createProvider(draft: ProviderDraft, actor: Actor): Promise<Provider>;
-  /** Throws `provider_not_found` and the codes of `parseProviderPatch`. */
-  updateProvider(name: string, patch: ProviderPatch, actor: Actor): Promise<Provider>;
-  /** Removes its models and the names that point at them as well. Throws `provider_not_found`. */
-  deleteProvider(name: string, actor: Actor): Promise<void>;
+  /** Throws `provider_not_found`, the codes of `parseProviderPatch` and what `require` throws. */
+  updateProvider(
+    name: string,
+    patch: ProviderPatch,
+    actor: Actor,
+    require?: Precondition<Provider>,
+  ): Promise<Provider>;
+  /** Removes its models and the names that point at them as well. Throws `provider_not_found` and what `require` throws. */
+  deleteProvider(name: string, actor: Actor, require?: Precondition<Provider>): Promise<void>;
   /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_request`, `provider_not_found`, `alias_exists`. */
   createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
-  /** Throws `model_not_found` and the codes of `createModel`. */
-  updateModel(alias: string, patch: ModelPatch, actor: Actor): Promise<ResolvedModel>;
-  /** Throws `model_not_found`, and `model_in_use` while names point at it. */
-  deleteModel(alias: string, actor: Actor): Promise<void>;
+  /** Throws `model_not_found`, the codes of `createModel` and what `require` throws. */
+  updateModel(
+    alias: string,
+    patch: ModelPatch,
+    actor: Actor,
+    require?: Precondition<ResolvedModel>,
+  ): Promise<ResolvedModel>;
+  /** Throws `model_not_found`, what `require` throws, and `model_in_use` while names point at it. */
+  deleteModel(alias: string, actor: Actor, require?: Precondition<ResolvedModel>): Promise<void>;
   /** The deployment, made or there already. Throws `alias_exists` for another under its name, and the codes of `parseDeployment`. */
   deploy(draft: DeploymentDraft, actor: Actor): Promise<ResolvedModel>;
   /** By the id of its model. Throws `model_not_found`, and `model_in_use` while names point at it. */
@@ -70,12 +81,15 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     peek: () => store.peek(),
     createProvider: async (draft, actor) =>
       store.change(planProviderCreate(draft, { ...birth(), secrets, actor })),
-    updateProvider: async (name, patch, actor) =>
-      store.change(planProviderUpdate(name, patch, { secrets, actor })),
-    deleteProvider: async (name, actor) => store.change(planProviderDelete(name, actor)),
+    updateProvider: async (name, patch, actor, require) =>
+      store.change(requiring(toProvider(name), require, planProviderUpdate(name, patch, { secrets, actor }))),
+    deleteProvider: async (name, actor, require) =>
+      store.change(requiring(toProvider(name), require, planProviderDelete(name, actor))),
     createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
-    updateModel: async (alias, patch, actor) => store.change(planModelUpdate(alias, patch, actor)),
-    deleteModel: async (alias, actor) => store.change(planModelDelete(alias, actor)),
+    updateModel: async (alias, patch, actor, require) =>
+      store.change(requiring(toModel(alias), require, planModelUpdate(alias, patch, actor))),
+    deleteModel: async (alias, actor, require) =>
+      store.change(requiring(toModel(alias), require, planModelDelete(alias, actor))),
     deploy: async (draft, actor) =>
       store.change(planDeployment(draft, { ...birth(), providerId: ids.uuid(), secrets, actor })),
     deleteDeployment: async (id, actor) => store.change(planDeploymentDelete(id, actor)),
@@ -94,5 +108,29 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       const current = await store.snapshot();
       return plan(current).result(current);
     },
+  };
+}
+
+type Find<Resource> = (current: CatalogPicture) => Resource | null;
+
+const toProvider =
+  (name: string): Find<Provider> =>
+  (current) =>
+    current.findProvider(name);
+const toModel =
+  (alias: string): Find<ResolvedModel> =>
+  (current) =>
+    current.findModel(alias);
+
+/** A plan that holds only while what it changes stands as required. What is missing is the plan's to refuse. */
+function requiring<Resource, Result>(
+  find: Find<Resource>,
+  require: Precondition<Resource> | undefined,
+  plan: CatalogPlan<Result>,
+): CatalogPlan<Result> {
+  return (current) => {
+    const found = find(current);
+    if (found !== null) require?.(found);
+    return plan(current);
   };
 }

@@ -3,6 +3,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
   type Principal,
@@ -41,9 +42,14 @@ export interface Principals {
   /** By name. */
   list(page: Page): Promise<Paged<Principal>>;
   /** Throws `invalid_request` (param `role`), `invalid_tags`, `principal_not_found` and `last_admin`. */
-  update(id: string, patch: PrincipalPatch, actor: Actor): Promise<Principal>;
+  update(
+    id: string,
+    patch: PrincipalPatch,
+    actor: Actor,
+    require?: Precondition<Principal>,
+  ): Promise<Principal>;
   /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
-  delete(id: string, actor: Actor): Promise<void>;
+  delete(id: string, actor: Actor, require?: Precondition<Principal>): Promise<void>;
   /** Who is signed in, in which browsers: sessions of one principal or of all (null), the one seen last first. */
   listSessions(id: string | null): ReturnType<IdentityStore["listSessions"]>;
   /** Ends every browser session but that of `keptTokenHash` and returns how many; keys stay. Throws `principal_not_found`. */
@@ -76,9 +82,10 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
     getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing(),
     findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
-    update: async (id, patch, actor) =>
-      store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id)),
-    delete: (id, actor) => store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id)),
+    update: async (id, patch, actor, require) =>
+      store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id), require),
+    delete: (id, actor, require) =>
+      store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id), require),
     listSessions: (id) => store.listSessions(id, clock.nowUs()),
     revokeSessions: (id, actor, keptTokenHash = null) =>
       store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id), keptTokenHash),

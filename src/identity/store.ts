@@ -1,6 +1,7 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
 import type { ListedSecret, NewSecret, OwnedSecret, SecretName } from "./secret.ts";
 import type { SecretTerms } from "./secret-terms.ts";
@@ -93,10 +94,15 @@ export interface IdentityStore {
   /** By name. */
   listPrincipals(page: Page): Promise<Paged<Principal>>;
   countPrincipals(): Promise<number>;
-  /** Throws `principal_not_found`, and `last_admin` when no enabled admin would be left. */
-  updatePrincipal(id: string, change: PrincipalChange, audit: AuditEntry | null): Promise<Principal>;
-  /** Its keys, relay tokens, sessions and subjects go with it. Throws `principal_not_found` and `last_admin`. */
-  deletePrincipal(id: string, audit: AuditEntry | null): Promise<void>;
+  /** Throws `principal_not_found`, `last_admin` when no enabled admin would be left, and what `require` throws. */
+  updatePrincipal(
+    id: string,
+    change: PrincipalChange,
+    audit: AuditEntry | null,
+    require?: Precondition<Principal>,
+  ): Promise<Principal>;
+  /** Its keys, relay tokens, sessions and subjects go with it. Throws as `updatePrincipal`. */
+  deletePrincipal(id: string, audit: AuditEntry | null, require?: Precondition<Principal>): Promise<void>;
   /** Enabled or not; null when no principal has signed in as this subject. */
   findPrincipalBySubject(issuer: string, subject: string): Promise<Principal | null>;
   /**

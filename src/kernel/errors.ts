@@ -57,6 +57,7 @@ export const ERROR_STATUS = {
   too_many_relay_tokens: 409,
   limit_exists: 409,
   too_many_limits: 409,
+  changed_meanwhile: 412,
   request_too_large: 413,
   too_many_changes: 429,
   limit_exceeded: 429,

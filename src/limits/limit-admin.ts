@@ -4,6 +4,7 @@ import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { LimitRefusals, LimitUse } from "./limit-entry.ts";
@@ -48,9 +49,9 @@ export interface LimitAdmin {
   /** Holds from the next request on. Throws as `parseLimitDraft` and `LimitStore.create`. */
   create(draft: LimitDraft, actor: Actor): Promise<LimitState>;
   /** Throws as `parseLimitPatch` and `LimitStore.update`. */
-  update(id: string, patch: LimitPatch, actor: Actor): Promise<LimitState>;
-  /** Throws `limit_not_found`. */
-  delete(id: string, actor: Actor): Promise<void>;
+  update(id: string, patch: LimitPatch, actor: Actor, require?: Precondition<Limit>): Promise<LimitState>;
+  /** Throws as `LimitStore.delete`. */
+  delete(id: string, actor: Actor, require?: Precondition<Limit>): Promise<void>;
   /** Those that hold for its requests whatever they are tagged with, with what it has used itself where they tell callers apart. */
   listOwn(owner: LimitOwner): Promise<readonly LimitState[]>;
 }
@@ -119,16 +120,16 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       await followChange();
       return readState(made);
     },
-    async update(id, patch, actor) {
+    async update(id, patch, actor, require) {
       // Without the sums: one that cannot be added up is switched off here.
       const { limits: all } = await store.snapshot();
       const change = parseLimitPatch(findIn(all, id), patch);
-      const changed = await store.update(id, change, toEntry(actor, "limit.update", id));
+      const changed = await store.update(id, change, toEntry(actor, "limit.update", id), require);
       await followChange();
       return readState(changed);
     },
-    async delete(id, actor) {
-      await store.delete(id, toEntry(actor, "limit.delete", id));
+    async delete(id, actor, require) {
+      await store.delete(id, toEntry(actor, "limit.delete", id), require);
       await followChange();
     },
     async listOwn(owner) {

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "#audit/event.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import type { Limit, LimitChange } from "./limit.ts";
 
 /** The limits as they are at one moment, the oldest first. Another state is another object. */
@@ -23,10 +24,15 @@ export interface LimitStore {
   snapshot(): Promise<LimitSet>;
   /** Throws `limit_exists`, `too_many_limits`, and `principal_not_found`, `key_not_found` or `relay_token_not_found` with param `subject`. */
   create(limit: NewLimit, audit: AuditEntry | null): Promise<Limit>;
-  /** Throws `limit_not_found` and `limit_exists`. */
-  update(id: string, change: LimitChange, audit: AuditEntry | null): Promise<Limit>;
-  /** Throws `limit_not_found`. */
-  delete(id: string, audit: AuditEntry | null): Promise<void>;
+  /** Throws `limit_not_found`, `limit_exists` and what `require` throws. */
+  update(
+    id: string,
+    change: LimitChange,
+    audit: AuditEntry | null,
+    require?: Precondition<Limit>,
+  ): Promise<Limit>;
+  /** Throws `limit_not_found` and what `require` throws. */
+  delete(id: string, audit: AuditEntry | null, require?: Precondition<Limit>): Promise<void>;
 }
 
 /** As many as a list is read through; each is looked at by requests that it holds for. */

@@ -20,8 +20,20 @@ export function toLimitView(state: LimitState) {
 
 /** What a caller sees of a limit that holds for it. */
 export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
-  const { id, name, measure, window, action, unpriced, unknownMax, enabled, each } = limit;
+  const { window } = limit;
   const startUs = window === null || window === "total" ? null : toWindowStart(window, nowUs);
+  return {
+    ...toStoredLimitView(limit),
+    ...toFigures(limit, used),
+    window_start: formatOrNull(startUs),
+    resets_at: formatOrNull(window === null ? null : toWindowEnd(window, nowUs)),
+    ...(top.length > 0 && { top: top.map((use) => toLimitUseView(limit, use)) }),
+  };
+}
+
+/** What a limit is, without what was used of it. */
+export function toStoredLimitView(limit: Limit) {
+  const { id, name, measure, window, action, unpriced, unknownMax, enabled, each } = limit;
   return {
     id,
     name,
@@ -35,10 +47,6 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
     ...(measure === "cost" && { unpriced }),
     ...(unknownMax !== null && { unknown: unknownMax }),
     enabled,
-    ...toFigures(limit, used),
-    window_start: formatOrNull(startUs),
-    resets_at: formatOrNull(window === null ? null : toWindowEnd(window, nowUs)),
-    ...(top.length > 0 && { top: top.map((use) => toLimitUseView(limit, use)) }),
   };
 }
 

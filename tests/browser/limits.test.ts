@@ -171,7 +171,7 @@ describeInBrowser("a limit", () => {
     expect(await form(page).getByRole("textbox", { name: "Amount" }).inputValue()).toBe("12.5");
     await name.fill("robin: month");
     await make(page);
-    expect((await readLimits()).at(-1)).toMatchObject({
+    expect((await readLimits()).find(({ name: made }) => made === "robin: month")).toMatchObject({
       name: "robin: month",
       subject: { principal: "robin" },
       measure: "cost",

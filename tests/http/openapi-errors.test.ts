@@ -63,6 +63,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     file: "http/unreadable-rows.test.ts",
   },
   { of: () => true, code: "reports_busy", file: "ledger/reader.test.ts" },
+  { of: () => true, code: "changed_meanwhile", file: "http/if-match.test.ts" },
   { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
   { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
   {

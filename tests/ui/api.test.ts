@@ -77,7 +77,7 @@ describe("what is sent", () => {
     expect(page.sent.at(-1)).toBe("/admin/v1/models/org%2Fmodel%3Av1.2");
     const { rows } = await fetchModels({ provider: "acme" });
     expect(rows.filter(({ hidden }) => hidden).map(({ alias }) => alias)).toEqual(["org/model:v1.2"]);
-    for (const alias of aliases) expect(await deleteModel.run(alias)).toEqual({ deleted: alias });
+    for (const alias of aliases) expect(await deleteModel.run({ alias })).toEqual({ deleted: alias });
     expect((await fetchModels({})).rows).toEqual([]);
   });
 
@@ -109,7 +109,7 @@ describe("what is sent", () => {
     expect(await updateModel.run({ alias: "get", patch: { alias: "delete" } })).toMatchObject({
       alias: "delete",
     });
-    expect(await deleteModel.run("delete")).toEqual({ deleted: "delete" });
+    expect(await deleteModel.run({ alias: "delete" })).toEqual({ deleted: "delete" });
   });
 });
 
@@ -157,7 +157,7 @@ describe("what comes back", () => {
     expect(await ask(listedModelsQuery({ includePricing: true }))).toContainEqual(
       expect.objectContaining({ id: "priced", pricing: { input_tokens: 2.5 } }),
     );
-    await deleteModel.run("priced");
+    await deleteModel.run({ alias: "priced" });
   });
 
   test("a list longer than a page comes whole, and stops at the limit", async () => {
@@ -286,7 +286,7 @@ describe("a change", () => {
       false,
       false,
     ]);
-    await deleteModel.run("changed");
+    await deleteModel.run({ alias: "changed" });
   });
 
   test("of people reaches keys, tokens and who one is oneself, also when it was refused", async () => {

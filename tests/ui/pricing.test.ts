@@ -344,6 +344,7 @@ describe("one price that is set", () => {
     expect(planPriceWrite(wish, models, { entries }, "v")).toEqual({
       kind: "patch",
       alias: "a",
+      from: models[0]!,
       patch: { pricing: { input_tokens: 1, output_tokens: 2 } },
     });
   });
@@ -360,6 +361,7 @@ describe("one price that is set", () => {
     expect(planPriceWrite(wish, models, { entries }, "v")).toEqual({
       kind: "patch",
       alias: "a",
+      from: models[0]!,
       patch: { pricing: { input_tokens: 1, output_tokens: 2 } },
     });
   });

@@ -4,6 +4,7 @@ import type { Endpoint } from "#catalog/capability.ts";
 import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
+import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
@@ -57,15 +58,23 @@ export const createProvider = changing(
   refreshCatalog,
 );
 
+interface ProviderUpdate {
+  readonly name: string;
+  readonly patch: ProviderPatch;
+  /** What the change was made from, as the provider's own answer has it. */
+  readonly from?: object | undefined;
+}
+
 export const updateProvider = changing(
-  ({ name, patch }: { readonly name: string; readonly patch: ProviderPatch }) =>
-    unwrap(providers({ name: toPathPart(name) }).patch(patch)),
+  ({ name, patch, from }: ProviderUpdate) =>
+    unwrap(providers({ name: toPathPart(name) }).patch(patch, ifMatch("provider", from))),
   refreshCatalog,
 );
 
 /** Throws `model_in_use`. */
 export const deleteProvider = changing(
-  (name: string) => unwrap(providers({ name: toPathPart(name) }).delete()),
+  ({ name, from }: Pick<ProviderUpdate, "name" | "from">) =>
+    unwrap(providers({ name: toPathPart(name) }).delete(undefined, ifMatch("provider", from))),
   refreshCatalog,
 );
 
@@ -106,15 +115,23 @@ export function modelsQuery(provider?: string) {
 
 export const createModel = changing((draft: ModelDraft) => unwrap(models.post(draft)), refreshCatalog);
 
+interface ModelUpdate {
+  readonly alias: string;
+  readonly patch: ModelPatch;
+  /** The model that the change was made from. */
+  readonly from?: object | undefined;
+}
+
 export const updateModel = changing(
-  ({ alias, patch }: { readonly alias: string; readonly patch: ModelPatch }) =>
-    unwrap(models({ alias: toPathPart(alias) }).patch(patch)),
+  ({ alias, patch, from }: ModelUpdate) =>
+    unwrap(models({ alias: toPathPart(alias) }).patch(patch, ifMatch("model", from))),
   refreshCatalog,
 );
 
 /** Throws `model_in_use` while other names lead to it. */
 export const deleteModel = changing(
-  (alias: string) => unwrap(models({ alias: toPathPart(alias) }).delete()),
+  ({ alias, from }: Pick<ModelUpdate, "alias" | "from">) =>
+    unwrap(models({ alias: toPathPart(alias) }).delete(undefined, ifMatch("model", from))),
   refreshCatalog,
 );
 

@@ -94,6 +94,15 @@ export function incompleteAnswer(cause?: unknown): ApiFailure {
   });
 }
 
+/** What a change was made from is another one by now, as this page has found out by itself. */
+export function changedMeanwhile(message: string): ApiFailure {
+  return new ApiFailure({ code: "changed_meanwhile", status: 412, message, source: "page" });
+}
+
+export function isChangedMeanwhile(failure: Error | null): boolean {
+  return failure instanceof ApiFailure && failure.code === "changed_meanwhile";
+}
+
 /** Whether a query ended because its reader left. */
 export function isAbort(failure: unknown): boolean {
   return failure instanceof DOMException && failure.name === "AbortError";

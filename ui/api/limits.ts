@@ -4,6 +4,7 @@ import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
+import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
@@ -19,6 +20,8 @@ type LimitPatch = NonNullable<Parameters<ReturnType<typeof limits>["patch"]>[0]>
 export interface LimitUpdate {
   readonly id: string;
   readonly patch: LimitPatch;
+  /** The limit that the change was made from. */
+  readonly from?: object | undefined;
 }
 /** What one of those has used that a limit holds for separately. */
 export type LimitUse = Treaty.Data<ReturnType<typeof limits>["usage"]["get"]>["usage"][number];
@@ -95,12 +98,14 @@ export function myLimitsQuery() {
 export const createLimit = changing((draft: LimitDraft) => unwrap(limits.post(draft)), refreshLimits);
 
 export const updateLimit = changing(
-  ({ id, patch }: LimitUpdate) => unwrap(limits({ id: toPathPart(id) }).patch(patch)),
+  ({ id, patch, from }: LimitUpdate) =>
+    unwrap(limits({ id: toPathPart(id) }).patch(patch, ifMatch("limit", from))),
   refreshLimits,
 );
 
 export const deleteLimit = changing(
-  (id: string) => unwrap(limits({ id: toPathPart(id) }).delete()),
+  ({ id, from }: Pick<LimitUpdate, "id" | "from">) =>
+    unwrap(limits({ id: toPathPart(id) }).delete(undefined, ifMatch("limit", from))),
   refreshLimits,
 );
 

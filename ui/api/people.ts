@@ -3,6 +3,7 @@ import { queryOptions, type QueryClient } from "@tanstack/react-query";
 import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
+import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import type { KeyRotation, RotatedKey, SecretUpdate } from "./secret-change.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
@@ -48,16 +49,24 @@ export const createPrincipal = changing(
   refreshPeople,
 );
 
+interface PrincipalUpdate {
+  readonly id: string;
+  readonly patch: PrincipalPatch;
+  /** The principal that the change was made from. */
+  readonly from?: object | undefined;
+}
+
 /** Throws `last_admin`. */
 export const updatePrincipal = changing(
-  ({ id, patch }: { readonly id: string; readonly patch: PrincipalPatch }) =>
-    unwrap(principals({ id: toPathPart(id) }).patch(patch)),
+  ({ id, patch, from }: PrincipalUpdate) =>
+    unwrap(principals({ id: toPathPart(id) }).patch(patch, ifMatch("principal", from))),
   refreshPeople,
 );
 
 /** Its keys, relay tokens and sessions go with it; what it used stays. Throws `last_admin`. */
 export const deletePrincipal = changing(
-  (id: string) => unwrap(principals({ id: toPathPart(id) }).delete()),
+  ({ id, from }: Pick<PrincipalUpdate, "id" | "from">) =>
+    unwrap(principals({ id: toPathPart(id) }).delete(undefined, ifMatch("principal", from))),
   refreshPeople,
 );
 

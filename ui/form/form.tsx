@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { flushSync } from "react-dom";
 import { Button } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
@@ -51,10 +52,45 @@ export function Form<Values extends object>({ form, className, children }: FormP
         className={classNames("flex flex-col gap-4", className)}
       >
         {children}
-        {failure !== null && <ErrorNotice failure={failure} />}
+        {form.moved.length > 0 ? (
+          <MovedNotice form={form} />
+        ) : (
+          failure !== null && <ErrorNotice failure={failure} />
+        )}
       </form>
       {question}
     </>
+  );
+}
+
+/** What was changed elsewhere since the form was begun, and the two ways on; what was typed stays until one is chosen. */
+function MovedNotice<Values extends object>({ form }: { readonly form: FormState<Values> }): ReactNode {
+  const saveOver = () => {
+    flushSync(form.acceptMoved);
+    const element = document.getElementById(form.id);
+    if (element instanceof HTMLFormElement) element.requestSubmit();
+  };
+  return (
+    <div
+      role="alert"
+      data-moved
+      tabIndex={-1}
+      className="flex flex-col gap-2 rounded-control bg-warn-soft px-3 py-2.5"
+    >
+      <p className="font-medium">This was changed meanwhile, by somebody else or in another tab</p>
+      <ul className="flex flex-col gap-0.5 break-words">
+        {form.moved.map(({ label, was, now }) => (
+          <li key={label}>
+            {label}: <span className="text-ink-soft line-through">{was}</span> <span>{now}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="text-ink-soft">What you typed is not saved.</p>
+      <div className="flex flex-wrap gap-2">
+        <Button onClick={saveOver}>Save over it</Button>
+        <Button onClick={form.reset}>Take the newer</Button>
+      </div>
+    </div>
   );
 }
 

@@ -1,7 +1,8 @@
 import { useMutation, type UseMutationOptions } from "@tanstack/react-query";
-import { type SubmitEvent, useId, useRef, useState } from "react";
+import { type SubmitEvent, useId, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { focusInvalid, toFieldError } from "../components/field-frame.tsx";
+import { findMoved, isSameStored, type MovedField, type Stored } from "./moved.ts";
 import { findFault, type RequestTerms } from "./terms.ts";
 
 export interface FormOptions<Values extends object, Asked, Answered> {
@@ -11,11 +12,13 @@ export interface FormOptions<Values extends object, Asked, Answered> {
   readonly begin: Values;
   /** `createLimit`: what `useMutation` takes. */
   readonly change: UseMutationOptions<Answered, Error, Asked>;
-  /** What to send; null when there is nothing to save. */
-  readonly toAsked: (values: Values) => Asked | null;
+  /** What to send; null when there is nothing to save. `from` is the view of `stored` that the form was made from. */
+  readonly toAsked: (values: Values, from: object | undefined) => Asked | null;
   readonly onSaved: (answer: Answered, asked: Asked) => void;
   /** In place of `onSaved` when there is nothing to save. */
   readonly onUnchanged?: (() => void) | undefined;
+  /** What is changed, as the server has it now: what moved since the form was made from it is told, and not written over. */
+  readonly stored?: Stored | undefined;
   /** `readTerms("LimitCreateRequest")`, the server's own; its keys are the paths that `field` is asked with. */
   readonly terms?: RequestTerms | undefined;
   /** What is wrong beyond the terms, by path; it is shown as the terms' faults are. */
@@ -49,6 +52,10 @@ export interface Form<Values extends object> {
   /** What is wrong with a field, for what `field` does not fit. */
   readonly findError: (key: keyof Values & string, path?: string) => string | undefined;
   readonly onLeave: (key: string) => void;
+  /** What was changed elsewhere since something was typed here; nothing is sent before `acceptMoved` or `reset`. */
+  readonly moved: readonly MovedField[];
+  /** What is typed is from now on made from what is there now. */
+  readonly acceptMoved: () => void;
   readonly submit: (event: SubmitEvent<HTMLFormElement>) => void;
 }
 
@@ -67,7 +74,7 @@ interface Typed<Values> {
 export function useForm<Values extends object, Asked, Answered>(
   options: FormOptions<Values, Asked, Answered>,
 ): Form<Values> {
-  const { name, begin, change, toAsked, onSaved, onUnchanged, terms = {}, check } = options;
+  const { name, begin, change, toAsked, onSaved, onUnchanged, stored, terms = {}, check } = options;
   const id = useId();
   const [typed, setTyped] = useState<Typed<Values> | null>(null);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
@@ -77,6 +84,10 @@ export function useForm<Values extends object, Asked, Answered>(
   const isSettled = useRef(true);
   const values = toValues(begin, typed);
   const isChanged = JSON.stringify(values) !== JSON.stringify(begin);
+  const [madeFrom, setMadeFrom] = useState(stored);
+  // Until something is typed, the form is made of what it shows.
+  if ((typed === null || !isChanged) && !isSameStored(madeFrom, stored)) setMadeFrom(stored);
+  const moved = useMemo(() => findMoved(madeFrom, stored), [madeFrom, stored]);
 
   const reset = () => {
     isSettled.current = true;
@@ -90,6 +101,7 @@ export function useForm<Values extends object, Asked, Answered>(
     onSuccess: (answer: Answered, asked: Asked) => {
       isSending.current = false;
       isSettled.current = true;
+      if (stored !== undefined && answer instanceof Object) setMadeFrom({ ...stored, view: answer });
       onSaved(answer, asked);
     },
     onError: () => {
@@ -134,14 +146,17 @@ export function useForm<Values extends object, Asked, Answered>(
       required: terms[path]?.isRequired ?? false,
       error: findError(key, path),
     }),
+    moved,
+    acceptMoved: () => setMadeFrom(stored),
     onLeave: (key) => setLeft((before) => (before.has(key) ? before : new Set([...before, key]))),
     submit: (event) => {
       event.preventDefault();
       event.stopPropagation();
       if (isSending.current) return;
+      if (moved.length > 0) return event.currentTarget.querySelector<HTMLElement>("[data-moved]")?.focus();
       flushSync(() => setAttempted(true));
       if (focusInvalid(event.currentTarget)) return;
-      const asked = toAsked(values);
+      const asked = toAsked(values, madeFrom?.view);
       if (asked === null) return onUnchanged?.();
       isSending.current = true;
       // Once what is shown has been asked for again, the fields follow it.

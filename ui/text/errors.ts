@@ -88,6 +88,7 @@ const ADVICE = {
   too_many_keys: "Delete a key that is not used any more.",
   too_many_relay_tokens: "Delete a relay token that is not used any more.",
   too_many_changes: "Wait a few seconds and try again.",
+  changed_meanwhile: "Look at what it is now, then save again.",
   request_too_large: "Send a smaller request, or raise PROXY_MAX_BODY_BYTES.",
   internal_error: "Try again. If the error persists, check the log of the server.",
   provider_unreachable: "Check the base URL, the network and the timeouts of the provider.",

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { type Guard, toActor } from "#http/door/guard.ts";
+import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { json, type QueryParam, route } from "#http/door/route.ts";
 import { ALICE, ID, INSTANT, PAGE } from "#http/schemas/examples.ts";
@@ -15,7 +16,9 @@ import { Type } from "@sinclair/typebox";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
-import { toLimitUseView, toLimitView, toOwnLimitView } from "#views/limits.ts";
+import type { Limit } from "#limits/limit.ts";
+import { toEntityTag } from "#views/entity-tag.ts";
+import { toLimitUseView, toLimitView, toOwnLimitView, toStoredLimitView } from "#views/limits.ts";
 
 export interface LimitRoutesDeps {
   readonly limits: LimitAdmin;
@@ -52,6 +55,8 @@ const SUBJECT_QUERY: QueryParam = {
   description: "`principal:NAME`, `key:ID`, `relay_token:ID`, `tag:KEY:VALUE` or `everybody`.",
   example: `principal:${ALICE.name}`,
 };
+
+const toTag = (limit: Limit) => toEntityTag("limit", toStoredLimitView(limit));
 
 /** Everything that a caller owns fits one page: as many as there may be. */
 const ALL_OWN = { limit: PAGE_LIMIT_MAX, offset: 0 };
@@ -119,12 +124,12 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
     )
     .get(
       "/admin/v1/limits/:id",
-      async ({ params }) => toLimitView(await limits.get(params.id)),
+      async ({ params, set }) => withTag(set, "limit", toLimitView(await limits.get(params.id))),
       route({
         access: "admin",
         summary: "One limit, and what was used of it",
         params: { id: ID.limit },
-        answer: json(200, LimitView, LIMIT),
+        answer: json(200, LimitView, LIMIT, ["etag"]),
         errors: ["limit_not_found"],
       }),
     )
@@ -146,30 +151,38 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
     )
     .patch(
       "/admin/v1/limits/:id",
-      async ({ params, body, caller }) => toLimitView(await limits.update(params.id, body, toActor(caller))),
+      async ({ params, body, caller, request, set }) => {
+        const require = toPrecondition(request, toTag);
+        return withTag(
+          set,
+          "limit",
+          toLimitView(await limits.update(params.id, body, toActor(caller), require)),
+        );
+      },
       route({
         access: "admin",
         summary: "Change a limit",
-        description: "Subject and measure are what a limit is: make another instead.",
+        description: `Subject and measure are what a limit is: make another instead. ${IF_MATCH}`,
         params: { id: ID.limit },
         body: LimitPatchRequest,
         example: { amount: 80 },
-        answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }),
-        errors: ["invalid_name", "limit_exists", "limit_not_found"],
+        answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }, ["etag"]),
+        errors: ["invalid_name", "limit_exists", "limit_not_found", "changed_meanwhile"],
       }),
     )
     .delete(
       "/admin/v1/limits/:id",
-      async ({ params, caller }) => {
-        await limits.delete(params.id, toActor(caller));
+      async ({ params, caller, request }) => {
+        await limits.delete(params.id, toActor(caller), toPrecondition(request, toTag));
         return { deleted: params.id };
       },
       route({
         access: "admin",
         summary: "Delete a limit",
         params: { id: ID.limit },
+        description: IF_MATCH,
         answer: json(200, Deleted, { deleted: ID.limit }),
-        errors: ["limit_not_found"],
+        errors: ["limit_not_found", "changed_meanwhile"],
       }),
     );
 }

@@ -9,6 +9,9 @@ import { toActor, type Guard } from "#http/door/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
+import { toEntityTag } from "#views/entity-tag.ts";
 import { toModelView } from "#views/catalog.ts";
 import { parsePage } from "#kernel/page.ts";
 
@@ -67,17 +70,19 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
     )
     .patch(
       "/models/:alias",
-      async ({ params, body, caller }) =>
-        toModelView(await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller))),
+      async ({ params, body, caller, request, set }) => {
+        const require = toPrecondition(request, toTag);
+        const model = await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller), require);
+        return withTag(set, "model", toModelView(model));
+      },
       route({
         access: "admin",
         summary: "Change a model",
-        description:
-          "A `/` in the alias is written `%2F`. `capabilities` and `pricing` replace the whole set.",
+        description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\` and \`pricing\` replace the whole set. ${IF_MATCH}`,
         params: { alias: MODEL.alias },
         body: ModelPatchRequest,
         example: { hidden: true },
-        answer: json(200, ModelView, { ...MODEL, hidden: true }),
+        answer: json(200, ModelView, { ...MODEL, hidden: true }, ["etag"]),
         errors: [
           "invalid_name",
           "invalid_target",
@@ -85,24 +90,28 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
           "model_not_found",
           "provider_not_found",
           "alias_exists",
+          "changed_meanwhile",
         ],
       }),
     )
     .delete(
       "/models/:alias",
-      async ({ params, caller }) => {
-        await catalog.deleteModel(params.alias, toActor(caller));
+      async ({ params, caller, request }) => {
+        await catalog.deleteModel(params.alias, toActor(caller), toPrecondition(request, toTag));
         return { deleted: params.alias };
       },
       route({
         access: "admin",
         summary: "Delete a model",
         params: { alias: MODEL.alias },
+        description: IF_MATCH,
         answer: json(200, Deleted, { deleted: MODEL.alias }),
-        errors: ["model_not_found", "model_in_use"],
+        errors: ["model_not_found", "model_in_use", "changed_meanwhile"],
       }),
     );
 }
+
+const toTag = (resolved: ResolvedModel) => toEntityTag("model", toModelView(resolved));
 
 function toModelPatch(body: typeof ModelPatchRequest.static) {
   return {

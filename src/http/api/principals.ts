@@ -12,8 +12,13 @@ import { toActor, type Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
+import type { Principal } from "#identity/principal.ts";
+import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
+import { toEntityTag } from "#views/entity-tag.ts";
 import type { Principals } from "#identity/principals.ts";
 import { parsePage } from "#kernel/page.ts";
+
+const toTag = (principal: Principal) => toEntityTag("principal", toChangedPrincipalView(principal));
 
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
 export function principalRoutes(guard: Guard, principals: Principals) {
@@ -51,30 +56,35 @@ export function principalRoutes(guard: Guard, principals: Principals) {
     )
     .patch(
       "/principals/:id",
-      async ({ params, body, caller }) =>
-        toChangedPrincipalView(await principals.update(params.id, body, toActor(caller))),
+      async ({ params, body, caller, request, set }) => {
+        const require = toPrecondition(request, toTag);
+        const principal = await principals.update(params.id, body, toActor(caller), require);
+        return withTag(set, "principal", toChangedPrincipalView(principal));
+      },
       route({
         access: "admin",
         summary: "Change a principal's role or fixed tags, or disable it",
         params: { id: ALICE.id },
         body: PrincipalPatchRequest,
         example: { enabled: false },
-        answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }),
-        errors: ["invalid_tags", "principal_not_found", "last_admin"],
+        description: IF_MATCH,
+        answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }, ["etag"]),
+        errors: ["invalid_tags", "principal_not_found", "last_admin", "changed_meanwhile"],
       }),
     )
     .delete(
       "/principals/:id",
-      async ({ params, caller }) => {
-        await principals.delete(params.id, toActor(caller));
+      async ({ params, caller, request }) => {
+        await principals.delete(params.id, toActor(caller), toPrecondition(request, toTag));
         return { deleted: params.id };
       },
       route({
         access: "admin",
         summary: "Delete a principal, its keys, tokens and sessions",
         params: { id: ALICE.id },
+        description: IF_MATCH,
         answer: json(200, Deleted, { deleted: ALICE.id }),
-        errors: ["principal_not_found", "last_admin"],
+        errors: ["principal_not_found", "last_admin", "changed_meanwhile"],
       }),
     )
     .post(

@@ -8,6 +8,9 @@ import type { ProviderDraft } from "#catalog/provider-draft.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
+import type { Provider } from "#catalog/provider.ts";
+import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
+import { toEntityTag } from "#views/entity-tag.ts";
 import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
@@ -21,6 +24,8 @@ export const CREATE_ERRORS = [
   "invalid_override",
   "provider_exists",
 ] as const;
+
+const toTag = (provider: Provider) => toEntityTag("provider", toSingleProviderView(provider));
 
 const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
 
@@ -62,22 +67,22 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
     )
     .get(
       "/providers/:name",
-      async ({ params }) => {
+      async ({ params, set }) => {
         const provider = (await catalog.snapshot()).findProvider(params.name);
         if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
-        return toSingleProviderView(provider);
+        return withTag(set, "provider", toSingleProviderView(provider));
       },
       route({
         access: "admin",
         summary: "One provider",
         params: { name: PROVIDER.name },
-        answer: json(200, ProviderView, SINGLE_PROVIDER),
+        answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
         errors: ["provider_not_found"],
       }),
     )
     .patch(
       "/providers/:name",
-      async ({ params, body, caller }) => {
+      async ({ params, body, caller, request, set }) => {
         const patch = {
           enabled: body.enabled,
           baseUrl: body.base_url,
@@ -87,31 +92,42 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
           params.name,
           { ...patch, ...toSettings(body) },
           toActor(caller),
+          toPrecondition(request, toTag),
         );
-        return toSingleProviderView(provider);
+        return withTag(set, "provider", toSingleProviderView(provider));
       },
       route({
         access: "admin",
         summary: "Change a provider",
+        description: IF_MATCH,
         params: { name: PROVIDER.name },
         body: ProviderPatchRequest,
         example: { timeout_read: 120, max_concurrency: 8 },
-        answer: json(200, ProviderView, { ...SINGLE_PROVIDER, timeout_read: 120, max_concurrency: 8 }),
-        errors: ["invalid_base_url", "invalid_endpoint", "invalid_override", "provider_not_found"],
+        answer: json(200, ProviderView, { ...SINGLE_PROVIDER, timeout_read: 120, max_concurrency: 8 }, [
+          "etag",
+        ]),
+        errors: [
+          "invalid_base_url",
+          "invalid_endpoint",
+          "invalid_override",
+          "provider_not_found",
+          "changed_meanwhile",
+        ],
       }),
     )
     .delete(
       "/providers/:name",
-      async ({ params, caller }) => {
-        await catalog.deleteProvider(params.name, toActor(caller));
+      async ({ params, caller, request }) => {
+        await catalog.deleteProvider(params.name, toActor(caller), toPrecondition(request, toTag));
         return { deleted: params.name };
       },
       route({
         access: "admin",
         summary: "Delete a provider, its models and the names for them",
         params: { name: PROVIDER.name },
+        description: IF_MATCH,
         answer: json(200, Deleted, { deleted: PROVIDER.name }),
-        errors: ["provider_not_found", "model_in_use"],
+        errors: ["provider_not_found", "model_in_use", "changed_meanwhile"],
       }),
     );
 }

@@ -83,6 +83,7 @@ export interface Content<Schema extends TSchema = TSchema> {
 }
 
 export const ANSWER_HEADERS = {
+  etag: "What is stored, for `If-Match`: figures of use do not move it.",
   location: "Where the browser goes next.",
   "set-cookie":
     "The session cookie `proxy_session`, with `proxy_device`, by which a browser is known at its next sign-in; or the state of a sign-in.",

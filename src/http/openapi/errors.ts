@@ -58,6 +58,8 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   last_admin: "No enabled admin would be left.",
   too_many_keys: "The principal has 500 keys, as many as one may have.",
   too_many_relay_tokens: "The principal has 500 relay tokens, as many as one may have.",
+  changed_meanwhile:
+    "It was changed since the answer whose `etag` was sent as `If-Match`. Nothing was changed.",
   request_too_large: "The body is over the limit.",
   too_many_changes: "The principal makes changes too quickly; `retry-after` says when the next is taken.",
   internal_error: "The server failed; its log says more.",

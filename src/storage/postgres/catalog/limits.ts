@@ -37,9 +37,10 @@ export function createLimitStore(
         return toMade(limit.id, await getLimit(tx, limit.id));
       }),
 
-    update: (id, change, audit) =>
+    update: (id, change, audit, require) =>
       freshness.mutate(async (tx) => {
         const before = await getLimit(tx, id);
+        require?.(before);
         if (change.name !== undefined && change.name !== before.name) await requireFreeName(tx, change.name);
         const columns = toLimitColumns(change);
         if (Object.keys(columns).length > 0)
@@ -48,10 +49,11 @@ export function createLimitStore(
         return toMade(id, await getLimit(tx, id));
       }),
 
-    delete: (id, audit) =>
+    delete: (id, audit, require) =>
       freshness.mutate(async (tx) => {
-        const deleted = await tx.orm.delete(limits).where(eq(limits.id, id)).returning({ id: limits.id });
-        if (deleted.length === 0) throw toLimitNotFound();
+        const before = await getLimit(tx, id);
+        require?.(before);
+        await tx.orm.delete(limits).where(eq(limits.id, id));
         await recordAudit(tx, [audit]);
         return toMade(id, undefined);
       }),

@@ -67,9 +67,10 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
 
     countPrincipals: () => reads.query(countPrincipals),
 
-    updatePrincipal: (id, change, audit) =>
+    updatePrincipal: (id, change, audit, require) =>
       freshness.mutate(async (tx) => {
         const row = await requireRow(tx, id);
+        require?.(toPrincipal(row));
         const changed = applyPrincipalChange(row, change);
         const after = toPrincipal(changed);
         await requireAdminLeft(tx, toPrincipal(row), after);
@@ -79,9 +80,11 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
         return { result: after, changes: toChanges(id) };
       }),
 
-    deletePrincipal: (id, audit) =>
+    deletePrincipal: (id, audit, require) =>
       freshness.mutate(async (tx) => {
-        await requireAdminLeft(tx, await requirePrincipal(tx, id), null);
+        const before = await requirePrincipal(tx, id);
+        require?.(before);
+        await requireAdminLeft(tx, before, null);
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         await tx.orm.delete(principals).where(eq(principals.id, id));
         await recordAudit(tx, [audit]);

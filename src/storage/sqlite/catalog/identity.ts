@@ -123,9 +123,10 @@ export function createIdentityStore(
 
     countPrincipals: () => connection.query(() => countPrincipals(orm)),
 
-    updatePrincipal: (id, change, audit) =>
+    updatePrincipal: (id, change, audit, require) =>
       write(() => {
         const row = requireRow(id);
+        require?.(read(row));
         const changed = applyPrincipalChange(row, change);
         const after = read(changed);
         requireAdminLeft(read(row), after);
@@ -135,9 +136,11 @@ export function createIdentityStore(
         return after;
       }),
 
-    deletePrincipal: (id, audit) =>
+    deletePrincipal: (id, audit, require) =>
       write(() => {
-        requireAdminLeft(requirePrincipal(id), null);
+        const before = requirePrincipal(id);
+        require?.(before);
+        requireAdminLeft(before, null);
         // Keys, relay tokens, sessions and subjects go with it: ON DELETE CASCADE.
         orm.delete(principals).where(eq(principals.id, id)).run();
         recordAudit(audit);

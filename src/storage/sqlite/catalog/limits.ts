@@ -88,9 +88,10 @@ export function createLimitStore(
         return getLimit(limit.id);
       }),
 
-    update: (id, change, audit) =>
+    update: (id, change, audit, require) =>
       connection.write(() => {
         const before = getLimit(id);
+        require?.(before);
         if (change.name !== undefined && change.name !== before.name) requireFreeName(change.name);
         const columns = toLimitColumns(change);
         if (Object.keys(columns).length > 0) orm.update(limits).set(columns).where(eq(limits.id, id)).run();
@@ -98,9 +99,10 @@ export function createLimitStore(
         return getLimit(id);
       }),
 
-    delete: (id, audit) =>
+    delete: (id, audit, require) =>
       connection.write(() => {
-        getLimit(id);
+        const before = getLimit(id);
+        require?.(before);
         orm.delete(limits).where(eq(limits.id, id)).run();
         recordAudit(audit);
       }),

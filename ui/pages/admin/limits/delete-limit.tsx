@@ -37,7 +37,7 @@ export function DeleteLimit({ limit, onClose, onDeleted }: DeleteLimitProps) {
       danger
       busy={remove.isPending}
       notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
-      onConfirm={() => remove.mutate(limit.id)}
+      onConfirm={() => remove.mutate({ id: limit.id, from: limit })}
     />
   );
 }

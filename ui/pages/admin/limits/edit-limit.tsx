@@ -15,7 +15,11 @@ export function EditLimit({ limit }: { readonly limit: Limit }) {
     terms: LIMIT_TERMS,
     check: findLimitFaults,
     change: updateLimit,
-    toAsked: (values) => toLimitPatch(values, limit),
+    stored: { kind: "limit", view: limit },
+    toAsked: (values, from) => {
+      const asked = toLimitPatch(values, limit);
+      return asked && { ...asked, from };
+    },
     onSaved: (saved) =>
       notify({
         title: `${saved.name} saved`,

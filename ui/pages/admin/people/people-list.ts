@@ -14,6 +14,8 @@ export interface Person {
   readonly kind: Principal["kind"];
   readonly role: Principal["role"];
   readonly isEnabled: boolean;
+  /** As the server told it: what a change is made from. */
+  readonly stored: Principal;
   readonly createdAt: string;
   readonly keyCount: number;
   readonly tokenCount: number;
@@ -39,12 +41,14 @@ export function toPeople({ principals, keys, tokens, usage }: PeopleSources): re
   const keysOf = Map.groupBy(keys, ({ principal }) => principal);
   const tokensOf = Map.groupBy(tokens, ({ principal }) => principal);
   const usageOf = Map.groupBy(usage, ({ principal }) => principal);
-  return principals.map(({ id, name, kind, role, enabled, created_at: createdAt }) => {
+  return principals.map((stored) => {
+    const { id, name, kind, role, enabled, created_at: createdAt } = stored;
     const ownKeys = keysOf.get(name) ?? [];
     const ownTokens = tokensOf.get(name) ?? [];
     const used = usageOf.get(name) ?? [];
     const costs = used.flatMap(({ cost }) => cost ?? []);
     return {
+      stored,
       id,
       name,
       kind,

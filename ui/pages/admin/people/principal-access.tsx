@@ -18,7 +18,7 @@ export interface PrincipalAccessProps {
 
 /** What a principal may do, and the ways to stop it. */
 export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessProps) {
-  const { id, name, role, isEnabled } = person;
+  const { id, name, role, isEnabled, stored } = person;
   const [asking, setAsking] = useState<Asking | null>(null);
   const { notify } = useToast();
   const done = (title: string, body?: string) => {
@@ -53,7 +53,7 @@ export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessPr
     setAsking(what);
   };
   const change = (patch: { readonly role?: Person["role"]; readonly enabled?: boolean }) =>
-    update.mutate({ id, patch });
+    update.mutate({ id, patch, from: stored });
   return (
     <div className="flex flex-col gap-4">
       <SelectField
@@ -102,7 +102,7 @@ export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessPr
             if (asking === "demote") change({ role: "member" });
             else if (asking === "disable") change({ enabled: false });
             else if (asking === "revoke") revoke.mutate(id);
-            else remove.mutate(id);
+            else remove.mutate({ id, from: stored });
           }}
         />
       )}

@@ -24,9 +24,10 @@ export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
     terms: readTerms("ProviderPatchRequest"),
     check: ({ baseUrl }) => ({ base_url: baseUrl.trim() === "" ? REQUIRED : undefined }),
     change: updateProvider,
-    toAsked: (values) => {
+    stored: { kind: "provider", view: provider },
+    toAsked: (values, from) => {
       const patch = toProviderPatch(values, provider);
-      return Object.keys(patch).length === 0 ? null : { name: provider.name, patch };
+      return Object.keys(patch).length === 0 ? null : { name: provider.name, patch, from };
     },
     onSaved: (saved) => {
       notify({ title: `${saved.name} saved`, body: "Applies from the next request.", tone: "good" });

@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { deleteProvider, updateProvider, type Model } from "../../../api/catalog.ts";
+import { deleteProvider, updateProvider, type Model, type ProviderDetails } from "../../../api/catalog.ts";
 import { useUndo } from "../../../api/undo.ts";
 import { ConfirmDialog } from "../../../components/confirm-dialog.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
@@ -19,14 +19,14 @@ export function DisableDialog({ provider, models, onClose }: ProviderQuestionPro
   const undo = useUndo();
   const disable = useMutation({
     ...updateProvider,
-    onSuccess: () => {
+    onSuccess: (from) => {
       notify({
         title: `${provider} is disabled`,
         body: "Nothing was deleted.",
         tone: "good",
         action: undo(
           updateProvider,
-          { name: provider, patch: { enabled: true } },
+          { name: provider, patch: { enabled: true }, from },
           `${provider} is enabled again`,
         ),
       });
@@ -57,14 +57,16 @@ export function DisableDialog({ provider, models, onClose }: ProviderQuestionPro
   );
 }
 
-export interface DeleteDialogProps extends ProviderQuestionProps {
+export interface DeleteDialogProps extends Omit<ProviderQuestionProps, "provider"> {
+  readonly provider: ProviderDetails;
   /** Fulfilled when nothing on the page asks for the provider any more. */
   readonly onDeleted: () => Promise<void>;
 }
 
 /** Asks, with its name typed, before a provider and everything that routes to it is removed. */
-export function DeleteDialog({ provider, models, onClose, onDeleted }: DeleteDialogProps) {
+export function DeleteDialog({ provider: from, models, onClose, onDeleted }: DeleteDialogProps) {
   const { notify } = useToast();
+  const { name: provider } = from;
   const remove = useMutation({
     ...deleteProvider,
     onSuccess: async () => {
@@ -102,7 +104,7 @@ export function DeleteDialog({ provider, models, onClose, onDeleted }: DeleteDia
       danger
       busy={remove.isPending}
       notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
-      onConfirm={() => remove.mutate(provider)}
+      onConfirm={() => remove.mutate({ name: provider, from })}
     />
   );
 }

@@ -139,7 +139,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
       </section>
       {isDeleting && (
         <DeleteDialog
-          provider={provider.name}
+          provider={provider}
           models={models}
           onDeleted={onClose}
           onClose={() => setDeleting(false)}

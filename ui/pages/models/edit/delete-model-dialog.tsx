@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { deleteModel } from "../../../api/catalog.ts";
+import { deleteModel, type Model } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { ConfirmDialog } from "../../../components/confirm-dialog.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
@@ -8,7 +8,7 @@ import { useToast } from "../../../components/toast.tsx";
 import { AliasList } from "../../../catalog/alias-list.tsx";
 
 export interface DeleteModelDialogProps {
-  readonly alias: string;
+  readonly model: Model;
   /** Names that lead to it, which keep it from being deleted. */
   readonly names: readonly string[];
   readonly onDeleted: () => void;
@@ -16,7 +16,8 @@ export interface DeleteModelDialogProps {
 }
 
 /** Asks before a model is deleted; one that names lead to says which, and where to change them. */
-export function DeleteModelDialog({ alias, names, onDeleted, onClose }: DeleteModelDialogProps) {
+export function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDialogProps) {
+  const { alias } = model;
   const { notify } = useToast();
   const remove = useMutation({
     ...deleteModel,
@@ -54,7 +55,7 @@ export function DeleteModelDialog({ alias, names, onDeleted, onClose }: DeleteMo
       danger
       busy={remove.isPending}
       notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
-      onConfirm={() => remove.mutate(alias)}
+      onConfirm={() => remove.mutate({ alias, from: model })}
     />
   );
 }

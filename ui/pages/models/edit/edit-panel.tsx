@@ -89,7 +89,7 @@ export function EditPanel(props: EditPanelProps) {
       </div>
       {isDeleting && (
         <DeleteModelDialog
-          alias={model.alias}
+          model={model}
           names={names}
           onDeleted={onClose}
           onClose={() => setDeleting(false)}
@@ -115,7 +115,7 @@ const saveModel = changing(
 
 const takeBack = changing(
   async ({ removedName, ...change }: ModelChange & { readonly removedName: string | null }) => {
-    if (removedName !== null) await deleteModel.run(removedName);
+    if (removedName !== null) await deleteModel.run({ alias: removedName });
     return await updateModel.run(change);
   },
   updateModel.refresh,
@@ -132,16 +132,18 @@ function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) 
     terms: readTerms("ModelPatchRequest"),
     check: findMissing(false),
     change: saveModel,
-    toAsked: (values) => {
+    stored: { kind: "model", view: model },
+    toAsked: (values, from) => {
       const patch = toModelPatch(values, model, own);
       const keepsName = values.keepsName && patch.alias !== undefined && values.kind === "binding";
-      return Object.keys(patch).length === 0 ? null : { alias: model.alias, patch, keepsName };
+      return Object.keys(patch).length === 0 ? null : { alias: model.alias, patch, keepsName, from };
     },
     onSaved: (saved, { patch, keepsName }) => {
       const isRenamed = saved.alias !== model.alias;
       const asked = {
         alias: saved.alias,
         patch: toUndo(patch ?? {}, model, own),
+        from: saved,
         removedName: keepsName ? model.alias : null,
       };
       notify({

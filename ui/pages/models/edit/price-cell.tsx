@@ -1,7 +1,7 @@
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { ApiFailure } from "../../../api/failure.ts";
+import { ApiFailure, isChangedMeanwhile } from "../../../api/failure.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Cost, Unpriced } from "../../../components/cost.tsx";
@@ -10,6 +10,7 @@ import { NumberField } from "../../../components/number-field.tsx";
 import { useDiscardQuestion } from "../../../form/discard-question.tsx";
 import { formatMoney } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
+import type { PriceChange } from "./use-inline-changes.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import {
   toPriceFields,
@@ -24,7 +25,7 @@ export interface PriceCellProps {
   readonly row: EditableRow;
   readonly unit: Unit;
   /** Null takes the price away: a name then inherits it again. Fulfilled when the list shows it. */
-  readonly onSave: (row: EditableRow, unit: Unit, price: number | null) => Promise<unknown>;
+  readonly onSave: (row: EditableRow, unit: Unit, price: PriceChange) => Promise<unknown>;
 }
 
 /**
@@ -109,12 +110,14 @@ interface PriceEditorProps {
   /** All prices of the model as they are. */
   readonly before: PriceFields;
   readonly onEnd: (byKey: boolean) => void;
-  readonly onSave: (price: number | null) => Promise<unknown>;
+  readonly onSave: (price: PriceChange) => Promise<unknown>;
 }
 
 /** What cannot be read, and what is refused, stays with its error until it is right or left by Esc. */
 function PriceEditor({ row, unit, before, onEnd, onSave }: PriceEditorProps) {
-  const begin = before[unit] ?? null;
+  const shown = before[unit] ?? null;
+  // What one began with: the list may have been asked anew since.
+  const [begin, setBegin] = useState(shown);
   const [price, setPrice] = useState(begin);
   const field = useRef<HTMLDivElement>(null);
   const save = useMutation({ mutationFn: onSave });
@@ -127,7 +130,11 @@ function PriceEditor({ row, unit, before, onEnd, onSave }: PriceEditorProps) {
     // What was refused is not sent again but on purpose.
     if (save.isPending || (save.error === null ? isUnreadable() : !byKey)) return;
     if (price === begin) onEnd(byKey);
-    else save.mutate(price, { onSuccess: () => onEnd(byKey) });
+    else {
+      const was = isChangedMeanwhile(save.error) ? shown : begin;
+      setBegin(was);
+      save.mutate({ was, next: price }, { onSuccess: () => onEnd(byKey) });
+    }
   };
   return (
     <div ref={field} className="text-left whitespace-normal">

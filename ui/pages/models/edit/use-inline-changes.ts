@@ -2,6 +2,7 @@ import { useMutation, useQueryClient, type QueryClient } from "@tanstack/react-q
 import { useCallback } from "react";
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { type Model, type ModelPatch, modelsQuery, pricingQuery, updateModel } from "../../../api/catalog.ts";
+import { changedMeanwhile } from "../../../api/failure.ts";
 import { useUndo } from "../../../api/undo.ts";
 import { useToast } from "../../../components/toast.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
@@ -12,13 +13,21 @@ export interface InlineChanges {
   /** The error of the last change of what is listed; null when it was saved. */
   readonly failure: Error | null;
   /** Fulfilled when the list shows the price; its error stands beside the cell. */
-  readonly savePrice: (row: EditableRow, unit: Unit, price: number | null) => Promise<unknown>;
+  readonly savePrice: (row: EditableRow, unit: Unit, price: PriceChange) => Promise<unknown>;
   readonly hide: (row: EditableRow, hidden: boolean) => void;
+}
+
+/** Null: no price of its own. */
+export interface PriceChange {
+  readonly was: number | null;
+  readonly next: number | null;
 }
 
 interface Patches {
   readonly patch: ModelPatch;
   readonly undo: ModelPatch;
+  /** The model that the patch was made from. */
+  readonly from: Model;
 }
 
 interface InlineChange {
@@ -36,9 +45,9 @@ export function useInlineChanges(): InlineChanges {
   const toUndo = useUndo();
   const options = {
     mutationFn: async ({ alias, toPatches }: InlineChange) => {
-      const { patch, undo } = await toPatches();
-      await updateModel.run({ alias, patch });
-      return { alias, patch: undo };
+      const { patch, undo, from } = await toPatches();
+      const saved = await updateModel.run({ alias, patch, from });
+      return { alias, patch: undo, from: saved };
     },
     // A write of prices is the whole set: the next one has to begin with what this one left.
     scope: { id: "catalog" },
@@ -49,12 +58,12 @@ export function useInlineChanges(): InlineChanges {
   const { mutateAsync: price } = useMutation(options);
   const { mutate, error } = useMutation(options);
   const savePrice = useCallback(
-    ({ model }: EditableRow, unit: Unit, next: number | null) =>
+    ({ model }: EditableRow, unit: Unit, { was, next }: PriceChange) =>
       price({
         alias: model.alias,
-        toPatches: () => toPricePatches(client, model, { [unit]: next }),
+        toPatches: () => toPricePatches(client, model, { unit, was, next }),
         title: `${model.alias} saved`,
-        body: `${UNIT_TABLE[unit].label}: ${next === null ? "no price of its own" : formatMoneyExact(next)}. Applies from the next request.`,
+        body: `${UNIT_TABLE[unit].label}: ${toWords(next)}. Applies from the next request.`,
       }),
     [client, price],
   );
@@ -62,7 +71,7 @@ export function useInlineChanges(): InlineChanges {
     ({ model }: EditableRow, hidden: boolean) =>
       mutate({
         alias: model.alias,
-        toPatches: () => ({ patch: { hidden }, undo: { hidden: !hidden } }),
+        toPatches: () => ({ patch: { hidden }, undo: { hidden: !hidden }, from: model }),
         title: `${model.alias} is ${hidden ? "not listed any more" : "listed"}`,
       }),
     [mutate],
@@ -72,13 +81,13 @@ export function useInlineChanges(): InlineChanges {
 
 /**
  * One price beside the others, which are read anew first: a price that somebody else has set meanwhile would go back to what
- * this page last saw. Throws when they cannot be read.
+ * this page last saw. Throws when they cannot be read, and `changed_meanwhile` when this very price is another one by now.
  */
 async function toPricePatches(
   client: QueryClient,
   shown: Model,
-  change: { readonly [unit in Unit]?: number | null },
-) {
+  { unit, was, next }: PriceChange & { readonly unit: Unit },
+): Promise<Patches> {
   const [models, pricing] = await Promise.all([
     client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
     client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
@@ -86,5 +95,19 @@ async function toPricePatches(
   const model = models.rows.find(({ alias }) => alias === shown.alias) ?? shown;
   const own = toOwnPrices(pricing.entries).get(model.alias) ?? {};
   const before = toPriceFields(model, own);
-  return { patch: { pricing: toPricing({ ...before, ...change }) }, undo: { pricing: toPricing(before) } };
+  const now = before[unit] ?? null;
+  if (now !== was) {
+    throw changedMeanwhile(
+      `It was ${toWords(was)} when you began and is ${toWords(now)} now. Enter saves yours all the same; Esc keeps the newer.`,
+    );
+  }
+  return {
+    patch: { pricing: toPricing({ ...before, [unit]: next }) },
+    undo: { pricing: toPricing(before) },
+    from: model,
+  };
+}
+
+function toWords(price: number | null): string {
+  return price === null ? "no price of its own" : formatMoneyExact(price);
 }

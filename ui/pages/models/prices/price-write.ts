@@ -12,7 +12,7 @@ export interface PriceWish {
 
 /** How one price is set without changing what the other units cost. */
 export type PriceWrite =
-  | { readonly kind: "patch"; readonly alias: string; readonly patch: ModelPatch }
+  | { readonly kind: "patch"; readonly alias: string; readonly patch: ModelPatch; readonly from: Model }
   | { readonly kind: "feed"; readonly feed: PricingFeed };
 
 /**
@@ -34,6 +34,7 @@ export function planPriceWrite(
   return {
     kind: "patch",
     alias: model.alias,
+    from: model,
     patch: { pricing: { ...kept, [wish.unit]: wish.pricePerMillion } },
   };
 }

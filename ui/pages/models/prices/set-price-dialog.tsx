@@ -1,5 +1,6 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import {
   loadPricing,
@@ -10,6 +11,7 @@ import {
   refreshCatalog,
   updateModel,
 } from "../../../api/catalog.ts";
+import { changedMeanwhile } from "../../../api/failure.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
@@ -56,12 +58,21 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
   const client = useQueryClient();
   const { data: pricing } = useQuery(pricingQuery());
   const { data: models } = useQuery(modelsQuery());
+  // What one has seen: another price than this one is not written over before it is told.
+  const [seen, setSeen] = useState(priced.prices);
   const form = useForm({
     name: "set-price",
     begin: { unit: priced.unit, price: priced.prices[priced.unit] ?? null },
     check: ({ price }) => ({ price: price === null ? REQUIRED : undefined }),
     change: {
-      mutationFn: (wish: PriceWish) => setPrice(client, wish),
+      mutationFn: async (wish: PriceWish) => {
+        const now = await setPrice(client, wish, seen[wish.unit] ?? null);
+        if (now === SAVED) return;
+        setSeen({ ...seen, [wish.unit]: now });
+        throw changedMeanwhile(
+          `The price is ${now === null ? "gone" : formatMoneyExact(now)} now. "Set price" writes yours over it.`,
+        );
+      },
       onSettled: () => refreshCatalog(client),
     },
     toAsked: ({ unit, price }) => (price === null ? null : { name, kind, unit, pricePerMillion: price }),
@@ -141,13 +152,23 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
   );
 }
 
-/** Sets one price by what the server has now, not by what the page showed. */
-async function setPrice(client: QueryClient, wish: PriceWish): Promise<void> {
+const SAVED = "saved";
+
+/** Sets one price by what the server has now, not by what the page showed; answers with the price where it is another than `was`. */
+async function setPrice(
+  client: QueryClient,
+  wish: PriceWish,
+  was: number | null,
+): Promise<number | null | typeof SAVED> {
   const [models, prices] = await Promise.all([
     client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
     client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
   ]);
+  const kept = prices.entries.find(({ model, unit }) => model === wish.name && unit === wish.unit);
+  const now = kept?.price_per_million ?? null;
+  if (now !== was) return now;
   const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
   if (write.kind === "patch") await updateModel.run(write);
   else await loadPricing.run(write.feed);
+  return SAVED;
 }
