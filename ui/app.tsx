@@ -49,6 +49,7 @@ function createPage(loginToken: string | null) {
   });
   const connection = createConnection(queryClient);
   const router = createPageRouter({ queryClient, loginToken });
+  loadMatched(router);
 
   let asking = false;
   /** Asks who is signed in: the shell shows what that person may see, and offers a sign-in to a person whose session has ended. */
@@ -64,6 +65,19 @@ function createPage(loginToken: string | null) {
     }
   };
   return { queryClient, router, connection };
+}
+
+/** The page of the address is loaded beside the question who is signed in, and not after its answer. */
+function loadMatched(router: ReturnType<typeof createPageRouter>): void {
+  const routes: { readonly [id: string]: { readonly options: { readonly component?: unknown } } } =
+    router.routesById;
+  const matches: readonly { readonly routeId: string }[] = router.matchRoutes(router.latestLocation);
+  for (const { routeId } of matches) {
+    const component = routes[routeId]?.options.component;
+    const load: unknown = component instanceof Function ? Reflect.get(component, "preload") : undefined;
+    // What cannot be had now is asked for again when it is drawn.
+    if (load instanceof Function) void Promise.resolve(load()).catch(() => null);
+  }
 }
 
 /** An administrator's page was refused to who is shown as one. */

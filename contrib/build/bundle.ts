@@ -13,7 +13,7 @@ export interface Modules {
   /** Path of the module that the html loads. */
   readonly entry: string;
   readonly files: readonly PageFile[];
-  /** Paths of what the entry imports at once. */
+  /** Paths of what the entry and the first parts import at once, and of these parts. */
   readonly preloads: readonly string[];
 }
 
@@ -42,7 +42,6 @@ export async function bundleModules(request: ModulesRequest): Promise<Modules> {
   const entry = outputs.find(({ kind }) => kind === "entry-point");
   if (entry === undefined || metafile === undefined) throw new Error(`${entrypoint} made no module`);
   const entryPath = toPath(entry.path);
-  const eager = findImported([entryPath], metafile);
   const first = findImported([entryPath, ...findParts(firstParts, folder, metafile)], metafile);
   const built: PageFile[] = [];
   for (const output of outputs) {
@@ -56,7 +55,7 @@ export async function bundleModules(request: ModulesRequest): Promise<Modules> {
   return {
     entry: pathOf(entryPath),
     files: [...files.values()],
-    preloads: [...eager]
+    preloads: [...first]
       .filter((path) => path !== entryPath)
       .map(pathOf)
       .sort(),

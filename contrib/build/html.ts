@@ -41,7 +41,7 @@ export function findReferences(html: string): string[] {
 export interface HtmlParts {
   /** Reference → path of the built file. */
   readonly links: ReadonlyMap<string, string>;
-  /** Paths of modules that the entry imports at once. */
+  /** Paths of modules that a first visit needs beside the entry: asked for with it, and not one after the other. */
   readonly preloads: readonly string[];
   readonly buildId: string;
   /** Path of the script that reloads the page in development. */

@@ -14,7 +14,7 @@ export async function compileStyles(path: string): Promise<string> {
   const base = dirname(path);
   const compiler = await compile(await Bun.file(path).text(), { base, onDependency: () => {} });
   const scanner = new Scanner({
-    sources: [{ base, pattern: "**/*.{ts,tsx}", negated: false }, SERVER_PAGE, ...compiler.sources],
+    sources: [{ base, pattern: "**/*.{ts,tsx,html}", negated: false }, SERVER_PAGE, ...compiler.sources],
   });
   // In one order, whatever order the files were read in: the same source gives the same bytes.
   const { code } = optimize(compiler.build(scanner.scan().sort()), { file: path, minify: true });

@@ -1,9 +1,12 @@
 import { beforeEach, expect, test } from "bun:test";
 import { buildPage } from "../../contrib/build/page.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { checkFits } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
+import { shoot } from "./support/screenshots.ts";
 import type { Site } from "./support/site.ts";
+import { inBothThemes } from "./support/themes.ts";
 
 const browser = useBrowser();
 
@@ -40,5 +43,56 @@ describeInBrowser("a first visit", () => {
     ]) {
       expect(await findFetched(viewport)).toEqual(weighed.map(({ path }) => path).sort());
     }
+  });
+
+  test("asks for the code, the page's own part and who is signed in before any of them has come, and once each", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    const { page } = visitor;
+    const { files } = await buildPage();
+    const needed = files.filter(({ isFirstLoad, path }) => isFirstLoad && /[.](?:js|css)$/.test(path));
+    const asked: string[] = [];
+    const all = Promise.withResolvers<void>();
+    const wanted = ["/auth/me", ...needed.map(({ path }) => path)];
+    await page.route(/[/]assets[/]|[/]auth[/]me$/, async (route) => {
+      asked.push(new URL(route.request().url()).pathname);
+      if (wanted.every((path) => asked.includes(path))) all.resolve();
+      await all.promise;
+      await route.continue();
+    });
+    await page.goto("/", { waitUntil: "commit" });
+    await all.promise;
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await page.getByRole("application").waitFor();
+    expect(asked.filter((path) => wanted.includes(path)).toSorted()).toEqual(wanted.toSorted());
+  });
+
+  test("of a slow server shows the frame of the page before it is known who is signed in, in both themes and on a telephone", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    const { page } = visitor;
+    const held = Promise.withResolvers<void>();
+    await page.route(/[/]auth[/]me$|[.]js$/, async (route) => {
+      if (!/theme-script/.test(route.request().url())) await held.promise;
+      await route.continue();
+    });
+    await page.goto("/requests", { waitUntil: "commit" });
+    const frame = page.locator("#frame");
+    await frame.getByText("Lockport").first().waitFor();
+    expect(await page.locator("#frame .skeleton").count()).toBeGreaterThan(5);
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await inBothThemes(page, async () => {
+        await checkFits(page);
+        await shoot(page, `frame-${width}`);
+      });
+    }
+    held.resolve();
+    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+    expect(await frame.isVisible()).toBe(false);
+    // The sign-in has none.
+    await page.unrouteAll({ behavior: "wait" });
+    await page.goto("/sign-in?next=%2Frequests");
+    expect(await frame.isVisible()).toBe(false);
   });
 });

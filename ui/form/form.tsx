@@ -77,7 +77,7 @@ function MovedNotice<Values extends object>({ form }: { readonly form: FormState
       tabIndex={-1}
       className="flex flex-col gap-2 rounded-control bg-warn-soft px-3 py-2.5"
     >
-      <p className="font-medium">This was changed meanwhile, by somebody else or in another tab</p>
+      <p className="font-medium">This was changed meanwhile, by another person or in another tab</p>
       <ul className="flex flex-col gap-0.5 break-words">
         {form.moved.map(({ label, was, now }) => (
           <li key={label}>
