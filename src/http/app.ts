@@ -48,7 +48,7 @@ export function createApp(deps: ServedDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
-  const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
+  const memory = createBodyMemory({ bytesMax: config.maxBodyBytes, log });
   const arrivals = createArrivals(clock, deps.lane);
   const drain = new Drain();
   const refusals = createRefusals(log, clock, deps.refusalStore);
@@ -72,6 +72,7 @@ export function createApp(deps: ServedDeps): App {
     hosts,
     relay: deps.relay,
     maxBodyBytes: config.maxBodyBytes,
+    memory,
   });
 
   const operation = createOperation({ ...deps.metrics, refusals }, clock);

@@ -67,6 +67,7 @@ export const ERROR_STATUS = {
   sso_exchange_failed: 502,
   sso_userinfo_failed: 502,
   reports_busy: 503,
+  busy: 503,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

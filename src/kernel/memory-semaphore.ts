@@ -3,8 +3,8 @@ export interface MemorySemaphore {
   /** Limit of a single body. */
   readonly bytesMax: number;
   reserve(options: ReservationOptions): Reservation;
-  /** Bodies that wait until others have left memory. */
-  waitingCount(): number;
+  /** Bodies that wait until others have left memory; with `owner`, that owner's. */
+  waitingCount(owner?: string): number;
 }
 
 export interface ReservationOptions {
@@ -12,6 +12,8 @@ export interface ReservationOptions {
   readonly lengthBytes: number | null;
   /** Aborting it ends the wait. */
   readonly signal: AbortSignal;
+  /** Whose body it is: all of one owner keep `shareBytesMax` together. Absent: it has no owner. */
+  readonly owner?: string;
 }
 
 /** What one body may keep in memory, from its first byte until its last one has left. */
@@ -45,12 +47,28 @@ export interface MemorySemaphoreOptions {
   readonly bytesMax: number;
   /** Counts as `bytesMax` when it is less, so that a single body always fits. */
   readonly totalBytesMax: number;
+  /** What the bodies of one owner keep together; counts as `bytesMax` when it is less. Absent: no limit of its own. */
+  readonly shareBytesMax?: number;
+}
+
+/** Memory that several bodies keep together: the share of an owner, or all of it. */
+interface Budget {
+  freeBytes: number;
+  /** Those that may ask for more, up to the limit of a single body. */
+  readonly growing: Set<Holder>;
+}
+
+interface Share extends Budget {
+  holderCount: number;
 }
 
 interface Holder {
+  readonly owner: string | null;
+  /** The owner's share, where there is one, and the total. */
+  readonly budgets: readonly Budget[];
   heldBytes: number;
-  /** True while the body may ask for more, up to the limit of a single body. */
   isGrowing: boolean;
+  isClosed: boolean;
 }
 
 interface Waiting {
@@ -62,36 +80,49 @@ interface Waiting {
 
 /**
  * A body of known length gets all its memory at once. Others grow, and never so far that none of them could be finished:
- * enough is left for the largest of them to reach the limit of a single body. So each wait ends when complete bodies have
- * left (callers that read nothing are disconnected), or with the deadline of the waiting request.
+ * enough is left for the largest of them to reach the limit of a single body, of the total as of each owner's share. So each
+ * wait ends when complete bodies have left (callers that read nothing are disconnected), or with the deadline of the waiting
+ * request.
  */
-export function createMemorySemaphore({ bytesMax, totalBytesMax }: MemorySemaphoreOptions): MemorySemaphore {
-  let freeBytes = Math.max(totalBytesMax, bytesMax);
-  const growing = new Set<Holder>();
+export function createMemorySemaphore({
+  bytesMax,
+  totalBytesMax,
+  shareBytesMax,
+}: MemorySemaphoreOptions): MemorySemaphore {
+  const total: Budget = { freeBytes: Math.max(totalBytesMax, bytesMax), growing: new Set() };
+  const shares = new Map<string, Share>();
   const queue = new Set<Waiting>();
 
-  return { bytesMax, reserve, waitingCount: () => queue.size };
+  return {
+    bytesMax,
+    reserve,
+    waitingCount(owner) {
+      if (owner === undefined) return queue.size;
+      let count = 0;
+      for (const { holder } of queue) if (holder.owner === owner) count += 1;
+      return count;
+    },
+  };
 
-  function reserve({ lengthBytes, signal }: ReservationOptions): Reservation {
-    const holder: Holder = { heldBytes: 0, isGrowing: lengthBytes === null };
+  function reserve({ lengthBytes, signal, owner }: ReservationOptions): Reservation {
+    const holder = toHolder(owner ?? null, lengthBytes === null);
     const release = (bytes: number) => {
       const released = Math.min(bytes, holder.heldBytes);
       holder.heldBytes -= released;
-      freeBytes += released;
+      for (const budget of holder.budgets) budget.freeBytes += released;
       if (queue.size > 0) advance();
     };
     const complete = () => {
       holder.isGrowing = false;
-      growing.delete(holder);
+      for (const budget of holder.budgets) budget.growing.delete(holder);
       if (queue.size > 0) advance();
     };
     return {
       acquire(sizeBytes) {
         const bytes = (lengthBytes ?? sizeBytes) - holder.heldBytes;
         if (bytes <= 0 || holder.heldBytes + bytes <= UNCOUNTED_BYTES_MAX) return null;
-        if ((queue.size > 0 && holder.heldBytes === 0) || !fits(holder, bytes)) {
-          return wait(holder, bytes, signal);
-        }
+        const isBehind = queue.size > 0 && holder.heldBytes === 0 && isBlocked(holder, findBlocked());
+        if (isBehind || !fits(holder, bytes)) return wait(holder, bytes, signal);
         take(holder, bytes);
         return null;
       },
@@ -101,17 +132,46 @@ export function createMemorySemaphore({ bytesMax, totalBytesMax }: MemorySemapho
         for (const waiting of queue) if (waiting.holder === holder) waiting.abandon();
         complete();
         release(holder.heldBytes);
+        leaveShare(holder);
       },
     };
   }
 
+  function toHolder(owner: string | null, isGrowing: boolean): Holder {
+    const holder = { owner, heldBytes: 0, isGrowing, isClosed: false };
+    if (owner === null || shareBytesMax === undefined) return { ...holder, budgets: [total] };
+    const share = shares.get(owner) ?? {
+      freeBytes: Math.max(shareBytesMax, bytesMax),
+      growing: new Set<Holder>(),
+      holderCount: 0,
+    };
+    share.holderCount += 1;
+    shares.set(owner, share);
+    return { ...holder, budgets: [share, total] };
+  }
+
+  function leaveShare(holder: Holder): void {
+    if (holder.isClosed || holder.owner === null) return;
+    holder.isClosed = true;
+    const share = shares.get(holder.owner);
+    if (share === undefined) return;
+    share.holderCount -= 1;
+    if (share.holderCount === 0) shares.delete(holder.owner);
+  }
+
   function take(holder: Holder, bytes: number): void {
-    freeBytes -= bytes;
     holder.heldBytes += bytes;
-    if (holder.isGrowing) growing.add(holder);
+    for (const budget of holder.budgets) {
+      budget.freeBytes -= bytes;
+      if (holder.isGrowing) budget.growing.add(holder);
+    }
   }
 
   function fits(holder: Holder, bytes: number): boolean {
+    return holder.budgets.every((budget) => fitsInto(budget, holder, bytes));
+  }
+
+  function fitsInto({ freeBytes, growing }: Budget, holder: Holder, bytes: number): boolean {
     const rest = freeBytes - bytes;
     if (rest >= bytesMax) return true;
     let largestBytes = holder.isGrowing ? holder.heldBytes + bytes : 0;
@@ -141,16 +201,27 @@ export function createMemorySemaphore({ bytesMax, totalBytesMax }: MemorySemapho
 
   /** Serves in order of arrival, but a body that already has memory goes first: its memory comes free when it is done. */
   function advance(): void {
-    let isBlocked = false;
-    for (const { holder, bytes, admit } of queue) {
-      const isNew = holder.heldBytes === 0;
-      if (isBlocked && isNew) continue;
-      if (fits(holder, bytes)) {
-        take(holder, bytes);
-        admit();
-      } else {
-        isBlocked ||= isNew;
-      }
-    }
+    findBlocked(({ holder, bytes, admit }) => {
+      take(holder, bytes);
+      admit();
+    });
   }
+
+  /** Budgets that new bodies wait for: who comes later waits behind them, but for one whose owner has filled its own share. */
+  function findBlocked(admitOne?: (waiting: Waiting) => void): ReadonlySet<Budget> {
+    const blocked = new Set<Budget>();
+    for (const waiting of queue) {
+      const { holder, bytes } = waiting;
+      const isNew = holder.heldBytes === 0;
+      if (isNew && isBlocked(holder, blocked)) continue;
+      const missing = holder.budgets.find((budget) => !fitsInto(budget, holder, bytes));
+      if (missing === undefined) admitOne?.(waiting);
+      else if (isNew) blocked.add(missing);
+    }
+    return blocked;
+  }
+}
+
+function isBlocked({ budgets }: Holder, blocked: ReadonlySet<Budget>): boolean {
+  return budgets.some((budget) => blocked.has(budget));
 }

@@ -6,6 +6,7 @@ import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { createTransparent, toRelayRoutes } from "#http/ingress/transparent.ts";
+import { createBodyMemory } from "#http/door/body-memory.ts";
 import { Drain } from "#http/door/drain.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
@@ -78,6 +79,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
     clock,
     arrivals: createArrivals(clock),
     drain: new Drain(),
+    memory: createBodyMemory({ bytesMax: BODY_BYTES_MAX }),
     failures: createFailures(log, createRefusals(log, clock)),
     hosts: createHostRule({
       host: "0.0.0.0",

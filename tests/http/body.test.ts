@@ -222,7 +222,7 @@ describe("a slow body", () => {
   afterAll(() => server.stop(true));
 
   async function read(request: Request): Promise<string> {
-    const { bytes, reservation } = await readBody(request, limits, memory);
+    const { bytes, reservation } = await readBody(request, limits, { memory, owner: "ada" });
     reservation?.close();
     return String(bytes.length);
   }
@@ -258,8 +258,8 @@ describe("a slow body", () => {
 
   test("is not late because of the time in which it waited for memory and nothing was read of it", async () => {
     const body = new Uint8Array(limits.maxBytes);
-    const first = memory.reserve(new Request("http://localhost/"), limits.maxBytes);
-    expect(first?.acquire(0)).toBeNull();
+    const first = memory.reserve(new Request("http://localhost/"), limits.maxBytes, "bob");
+    expect(first?.acquire(limits.maxBytes)).toBeNull();
     const response = fetch(`http://127.0.0.1:${server.port}/`, { method: "POST", body });
     while (memory.waitingCount() === 0) await Bun.sleep(1);
     // Three times as long as a body may stay away.
@@ -276,8 +276,8 @@ describe("a slow body", () => {
     );
     // By its bytes alone it would have ten minutes.
     await expectError(toResponse(raw), { status: 400, code: "invalid_request", param: null });
-    const next = memory.reserve(new Request("http://localhost/"), limits.maxBytes);
-    expect(next?.acquire(0)).toBeNull();
+    const next = memory.reserve(new Request("http://localhost/"), limits.maxBytes, "bob");
+    expect(next?.acquire(limits.maxBytes)).toBeNull();
     next?.close();
   });
 });

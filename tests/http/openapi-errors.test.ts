@@ -64,6 +64,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   },
   { of: () => true, code: "reports_busy", file: "ledger/reader.test.ts" },
   { of: () => true, code: "changed_meanwhile", file: "http/if-match.test.ts" },
+  { of: () => true, code: "busy", file: "http/body-memory.test.ts" },
   { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
   { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
   {

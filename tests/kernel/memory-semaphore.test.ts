@@ -96,25 +96,56 @@ describe("the semaphore of held answers", () => {
     expect(semaphore.reserve({ lengthBytes: 100 * PART, signal: forever }).acquire(0)).not.toBeNull();
   });
 
+  test("of one owner is used up by that owner alone: who waits for it keeps nobody else waiting", async () => {
+    const semaphore = createMemorySemaphore({
+      bytesMax: 200 * PART,
+      totalBytesMax: 800 * PART,
+      shareBytesMax: 200 * PART,
+    });
+    const open = (owner: string, lengthBytes: number) =>
+      semaphore.reserve({ lengthBytes, signal: forever, owner });
+    const first = open("ada", 120 * PART);
+    expect(first.acquire(0)).toBeNull();
+    const second = open("ada", 150 * PART).acquire(0);
+    expect(second).not.toBeNull();
+    // Would fit, and came later than one of its owner.
+    expect(open("ada", 70 * PART).acquire(0)).not.toBeNull();
+    for (const owner of ["bob", "eve", "kim"]) expect(open(owner, 200 * PART).acquire(0)).toBeNull();
+    expect([semaphore.waitingCount(), semaphore.waitingCount("ada"), semaphore.waitingCount("bob")]).toEqual([
+      2, 2, 0,
+    ]);
+    first.close();
+    await second;
+    expect(semaphore.waitingCount()).toBe(1);
+  });
+
   test("is never exceeded, and answers of any size and order never wait for one another for ever", async () => {
     const answer = fc.record({
       sizeBytes: fc.integer({ min: 1, max: 1_000 * PART }),
       isKnown: fc.boolean(),
       pieceBytes: fc.integer({ min: 20 * PART, max: 300 * PART }),
+      owner: fc.constantFrom("ada", "bob", null),
     });
     await fc.assert(
       fc.asyncProperty(
         fc.array(answer, { maxLength: 12 }),
         fc.integer({ min: 0, max: 3_000 * PART }),
+        fc.integer({ min: 0, max: 2_000 * PART }),
         fc.scheduler(),
-        async (answers, totalBytesMax, scheduler) => {
+        async (answers, totalBytesMax, shareBytesMax, scheduler) => {
           const bytesMax = 1_000 * PART;
-          const semaphore = createMemorySemaphore({ bytesMax, totalBytesMax });
+          const semaphore = createMemorySemaphore({ bytesMax, totalBytesMax, shareBytesMax });
           let countedBytes = 0;
-          const pass = async ({ sizeBytes, isKnown, pieceBytes }: (typeof answers)[number]) => {
+          const ownedBytes = { ada: 0, bob: 0 };
+          const count = (owner: "ada" | "bob" | null, bytes: number) => {
+            countedBytes += bytes;
+            if (owner !== null) ownedBytes[owner] += bytes;
+          };
+          const pass = async ({ sizeBytes, isKnown, pieceBytes, owner }: (typeof answers)[number]) => {
             const reservation = semaphore.reserve({
               lengthBytes: isKnown ? sizeBytes : null,
               signal: forever,
+              ...(owner !== null && { owner }),
             });
             let heldBytes = 0;
             const cover = async (bytes: number) => {
@@ -122,8 +153,10 @@ describe("the semaphore of held answers", () => {
               if (wait !== null) await wait;
               const covered = isKnown ? sizeBytes : bytes;
               if (covered <= UNCOUNTED_BYTES_MAX) return;
-              countedBytes += covered - heldBytes;
+              count(owner, covered - heldBytes);
               heldBytes = covered;
+              const shareMax = Math.max(shareBytesMax, bytesMax);
+              expect(Math.max(ownedBytes.ada, ownedBytes.bob)).toBeLessThanOrEqual(shareMax);
               expect(countedBytes).toBeLessThanOrEqual(Math.max(totalBytesMax, bytesMax));
             };
             await cover(0);
@@ -134,7 +167,7 @@ describe("the semaphore of held answers", () => {
             }
             reservation.complete();
             await scheduler.schedule(Promise.resolve());
-            countedBytes -= heldBytes;
+            count(owner, -heldBytes);
             reservation.close();
           };
           const all = Promise.all(answers.map(pass));

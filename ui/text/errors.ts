@@ -96,6 +96,7 @@ const ADVICE = {
   sso_exchange_failed:
     "Try again. If the error persists, check the issuer, client id and secret in the configuration.",
   sso_userinfo_failed: "Try again. If the error persists, check the scopes that the client may request.",
+  busy: "Try again in some seconds, or send fewer large requests at once.",
   reports_busy: "Try again in a few seconds, or narrow the window.",
   offline: "Check that the server runs and is reachable, then try again.",
   unreadable_answer: "A proxy between this page and the server may have responded. Try again.",

@@ -1,11 +1,12 @@
 import { Cancellation } from "#kernel/cancellation.ts";
 import { createMemorySemaphore, UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
+import { type Log, SILENT_LOG } from "#kernel/log.ts";
 import { deadlines } from "./body-reader.ts";
 
 /** The memory that all large bodies which are read whole keep together. */
 export interface BodyMemory {
   /** Returns null for a body that is known to be short: it is not counted, and waits for no other. */
-  reserve(request: Request, lengthBytes: number | null): BodyReservation | null;
+  reserve(request: Request, lengthBytes: number | null, owner: string): BodyReservation | null;
   /** Bodies that wait for others to leave. */
   waitingCount(): number;
 }
@@ -13,12 +14,14 @@ export interface BodyMemory {
 /** The memory of one body, from before its first byte until nothing of it is kept any more. */
 export interface BodyReservation {
   /**
-   * Acquires memory for as many bytes as came so far, or for the whole of a body whose length is known. Null: it has them. A
-   * promise is awaited before more is read: false when too many wait, when it waited for too long, or when its caller hung up.
+   * Acquires memory for as many bytes as came so far: a length is a word that costs nothing. Null: it has them. A promise is
+   * awaited before more is read: false when too many wait, when it waited for too long, or when its caller hung up.
    */
   acquire(sizeBytes: number): Promise<boolean> | null;
   /** The body has come whole, so many bytes. True when they count. */
   complete(sizeBytes: number): boolean;
+  /** It is refused for want of memory: tells the log, at most once in REFUSAL_LOG_INTERVAL_MS. */
+  refused(): void;
   /** Gives everything back. May be called more than once. */
   close(): void;
 }
@@ -27,10 +30,16 @@ export interface BodyReservation {
 const BODY_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
 /**
- * A body that tells no length and is longer than this counts as a large one from here on: otherwise hundreds that wait would
+ * What the bodies of one principal keep of it together. A single body may have PROXY_MAX_BODY_BYTES all the same, which is
+ * more by default.
+ */
+const SHARES = 4;
+
+/**
+ * A body that is not known to be short counts as a large one once so much of it has come: otherwise hundreds that wait would
  * keep their beginnings in memory.
  */
-const UNKNOWN_BYTES_MAX = 64 * 1024;
+export const BEGINNING_BYTES_MAX = 64 * 1024;
 const COUNTED_BYTES_MIN = UNCOUNTED_BYTES_MAX + 1;
 
 /** The limit of all waits of one body together: below IDLE_TIMEOUT_SECONDS, which closes a connection that is not read. */
@@ -39,27 +48,35 @@ export const BODY_WAIT_MS_MAX = 60_000;
 /** The runtime keeps up to 1.6 MB of each waiting body that arrived unasked (measured). One more is refused at once. */
 const BODIES_WAITING_MAX = 64;
 
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
+
 export interface BodyMemoryOptions {
   /** The limit of one body. */
   readonly bytesMax: number;
   /** Counts as `bytesMax` when it is less, so that a single body always fits. */
   readonly totalBytesMax?: number;
   readonly waitMsMax?: number;
+  /** Of one principal a quarter of it may wait. */
   readonly waitingMax?: number;
+  readonly log?: Pick<Log, "warn">;
 }
 
-/** A body of known length waits once, before its first byte is read; another one grows (`createMemorySemaphore`). */
+/** Each body grows as it comes (`createMemorySemaphore`), within all of the memory and within its owner's part of it. */
 export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
-  const { bytesMax, totalBytesMax = BODY_BYTES_TOTAL_MAX } = options;
+  const { bytesMax, totalBytesMax = BODY_BYTES_TOTAL_MAX, log = SILENT_LOG } = options;
   const { waitMsMax = BODY_WAIT_MS_MAX, waitingMax = BODIES_WAITING_MAX } = options;
-  const semaphore = createMemorySemaphore({ bytesMax, totalBytesMax });
+  const shareBytesMax = totalBytesMax / SHARES;
+  const ownWaitingMax = Math.ceil(waitingMax / SHARES);
+  const semaphore = createMemorySemaphore({ bytesMax, totalBytesMax, shareBytesMax });
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  let refusedCount = 0;
 
   return {
     waitingCount: () => semaphore.waitingCount(),
-    reserve(request, lengthBytes) {
+    reserve(request, lengthBytes, owner) {
       if (lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX) return null;
       const cancellation = new Cancellation(request, { limits: deadlines });
-      const held = semaphore.reserve({ lengthBytes, signal: cancellation.signal });
+      const held = semaphore.reserve({ lengthBytes: null, signal: cancellation.signal, owner });
       let leftMs = waitMsMax;
       let isNew = true;
 
@@ -78,18 +95,22 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
       };
       return {
         acquire(sizeBytes) {
-          if (lengthBytes === null && sizeBytes <= UNKNOWN_BYTES_MAX) return null;
-          // A body that keeps something already goes on: what it keeps comes free when it is done.
-          if (isNew && semaphore.waitingCount() >= waitingMax) return Promise.resolve(false);
-          isNew = false;
+          if (sizeBytes <= BEGINNING_BYTES_MAX) return null;
           const entering = held.acquire(Math.max(sizeBytes, COUNTED_BYTES_MIN));
-          return entering === null ? null : wait(entering);
+          // A body that keeps something already goes on: what it keeps comes free when it is done.
+          const isOneTooMany = isNew && entering !== null && isCrowded(owner);
+          isNew = false;
+          if (entering === null) return null;
+          const waiting = wait(entering);
+          if (isOneTooMany) held.close();
+          return waiting;
         },
         complete(sizeBytes) {
           cancellation.release();
           held.complete();
           return sizeBytes > UNCOUNTED_BYTES_MAX;
         },
+        refused: () => tell(owner),
         close() {
           cancellation.release();
           held.close();
@@ -97,4 +118,21 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
       };
     },
   };
+
+  function isCrowded(owner: string): boolean {
+    return semaphore.waitingCount() > waitingMax || semaphore.waitingCount(owner) > ownWaitingMax;
+  }
+
+  function tell(owner: string): void {
+    refusedCount += 1;
+    const nowMs = performance.now();
+    if (nowMs - loggedMs < REFUSAL_LOG_INTERVAL_MS) return;
+    loggedMs = nowMs;
+    log.warn("large request bodies are refused: those that are under way use up their memory", {
+      principal: owner,
+      refused: refusedCount,
+      waiting: semaphore.waitingCount(),
+    });
+    refusedCount = 0;
+  }
 }

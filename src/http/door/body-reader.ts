@@ -22,9 +22,9 @@ export interface BodyLimits {
 export class BodyRefusal extends ProxyError {
   readonly closesConnection: boolean;
 
-  constructor(code: ErrorCode, message: string, closesConnection: boolean) {
+  constructor(code: ErrorCode, message: string, closesConnection: boolean, retryAfterSeconds?: number) {
     // A refusal of a body is no failure that the log has to explain.
-    super(code, message, { isLogged: true });
+    super(code, message, { isLogged: true, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
     this.closesConnection = closesConnection;
   }
 }

@@ -11,7 +11,7 @@ import {
   tooSlow,
   type BodyLimits,
 } from "./body-reader.ts";
-import type { BodyMemory, BodyReservation } from "./body-memory.ts";
+import { BEGINNING_BYTES_MAX, type BodyMemory, type BodyReservation } from "./body-memory.ts";
 
 /** JSON bodies of the admin and self-service routes; a CA bundle of every public root is a quarter of it. */
 export const JSON_BODY_BYTES_MAX = 1024 * 1024;
@@ -22,6 +22,9 @@ const WHOLE_READ_BYTES_MAX = 64 * 1024;
 const BODY_GRACE_MS = 20_000;
 const BODY_MS_PER_BYTE = 1;
 const WHOLE_BODY_MS_MAX = 600_000;
+
+/** When one that found no memory may come again. */
+const BUSY_RETRY_AFTER_SECONDS = 5;
 
 /** The limits of a body that is read whole. */
 export function toBodyLimits(maxBytes: number): BodyLimits {
@@ -53,30 +56,36 @@ export interface WholeBody {
   readonly reservation: BodyReservation | null;
 }
 
+/** Where the memory of a body comes from, and who sends it: each principal has a part of it. */
+export interface BodyOwner {
+  readonly memory: BodyMemory;
+  readonly owner: string;
+}
+
 /**
  * The whole body. A large one waits for memory, and nothing is read from its connection meanwhile, nor does that time count
  * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
- * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no memory
- * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up. What the head alone tells is thrown before there is
+ * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `busy` when there is no memory within
+ * BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up. What the head alone tells is thrown before there is
  * a promise: `await` it where it is called.
  */
-export function readBody(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<WholeBody> {
+export function readBody(request: Request, limits: BodyLimits, from: BodyOwner): Promise<WholeBody> {
   if (request.headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
   const declaredBytes = readDeclared(request, limits);
   return isReadAtOnce(declaredBytes)
     ? readAtOnce(request, limits, declaredBytes)
-    : readCounted(request, limits, { declaredBytes, memory });
+    : readCounted(request, limits, { declaredBytes, ...from });
 }
 
 async function readCounted(
   request: Request,
   limits: BodyLimits,
-  { declaredBytes, memory }: { readonly declaredBytes: number | null; readonly memory: BodyMemory },
+  { declaredBytes, memory, owner }: BodyOwner & { readonly declaredBytes: number | null },
 ): Promise<WholeBody> {
   if (request.body === null) return { bytes: new Uint8Array(0), reservation: null };
-  const reservation = memory.reserve(request, declaredBytes);
+  const reservation = memory.reserve(request, declaredBytes, owner);
   try {
     const bytes = await readPieces(request, limits, { declaredBytes, reservation });
     if (reservation === null || reservation.complete(bytes.length)) return { bytes, reservation };
@@ -98,18 +107,26 @@ export interface CountedBody {
 
 /**
  * The body of a request that is passed on, encoded or not: whole when its length is known and at most `wholeBytesMax`, to
- * be read piece by piece when it is longer or tells no length, and null when there is none. Throws as `readBody` does.
+ * be read piece by piece when it is longer or tells no length, and null when there is none. One that is read whole keeps its
+ * memory reserved until it has come. Throws as `readBody` does.
  */
 export async function openBody(
   request: Request,
   limits: BodyLimits,
-  wholeBytesMax: number,
+  { wholeBytesMax, memory, owner }: BodyOwner & { readonly wholeBytesMax: number },
 ): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
   const sizeBytes = readDeclared(request, limits);
   if ((sizeBytes === null || sizeBytes === 0) && request.body === null) return null;
   if (isReadAtOnce(sizeBytes)) return (await readAtOnce(request, limits, sizeBytes)).bytes;
-  if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
-    return await readPieces(request, limits, { declaredBytes: sizeBytes, reservation: null });
+  if (sizeBytes !== null && sizeBytes <= wholeBytesMax) {
+    const { bytes, reservation } = await readCounted(request, limits, {
+      declaredBytes: sizeBytes,
+      memory,
+      owner,
+    });
+    reservation?.close();
+    return bytes;
+  }
   if (request.body === null) return null;
   const pieces = new BodyPieces(request, request.body.getReader(), limits);
   return { sizeBytes, next: () => pieces.next() };
@@ -152,12 +169,10 @@ async function readPieces(
     reservation,
   }: { readonly declaredBytes: number | null; readonly reservation: BodyReservation | null },
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const entering = reservation?.acquire(0) ?? null;
-  if (entering !== null && !(await entering)) throw toNoRoom(request, closesUnread(request.headers));
   if (request.body === null) return new Uint8Array(0);
   const pieces = new BodyPieces(request, request.body.getReader(), limits);
-  // Memory that is not written to is not resident, so it is taken at once where it is known how much.
-  const whole = declaredBytes === null ? null : new Uint8Array(declaredBytes);
+  // Memory that is not written to is not resident, so it is taken at once where it is known how much, and there is some.
+  let whole = declaredBytes === null || reservation !== null ? null : new Uint8Array(declaredBytes);
   const gathered = new GatheredBytes();
   const letGo = () => {
     if (whole !== null) free(whole);
@@ -172,9 +187,16 @@ async function readPieces(
       sizeBytes += piece.byteLength;
       free(piece);
       const waiting = reservation?.acquire(sizeBytes) ?? null;
-      if (waiting === null || (await waiting)) continue;
-      letGo();
-      throw toNoRoom(request, request.signal.aborted || !(await pieces.drain()));
+      if (waiting !== null && !(await waiting)) {
+        if (!request.signal.aborted) reservation?.refused();
+        letGo();
+        throw toNoRoom(request, request.signal.aborted || !(await pieces.drain()));
+      }
+      if (whole !== null || declaredBytes === null || sizeBytes <= BEGINNING_BYTES_MAX) continue;
+      whole = new Uint8Array(declaredBytes);
+      const beginning = gathered.moveIntoOne();
+      whole.set(beginning);
+      free(beginning);
     }
   } catch (cause) {
     letGo();
@@ -203,8 +225,9 @@ export function parseJson(bytes: Uint8Array): unknown {
 function toNoRoom(request: Request, closesConnection: boolean): Error {
   if (request.signal.aborted) return new DOMException("The caller hung up.", "AbortError");
   return new BodyRefusal(
-    "internal_error",
-    "The server has no room for another large request body at present. Try again.",
+    "busy",
+    "There is no memory for another large request body of yours at present. Try again.",
     closesConnection,
+    BUSY_RETRY_AFTER_SECONDS,
   );
 }

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { Actor } from "#audit/event.ts";
 import type { Caller } from "#identity/caller.ts";
-import { toBodyLimits, toPublicLimits } from "./body.ts";
+import { type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { BodyLimits } from "./body-reader.ts";
 import type { Door } from "./door.ts";
@@ -27,13 +27,13 @@ export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory
     public: {
       parse: async ({ request }) => {
         door.checkBrowser(request);
-        return await readBodyOf(request, publicLimits, memory);
+        return await readBodyOf(request, publicLimits, { memory, owner: NOBODY });
       },
     },
     access: (access: "caller" | "admin") => ({
       parse: async ({ request }) => {
-        await admit(request, access);
-        return await readBodyOf(request, limits, memory);
+        const { principal } = await admit(request, access);
+        return await readBodyOf(request, limits, { memory, owner: principal.name });
       },
       transform: async ({ request }) => {
         await admit(request, access);
@@ -50,7 +50,10 @@ export function toActor({ principal }: Pick<Caller, "principal">): Actor {
   return { principalId: principal.id };
 }
 
+/** Whose the bodies of routes without credentials are; no principal has this name, and none of these bodies is large. */
+const NOBODY = "";
+
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */
-async function readBodyOf(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<unknown> {
-  return request.method === "DELETE" ? {} : await readJsonBody(request, limits, memory);
+async function readBodyOf(request: Request, limits: BodyLimits, from: BodyOwner): Promise<unknown> {
+  return request.method === "DELETE" ? {} : await readJsonBody(request, limits, from);
 }

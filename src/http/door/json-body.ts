@@ -1,7 +1,6 @@
 import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { parseJson, readBody } from "./body.ts";
-import type { BodyMemory } from "./body-memory.ts";
+import { type BodyOwner, parseJson, readBody } from "./body.ts";
 import type { BodyLimits } from "./body-reader.ts";
 
 /** An absent body is read as this: an object without fields, told apart from a `{}` that was sent. */
@@ -11,12 +10,8 @@ const EMPTY_BODY: object = Object.freeze({});
 const JSON_DEPTH_MAX = 128;
 
 /** The JSON value of a request's body. Throws `invalid_json` and what `readBody` does. */
-export async function readJsonBody(
-  request: Request,
-  limits: BodyLimits,
-  memory: BodyMemory,
-): Promise<unknown> {
-  const { bytes, reservation } = await readBody(request, limits, memory);
+export async function readJsonBody(request: Request, limits: BodyLimits, from: BodyOwner): Promise<unknown> {
+  const { bytes, reservation } = await readBody(request, limits, from);
   try {
     if (bytes.byteLength > 0) return parseShallow(bytes);
   } finally {

@@ -91,6 +91,7 @@ export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([pa
       "endpoint_not_supported",
       ...errors,
       "limit_exceeded",
+      "busy",
       "provider_unreachable",
     ],
   };

@@ -57,7 +57,7 @@ function toRelayRoute(method: string, path: string): Route {
       "unknown_relay_token",
       "unknown_endpoint",
       "invalid_request",
-      ...(isBodyless ? [] : (["request_too_large"] as const)),
+      ...(isBodyless ? [] : (["request_too_large", "busy"] as const)),
       // The two that leave no usage are never limited.
       ...(method === "HEAD" || method === "OPTIONS" ? [] : (["limit_exceeded"] as const)),
       "provider_unreachable",

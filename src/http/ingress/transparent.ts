@@ -6,6 +6,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
+import type { BodyMemory } from "#http/door/body-memory.ts";
 import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
 import type { Drain } from "#http/door/drain.ts";
 import type { Failures } from "#http/door/failures.ts";
@@ -37,6 +38,7 @@ export interface TransparentDeps {
   /** Null: the relay is off. */
   readonly relay: RelayDoor | null;
   readonly maxBodyBytes: number;
+  readonly memory: BodyMemory;
 }
 
 export interface Transparent {
@@ -80,7 +82,11 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       throw unknownPath("a path with dot segments or backslashes is not relayed");
     }
     refuseBodyOfGet(request);
-    const body = await openBody(request, limits, WHOLE_BODY_BYTES_MAX);
+    const body = await openBody(request, limits, {
+      wholeBytesMax: WHOLE_BODY_BYTES_MAX,
+      memory: deps.memory,
+      owner: principal.name,
+    });
     const answer = await relay.relay.send({
       method: request.method,
       path,

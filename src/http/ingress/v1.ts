@@ -54,7 +54,7 @@ export function createIngress(deps: IngressDeps): Ingress {
         const admitted = door.admit(request, "model");
         const caller = admitted instanceof Promise ? await admitted : admitted;
         ({ principal } = caller);
-        body = await readBody(request, limits, memory);
+        body = await readBody(request, limits, { memory, owner: principal.name });
         const { credential } = caller;
         const result = await exchange.run({
           endpoint,

@@ -67,6 +67,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   discovery_failed: "The provider answered an error, or no list of models.",
   sso_exchange_failed: "The identity provider did not redeem the code, or cannot be asked.",
   sso_userinfo_failed: "The identity provider did not give user information.",
+  busy: "There is no memory for another large body at present; `retry-after` says when to try again.",
   reports_busy:
     "Too many reports are being made, or this one takes too long; `retry-after` says when to ask again.",
 };
