@@ -19,6 +19,8 @@ import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
 const CUT_OFF_MS_MAX = 5_000;
+/** How long a stop waits for a disk that is to keep the newest refusals. */
+const REFUSALS_CLOSE_MS_MAX = 1_000;
 
 export interface RunningServer {
   /** `http://host:port` as bound, without a path. */
@@ -90,7 +92,7 @@ export async function startServer(
       await server.stop(true);
       await settlesWithin(services.exchange.drained(), CUT_OFF_MS_MAX);
     }
-    await app.close();
+    await settlesWithin(app.close(), REFUSALS_CLOSE_MS_MAX);
     await services.close();
   };
   return {
