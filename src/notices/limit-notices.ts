@@ -21,23 +21,56 @@ interface Told {
   readonly untilUs: InstantUs;
 }
 
-/** Tells of limits that are nearly used up, and of those that are. Each once a window, for each value of `each`. */
+/** Notices of one limit in a window, of values of its `each`; those of more values become one that tells the number. */
+export const NOTICES_OF_LIMIT_MAX = 10;
+
+/** What was told of the values of one limit in a window. */
+interface Many {
+  readonly limit: Limit;
+  readonly window: LimitWindow;
+  readonly standing: ReturnType<typeof toStanding>;
+  /** How many notices there were to tell. */
+  told: number;
+  /** Values past 80 %, and how far each is. */
+  readonly levels: Map<string, Level>;
+  /** How many of them are used up. */
+  reached: number;
+  /** The number of values that was told last, in digits: it is told again when it has one more. */
+  toldDigits: number;
+}
+
+/**
+ * Tells of limits that are nearly used up, and of those that are. Each once a window, for each value of `each`; callers
+ * choose the values of tags, and what many of them tell is one notice.
+ */
 export class LimitNotices implements UseWatch {
   readonly #tell: Tell;
   /** Only what is past 80 % is told: nothing else is looked up for the others. */
   readonly #told = new WeakMap<WatchedUse, Told>();
+  /** By the limit's id; of limits with `each`. */
+  readonly #many = new Map<string, Many>();
 
   constructor(tell: Tell) {
     this.#tell = tell;
   }
 
   moved(limit: Limit, use: WatchedUse, { used, atUs }: UseNow): void {
-    const { window, amount, enabled } = limit;
+    const { window, amount, enabled, each } = limit;
     if (window === null || !enabled) return;
     const level = used < amount ? "limit.warned" : "limit.reached";
     if (isKnown(this.#told.get(use), { level, amount, atUs })) return;
     const standing = toStanding(window, atUs);
     this.#told.set(use, { level, amount, ...standing });
+    if (each !== null) {
+      const many = this.#manyOf(limit, window, { standing, atUs });
+      const levelBefore = many.levels.get(use.value);
+      // It is counted anew, as on several replicas.
+      if (levelBefore === level || levelBefore === "limit.reached") return;
+      many.levels.set(use.value, level);
+      if (level === "limit.reached") many.reached += 1;
+      many.told += 1;
+      if (many.told > NOTICES_OF_LIMIT_MAX) return;
+    }
     const toMark = (of: Level): NoticeMark => ({
       name: [of, limit.id, window, standing.name, amount, use.value].join(" "),
       untilUs: standing.untilUs,
@@ -48,15 +81,49 @@ export class LimitNotices implements UseWatch {
       alsoMarks: level === "limit.reached" ? [toMark("limit.warned")] : [],
     });
   }
+
+  /** To be called at intervals: tells of limits with more values past 80 % than are told of one by one. */
+  tellMany(nowUs: InstantUs): void {
+    for (const [id, many] of this.#many) {
+      const { limit, window, standing, levels } = many;
+      const digits = levels.size.toString().length;
+      if (many.told > NOTICES_OF_LIMIT_MAX && digits > many.toldDigits) {
+        many.toldDigits = digits;
+        const name = ["limit.many", id, window, standing.name, limit.amount, many.toldDigits].join(" ");
+        this.#tell(toManyDraft(many), { mark: { name, untilUs: standing.untilUs } });
+      }
+      if (nowUs >= standing.untilUs) this.#many.delete(id);
+    }
+  }
+
+  #manyOf(
+    limit: Limit,
+    window: LimitWindow,
+    { standing, atUs }: Pick<Many, "standing"> & { readonly atUs: InstantUs },
+  ): Many {
+    const known = this.#many.get(limit.id);
+    if (known !== undefined && isStanding({ ...known.limit, ...known.standing }, { ...limit, atUs }))
+      return known;
+    const made = { limit, window, standing, told: 0, levels: new Map(), reached: 0, toldDigits: 0 };
+    this.#many.set(limit.id, made);
+    return made;
+  }
 }
 
 function isKnown(
   told: Told | undefined,
   { level, amount, atUs }: Pick<Told, "level" | "amount"> & { readonly atUs: InstantUs },
 ): boolean {
-  if (told === undefined || told.amount !== amount) return false;
-  if (atUs < told.fromUs || atUs >= told.untilUs) return false;
+  if (told === undefined || !isStanding(told, { amount, atUs })) return false;
   return told.level === level || told.level === "limit.reached";
+}
+
+/** Whether it is of the window and the amount that count now. */
+function isStanding(
+  told: Pick<Told, "amount" | "fromUs" | "untilUs"> | undefined,
+  { amount, atUs }: { readonly amount: bigint; readonly atUs: InstantUs },
+): boolean {
+  return told !== undefined && told.amount === amount && atUs >= told.fromUs && atUs < told.untilUs;
 }
 
 /** For how long a notice of a window holds; `name` tells calendar windows apart. */
@@ -72,6 +139,17 @@ function toStanding(
 interface UseOfValue extends UseNow {
   readonly value: string;
   readonly window: LimitWindow;
+}
+
+function toManyDraft({ limit, window, standing, levels, reached }: Many): NoticeDraft {
+  const { id, name, measure, amount, action } = limit;
+  const endUs = toWindowEnd(window, standing.fromUs);
+  const end = endUs === null ? null : formatInstant(endUs);
+  const until = end === null ? "" : `, until ${end.slice(0, 19)}Z`;
+  const text = `The limit ${toQuotedName(name)} is used to 80 % or more by ${levels.size} of those that it holds for${toSince(window, standing.fromUs)}, and used up by ${reached} of them${until}.`;
+  const facts = { id, name, measure, amount: toNumber(measure, amount), window, action, resets_at: end };
+  const type = reached > 0 ? "limit.reached" : "limit.warned";
+  return { type, text, facts: { limit: { ...facts, values: levels.size, values_reached: reached } } };
 }
 
 function toDraft(type: Level, limit: Limit, now: UseOfValue): NoticeDraft {

@@ -41,6 +41,18 @@ export function toNotice({ type, text, facts }: NoticeDraft, id: string, atUs: I
   return { ...facts, id, type, at: formatInstant(atUs), text };
 }
 
+/** What a notice is about, as far as one of them may tell very much: a limit, the owner of keys, else its type. */
+export function toSource({ type, limit, key }: Notice): string {
+  const name = memberOf(limit, "id") ?? memberOf(key, "principal");
+  return name === null ? type : `${type.split(".", 1)[0] ?? ""} ${name}`;
+}
+
+function memberOf(fact: Fact | undefined, name: string): string | null {
+  if (typeof fact !== "object" || fact === null) return null;
+  const [, found] = Object.entries(fact).find(([known]) => known === name) ?? [];
+  return typeof found === "string" ? found : null;
+}
+
 /** Null for what is none. */
 export function parseNotice(json: string): Notice | null {
   const value: unknown = JSON.parse(json);

@@ -42,8 +42,10 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
   const keys = new KeyNotices({ store, clock, tell });
   const prices = new PriceNotices(tell);
   const providers = new ProviderNotices({ store, clock, tell });
+  const uses = new LimitNotices(tell);
   let sweepAtMs = clock.monotonicMs();
   const look = async () => {
+    uses.tellMany(clock.nowUs());
     await outbox
       .takeUp()
       .catch((cause: unknown) => log.warn("notices that wait could not be taken up", describeCause(cause)));
@@ -64,7 +66,7 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
   }, LOOK_INTERVAL_MS);
   timer.unref();
   return {
-    uses: new LimitNotices(tell),
+    uses,
     usage: {
       ended(request, providerName, ending) {
         prices.ended(request, providerName, ending);
@@ -76,6 +78,7 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
     async close() {
       clearInterval(timer);
       await looking;
+      uses.tellMany(clock.nowUs());
       await outbox.close();
     },
   };

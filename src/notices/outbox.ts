@@ -1,7 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { type Notice, type NoticeDraft, type NoticeType, toNotice } from "./notice.ts";
+import { type Notice, type NoticeDraft, type NoticeType, toNotice, toSource } from "./notice.ts";
 import { isDelivered, type NoticePost, type PostOutcome } from "./post.ts";
 import type { NoticeStore, Telling, WaitingNotice } from "./store.ts";
 
@@ -20,7 +20,7 @@ export interface OutboxDeps {
   readonly pause: Pause;
 }
 
-/** Notices that wait at once, in memory and on the disk; beyond it the oldest are dropped. */
+/** Notices that wait at once, in memory and on the disk; beyond it the oldest of the source that has the most are dropped. */
 export const NOTICES_WAITING_MAX = 1_000;
 /** How long a notice is tried, from its making or from the start of this process on. */
 export const TRIED_MS_MAX = 3_600_000;
@@ -77,7 +77,7 @@ export class Outbox {
   readonly tell: Tell = (draft, once) => {
     const { ids, clock } = this.#deps;
     this.#told.push({ ...once, notice: toNotice(draft, ids.uuid(), clock.nowUs()) });
-    if (this.#told.length > NOTICES_WAITING_MAX) this.#dropOldest(this.#told.splice(0, 1));
+    this.#drop(takeExcess(this.#told, 0));
     this.#keeping ??= this.#keep();
   };
 
@@ -124,9 +124,9 @@ export class Outbox {
     const sinceMs = this.#deps.clock.monotonicMs();
     for (const one of waiting) this.#queue.push({ ...one, sinceMs });
     // The first is under way.
-    const beyond = this.#queue.splice(1, Math.max(0, this.#queue.length - NOTICES_WAITING_MAX));
+    const beyond = takeExcess(this.#queue, 1);
     if (beyond.length > 0) {
-      this.#dropOldest(beyond);
+      this.#drop(beyond);
       void this.#forget(beyond);
     }
     if (this.#queue.length > 0 && !this.#closing.signal.aborted) this.#sending ??= this.#send();
@@ -182,7 +182,7 @@ export class Outbox {
     return Math.min(growing, Math.max(leftMs, PAUSE_MS_MIN));
   }
 
-  #dropOldest(dropped: readonly { readonly notice: Notice }[]): void {
+  #drop(dropped: readonly { readonly notice: Notice }[]): void {
     for (const { notice } of dropped) {
       this.#deps.log.warn(`a notice was dropped: ${NOTICES_WAITING_MAX} wait already`, {
         notice: notice.id,
@@ -209,6 +209,20 @@ export class Outbox {
     if (known === undefined) this.#counts.set(key, { type, result, count: 1 });
     else known.count += 1;
   }
+}
+
+/** Takes out what is too many, from a place on: a flood of one source must not drop what others have to tell. */
+function takeExcess<One extends { readonly notice: Notice }>(waiting: One[], from: number): One[] {
+  const excess = waiting.length - NOTICES_WAITING_MAX;
+  if (excess <= 0) return [];
+  const bySource = [...Map.groupBy(waiting.slice(from), ({ notice }) => toSource(notice)).values()];
+  const taken = new Set<One>();
+  while (taken.size < excess) {
+    const most = bySource.reduce((one, other) => (other.length > one.length ? other : one));
+    for (const oldest of most.splice(0, 1)) taken.add(oldest);
+  }
+  waiting.splice(0, waiting.length, ...waiting.filter((one) => !taken.has(one)));
+  return [...taken];
 }
 
 function toFields({ id, type }: Notice, outcome: PostOutcome) {

@@ -8,6 +8,8 @@ import type { Tell } from "./outbox.ts";
 
 /** Models that are told of in one day: callers of the relay name what they like. */
 export const UNPRICED_MODELS_MAX = 1_000;
+/** And of those that one principal has used first. */
+export const UNPRICED_MODELS_OF_PRINCIPAL_MAX = 100;
 /** As long as an alias may be. */
 const MODEL_LENGTH_MAX = 200;
 
@@ -16,21 +18,30 @@ export class PriceNotices {
   readonly #tell: Tell;
   #day = 0;
   #models = new Set<string>();
+  #byPrincipal = new Map<string, number>();
 
   constructor(tell: Tell) {
     this.#tell = tell;
   }
 
-  ended({ model: name, arrivedAtUs }: UsageBeginning, providerName: string, ending: UsageEnding): void {
+  ended(
+    { model: name, arrivedAtUs, principalId }: UsageBeginning,
+    providerName: string,
+    ending: UsageEnding,
+  ): void {
     const { unpriced, usage, prices, durationUs } = ending;
     if (!unpriced || usage === null || name === null) return;
     const day = Math.floor((arrivedAtUs + durationUs) / DAY_US);
     if (day !== this.#day) {
       this.#day = day;
       this.#models = new Set();
+      this.#byPrincipal = new Map();
     }
     const model = truncateCodePoints(name, MODEL_LENGTH_MAX).toWellFormed();
     if (this.#models.has(model) || this.#models.size >= UNPRICED_MODELS_MAX) return;
+    const own = (this.#byPrincipal.get(principalId) ?? 0) + 1;
+    if (own > UNPRICED_MODELS_OF_PRINCIPAL_MAX) return;
+    this.#byPrincipal.set(principalId, own);
     this.#models.add(model);
     const quantities = toDisjointQuantities(usage);
     const units = UNITS.filter((unit) => (quantities[unit] ?? 0) > 0 && findUnitPrice(prices, unit) === null);

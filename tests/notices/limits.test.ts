@@ -1,4 +1,8 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Limit } from "#limits/limit.ts";
+import { LimitNotices } from "#notices/limit-notices.ts";
+import type { NoticeDraft } from "#notices/notice.ts";
+import type { Telling } from "#notices/store.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createSetClock, outcomeOf, startWorld, type World, type WorldOptions } from "../limits/world.ts";
 import { startWebhook, type Webhook } from "./webhook.ts";
@@ -35,6 +39,24 @@ const allTaken = async ({ app }: World) => {
   const waits = async () =>
     !/^proxy_notices_waiting 0$/m.test(await (await fetch(`${app.url}/metrics`)).text());
   while (await waits());
+};
+
+const TEAMS: Limit = {
+  id: "teams",
+  name: "every team",
+  subject: { kind: "everybody" },
+  model: null,
+  formerModels: [],
+  each: { kind: "tag", key: "team" },
+  measure: "requests",
+  amount: 3n,
+  window: "day",
+  action: "refuse",
+  unpriced: "allow",
+  unknownMax: null,
+  fixed: false,
+  enabled: true,
+  createdAtUs: 0,
 };
 
 describe("a limit tells", () => {
@@ -139,6 +161,37 @@ describe("a limit tells", () => {
       'The limit "person" of "ada" is used up: 1 of 1 requests in all, and requests go on, with a warning.',
     );
     expect(webhook.types()).toHaveLength(5);
+  });
+
+  test("of many values ten one by one, and the others in one notice that tells how many they are", () => {
+    const told: (NoticeDraft & Omit<Telling, "notice">)[] = [];
+    const notices = new LimitNotices((draft, once) => void told.push({ ...draft, ...once }));
+    const limit: Limit = { ...TEAMS, amount: 1n };
+    const atUs = Date.UTC(2026, 10, 23, 12) * 1000;
+    const move = (value: string, used = 1n, of = limit) =>
+      notices.moved(of, { value, label: value }, { used, atUs });
+    for (let index = 0; index < 10; index += 1) move(`team:${index}`);
+    notices.tellMany(atUs);
+    expect(told.map(({ type }) => type)).toEqual(Array(10).fill("limit.reached"));
+    for (let index = 10; index < 1_500; index += 1) move(`team:${index}`);
+    // Another limit has its own ten, and what is told again of the same values is not counted twice.
+    move("team:a", 1n, { ...limit, id: "another" });
+    for (let index = 0; index < 1_500; index += 1) move(`team:${index}`);
+    notices.tellMany(atUs);
+    notices.tellMany(atUs);
+    expect(told).toHaveLength(12);
+    expect(told.at(-1)).toMatchObject({
+      type: "limit.reached",
+      text: 'The limit "every team" is used to 80 % or more by 1500 of those that it holds for since 2026-11-23, and used up by 1500 of them, until 2026-11-24T00:00:00Z.',
+      facts: { limit: { id: "teams", values: 1_500, values_reached: 1_500 } },
+    });
+    for (let index = 1_500; index < 10_000; index += 1) move(`team:${index}`);
+    notices.tellMany(atUs);
+    expect(told.at(-1)?.facts["limit"]).toMatchObject({ values: 10_000 });
+    expect(new Set(told.map(({ mark }) => mark?.name)).size).toBe(13);
+    // A limit that has no values tells each level by itself.
+    for (const used of [1n, 2n]) move("", used, { ...limit, id: "all", each: null, amount: 2n });
+    expect(told.slice(13).map(({ type }) => type)).toEqual(["limit.warned", "limit.reached"]);
   });
 
   test("of a window that slides once an hour, whatever goes on in it", async () => {

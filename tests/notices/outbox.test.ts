@@ -207,6 +207,48 @@ describe("notices are sent", () => {
   });
 });
 
+test("a flood of one limit's notices drops its own alone: what others have to tell arrives, in order", async () => {
+  const held = Promise.withResolvers<PostOutcome>();
+  const world = createWorld(() => OK);
+  let isHeld = true;
+  const outbox = new Outbox({
+    ...depsOf(world, world.store),
+    async post(notice) {
+      world.posted.push(notice.text);
+      return isHeld ? held.promise : OK;
+    },
+  });
+  const of = (type: NoticeDraft["type"], text: string, facts: NoticeDraft["facts"]) =>
+    outbox.tell({ type, text, facts }, ONCE);
+  const others = [
+    () => of("limit.reached", "another limit", { limit: { id: "other" } }),
+    () => of("key.expiring", "ada's key", { key: { principal: "ada" } }),
+    () => of("provider.failing", "a provider", { provider: "up" }),
+    () => of("price.missing", "a model", { model: "m" }),
+  ];
+  for (const tell of others) tell();
+  while (world.posted.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  // Half of them told before they are kept, half one after the other.
+  for (let at = 0; at < 2_500; at += 1) {
+    of("limit.reached", `flood ${at}`, { limit: { id: "flooded" } });
+    if (at > 1_250 && at % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  of("limit.reached", "a late one", { limit: { id: "late" } });
+  isHeld = false;
+  held.resolve(OK);
+  while (outbox.waitingCount() > 0 || world.store.rows.length > 0)
+    await new Promise((resolve) => setImmediate(resolve));
+  expect(world.posted.filter((text) => !text.startsWith("flood"))).toEqual([
+    "another limit",
+    "ada's key",
+    "a provider",
+    "a model",
+    "a late one",
+  ]);
+  expect(world.posted.at(-2)).toBe("flood 2499");
+  expect(world.posted.length).toBeLessThan(2 * NOTICES_WAITING_MAX);
+});
+
 function depsOf(world: ReturnType<typeof createWorld>, store: ReturnType<typeof createStore>): OutboxDeps {
   const note = (message: string) => void world.lines.push(message);
   return {

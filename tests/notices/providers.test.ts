@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { NoticeDraft } from "#notices/notice.ts";
-import { PriceNotices, UNPRICED_MODELS_MAX } from "#notices/price-notices.ts";
+import {
+  PriceNotices,
+  UNPRICED_MODELS_MAX,
+  UNPRICED_MODELS_OF_PRINCIPAL_MAX,
+} from "#notices/price-notices.ts";
 import { ProviderNotices } from "#notices/provider-notices.ts";
 import type { Telling } from "#notices/store.ts";
-import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { RELAY_PROVIDER, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import { COMPLETION, startWorld, type World } from "../limits/world.ts";
 import { startWebhook, type Webhook } from "./webhook.ts";
 
@@ -104,6 +108,51 @@ describe("a provider is told to be failing", () => {
   });
 });
 
+describe("one principal does not speak for a provider", () => {
+  const of = (name: string) => ({ principalId: name });
+
+  test("that others ask with success, however often its own requests fail", async () => {
+    const world = await watchProviders();
+    world.end(5, OK, of("ada"));
+    world.end(500, FAILED, of("mallory"));
+    expect(world.told).toEqual([]);
+    // It speaks for itself where nobody else asks, and what fails for others is told.
+    world.pass(311);
+    world.end(20, FAILED, of("mallory"));
+    expect(world.types()).toEqual(["provider.failing"]);
+    const other = await watchProviders();
+    other.end(19, FAILED, of("mallory"));
+    other.end(1, OK, of("ada"));
+    expect(other.told).toEqual([]);
+    other.end(2, UNREACHABLE, of("ada"));
+    expect(other.types()).toEqual(["provider.failing"]);
+  });
+
+  test("nor keeps it from being told to have recovered", async () => {
+    const world = await watchProviders();
+    world.end(10, FAILED, of("mallory"));
+    world.end(10, FAILED, of("ada"));
+    expect(world.types()).toEqual(["provider.failing"]);
+    for (let turn = 0; turn < 9; turn += 1) {
+      world.end(1, OK, of("ada"));
+      world.end(5, FAILED, of("mallory"));
+    }
+    expect(world.types()).toEqual(["provider.failing"]);
+    world.end(1, OK, of("ada"));
+    expect(world.types()).toEqual(["provider.failing", "provider.recovered"]);
+  });
+
+  test.each([401, 403, 429])("of the relay: %i is about its caller's own credential", async (statusCode) => {
+    const world = await watchProviders();
+    const refused = { ...FAILED, statusCode, errorKind: `http_${statusCode}` };
+    world.end(50, refused, { providerId: RELAY_PROVIDER });
+    expect(world.told).toEqual([]);
+    // On /v1 the credential is the installation's.
+    world.end(50, refused);
+    expect(world.types()).toEqual(["provider.failing"]);
+  });
+});
+
 describe("a provider is told to have recovered", () => {
   test("when no more than half have failed and none of the last ten, once; one that fails by turns is not", async () => {
     const world = await watchProviders();
@@ -167,10 +216,29 @@ describe("a missing price is told", () => {
     const { tell, told } = createTold();
     const notices = new PriceNotices(tell);
     for (let at = 0; at < UNPRICED_MODELS_MAX + 5; at += 1)
-      notices.ended({ ...SUBJECT, model: `${at}-${"x".repeat(9_000)}` }, "up", unpriced);
+      notices.ended(
+        { ...SUBJECT, principalId: `p${at % 50}`, model: `${at}-${"x".repeat(9_000)}` },
+        "up",
+        unpriced,
+      );
     expect(told).toHaveLength(UNPRICED_MODELS_MAX);
     expect(Math.max(...told.map((one) => JSON.stringify(one).length))).toBeLessThan(1_000);
   });
+});
+
+test("of one principal's made-up models a hundred are told a day, and those of others all the same", () => {
+  const { tell, told } = createTold();
+  const notices = new PriceNotices(tell);
+  const unpriced: UsageEnding = {
+    ...OK,
+    usage: { shape: "inclusive", quantities: { input_tokens: 3 } },
+    unpriced: true,
+  };
+  for (let at = 0; at < 1_500; at += 1)
+    notices.ended({ ...SUBJECT, principalId: "mallory", model: `made-up-${at}` }, "up", unpriced);
+  expect(told).toHaveLength(UNPRICED_MODELS_OF_PRINCIPAL_MAX);
+  notices.ended({ ...SUBJECT, principalId: "ada", model: "gpt" }, "up", unpriced);
+  expect(told.at(-1)?.facts["model"]).toBe("gpt");
 });
 
 describe("through a server", () => {
