@@ -5,6 +5,7 @@ import { free } from "#kernel/bytes.ts";
 import { GatheredBytes } from "#kernel/gathered-bytes.ts";
 import { type ScannedText, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
+import { refuseLookalike } from "./request-body.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
 export interface Asked {
@@ -12,9 +13,11 @@ export interface Asked {
   readonly model: string | null;
   /** Whether it asked for a stream. */
   readonly streamed: boolean;
+  /** Whether the body is one JSON object that names its model once, without escapes, and holds no batch: every upstream reads that model. */
+  readonly isPlain: boolean;
 }
 
-export const NOTHING_ASKED: Asked = { model: null, streamed: false };
+export const NOTHING_ASKED: Asked = { model: null, streamed: false, isPlain: false };
 
 /** Looks at a body that is passed on piece by piece. */
 export interface AskedScan {
@@ -22,7 +25,7 @@ export interface AskedScan {
   push(chunk: Uint8Array): void;
   /** The last piece has left, and is freed. */
   left(): void;
-  /** Called once, at the body's end; a large one is looked through in turns. */
+  /** Called once, at the body's end; a large one is looked through in turns. Throws as `readAsked` does. */
   finish(): Promise<Asked>;
   /** Keeps nothing any more; whatever is pushed from here on is passed over. May be called at any time, more than once. */
   release(): void;
@@ -30,6 +33,11 @@ export interface AskedScan {
 
 /** Bytes that all uploads together may keep beside their passage. */
 export interface ScanBudget {
+  /** Those that the uploads of one principal may keep: one of the largest, so that nobody takes them all. */
+  of(principalId: string): ScanShare;
+}
+
+export interface ScanShare {
   /** False, and nothing is taken, when there are not so many left. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
@@ -46,77 +54,116 @@ export const SCANNED_BYTES_TOTAL_MAX = 64 * 1024 * 1024;
 
 export function createScanBudget(bytesMax: number = SCANNED_BYTES_TOTAL_MAX): ScanBudget {
   let leftBytes = bytesMax;
+  const takenBytes = new Map<string, number>();
   return {
-    take(bytes) {
-      if (bytes > leftBytes) return false;
-      leftBytes -= bytes;
-      return true;
-    },
-    giveBack(bytes) {
-      leftBytes += bytes;
-    },
+    of: (principalId) => ({
+      take(bytes) {
+        const taken = (takenBytes.get(principalId) ?? 0) + bytes;
+        if (bytes > leftBytes || taken > SCANNED_BYTES_MAX) return false;
+        leftBytes -= bytes;
+        takenBytes.set(principalId, taken);
+        return true;
+      },
+      giveBack(bytes) {
+        leftBytes += bytes;
+        const taken = (takenBytes.get(principalId) ?? 0) - bytes;
+        if (taken === 0) takenBytes.delete(principalId);
+        else takenBytes.set(principalId, taken);
+      },
+    }),
   };
 }
 
-const FIELDS = ["model", "stream"] as const;
+const FIELDS = ["model", "stream", "requests"] as const;
 const OPENING_BRACE = 0x7b;
 const TRUE_LEAD = 0x74;
 
 /**
- * Reads `model` and `stream` off the top level of a body. Never refuses: what is no JSON object says nothing, and whether
- * it is one is the upstream's to judge. The last occurrence of a repeated field counts.
+ * Reads `model` and `stream` off the top level of a body; what is no JSON object says nothing, and whether it is one is the
+ * upstream's to judge. The last occurrence of a repeated field counts. Throws `invalid_request` for a field that some upstreams
+ * would read as one of these (`refuseLookalike`).
  */
 export function readAsked(body: Uint8Array): Asked {
-  if (!beginsObject(body)) return NOTHING_ASKED;
+  if (findLead(body) !== OPENING_BRACE) return NOTHING_ASKED;
+  let scanned: ScannedText;
   try {
-    return toAsked(body, scanJson(body, FIELDS));
+    scanned = scanJson(body, FIELDS);
   } catch (failure) {
     return toNothingAsked(failure);
   }
+  return toAsked(body, scanned);
 }
 
-async function readAskedInTurns(body: Uint8Array): Promise<Asked> {
-  if (!beginsObject(body)) return NOTHING_ASKED;
+/** `readAsked` of a large body. */
+export async function readAskedInTurns(body: Uint8Array): Promise<Asked> {
+  if (findLead(body) !== OPENING_BRACE) return NOTHING_ASKED;
+  let scanned: ScannedText;
   try {
-    return toAsked(body, await scanJsonInTurns(body, FIELDS));
+    scanned = await scanJsonInTurns(body, FIELDS);
   } catch (failure) {
     return toNothingAsked(failure);
   }
+  return toAsked(body, scanned);
+}
+
+function toNothingAsked(failure: unknown): Asked {
+  if (failure instanceof ProxyError) return NOTHING_ASKED;
+  throw failure;
 }
 
 function toAsked(body: Uint8Array, scanned: ScannedText): Asked {
   if (scanned.kind !== "object") return NOTHING_ASKED;
+  refuseLookalike(scanned);
+  const { members } = scanned;
   let model: string | null = null;
   let streamed = false;
-  for (const member of scanned.members) {
+  for (const member of members) {
     if (member.name === "stream") streamed = body[member.start] === TRUE_LEAD;
-    else model = body[member.start] === 0x22 ? toModelName(readString(body, member)) : null;
+    else if (member.name === "model")
+      model = body[member.start] === 0x22 ? toModelName(readString(body, member)) : null;
   }
-  return { model, streamed };
+  const isOnce = new Set(members.map(({ name }) => name)).size === members.length;
+  const isPlain =
+    model !== null && isOnce && members.every(({ name, isEscaped }) => !isEscaped && name !== "requests");
+  return { model, streamed, isPlain };
+}
+
+/** Types as which a text in UTF-8 is read; a charset of JSON has no meaning (RFC 8259, section 11), and yet upstreams obey one. */
+const JSON_TYPE =
+  /^(?:application\/(?:[a-z0-9.+-]+\+)?json|text\/plain)\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
+
+/** Whether an upstream that goes by the head reads the bytes that were read here. */
+export function isPlainJson(headers: Headers): boolean {
+  if (headers.has("content-encoding")) return false;
+  const type = headers.get("content-type");
+  return type === null || JSON_TYPE.test(type);
 }
 
 /**
  * Keeps a copy of what may be a JSON object, since `model` may stand behind everything else, however short the pieces are.
- * Nothing is kept of a body whose length is known and over the limit.
+ * Nothing is kept of a body whose length is known and over the limit, nor of the blanks before an object.
  */
-export function createAskedScan(budget: ScanBudget, bodyBytes: number | null = null): AskedScan {
+export function createAskedScan(share: ScanShare, bodyBytes: number | null = null): AskedScan {
   const kept = new GatheredBytes();
   let isObject: boolean | null = bodyBytes !== null && bodyBytes > SCANNED_BYTES_MAX ? false : null;
   let leaving: Uint8Array | null = null;
 
   const release = () => {
-    budget.giveBack(kept.sizeBytes);
+    share.giveBack(kept.sizeBytes);
     kept.release();
     isObject = false;
   };
   return {
     push(chunk) {
-      // A piece of nothing but blanks in front of an object is not worth a case: such a body counts as none.
-      isObject ??= beginsObject(chunk);
-      if (isObject && (kept.sizeBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length)))
-        release();
-      if (isObject) kept.push(chunk);
       leaving = chunk;
+      if (isObject === null) {
+        const lead = findLead(chunk);
+        if (lead === undefined) return;
+        isObject = lead === OPENING_BRACE;
+      }
+      if (!isObject) return;
+      if (kept.sizeBytes + chunk.length <= SCANNED_BYTES_MAX && share.take(chunk.length)) kept.push(chunk);
+      else release();
     },
     left() {
       if (leaving !== null) free(leaving);
@@ -131,21 +178,16 @@ export function createAskedScan(budget: ScanBudget, bodyBytes: number | null = n
         return await readAskedInTurns(whole);
       } finally {
         free(whole);
-        budget.giveBack(keptBytes);
+        share.giveBack(keptBytes);
       }
     },
     release,
   };
 }
 
-function toNothingAsked(failure: unknown): Asked {
-  if (failure instanceof ProxyError) return NOTHING_ASKED;
-  throw failure;
-}
-
-function beginsObject(bytes: Uint8Array): boolean {
-  const lead = bytes.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
-  return lead === OPENING_BRACE;
+/** The first byte that is no blank. */
+function findLead(bytes: Uint8Array): number | undefined {
+  return bytes.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
 }
 
 function toModelName(text: string): string | null {

@@ -36,7 +36,10 @@ export interface RelayInput {
 export const ENDPOINT_LENGTH_MAX = 256;
 
 /** The subject of a relayed request, with the prices that hold for it. */
-export function toAccountSubject(input: RelayInput, { model, streamed }: Asked): AccountSubject {
+export function toAccountSubject(
+  input: RelayInput,
+  { model, streamed }: Pick<Asked, "model" | "streamed">,
+): AccountSubject {
   const { caller, headers } = input;
   return {
     subject: {

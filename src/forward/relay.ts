@@ -1,3 +1,4 @@
+import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
@@ -7,13 +8,22 @@ import { passOn } from "./pass-on.ts";
 import { isFromBrowser, toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
 import { hasMessagePrices } from "./metered-units.ts";
 import { createRelayMetering } from "./metering.ts";
-import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
+import {
+  type Asked,
+  createAskedScan,
+  createScanBudget,
+  isPlainJson,
+  NOTHING_ASKED,
+  readAsked,
+  readAskedInTurns,
+} from "./relay-body.ts";
 import { type RelayInput, isCounting, isMetered, toAccountSubject } from "./relay-subject.ts";
 import type { Shared } from "./shared.ts";
 import { createUnrecordedAccount } from "./unrecorded-account.ts";
-import type { BodySource } from "./upload.ts";
+import { type BodySource, createUpload } from "./upload.ts";
 import type { UpstreamBody } from "./upstream.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
+import { readWholeBody } from "./whole-body.ts";
 
 export interface Relay {
   /**
@@ -73,6 +83,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const subject = isRecorded(input) ? toAccountSubject(input, asked) : null;
     if (subject !== null) await follow(subject);
+    if (subject !== null && body !== null) requireModel(input, subject, asked);
     const warnings = subject === null ? null : admit(input, subject);
     const account = subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
     return await forward(
@@ -84,34 +95,36 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
 
   /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
   async function sendStreamed(input: RelayInput, source: BodySource): Promise<ForwardResult> {
-    const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null };
+    const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null, isAbandoned: false };
     // Limits that name no model refuse before anything goes upstream. Whether it has a price is not known yet.
     if (isRecorded(input)) {
       const known = toAccountSubject(input, NOTHING_ASKED);
       await follow(known);
       passage.warnings = accounts.limits.admit(known.subject, () => true);
+      if (accounts.limits.dependsOnModel(known.subject)) return await sendRead(input, source);
     }
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
       : createUnrecordedAccount();
     const open = begin(input, account, () => passage);
-    const scan = createAskedScan(budget, source.sizeBytes);
+    const scan = createAskedScan(budget.of(input.caller.principalId), source.sizeBytes);
     // Runs as well when the upload is never read to its end.
     account.own({ [Symbol.dispose]: () => scan.release() });
     let leftBytes = source.sizeBytes;
     let isWhole = false;
     const endUpload = async () => {
       isWhole = true;
-      passage.asked = await scan.finish();
-      if (isRecorded(input)) {
-        const subject = toAccountSubject(input, passage.asked);
-        await follow(subject);
-        try {
+      try {
+        passage.asked = await scan.finish();
+        if (isRecorded(input)) {
+          const subject = toAccountSubject(input, passage.asked);
+          await follow(subject);
           passage.warnings = admit(input, subject);
-        } catch (refusal) {
-          account.abandon();
-          throw refusal;
         }
+      } catch (refusal) {
+        account.abandon();
+        passage.isAbandoned = true;
+        throw refusal;
       }
       account.begin();
       await accounts.written();
@@ -139,8 +152,51 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const { refusal } = passage;
     if (refusal === null || answer.kind === "responded") return answer;
     // It left no event, and is told of as any other refusal.
-    if (refusal.code === "limit_exceeded") throw refusal;
+    if (passage.isAbandoned) throw refusal;
     return { kind: "refused", refusal };
+  }
+
+  /** As `sendStreamed`, for a caller whose limits have to know the model: nothing goes upstream before it is known. */
+  async function sendRead(input: RelayInput, source: BodySource): Promise<ForwardResult> {
+    const share = budget.of(input.caller.principalId);
+    const body = await readWholeBody(source, share);
+    const sizeBytes = body.length;
+    let keptBytes = sizeBytes;
+    const giveBack = () => {
+      share.giveBack(keptBytes);
+      keptBytes = 0;
+    };
+    const release = () => {
+      free(body);
+      giveBack();
+    };
+    try {
+      const asked = await readAskedInTurns(body);
+      const subject = toAccountSubject(input, asked);
+      await follow(subject);
+      if (sizeBytes > 0) requireModel(input, subject, asked);
+      const warnings = admit(input, subject);
+      const account = accounts.open(input.arrivedAtMs, subject);
+      const open = begin(input, account, () => ({ asked, warnings }));
+      account.own({
+        // An upstream that answered early may still be taking it; a cancelled one takes no more.
+        [Symbol.dispose]: () => (open.cancellation.signal.aborted ? release() : giveBack()),
+      });
+      return await forward(input, createUpload([body], release), open);
+    } catch (failure) {
+      release();
+      throw failure;
+    }
+  }
+
+  /** Throws `invalid_request` where a limit has to know the model, and the upstream might read another one than was read here. */
+  function requireModel({ headers }: RelayInput, { subject }: AccountSubject, { isPlain }: Asked): void {
+    if ((isPlain && isPlainJson(headers)) || !accounts.limits.dependsOnModel(subject)) return;
+    throw new ProxyError(
+      "invalid_request",
+      "A limit goes by the model or the cost of your requests: a relayed body has to be one JSON object in UTF-8 (content-type: application/json), neither encoded nor a batch, that names its model once.",
+      { param: "model" },
+    );
   }
 
   /** Throws `limit_exceeded`; the names of limits that warn, or null. */
@@ -212,6 +268,7 @@ interface Passage extends AskedAndWarned {
   asked: Asked;
   warnings: readonly string[] | null;
   refusal: ProxyError | null;
+  isAbandoned: boolean;
 }
 
 function isRecorded({ method }: RelayInput): boolean {

@@ -147,6 +147,18 @@ export class LimitBook {
     return met ?? NONE;
   }
 
+  /** Whether a limit that refuses holds for the caller, and has to know the model or what it costs. */
+  dependsOnModel(request: LimitedRequest): boolean {
+    return this.#index.someOfAnyModel(request, ({ limit }) => {
+      const { enabled, action, model, measure } = limit;
+      return (
+        enabled &&
+        action === "refuse" &&
+        (model !== null || (measure !== "requests" && measure !== "concurrent"))
+      );
+    });
+  }
+
   refused({ limit, value }: MetLimit, nowUs: InstantUs): void {
     const entry = this.#entries.get(limit.id);
     if (entry === undefined) return;

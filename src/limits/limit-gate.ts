@@ -13,6 +13,8 @@ export interface LimitGate {
    * is begun, so that none gets in between.
    */
   admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null;
+  /** Whether the caller has a limit that refuses, and that has to know the model or what it costs: of a model, of cost or of tokens. */
+  dependsOnModel(request: LimitedRequest): boolean;
   began(request: UsageBeginning): void;
   /** In the turn in which its end goes to the ledger. */
   ended(request: UsageBeginning, ending: UsageEnding): void;
@@ -24,6 +26,7 @@ export interface LimitGate {
 export const NO_LIMITS: LimitGate = {
   current: () => null,
   admit: () => null,
+  dependsOnModel: () => false,
   began: () => undefined,
   ended: () => undefined,
   lost: () => undefined,

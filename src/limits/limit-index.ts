@@ -40,6 +40,24 @@ export class LimitIndex<Entry extends OfLimit> {
       for (const tag of request.fixedTags) visitGroup(this.#fixedTags.get(tag), request, found);
   }
 
+  /** Whether one of the entries matches that would hold for the request, were it for some other model. */
+  someOfAnyModel(request: LimitedRequest, matches: (entry: Entry) => boolean): boolean {
+    const groups = [
+      this.#everybody,
+      this.#principals.get(request.principalId),
+      this.#keys.get(request.keyId ?? ""),
+      this.#relayTokens.get(request.relayTokenId ?? ""),
+      ...request.tags.map((tag) => this.#tags.get(tag)),
+      ...request.fixedTags.map((tag) => this.#fixedTags.get(tag)),
+    ];
+    const holds = (entry: Entry) => toEachValue(entry.limit, request) !== null && matches(entry);
+    return groups.some(
+      (group) =>
+        group !== undefined &&
+        (group.any.some(holds) || group.named.values().some((named) => named.some(holds))),
+    );
+  }
+
   #groupOf({ subject, fixed }: Limit): ByModel<Entry> {
     switch (subject.kind) {
       case "everybody":

@@ -140,6 +140,10 @@ export class Limits implements LimitGate {
     throw toRefusal(refusing, nowUs, request.model);
   }
 
+  dependsOnModel(request: LimitedRequest): boolean {
+    return this.book.dependsOnModel(request);
+  }
+
   began(request: UsageBeginning): void {
     this.book.began(request);
     this.#successor?.began(request);
