@@ -49,15 +49,18 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
         })
         .catch(throwOwnerMissing),
 
-    findSession: (tokenHash, nowUs) =>
-      reads.query(async ({ orm }) => {
+    async findSession(tokenHash, nowUs) {
+      // A server that was a primary and became a standby still tells of sessions that have ended.
+      await reads.current();
+      return reads.query(async ({ orm }) => {
         const [found] = await orm
           .select({ session: sessions, principal: principals })
           .from(sessions)
           .innerJoin(principals, eq(principals.id, sessions.principalId))
           .where(and(eq(sessions.tokenHash, tokenHash), gt(sessions.expiresAtUs, nowUs)));
         return found === undefined ? null : toSessionOfPrincipal(found);
-      }),
+      });
+    },
 
     deleteSession: (tokenHash) =>
       reads.query(async ({ orm }) => {

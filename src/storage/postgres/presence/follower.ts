@@ -1,4 +1,5 @@
 import { joinNext } from "#kernel/join-next.ts";
+import { DatabaseUnreachableError, STANDBY } from "#storage/postgres/connection/errors.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
@@ -53,9 +54,14 @@ export class Follower {
     this.#applied = null;
   }
 
-  /** `follow`, where most calls find nothing new: one statement, and no transaction. */
+  /**
+   * `follow`, where most calls find nothing new: one statement, and no transaction. Throws DatabaseUnreachableError for a
+   * standby, which may not have the latest change.
+   */
   async look(): Promise<void> {
-    if (!this.isAt(await readVersion(this.#postgres))) await this.follow();
+    const { isStandby, ...current } = await readVersion(this.#postgres);
+    if (isStandby) throw new DatabaseUnreachableError(STANDBY, { mayBeCommitted: false });
+    if (!this.isAt(current)) await this.follow();
   }
 
   async #follow(): Promise<void> {
@@ -78,8 +84,10 @@ export class Follower {
   }
 }
 
-async function readVersion(sql: Sql): Promise<CatalogVersion> {
-  const [current] = await sql.all<CatalogVersion>("SELECT version, token::text AS token FROM catalog_state");
+async function readVersion(sql: Sql): Promise<CatalogVersion & { readonly isStandby: boolean }> {
+  const [current] = await sql.all<CatalogVersion & { readonly isStandby: boolean }>(
+    'SELECT version, token::text AS token, pg_is_in_recovery() AS "isStandby" FROM catalog_state',
+  );
   if (current === undefined) throw new TypeError("catalog_state has no row");
   return current;
 }

@@ -4,9 +4,12 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
 export interface ReachabilityDeps {
   /** For changing the catalog. */
-  readonly postgres: Postgres;
+  readonly postgres: Pick<Postgres, "all">;
   readonly log: Log;
 }
+
+/** What a standby refuses, at which all connections are made anew (PostgreSQL's documentation, 9.27.9). */
+export const PRIMARY_ONLY = "SELECT pg_current_xact_id()";
 
 /** Whether the last question of a replica was answered. The log is told once when that changes. */
 export class Reachability {
@@ -25,6 +28,8 @@ export class Reachability {
     if (this.#isUp) return;
     this.#isUp = true;
     this.#deps.log.info("PostgreSQL answers again");
+    // After a failover they may still lead to a standby, which would tell of sessions that have ended.
+    this.#probe();
   }
 
   failed(cause: unknown): void {
@@ -36,6 +41,10 @@ export class Reachability {
       describeCause(cause),
     );
     // Its connections may be dead in silence: they find out now, and not when the first change after the outage is made.
-    void this.#deps.postgres.all("SELECT 1").catch(() => undefined);
+    this.#probe();
+  }
+
+  #probe(): void {
+    void this.#deps.postgres.all(PRIMARY_ONLY).catch(() => undefined);
   }
 }

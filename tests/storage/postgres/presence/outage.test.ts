@@ -1,13 +1,19 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { createGuestFreshness } from "#storage/postgres/presence/freshness.ts";
-import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
+import { PRIMARY_ONLY, Reachability } from "#storage/postgres/presence/reachability.ts";
+import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
+import { giveToServer } from "../../../support/postgres-cluster.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { busyLimit, timed, until } from "../../../support/waiting.ts";
-import { createDatabase } from "../support.ts";
+import { silentLog } from "../../support.ts";
+import { createDatabase, failureOf } from "../support.ts";
 import { createKeyMemory } from "./key-memory.ts";
 import { createKeys } from "./keys.ts";
 import { startReplica, type TestReplica } from "./replicas.ts";
@@ -241,6 +247,58 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
     await running.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
     expect(await attempt()).toBe("made");
     expect(await database.postgres.all("SELECT id FROM test_key")).toEqual([]);
+  });
+
+  test("a server that has become a standby is asked for no key and no session: it may not have what was changed", async () => {
+    await using own = await startPostgres({ settings: { restore_command: "false" } });
+    await using database = await createKeys(1, own);
+    await using asking = await startReplica(database.target, { lane: 1, graceMs: 0 });
+    await using trusting = await startReplica(database.target, { lane: 2, graceMs: 1_000 });
+    for (const replica of [asking, trusting])
+      expect(await accept(replica, "key-1")).toMatchObject({ accepted: true });
+    const [found] = await own.sql<{ data_directory: string }>("SHOW data_directory");
+    await own.stop("fast");
+    const signal = join(found?.data_directory ?? "", "standby.signal");
+    writeFileSync(signal, "");
+    giveToServer(signal);
+    await own.start();
+    expect(await database.postgres.all("SELECT pg_is_in_recovery() AS is_standby")).toEqual([
+      { is_standby: true },
+    ]);
+    expect(await failureOf(database.postgres.all(PRIMARY_ONLY))).toHaveProperty("code", "25006");
+    expect(await accept(asking, "key-1")).toContain("(25006)");
+    await until(
+      async () => (await trusting.health()).trustLeftMs === 0,
+      () => "its trust ends",
+    );
+    expect(await accept(trusting, "key-1")).toContain("(25006)");
+    expect((await asking.health()).isServing).toBe(false);
+
+    rmSync(signal);
+    await own.stop("fast");
+    await own.start();
+    for (const replica of [asking, trusting]) {
+      await until(
+        async () => countRefused([await accept(replica, "key-1")]) === 0,
+        () => "it serves again",
+        RECOVERS_MS_MAX,
+      );
+    }
+  });
+
+  test("connections for changes are asked for something that a standby refuses as an outage begins and ends, so that none to one stays", async () => {
+    const asked: string[] = [];
+    const all = <Row>(text: string): Promise<readonly Row[]> => {
+      asked.push(text);
+      return Promise.resolve([]);
+    };
+    const reachability = new Reachability({ postgres: { all }, log: silentLog });
+    reachability.answered();
+    for (let times = 0; times < 2; times += 1)
+      reachability.failed(new DatabaseUnreachableError("25006", { mayBeCommitted: false }));
+    reachability.answered();
+    reachability.answered();
+    expect(asked).toEqual([PRIMARY_ONLY, PRIMARY_ONLY]);
   });
 
   test("four replicas that start at once join once each, and none is left behind when they end", async () => {
