@@ -34,9 +34,9 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "videos",
 ] as const;
 
-/** The client that calls it unless it is told otherwise is told how: the Vercel AI SDK. */
+/** For every client: several call it unless they are told otherwise, each by a setting of its own. */
 const RESPONSES_HINT =
-  'The Responses API (/v1/responses) is not supported; use chat completions, POST /v1/chat/completions: openai.chat("name") in the Vercel AI SDK.';
+  "The Responses API (/v1/responses) is not supported; use chat completions (POST /v1/chat/completions). Setup on the page, and `lockport snippet`, show how to set a client to it.";
 const MESSAGES_HINT =
   "/v1/messages is not supported; clients of the messages API use /transparent/messages/{relay token} as their base URL.";
 
