@@ -16,7 +16,16 @@ export const STORED_FIELDS = {
     "fixed",
     "enabled",
   ],
-  model: ["alias", "provider", "upstream_name", "capabilities", "target", "pricing", "hidden"],
+  model: [
+    "alias",
+    "provider",
+    "upstream_name",
+    "capabilities",
+    "target",
+    "pricing",
+    "pricing_inherited",
+    "hidden",
+  ],
   provider: [
     "name",
     "base_url",

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
+import { ModelView, ProviderView } from "#http/schemas/catalog.ts";
+import { PrincipalChanged } from "#http/schemas/identity.ts";
+import { LimitView } from "#http/schemas/limits.ts";
+import { STORED_FIELDS, type StoredKind, toEntityTag } from "#views/entity-tag.ts";
 import { callApi } from "../support/installation.ts";
 import { expectError, startHarness, type Harness } from "./support.ts";
 
@@ -126,4 +129,21 @@ test("what was used of a limit does not move its tag", async () => {
   expect(toEntityTag("limit", { ...limit, used: 4, left: 1, refused: 7, resets_at: null })).toBe(
     toEntityTag("limit", limit),
   );
+});
+
+test("every field of a view is in its tag, or is never changed, or moves by itself", () => {
+  const VIEWS = { limit: LimitView, model: ModelView, provider: ProviderView, principal: PrincipalChanged };
+  const FIXED = ["id", "created_at", "wire_format", "origin"];
+  const MOVING = [
+    ...["used", "left", "unpriced_requests", "unknown_requests", "window_start", "resets_at", "top"],
+    ...["refused", "last_refused_at"],
+  ];
+  for (const kind of ["limit", "model", "provider", "principal"] as const) {
+    const known: readonly string[] = [...STORED_FIELDS[kind], ...FIXED, ...MOVING];
+    const schema: { readonly properties: object } = VIEWS[kind];
+    expect([kind, Object.keys(schema.properties).filter((field) => !known.includes(field))]).toEqual([
+      kind,
+      [],
+    ]);
+  }
 });

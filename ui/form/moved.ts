@@ -48,6 +48,7 @@ const LABELS: { readonly [field: string]: string } = {
   capabilities: "Capabilities",
   target: "Target",
   pricing: "Prices",
+  pricing_inherited: "Prices inherited",
   hidden: "Hidden",
   base_url: "Base URL",
   has_credential: "API key stored",

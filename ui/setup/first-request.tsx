@@ -64,7 +64,7 @@ function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boole
         <Icon name="check" className="text-good" />
         <span>
           {row.isFirst ? "Your first request" : "Your latest request"}: {formatDuration(row.duration_ms)},{" "}
-          <Cost value={row.cost} />
+          <Cost value={row.cost} used={Object.keys(row.units).length > 0} />
         </span>
       </p>
       <p className="text-ink-soft">
@@ -78,7 +78,7 @@ function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boole
         <Link to="/requests" search={{ open: row.id }} className={buttonClass()}>
           Show the request
         </Link>
-        {row.cost === null && (
+        {row.cost === null && Object.keys(row.units).length > 0 && (
           <Link to="/models/prices" className={buttonClass()}>
             Set its price
           </Link>
