@@ -89,7 +89,10 @@ describeInBrowser("a first visit", () => {
     }
     held.resolve();
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
-    expect(await frame.isVisible()).toBe(false);
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await frame.isVisible()).toBe(false);
+    }
     // The sign-in has none.
     await page.unrouteAll({ behavior: "wait" });
     await page.goto("/sign-in?next=%2Frequests");
