@@ -74,6 +74,16 @@ const FORMS: { readonly [name: string]: FormEntry } = {
     typed: "renamed",
     submit: "Save",
   },
+  "edit-tags": {
+    path: "/people",
+    open: async (page) => {
+      await press(page, /^Details of /);
+      await press(page, "Change");
+    },
+    field: "Fixed tags",
+    typed: "team:half.typed",
+    submit: "Save",
+  },
   "create-limit": {
     path: "/limits",
     open: (page) => press(page, "Make a limit"),

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { readTerms } from "../../ui/form/read-terms.ts" with { type: "macro" };
 import { findFault, REQUIRED } from "../../ui/form/terms.ts";
-import { findTermFaults, NOTHING_TYPED } from "../../ui/secrets/term-fields.tsx";
+import { toTags } from "../../ui/secrets/fixed-tags.tsx";
+import { findTermFaults, NOTHING_TYPED, toDraft, toPatch } from "../../ui/secrets/term-fields.tsx";
 
 const PRINCIPAL = readTerms("PrincipalCreateRequest");
 const LIMIT = readTerms("LimitCreateRequest");
@@ -79,5 +80,25 @@ describe("a field of a form", () => {
     ["next year", "Enter a date and time such as 2027-01-31 12:00"],
   ])("an expiry of %p is %p", (expiry, fault) => {
     expect(findTermFaults({ ...NOTHING_TYPED, expiry })["expires_at"]).toBe(fault);
+  });
+});
+
+describe("fixed tags", () => {
+  test.each([
+    ["", null],
+    [" , ", null],
+    ["team:search", ["team:search"]],
+    [" team:search,app:wiki  env:prod,", ["team:search", "app:wiki", "env:prod"]],
+  ])("typed as %p are sent as %p", (typed, tags) => {
+    expect(toTags(typed)).toEqual(tags);
+  });
+
+  test("are sent only where they are typed, and taken away by an empty field", () => {
+    expect(toDraft({ ...NOTHING_TYPED, label: "x" })).toEqual({ label: "x" });
+    expect(toDraft({ ...NOTHING_TYPED, tags: "team:a" })).toMatchObject({ tags: ["team:a"] });
+    const before = { ...NOTHING_TYPED, tags: "team:a" };
+    expect(toPatch(before, { ...before, label: "x" })).toEqual({ label: "x" });
+    expect(toPatch(before, { ...before, tags: "" })).toEqual({ tags: null });
+    expect(toPatch(before, { ...before, tags: "team:b" })).toEqual({ tags: ["team:b"] });
   });
 });

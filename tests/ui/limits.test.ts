@@ -55,7 +55,7 @@ const LIMIT: Limit = {
 };
 
 describe("a limit in words", () => {
-  test.each<[Pick<LimitShape, "subject" | "each">, string]>([
+  test.each<[Pick<LimitShape, "subject" | "each" | "fixed">, string]>([
     [{ subject: {} }, "Everyone"],
     [{ subject: { principal: "alice" } }, "alice"],
     [{ subject: { key: "k-1" } }, "Key laptop of alice"],
@@ -67,6 +67,8 @@ describe("a limit in words", () => {
     [{ subject: { principal: "alice" }, each: "key" }, "Each key of alice"],
     [{ subject: {}, each: "tag:team" }, "Each team"],
     [{ subject: { tag: "team:search" } }, "team:search"],
+    [{ subject: { tag: "team:search" }, fixed: true }, "team:search (fixed)"],
+    [{ subject: {}, each: "tag:team", fixed: true }, "Each team (fixed)"],
     [{ subject: { tag: "team:search", model: "gpt-4o" } }, "team:search · gpt-4o"],
     [{ subject: { model: "gpt-4o" } }, "Everyone · gpt-4o"],
     [
@@ -178,6 +180,17 @@ describe("the form of a limit", () => {
       action: "warn",
       unpriced: "allow",
     });
+  });
+
+  test("sends that only fixed tags count where it is by tag, and nowhere else", () => {
+    const form = { ...NEW_LIMIT, amount: 1, fixed: true };
+    const byTag = toLimitDraft({ ...form, who: "tag", tag: "team:a" }, NAMES);
+    expect(byTag).toMatchObject({ subject: { tag: "team:a" }, fixed: true });
+    expect(toLimitDraft({ ...form, each: "tag", tagKey: "team" }, NAMES)).toMatchObject({ fixed: true });
+    expect(toLimitDraft({ ...form, who: "tag", tag: "team:a", fixed: false }, NAMES)).not.toHaveProperty(
+      "fixed",
+    );
+    expect(toLimitDraft(form, NAMES)).not.toHaveProperty("fixed");
   });
 
   test("sends a key by its id, a tag's key with each, no window for what is under way and no rule for what has no cost", () => {

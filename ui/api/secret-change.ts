@@ -5,6 +5,8 @@ export interface SecretDraft {
   readonly expires_at?: string;
   /** The only aliases that a key may use; relay tokens have none. */
   readonly models?: readonly string[];
+  /** Fixed tags, which admins alone set. */
+  readonly tags?: readonly string[];
 }
 
 /** What changes of one; null lifts it. */
@@ -12,6 +14,7 @@ export interface SecretPatch {
   readonly label?: string;
   readonly expires_at?: string | null;
   readonly models?: readonly string[] | null;
+  readonly tags?: readonly string[] | null;
   readonly enabled?: boolean;
 }
 

@@ -3,6 +3,7 @@ import {
   ModelCreateRequest,
   ModelPatchRequest,
   PrincipalCreateRequest,
+  PrincipalPatchRequest,
   ProviderCreateRequest,
   ProviderPatchRequest,
 } from "#http/schemas/requests.ts";
@@ -23,6 +24,7 @@ const REQUESTS = {
   ModelCreateRequest,
   ModelPatchRequest,
   PrincipalCreateRequest,
+  PrincipalPatchRequest,
   ProviderCreateRequest,
   ProviderPatchRequest,
 } as const;

@@ -7,17 +7,21 @@ import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../te
 /** What a key or a relay token is called; the end of its id when it is not known. */
 export type NameSecret = (id: string) => string;
 
-export interface LimitShape extends Pick<OwnLimit, "subject" | "each" | "measure" | "amount" | "action"> {
+export interface LimitShape extends Pick<
+  OwnLimit,
+  "subject" | "each" | "fixed" | "measure" | "amount" | "action"
+> {
   readonly window?: LimitWindow | undefined;
 }
 
-/** `Everyone`, `alice`, `Each person`, `Each key of alice`, `team:search · gpt-4o`. */
+/** `Everyone`, `alice`, `Each person`, `Each key of alice`, `team:search · gpt-4o`, `team:search (fixed)`. */
 export function toWhomWords(
-  { subject, each }: Pick<LimitShape, "subject" | "each">,
+  { subject, each, fixed }: Pick<LimitShape, "subject" | "each" | "fixed">,
   nameSecret: NameSecret,
 ): string {
   const who = toSubjectWords(subject, nameSecret);
-  const whom = each === undefined ? (who ?? "Everyone") : toEachWords(each, who);
+  const told = each === undefined ? (who ?? "Everyone") : toEachWords(each, who);
+  const whom = fixed === true ? `${told} (fixed)` : told;
   return subject.model === undefined ? whom : `${whom} · ${subject.model}`;
 }
 

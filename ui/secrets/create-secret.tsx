@@ -79,7 +79,7 @@ function AskForSecret<Created extends CreatedSecret>(props: AskForSecretProps<Cr
       underWay="Creating…"
       toFinalFocus={props.toFinalFocus}
     >
-      <TermFields form={form} hasModels={kind.hasModels} />
+      <TermFields form={form} hasModels={kind.hasModels} hasTags={owner !== undefined} />
     </FormDialog>
   );
 }

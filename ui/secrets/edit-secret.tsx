@@ -47,7 +47,7 @@ export function EditSecret({ row, kind, change, onClose }: EditSecretProps) {
       underWay="Saving…"
       after={<SecretLimits id={row.id} isKey={kind.noun === "key"} name={name} owner={row.owner} />}
     >
-      <TermFields form={form} hasModels={kind.hasModels} />
+      <TermFields form={form} hasModels={kind.hasModels} hasTags={row.owner !== undefined} />
       <SwitchField
         label="Paused"
         hint="Requests are refused until it is resumed."

@@ -13,6 +13,8 @@ export interface SecretRow {
   /** Null: every model. */
   readonly models: readonly string[] | null;
   readonly isPaused: boolean;
+  /** Fixed tags, on all of its usage. */
+  readonly tags: readonly string[];
   /** The owner's name, in lists of all principals. */
   readonly owner?: string | undefined;
 }
@@ -26,6 +28,7 @@ export type ListedSecret = {
   readonly expires_at?: string;
   readonly models?: readonly string[];
   readonly enabled?: false;
+  readonly tags?: readonly string[];
   readonly principal?: string;
 } & ({ readonly key_suffix: string } | { readonly token_suffix: string });
 
@@ -39,6 +42,7 @@ export function toSecretRow(secret: ListedSecret): SecretRow {
     expiresAt: secret.expires_at ?? null,
     models: secret.models ?? null,
     isPaused: secret.enabled === false,
+    tags: secret.tags ?? [],
     owner: secret.principal,
   };
 }

@@ -4,6 +4,7 @@ import { TextField } from "../components/text-field.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import type { Form } from "../form/use-form.ts";
 import { toIso } from "../search/window.ts";
+import { FixedTagsField, toTags, toTypedTags } from "./fixed-tags.tsx";
 import { ModelsField, toAliases } from "./models-field.tsx";
 import type { SecretRow } from "./secret-row.ts";
 
@@ -14,9 +15,11 @@ export interface TypedTerms {
   readonly models: readonly string[];
   /** Text of one more model. */
   readonly typedModel: string;
+  /** Fixed tags. */
+  readonly tags: string;
 }
 
-export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: [], typedModel: "" };
+export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: [], typedModel: "", tags: "" };
 
 /** What the server says of a key; of a relay token it says the same, but that it has no models. */
 export const SECRET_TERMS = readTerms("AdminKeyPatchRequest");
@@ -26,10 +29,12 @@ export interface TermFieldsProps {
     readonly set: (part: Partial<TypedTerms>) => void;
   };
   readonly hasModels: boolean;
+  /** Only admins set fixed tags. */
+  readonly hasTags: boolean;
 }
 
-/** Label, expiry and models of a key or a relay token. */
-export function TermFields({ form, hasModels }: TermFieldsProps) {
+/** Label, expiry, models and fixed tags of a key or a relay token. */
+export function TermFields({ form, hasModels, hasTags }: TermFieldsProps) {
   const expiry = form.field("expiry", "expires_at");
   return (
     <>
@@ -61,6 +66,7 @@ export function TermFields({ form, hasModels }: TermFieldsProps) {
           error={form.findError("models")}
         />
       )}
+      {hasTags && <FixedTagsField {...form.field("tags")} />}
     </>
   );
 }
@@ -95,30 +101,34 @@ function toInstant(text: string): string {
   return /(?:Z|[+-]\d{2}:\d{2})$/i.test(trimmed) ? trimmed : `${trimmed}Z`;
 }
 
-export function toTyped({ label, expiresAt, models }: SecretRow): TypedTerms {
+export function toTyped({ label, expiresAt, models, tags }: SecretRow): TypedTerms {
   return {
     label,
     expiry: expiresAt === null ? "" : toTypedInstant(expiresAt),
     models: models ?? [],
     typedModel: "",
+    tags: toTypedTags(tags),
   };
 }
 
-export function toDraft({ label, expiry, models, typedModel }: TypedTerms): SecretDraft {
+export function toDraft({ label, expiry, models, typedModel, tags: typedTags }: TypedTerms): SecretDraft {
   const aliases = toAliases(models, typedModel);
+  const tags = toTags(typedTags);
   return {
     label: label.trim(),
     ...(expiry.trim() !== "" && { expires_at: toInstant(expiry) }),
     ...(aliases.length > 0 && { models: aliases }),
+    ...(tags !== null && { tags }),
   };
 }
 
 /** Only what was typed anew: a moment that has passed meanwhile is not sent again, and what an admin has set is not touched. */
 export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
-  const { label, expires_at, models } = toDraft(typed);
+  const { label, expires_at, models, tags } = toDraft(typed);
   return {
     ...(typed.label !== before.label && { label }),
     ...(typed.expiry !== before.expiry && { expires_at: expires_at ?? null }),
     ...((models ?? []).join() !== before.models.join() && { models: models ?? null }),
+    ...(typed.tags !== before.tags && { tags: tags ?? null }),
   };
 }

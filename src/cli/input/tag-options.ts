@@ -16,8 +16,12 @@ export function addTagOption(command: Command): Command {
   return command.option(
     "--tag <name:value>",
     "on all of its usage, such as team:search; callers cannot change it; repeatable",
-    (text: string, before: readonly string[] = []) => [...before, text],
+    collect,
   );
+}
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }
 
 /** A list replaces the one before. */

@@ -23,6 +23,8 @@ export interface LimitForm {
   readonly tag: string;
   readonly each: EachKind;
   readonly tagKey: string;
+  /** Counts only with a tag. */
+  readonly fixed: boolean;
   readonly hasModel: boolean;
   /** Counts only with `hasModel`. */
   readonly model: string;
@@ -50,6 +52,7 @@ export const NEW_LIMIT: LimitForm = {
   tag: "",
   each: "together",
   tagKey: "",
+  fixed: false,
   hasModel: false,
   model: "",
   measure: "cost",
@@ -107,6 +110,7 @@ export function toLimitForm(limit: Limit): LimitForm {
     tag: subject.tag ?? "",
     each: each === undefined ? "together" : each === "principal" || each === "key" ? each : "tag",
     tagKey: each?.startsWith("tag:") === true ? each.slice("tag:".length) : "",
+    fixed: limit.fixed === true,
     hasModel: subject.model !== undefined,
     model: subject.model ?? "",
     measure: limit.measure,
@@ -179,7 +183,13 @@ function toScope(form: LimitForm, names: SecretNames) {
   return {
     subject: { ...toSubject(form, names), ...(hasModel && { model: model.trim() }) },
     ...(each !== "together" && { each: each === "tag" ? `tag:${form.tagKey.trim()}` : each }),
+    ...(isByTag(form) && form.fixed && { fixed: true }),
   };
+}
+
+/** Whether it looks at tags at all. */
+export function isByTag({ who, each }: Pick<LimitForm, "who" | "each">): boolean {
+  return who === "tag" || each === "tag";
 }
 
 function toSubject(

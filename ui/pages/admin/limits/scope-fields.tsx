@@ -1,7 +1,8 @@
 import type { LimitMeasure } from "#limits/limit.ts";
+import { SwitchField } from "../../../components/choice-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { TextField } from "../../../components/text-field.tsx";
-import type { EachKind, SubjectKind } from "./limit-form.ts";
+import { isByTag, type EachKind, type SubjectKind } from "./limit-form.ts";
 import { LimitedModelField, SubjectField, type SubjectFieldProps } from "./subject-field.tsx";
 
 const WHO = [
@@ -62,6 +63,14 @@ export function ScopeFields(props: SubjectFieldProps) {
           mono
           placeholder="team"
           hint="What stands before the colon of the tag"
+        />
+      )}
+      {isByTag(form.values) && (
+        <SwitchField
+          label="Only fixed tags"
+          hint="Counts tags that an admin has set on people and keys. Off, it believes what callers say of themselves."
+          checked={form.values.fixed}
+          onCheckedChange={(fixed) => form.set({ fixed })}
         />
       )}
       <div className="grid gap-4 sm:grid-cols-2">

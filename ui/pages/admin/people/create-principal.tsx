@@ -4,13 +4,19 @@ import { TextField } from "../../../components/text-field.tsx";
 import { FormDialog } from "../../../form/form-dialog.tsx";
 import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
 import { useForm } from "../../../form/use-form.ts";
+import { FixedTagsField, toTags } from "../../../secrets/fixed-tags.tsx";
 
 export interface CreatePrincipalProps {
   readonly onClose: () => void;
   readonly onCreated: (principal: { readonly id: string; readonly name: string }) => void;
 }
 
-const NEW: Required<Omit<PrincipalDraft, "tags">> = { name: "", kind: "user", role: "member" };
+const NEW: Required<Omit<PrincipalDraft, "tags">> & { readonly tags: string } = {
+  name: "",
+  kind: "user",
+  role: "member",
+  tags: "",
+};
 
 /** Adds a person or a service that can call models. */
 export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
@@ -19,7 +25,11 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
     begin: NEW,
     terms: readTerms("PrincipalCreateRequest"),
     change: createPrincipal,
-    toAsked: (values) => ({ ...values, name: values.name.trim() }),
+    toAsked: ({ tags, ...values }) => ({
+      ...values,
+      name: values.name.trim(),
+      ...(toTags(tags) !== null && { tags: toTags(tags) }),
+    }),
     onSaved: onCreated,
   });
   return (
@@ -54,6 +64,7 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
           { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
         ]}
       />
+      <FixedTagsField {...form.field("tags")} />
     </FormDialog>
   );
 }

@@ -16,6 +16,8 @@ export interface Person {
   readonly isEnabled: boolean;
   /** As the server told it: what a change is made from. */
   readonly stored: Principal;
+  /** Fixed tags, on all of its usage. */
+  readonly tags: readonly string[];
   readonly createdAt: string;
   readonly keyCount: number;
   readonly tokenCount: number;
@@ -42,7 +44,7 @@ export function toPeople({ principals, keys, tokens, usage }: PeopleSources): re
   const tokensOf = Map.groupBy(tokens, ({ principal }) => principal);
   const usageOf = Map.groupBy(usage, ({ principal }) => principal);
   return principals.map((stored) => {
-    const { id, name, kind, role, enabled, created_at: createdAt } = stored;
+    const { id, name, kind, role, enabled, tags = [], created_at: createdAt } = stored;
     const ownKeys = keysOf.get(name) ?? [];
     const ownTokens = tokensOf.get(name) ?? [];
     const used = usageOf.get(name) ?? [];
@@ -54,6 +56,7 @@ export function toPeople({ principals, keys, tokens, usage }: PeopleSources): re
       kind,
       role,
       isEnabled: enabled !== false,
+      tags,
       createdAt,
       keyCount: ownKeys.length,
       tokenCount: ownTokens.length,
@@ -65,10 +68,10 @@ export function toPeople({ principals, keys, tokens, usage }: PeopleSources): re
   });
 }
 
-export function matchesPerson({ name, kind, role }: Person, query: string | undefined): boolean {
+export function matchesPerson({ name, kind, role, tags }: Person, query: string | undefined): boolean {
   if (query === undefined) return true;
   const wanted = query.toLowerCase();
-  return name.includes(wanted) || kind === wanted || role === wanted;
+  return name.includes(wanted) || kind === wanted || role === wanted || tags.includes(wanted);
 }
 
 function toLatest(secrets: readonly { readonly last_used_at: string | null }[]): string | null {

@@ -3,6 +3,7 @@ import { Badge } from "../../../components/chip.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { agoColumn, type Column, costColumn, countColumn } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
+import { FixedTagBadges } from "../../../secrets/fixed-tags.tsx";
 import type { Person } from "./people-list.ts";
 
 export interface PeopleTableProps {
@@ -40,12 +41,13 @@ const COLUMNS: readonly Column<Person>[] = [
     rowHeader: true,
     width: "w-64",
     sortValue: ({ name }) => name,
-    cell: ({ name, isEnabled }) => (
+    cell: ({ name, isEnabled, tags }) => (
       <span className="flex min-w-0 items-center gap-2">
         <span className="truncate font-medium" title={name}>
           {name}
         </span>
         {!isEnabled && <Badge tone="warn">disabled</Badge>}
+        <FixedTagBadges tags={tags} />
       </span>
     ),
   },

@@ -10,8 +10,10 @@ import { SidePanel } from "../../../components/panel.tsx";
 import { findRowButton } from "../../../components/table-line.tsx";
 import type { SecretDraft } from "../../../api/secret-change.ts";
 import { CreateSecret } from "../../../secrets/create-secret.tsx";
+import { FixedTagBadges } from "../../../secrets/fixed-tags.tsx";
 import { KEY } from "../../../secrets/secret-row.ts";
 import { formatCount } from "../../../text/format.ts";
+import { EditTags } from "./edit-tags.tsx";
 import { OwnedKeys, OwnedRelayTokens } from "./owned-secrets.tsx";
 import type { Person } from "./people-list.ts";
 import { PrincipalAccess } from "./principal-access.tsx";
@@ -27,6 +29,7 @@ export interface PrincipalPanelProps {
 export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps) {
   const { name, kind, role, isEnabled } = person;
   const [creating, setCreating] = useState(false);
+  const [isTagging, setTagging] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
   const createForThem = useMemo(
     () => changing((draft: SecretDraft) => createKey.run({ principal: name, ...draft }), createKey.refresh),
@@ -56,6 +59,23 @@ export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps)
         <Figures person={person} />
         <Section title="Access">
           <PrincipalAccess person={person} isSelf={isSelf} onDeleted={onClose} />
+        </Section>
+        <Section
+          title="Fixed tags"
+          action={
+            <Button size="sm" icon="edit" onClick={() => setTagging(true)}>
+              Change
+            </Button>
+          }
+        >
+          <p className="flex flex-wrap gap-1.5 text-ink-soft">
+            {person.tags.length === 0 ? (
+              "None. A team's budget counts them."
+            ) : (
+              <FixedTagBadges tags={person.tags} />
+            )}
+          </p>
+          {isTagging && <EditTags person={person} onClose={() => setTagging(false)} />}
         </Section>
         <Section title="Limits">
           <PrincipalLimits name={name} />
