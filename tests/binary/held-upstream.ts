@@ -27,6 +27,8 @@ export function startHeldUpstream(): HeldUpstream {
     port: 0,
     idleTimeout: 0,
     async fetch(request) {
+      // Which models it has is asked as one is added.
+      if (request.method === "GET") return Response.json({ data: [] });
       const { stream } = JSON.parse(await request.text());
       arrivals += 1;
       for (const { count, resolve } of waiting) if (arrivals >= count) resolve();
