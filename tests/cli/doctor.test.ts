@@ -336,7 +336,7 @@ describe("what nobody can listen on", () => {
         env: { ...env, PROXY_DATA_DIR: dataDir },
       });
       expect(code).toBe(78);
-      expect(messages).toContain(`lockport: ${check?.finding}. ${check?.advice}\n`);
+      expect(messages).toContain(`${check?.finding}. ${check?.advice}`);
     }
     await new Promise((resolve) => holder.close(resolve));
   }, 30_000);
