@@ -14,7 +14,7 @@ import { locks } from "#boot/settings/engine.ts";
 import { openServices } from "./open-services.ts";
 import type { Services } from "./services.ts";
 import { type Departure, untilQuiet } from "#boot/process/departure.ts";
-import { boundReceiveBuffers, refuseConnections } from "#boot/process/listening-sockets.ts";
+import { boundBuffers, refuseConnections } from "#boot/process/listening-sockets.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
@@ -67,8 +67,10 @@ export async function startServer(
   }
 
   // In the turn in which it listens: no connection has been accepted yet.
-  if (boundReceiveBuffers() === 0)
-    system.log.debug("receive buffers could not be bounded: bodies in tiny chunks may hold up others");
+  if (boundBuffers() === 0)
+    system.log.debug(
+      "buffers of connections could not be bounded: bodies in tiny chunks and streams that nobody reads may hold up others",
+    );
   services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
   /** Idle connections are closed at the end of it: none that a caller has just sent a request on. */

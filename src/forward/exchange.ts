@@ -185,7 +185,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const { arrivedAtUs } = input;
     const isBrowser = isFromBrowser(input.headers);
     const proxied = { proxiedBy, arrivedAtUs, lane, isBrowser };
-    const open = { ...proxied, credential, idleMs, account, cancellation, stalls, ends };
+    const { principalId } = input.caller;
+    const open = { ...proxied, credential, idleMs, account, cancellation, stalls, principalId, ends };
     return forward(input, parsed, { route, open });
   }
 

@@ -32,6 +32,7 @@ export interface OpenExchange extends Proxied {
   readonly account: Account;
   readonly cancellation: Cancellation;
   readonly stalls: SlowConsumers;
+  readonly principalId: string;
   /** Answers that are at their end: they are metered and written down together. */
   readonly ends: Turns;
 }

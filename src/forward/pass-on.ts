@@ -66,6 +66,7 @@ class PassedOn implements TeeOptions {
   readonly idleMs: number;
   readonly stallMs = WRITE_STALL_MS_MAX;
   readonly stalls: SlowConsumers;
+  readonly principalId: string;
   readonly #ends: Turns;
   readonly #account: Account;
   readonly #metering: Metering;
@@ -74,7 +75,7 @@ class PassedOn implements TeeOptions {
   #hasReadOn = false;
 
   constructor(
-    { cancellation, idleMs, stalls, ends, account }: OpenExchange,
+    { cancellation, idleMs, stalls, principalId, ends, account }: OpenExchange,
     { reader, first, metering, head }: PassedBody,
   ) {
     this.reader = reader;
@@ -82,6 +83,7 @@ class PassedOn implements TeeOptions {
     this.cancellation = cancellation;
     this.idleMs = idleMs;
     this.stalls = stalls;
+    this.principalId = principalId;
     this.#ends = ends;
     this.#account = account;
     this.#metering = metering;

@@ -224,6 +224,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       account,
       cancellation: shared.openCancellation(input.connection),
       stalls,
+      principalId: input.caller.principalId,
       ends,
     };
   }

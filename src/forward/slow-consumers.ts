@@ -2,15 +2,18 @@ import type { Cancellation } from "#kernel/cancellation.ts";
 
 /** Streams whose callers read nothing at the moment. */
 export interface SlowConsumers {
-  /** A caller stopped reading; its time limit is armed. In a crowd the one that has stopped for the longest gets less time, or none. */
-  begin(cancellation: Cancellation): void;
+  /**
+   * A caller stopped reading; its time limit is armed. In a crowd, of its principal or of all, the one that has stopped for
+   * the longest gets less time, or none.
+   */
+  begin(cancellation: Cancellation, principalId: string): void;
   /** The caller reads again, or has gone. May be called for one that never stopped. */
   end(cancellation: Cancellation): void;
 }
 
 /**
- * From this many on, the oldest of them have CROWDED_STALL_MS_MAX. A caller counts only once the system's own buffers hold
- * some 4 MB that it has not read.
+ * From this many on, the oldest of them have CROWDED_STALL_MS_MAX. A caller counts only once the system's own buffers are full
+ * of what it has not read (`SEND_BUFFER_BYTES`).
  */
 export const STALLED_STREAMS_CROWD = 64;
 
@@ -23,6 +26,9 @@ export const CROWDED_STALL_MS_MAX = 30_000;
  */
 export const STALLED_STREAMS_MAX = 112;
 
+/** One principal has a quarter of both: its own oldest stream goes before anybody else's. */
+const PRINCIPALS_MIN = 4;
+
 export interface SlowConsumersOptions {
   readonly monotonicMs: () => number;
   readonly crowd?: number;
@@ -32,8 +38,12 @@ export interface SlowConsumersOptions {
 
 interface Stall {
   readonly sinceMs: number;
+  readonly principalId: string;
   isHurried: boolean;
 }
+
+/** In the order in which they stopped. */
+type Stalls = Map<Cancellation, Stall>;
 
 export function createSlowConsumers({
   monotonicMs,
@@ -41,25 +51,42 @@ export function createSlowConsumers({
   crowdedMsMax = CROWDED_STALL_MS_MAX,
   streamsMax = STALLED_STREAMS_MAX,
 }: SlowConsumersOptions): SlowConsumers {
-  // A Map keeps the order in which they stopped.
-  const stalls = new Map<Cancellation, Stall>();
+  const all: Stalls = new Map();
+  const ofPrincipals = new Map<string, Stalls>();
   return {
-    begin(cancellation) {
-      stalls.set(cancellation, { sinceMs: monotonicMs(), isHurried: false });
-      if (stalls.size > streamsMax) cancelOldest();
-      if (stalls.size > crowd) hurryOldest();
+    begin(cancellation, principalId) {
+      const stall = { sinceMs: monotonicMs(), principalId, isHurried: false };
+      const own: Stalls = ofPrincipals.get(principalId) ?? new Map();
+      ofPrincipals.set(principalId, own.set(cancellation, stall));
+      all.set(cancellation, stall);
+      bound(own, PRINCIPALS_MIN);
+      bound(all, 1);
     },
-    end: (cancellation) => void stalls.delete(cancellation),
+    end: remove,
   };
 
-  function cancelOldest(): void {
+  function bound(stalls: Stalls, parts: number): void {
+    if (stalls.size > Math.ceil(streamsMax / parts)) cancelOldest(stalls);
+    if (stalls.size > Math.ceil(crowd / parts)) hurryOldest(stalls);
+  }
+
+  function remove(cancellation: Cancellation): void {
+    const stall = all.get(cancellation);
+    if (stall === undefined) return;
+    all.delete(cancellation);
+    const own = ofPrincipals.get(stall.principalId);
+    own?.delete(cancellation);
+    if (own?.size === 0) ofPrincipals.delete(stall.principalId);
+  }
+
+  function cancelOldest(stalls: Stalls): void {
     const [oldest] = stalls.keys();
     if (oldest === undefined) return;
-    stalls.delete(oldest);
+    remove(oldest);
     oldest.cancel("cancelled");
   }
 
-  function hurryOldest(): void {
+  function hurryOldest(stalls: Stalls): void {
     for (const [cancellation, stall] of stalls) {
       if (stall.isHurried) continue;
       stall.isHurried = true;

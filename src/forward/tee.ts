@@ -21,6 +21,8 @@ export interface TeeOptions {
   readonly stallMs: number;
   /** All streams whose callers read nothing at the moment; absent where the body is complete already. */
   readonly stalls?: SlowConsumers;
+  /** Whose request it answers. */
+  readonly principalId?: string;
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   watch(chunk: Uint8Array): Promise<void> | null;
   /**
@@ -86,7 +88,7 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
           } else {
             // Awaiting the write itself is what holds back the upstream; after a flush alone, chunks pile up in memory.
             cancellation.arm(stallMs, "cancelled");
-            stalls?.begin(cancellation);
+            stalls?.begin(cancellation, options.principalId ?? "");
             await written;
             stalls?.end(cancellation);
             cancellation.arm(idleMs);

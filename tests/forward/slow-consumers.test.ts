@@ -30,10 +30,12 @@ function openStalls(crowd: number, streamsMax = 100) {
     streamsMax,
     crowdedMsMax: CROWDED_MS,
   });
-  const begin = () => {
+  let principals = 0;
+  /** Each of another principal, unless it is named. */
+  const begin = (principalId = `principal-${(principals += 1)}`) => {
     const cancellation = openCutoff();
     cancellation.arm(MINUTE_MS, "cancelled");
-    stalls.begin(cancellation);
+    stalls.begin(cancellation, principalId);
     return cancellation;
   };
   return { stalls, begin, pass: (ms: number) => void (nowMs += ms) };
@@ -75,11 +77,31 @@ describe("streams whose callers take nothing", () => {
     expect(third.cause).toBeNull();
   });
 
+  test("of one principal are a quarter: its own oldest is cut off, and of others' none", async () => {
+    const crowd = openStalls(100, 8);
+    const others = [crowd.begin("bob"), crowd.begin("eve")];
+    const own = [crowd.begin("ada"), crowd.begin("ada"), crowd.begin("ada")];
+    expect(own.map(({ cause }) => cause)).toEqual(["cancelled", null, null]);
+    expect(others.map(({ cause }) => cause)).toEqual([null, null]);
+    // One that reads again is none of them.
+    for (const cancellation of own) crowd.stalls.end(cancellation);
+    const again = [crowd.begin("ada"), crowd.begin("ada")];
+    expect(again.map(({ cause }) => cause)).toEqual([null, null]);
+    // With a quarter of the crowd that gets less time.
+    const hurried = openStalls(8);
+    const first = hurried.begin("ada");
+    const second = hurried.begin("ada");
+    const third = hurried.begin("ada");
+    hurried.begin("bob");
+    await cut(first);
+    expect([second.cause, third.cause]).toEqual([null, null]);
+  });
+
   test("a caller that takes something again waits anew", async () => {
     const crowd = openStalls(2);
     const [slow, still] = [crowd.begin(), crowd.begin()];
     crowd.stalls.end(slow);
-    crowd.stalls.begin(slow);
+    crowd.stalls.begin(slow, "ada");
     const late = crowd.begin();
     await cut(still);
     expect([slow.cause, still.cause, late.cause]).toEqual([null, "cancelled", null]);
@@ -112,7 +134,7 @@ describe("streams whose callers take nothing", () => {
           stallMs: 60_000,
           stalls: {
             begin(cancellation) {
-              stalls.begin(cancellation);
+              stalls.begin(cancellation, name);
               stalledOnce.get(name)?.();
             },
             end: (cancellation) => stalls.end(cancellation),
