@@ -46,6 +46,12 @@ async function told(key: string): Promise<string> {
   return response.ok ? "ok" : body.error.message;
 }
 
+async function calls(key: string): Promise<number> {
+  const response = await fetch(`${site.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await response.arrayBuffer();
+  return response.status;
+}
+
 const row = (page: Page, label: string) => page.getByRole("row").filter({ hasText: label });
 
 describeInBrowser("a key of one's own", () => {
@@ -112,7 +118,10 @@ describeInBrowser("a key of one's own", () => {
     const shown = page.getByRole("textbox", { name: "Key", exact: true });
     const second = await shown.inputValue();
     expect(second).not.toBe(first);
-    expect(await Promise.all([first, second].map(told))).toEqual(["ok", "ok"]);
+    expect(await Promise.all([first, second].map(calls))).toEqual([200, 200]);
+    // It calls models alone: what is its owner's is the new one's.
+    expect(await told(first)).toContain("This API key was rotated");
+    expect(await told(second)).toBe("ok");
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("alertdialog").getByRole("button", { name: "Go back and copy" }).click();
     await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());

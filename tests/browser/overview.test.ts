@@ -294,16 +294,17 @@ describeInBrowser("my usage", () => {
     const { page } = await visitReport(site, "/");
     await page.getByRole("row").getByText("25%").first().waitFor();
     await rest(page);
-    expect(await page.getByText(/reported no usage/).count()).toBe(0);
+    expect(await page.getByText(/ended without usage/).count()).toBe(0);
     answer = { status: 200, body: "{}" };
     await ask(site, "fast");
     await page.reload();
-    const hint = page.getByRole("note").filter({ hasText: "1 answer reported no usage" });
+    const hint = page.getByRole("note").filter({ hasText: "1 request ended without usage" });
     await hint.waitFor();
     await checkAccessibility(page);
     await hint.getByRole("link", { name: "Requests" }).click();
     await page.waitForURL(
-      ({ pathname, searchParams }) => pathname === "/requests" && searchParams.get("outcome") === "ok",
+      ({ pathname, searchParams }) =>
+        pathname === "/requests" && searchParams.getAll("outcome").join() === "ok,cancelled",
     );
     // In the window's 1280 pixels, in wider ones, and on a telephone; the page before says it too, while it still stands.
     for (const width of [1280, 1440, 390]) {

@@ -287,7 +287,9 @@ describeInBrowser("the requests page", () => {
     await ask(model);
     const response = await callApi(site.url, key, "GET", `/stats/requests?limit=1&model=${model}`);
     const [{ id }] = JSON.parse(await response.text()).requests;
-    const { page } = await visit(`/requests?outcome=cancelled&open=${id}`);
+    const visitor = await visit(`/requests?outcome=cancelled&open=${id}`);
+    const { page } = visitor;
+    visitor.expect(/^request: GET .*\/stats\/requests\/.* answered 404$/);
     const panel = page.getByRole("dialog", { name: model });
     await panel.getByText("Not in this list").waitFor();
     await panel.getByText(id).waitFor();
