@@ -210,7 +210,7 @@ describeInBrowser("the providers page", () => {
     await question.getByRole("button", { name: "Disable provider" }).click();
     await row.getByText("disabled: stops, stops-too not served").waitFor();
     await page.getByRole("switch", { name: "switched enabled" }).click();
-    await page.getByText("switched is enabled").waitFor();
+    await page.getByText("switched is enabled", { exact: true }).waitFor();
     expect((await call("GET", "/providers/switched")).enabled).toBe(true);
   });
 
