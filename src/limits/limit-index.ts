@@ -107,7 +107,18 @@ function visitGroup<Entry extends OfLimit>(
   if (group === undefined) return;
   for (const entry of group.any) visitEntry(entry, request, found);
   if (request.model === null || group.named.size === 0) return;
-  for (const entry of group.named.get(request.model) ?? []) visitEntry(entry, request, found);
+  for (const entry of group.named.get(request.model) ?? [])
+    if (entry.limit.otherTargets === undefined || !isElsewhere(entry.limit, request))
+      visitEntry(entry, request, found);
+}
+
+/** Whether another model has taken the name that it asks for, which the limit's model had before. */
+function isElsewhere({ model, otherTargets = [] }: Limit, request: LimitedRequest): boolean {
+  if (request.model === model) return false;
+  return otherTargets.some(
+    ({ name, providerId, upstreamName }) =>
+      name === request.model && providerId === request.providerId && upstreamName === request.upstreamName,
+  );
 }
 
 function visitEntry<Entry extends OfLimit>(

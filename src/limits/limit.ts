@@ -31,14 +31,23 @@ export type LimitEach =
   | { readonly kind: "key" }
   | { readonly kind: "tag"; readonly key: string };
 
+/** A model's name, and where requests under it go. */
+export interface NamedTarget {
+  readonly name: string;
+  readonly providerId: string;
+  readonly upstreamName: string;
+}
+
 export interface Limit {
   readonly id: string;
   readonly name: string;
   readonly subject: LimitSubject;
   /** Null: any model, and requests without one. */
   readonly model: string | null;
-  /** What the model was called before, as long as no other model took that name: usage under it still counts. */
+  /** What the model was called before: usage under it still counts, but for what goes where `otherTargets` say. */
   readonly formerModels: readonly string[];
+  /** Where other models go that have taken a former name since. Absent: none. */
+  readonly otherTargets?: readonly NamedTarget[];
   /** Null: all that it holds for share one amount. */
   readonly each: LimitEach | null;
   readonly measure: LimitMeasure;
@@ -67,6 +76,8 @@ export interface LimitedRequest {
   readonly keyId: string | null;
   readonly relayTokenId: string | null;
   readonly model: string | null;
+  readonly providerId: string;
+  readonly upstreamName: string | null;
   /** Normalised `key:value` pairs. */
   readonly tags: readonly string[];
   /** Those of `tags` that no caller can change. */
@@ -78,7 +89,7 @@ export function isCountedAlike(one: Limit, other: Limit): boolean {
   return one.measure === other.measure && one.window === other.window && toScope(one) === toScope(other);
 }
 
-function toScope({ subject, each, model, formerModels, fixed }: Limit): string {
+function toScope({ subject, each, model, formerModels, otherTargets, fixed }: Limit): string {
   const who = subject.kind === "principal" ? { kind: subject.kind, id: subject.id } : subject;
-  return JSON.stringify([who, each, model, formerModels, fixed]);
+  return JSON.stringify([who, each, model, formerModels, otherTargets, fixed]);
 }

@@ -231,7 +231,7 @@ describe("a limit holds for its subject and for nothing else", () => {
     expect(await outcomeOf(world.chat({ key: bob.key }))).toBe(REFUSED);
   });
 
-  test("a renamed model keeps its limits, and what was used under its former name, until a model takes that", async () => {
+  test("a renamed model keeps its limits and what was used under its former name, also when another model takes that", async () => {
     const world = await openWorld();
     const limit = await world.limit({
       name: "m",
@@ -246,8 +246,33 @@ describe("a limit holds for its subject and for nothing else", () => {
     expect(await world.readLimit(limit.id)).toMatchObject({ subject: { model: "n" }, used: 1 });
     const again = { alias: "m", provider: "up", upstream_name: "x", capabilities: ["chat"] };
     expect(await outcomeOf(world.admin("POST", "/models", again))).toBe("201");
+    // The other goes elsewhere: it is not bound, and what it uses does not count.
     expect(await outcomeOf(world.chat({ model: "m" }))).toBe("200");
-    expect((await world.readLimit(limit.id)).used).toBe(0);
+    expect(await world.readLimit(limit.id)).toMatchObject({ subject: { model: "n" }, used: 1 });
+    expect(await outcomeOf(world.chat({ model: "n" }))).toBe(REFUSED);
+  });
+
+  test("a renamed model's former name that leads to it again, or to where it goes, is bound by its limits", async () => {
+    const world = await openWorld();
+    const draft = { subject: { model: "m" }, measure: "requests", amount: 2, window: "total" };
+    const limit = await world.limit({ name: "m", ...draft });
+    await world.chat();
+    await world.admin("PATCH", "/models/m", { alias: "n" });
+    expect(await outcomeOf(world.admin("POST", "/models", { alias: "m", target: "n" }))).toBe("201");
+    expect((await world.readLimit(limit.id)).used).toBe(1);
+    expect(await outcomeOf(world.chat({ model: "m" }))).toBe("200");
+    expect([
+      await outcomeOf(world.chat({ model: "m" })),
+      await outcomeOf(world.chat({ model: "n" })),
+    ]).toEqual([REFUSED, REFUSED]);
+    // Where the name is given to another target, that is another model, and what was used before still counts.
+    await world.admin("DELETE", "/models/m");
+    const binding = { alias: "m", provider: "up", capabilities: ["chat"] };
+    await world.admin("POST", "/models", { ...binding, upstream_name: "um" });
+    expect(await outcomeOf(world.chat({ model: "m" }))).toBe(REFUSED);
+    await world.admin("PATCH", "/models/m", { upstream_name: "x" });
+    expect(await outcomeOf(world.chat({ model: "m" }))).toBe("200");
+    expect(await world.readLimit(limit.id)).toMatchObject({ used: 2 });
   });
 });
 

@@ -4,6 +4,7 @@ import {
   apiKey,
   AUDIT,
   boundModel,
+  nameFor,
   codeOf,
   newLimit,
   PAGE,
@@ -138,7 +139,7 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect(await names()).toEqual(["bob principal"]);
     });
 
-    test("a limit follows its model's name, and forgets a former one that another model takes", async () => {
+    test("a limit follows its model's name, and remembers where another model goes that takes a former one", async () => {
       await using engine = createEngine();
       const [left, right] = [await engine.open(), await engine.open()];
       const put = (...aliases: readonly (readonly [string, string])[]) =>
@@ -157,15 +158,27 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       await left.limits.create(newLimit("all"), null);
       const followed = async () => {
         const found = (await right.limits.snapshot()).limits.find(({ name }) => name === "one");
-        return [found?.model, found?.formerModels];
+        return [found?.model, found?.formerModels, found?.otherTargets];
       };
       await put(["m", "b"]);
-      expect(await followed()).toEqual(["b", ["a"]]);
+      expect(await followed()).toEqual(["b", ["a"], undefined]);
       // One change that moves a name on and gives it away.
       await put(["m", "c"], ["n", "b"]);
-      expect(await followed()).toEqual(["c", ["a"]]);
+      const toOther = (name: string) => ({
+        name,
+        providerId: "provider-p",
+        upstreamName: `upstream-${name}`,
+      });
+      expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b")]]);
       await put(["x", "a"]);
-      expect(await followed()).toEqual(["c", []]);
+      expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b"), toOther("a")]]);
+      // A name that leads to the limit's own model is the same model.
+      await left.catalog.change(() => ({
+        writes: [{ kind: "put_model", model: { ...nameFor("b", "m"), id: "n" } }],
+        audit: [],
+        result: () => null,
+      }));
+      expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b"), toOther("a")]]);
       const before = await right.limits.snapshot();
       await put(["y", "z"]);
       expect(await right.limits.snapshot()).toBe(before);
@@ -173,6 +186,7 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       const [model, former] = await followed();
       expect(model).toBe("name-24");
       expect(former).toEqual(Array.from({ length: 20 }, (_, at) => `name-${at + 4}`));
+      expect((await followed())[2]).toBeUndefined();
     });
   });
 }

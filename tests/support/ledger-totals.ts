@@ -22,7 +22,9 @@ export interface CheckedEvent {
   readonly principal_id: string;
   readonly key_id: string | null;
   readonly relay_token_id: string | null;
+  readonly provider_id: string;
   readonly model: string | null;
+  readonly upstream_name: string | null;
   readonly prices: string;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
@@ -36,7 +38,7 @@ export interface CheckedEvent {
 
 /** All events of a ledger, as `CheckedEvent`. */
 export const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
-  relay_token_id, model, prices FROM event
+  relay_token_id, provider_id, model, upstream_name, prices FROM event
   LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
   LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
   ORDER BY event.id`;

@@ -141,7 +141,7 @@ function addUp(
 
 /** Null where the limit does not hold for it. */
 function toValue(
-  { subject, model, formerModels, each, fixed }: Limit,
+  { subject, model, formerModels, otherTargets = [], each, fixed }: Limit,
   event: CheckedEvent,
   stored: readonly (string | readonly string[])[],
 ): string | null {
@@ -155,7 +155,14 @@ function toValue(
     (subject.kind === "key" && subject.id === event.key_id) ||
     (subject.kind === "relay_token" && subject.id === event.relay_token_id) ||
     (subject.kind === "tag" && tags.includes(subject.pair));
-  if (!isOf || (model !== null && ![model, ...formerModels].includes(event.model ?? ""))) return null;
+  const isElsewhere =
+    event.model !== model &&
+    otherTargets.some(
+      ({ name, providerId, upstreamName }) =>
+        name === event.model && providerId === event.provider_id && upstreamName === event.upstream_name,
+    );
+  if (!isOf || isElsewhere || (model !== null && ![model, ...formerModels].includes(event.model ?? "")))
+    return null;
   if (each === null) return "";
   if (each.kind === "principal") return event.principal_id;
   return each.kind === "key" ? event.key_id : (tags.find((tag) => tag.startsWith(`${each.key}:`)) ?? null);
@@ -213,13 +220,17 @@ function readLimits(path: string): readonly Limit[] {
 
 function toLimit(row: LimitRow): Limit {
   const { id, measure, window, each, fixed } = row;
+  const former: readonly (string | readonly string[])[] = JSON.parse(row.former_models);
   const kind = each?.startsWith("tag:") === true ? "tag" : each;
   return {
     ...SAMPLE,
     id,
     subject: toSubject(row),
     model: row.model,
-    formerModels: JSON.parse(row.former_models),
+    formerModels: former.filter((name) => typeof name === "string"),
+    otherTargets: former.flatMap((other) =>
+      typeof other === "string" ? [] : [{ name: other[0]!, providerId: other[1]!, upstreamName: other[2]! }],
+    ),
     each:
       kind === null
         ? null

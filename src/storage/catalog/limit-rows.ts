@@ -6,6 +6,7 @@ import {
   type LimitChange,
   type LimitEach,
   type LimitSubject,
+  type NamedTarget,
   UNPRICED_RULES,
 } from "#limits/limit.ts";
 import type { NamedSubject, NewLimit } from "#limits/store.ts";
@@ -15,6 +16,7 @@ import type { TellUnreadable } from "./unreadable.ts";
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;
 const TAG_EACH = "tag:";
+const NO_NAMES = "[]";
 
 /** Whom a limit is for: one of the columns, or none for everybody. */
 interface SubjectColumns {
@@ -29,8 +31,10 @@ const ID_COLUMNS = { principal: "principalId", key: "keyId", relay_token: "relay
 
 /** A limit as its columns hold it. */
 export interface LimitRow
-  extends Omit<Limit, "subject" | "formerModels" | "each" | "amount" | "fixed">, SubjectColumns {
-  /** JSON array of names that the model had before. */
+  extends
+    Omit<Limit, "subject" | "formerModels" | "otherTargets" | "each" | "amount" | "fixed">,
+    SubjectColumns {
+  /** JSON array of names that the model had before, and of the `NamedTarget` of other models. */
   readonly formerModels: string;
   /** `principal`, `key` or `tag:<key>`. */
   readonly each: string | null;
@@ -67,10 +71,12 @@ export function toLimit(
     tell({ table: "limits", id: limit.id, column });
     return { ...fields, ...CLOSED, subject };
   }
+  const otherTargets = formerModels === NO_NAMES ? [] : toOtherTargets(formerModels);
   return {
     ...fields,
     subject,
     formerModels: toNames(formerModels),
+    ...(otherTargets.length > 0 && { otherTargets }),
     each: toEach(each),
     amount: BigInt(amount),
   };
@@ -105,7 +111,7 @@ export function toLimitRow(limit: NewLimit, subjectId: string | null): LimitRow 
   return {
     ...fields,
     ...fromSubject(subject, subjectId),
-    formerModels: "[]",
+    formerModels: NO_NAMES,
     each: fromEach(each),
     amount: amount.toString(),
   };
@@ -118,23 +124,53 @@ export function toLimitColumns({ amount, ...change }: LimitChange) {
 
 type FollowedColumns = Pick<LimitRow, "model" | "formerModels">;
 
+/** Where requests to a model go. */
+export type ModelTarget = Omit<NamedTarget, "name">;
+
+/** A model that is written. */
+export interface FollowedModel {
+  /** What it was called; undefined: it is new. */
+  readonly before: string | undefined;
+  readonly alias: string;
+  /** Null: it goes nowhere. */
+  readonly target: () => ModelTarget | null;
+}
+
 /**
- * What a limit holds once a model that was called `before` (undefined: a new one) is called `alias`: usage under the former
- * name goes on counting, until a model takes that name. Null when nothing changes.
+ * What a limit holds once a model is written: usage under its model's former names goes on counting. Where another model
+ * takes one of them, what goes to the other's target does not; one that goes where the limit's own model goes is the same
+ * model under its former name. `findTarget`: of a model that is there. Null when nothing changes.
  */
 export function followModelName(
   limit: FollowedColumns,
-  { before, alias }: { readonly before: string | undefined; readonly alias: string },
+  { before, alias, target }: FollowedModel,
+  findTarget: (alias: string) => ModelTarget | null,
 ): FollowedColumns | null {
-  if (before === alias) return null;
-  const isRenamed = before !== undefined && limit.model === before;
+  const isRenamed = before !== undefined && before !== alias && limit.model === before;
+  if (!isRenamed && limit.formerModels === NO_NAMES) return null;
   const former = toNames(limit.formerModels);
-  if (!isRenamed && !former.includes(alias)) return null;
-  const kept = (isRenamed ? [...former, before] : former).filter((name) => name !== alias);
-  return {
-    model: isRenamed ? alias : limit.model,
-    formerModels: JSON.stringify(kept.slice(-FORMER_MODELS_MAX)),
-  };
+  if (isRenamed) {
+    const kept = [...former, before].filter((name) => name !== alias).slice(-FORMER_MODELS_MAX);
+    return { model: alias, formerModels: toFormerJson(kept, toOtherTargets(limit.formerModels)) };
+  }
+  if (!former.includes(alias) || limit.model === null) return null;
+  const [its, own] = [target(), findTarget(limit.model)];
+  if (its === null || (own !== null && isSameTarget(its, own))) return null;
+  const others = toOtherTargets(limit.formerModels);
+  if (others.some((other) => other.name === alias && isSameTarget(other, its))) return null;
+  return { model: limit.model, formerModels: toFormerJson(former, [...others, { name: alias, ...its }]) };
+}
+
+function isSameTarget(one: ModelTarget, other: ModelTarget): boolean {
+  return one.providerId === other.providerId && one.upstreamName === other.upstreamName;
+}
+
+function toFormerJson(names: readonly string[], others: readonly NamedTarget[]): string {
+  const kept = others.filter(({ name }) => names.includes(name)).slice(-FORMER_MODELS_MAX);
+  return JSON.stringify([
+    ...names,
+    ...kept.map(({ name, providerId, upstreamName }) => [name, providerId, upstreamName]),
+  ]);
 }
 
 function toSubject(
@@ -151,6 +187,20 @@ function fromSubject(subject: NamedSubject, id: string | null): SubjectColumns {
   if (subject.kind === "everybody") return NOBODY;
   if (subject.kind === "tag") return { ...NOBODY, tag: subject.pair };
   return { ...NOBODY, [ID_COLUMNS[subject.kind]]: id };
+}
+
+/** Executables from before them pass them over. */
+function toOtherTargets(json: string): readonly NamedTarget[] {
+  const others: unknown = parseJson(json);
+  if (!Array.isArray(others)) return [];
+  return others.flatMap((other: unknown) => {
+    if (!Array.isArray(other)) return [];
+    const texts: readonly unknown[] = other;
+    const [name, providerId, upstreamName] = texts;
+    const isTarget =
+      typeof name === "string" && typeof providerId === "string" && typeof upstreamName === "string";
+    return isTarget ? [{ name, providerId, upstreamName }] : [];
+  });
 }
 
 function toNames(json: string): readonly string[] {

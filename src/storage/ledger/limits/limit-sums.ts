@@ -148,7 +148,9 @@ interface CombinationRow {
   readonly principalName: string;
   readonly keyId: string | null;
   readonly relayTokenId: string | null;
+  readonly providerId: string;
   readonly model: string | null;
+  readonly upstreamName: string | null;
   readonly tags: string;
   readonly shape: string | null;
 }
@@ -160,7 +162,7 @@ interface NamedRequest extends LimitedRequest {
 }
 
 const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
-  relay_token_id AS "relayTokenId", model, tags, shape`;
+  relay_token_id AS "relayTokenId", provider_id AS "providerId", model, upstream_name AS "upstreamName", tags, shape`;
 /** Past so many looks one by one, all are read together. */
 const LOOKS_MAX = 1_000;
 
@@ -227,6 +229,14 @@ class StoredRequest implements NamedRequest {
 
   get model(): string | null {
     return this.#row.model;
+  }
+
+  get providerId(): string {
+    return this.#row.providerId;
+  }
+
+  get upstreamName(): string | null {
+    return this.#row.upstreamName;
   }
 
   get isUntold(): boolean {
