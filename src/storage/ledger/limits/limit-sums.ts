@@ -102,9 +102,10 @@ function* sumWindow(
   return [...held.values()].flatMap((byName) => [...byName.values()].map(toSum));
 }
 
-function toKey({ each }: Limit, value: string, { principalId, principalName }: NamedRequest): SumKey {
-  if (each?.kind === "tag") return { value, label: value, principalId, principalName };
-  const label = each?.kind === "principal" ? principalName : value;
+function toKey(limit: Limit, value: string, { principalId, principalName }: NamedRequest): SumKey {
+  const kind = limit.each?.kind;
+  if (kind === "tag") return { value, label: value, principalId, principalName };
+  const label = kind === "principal" ? principalName : value;
   return { value, label, principalId: "", principalName: "" };
 }
 
