@@ -39,16 +39,23 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "name",
     header: "Name",
     rowHeader: true,
+    wrap: true,
     width: "w-64",
     sortValue: ({ name }) => name,
     cell: ({ name, isEnabled, tags }) => (
-      <span className="flex min-w-0 items-center gap-2">
-        <span className="truncate font-medium" title={name}>
-          {name}
+      <>
+        <span className="flex min-w-0 items-center gap-2">
+          <span className="truncate font-medium" title={name}>
+            {name}
+          </span>
+          {!isEnabled && <Badge tone="warn">disabled</Badge>}
         </span>
-        {!isEnabled && <Badge tone="warn">disabled</Badge>}
-        <FixedTagBadges tags={tags} />
-      </span>
+        {tags.length > 0 && (
+          <span className="mt-1 flex flex-wrap gap-1">
+            <FixedTagBadges tags={tags} />
+          </span>
+        )}
+      </>
     ),
   },
   {
