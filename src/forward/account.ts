@@ -38,6 +38,8 @@ export interface AccountSubject {
   /** Counts it in metrics; absent: one is found by its labels. */
   readonly counter?: UsageCounter;
   readonly pricing: SubjectPricing;
+  /** The same request under the model that its answer names; null when that is no name. Absent where the request named one. */
+  readonly named?: (model: string) => AccountSubject | null;
   /** It only asks or counts: whatever its answer tells is no usage. */
   readonly usesNothing?: boolean;
 }
@@ -182,7 +184,9 @@ class RecordedAccount implements LateAccount {
     const isUnsent = this.#begun === null && this.#upstreamStatus === null;
     let step: SettlingStep = "begin";
     try {
-      const { of, usage } = this.begin();
+      const { of: begun, usage } = this.begin();
+      const of = toNamed(begun, ending);
+      const named = of === begun ? undefined : of.subject;
       step = "price";
       const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
@@ -203,10 +207,10 @@ class RecordedAccount implements LateAccount {
         unpriced,
       };
       step = "end";
-      const written = usage.end(ended);
+      const written = usage.end(ended, named);
       step = "count";
       // In the same turn: a request that comes next meets what this one has used.
-      this.#accounts.limits.ended(of.subject, ended);
+      this.#accounts.limits.ended(begun.subject, ended, named);
       this.#isCounted = true;
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
@@ -257,4 +261,9 @@ class RecordedAccount implements LateAccount {
       return toKnown(failure);
     }
   }
+}
+
+function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {
+  const model = metered?.model;
+  return (model === undefined ? null : begun.named?.(model)) ?? begun;
 }

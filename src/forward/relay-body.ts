@@ -190,7 +190,8 @@ function findLead(bytes: Uint8Array): number | undefined {
   return bytes.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
 }
 
-function toModelName(text: string): string | null {
+/** Null for what is no name: empty, too long, with control characters, or with a key or token of this server. */
+export function toModelName(text: string): string | null {
   const isName =
     text !== "" &&
     text.isWellFormed() &&

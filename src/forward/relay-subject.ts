@@ -6,7 +6,7 @@ import { type PriceSet, byUnit, UNITS } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { AccountSubject } from "./account.ts";
 import { toAttribution } from "./attribution.ts";
-import type { Asked } from "./relay-body.ts";
+import { type Asked, toModelName } from "./relay-body.ts";
 import type { UpstreamBody } from "./upstream.ts";
 
 /** A request of the relay, ready to go upstream. */
@@ -58,6 +58,12 @@ export function toAccountSubject(
     providerName: RELAY_PROVIDER,
     usesNothing: !isMetered(input),
     pricing: { known: {}, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
+    ...(model === null && {
+      named: (told: string) => {
+        const name = toModelName(told);
+        return name === null ? null : toAccountSubject(input, { model: name, streamed });
+      },
+    }),
   };
 }
 

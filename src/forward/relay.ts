@@ -101,7 +101,8 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       const known = toAccountSubject(input, NOTHING_ASKED);
       await follow(known);
       passage.warnings = accounts.limits.admit(known.subject, () => true);
-      if (accounts.limits.dependsOnModel(known.subject)) return await sendRead(input, source);
+      if (isMetered(input) && accounts.limits.dependsOnModel(known.subject))
+        return await sendRead(input, source);
     }
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
@@ -190,8 +191,10 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   }
 
   /** Throws `invalid_request` where a limit has to know the model, and the upstream might read another one than was read here. */
-  function requireModel({ headers }: RelayInput, { subject }: AccountSubject, { isPlain }: Asked): void {
-    if ((isPlain && isPlainJson(headers)) || !accounts.limits.dependsOnModel(subject)) return;
+  function requireModel(input: RelayInput, { subject }: AccountSubject, { isPlain }: Asked): void {
+    // What uses nothing, such as the telemetry of Claude Code, is asked for no model.
+    if ((isPlain && isPlainJson(input.headers)) || !isMetered(input)) return;
+    if (!accounts.limits.dependsOnModel(subject)) return;
     throw new ProxyError(
       "invalid_request",
       "A limit goes by the model or the cost of your requests: a relayed body has to be one JSON object in UTF-8 (content-type: application/json), neither encoded nor a batch, that names its model once.",

@@ -198,14 +198,22 @@ export class LimitBook {
     });
   }
 
-  /** Called once when its event is written, in the same turn. */
-  ended(request: UsageBeginning, ending: UsageEnding): void {
+  /** Called once when its event is written, in the same turn. `named`: under the model that its answer named, where it began without one. */
+  ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void {
     this.#underWay.delete(request);
     if (this.#entries.size === 0) return;
     const amounts = new Amounts(request, ending);
     this.#index.visit(request, (entry, value) => {
       const counter = end(entry, value, { request, amounts });
       if (counter !== null && !isCountedFromBegin(entry.limit)) this.#tell(entry, counter, amounts.endedAtUs);
+    });
+    if (named === undefined) return;
+    // Limits of that model have not seen it begin, and the ledger has it among theirs.
+    this.#index.visit(named, (entry, value) => {
+      if (entry.limit.model === null) return;
+      begin(entry, value, named);
+      const counter = end(entry, value, { request: named, amounts });
+      if (counter !== null) this.#tell(entry, counter, amounts.endedAtUs);
     });
   }
 

@@ -16,8 +16,8 @@ export interface LimitGate {
   /** Whether the caller has a limit that refuses, and that has to know the model or what it costs: of a model, of cost or of tokens. */
   dependsOnModel(request: LimitedRequest): boolean;
   began(request: UsageBeginning): void;
-  /** In the turn in which its end goes to the ledger. */
-  ended(request: UsageBeginning, ending: UsageEnding): void;
+  /** In the turn in which its end goes to the ledger. `named`: under the model that its answer named, where it began without one. */
+  ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void;
   /** Instead of `ended`, when its end could not go there. */
   lost(request: UsageBeginning): void;
 }

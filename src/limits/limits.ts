@@ -149,9 +149,9 @@ export class Limits implements LimitGate {
     this.#successor?.began(request);
   }
 
-  ended(request: UsageBeginning, ending: UsageEnding): void {
-    this.book.ended(request, ending);
-    this.#successor?.ended(request, ending);
+  ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void {
+    this.book.ended(request, ending, named);
+    this.#successor?.ended(request, ending, named);
   }
 
   lost(request: UsageBeginning): void {

@@ -10,6 +10,7 @@ const BLOCK_END_TYPE = "content_block_stop";
 const MESSAGES: MeterDialect = {
   addUsage: ({ usage }, accumulator) => void accumulator.add(usage),
   addEventUsage: addMessageUsage,
+  findModel: findMessageModel,
   endsAnswer: ({ type }) => type === BLOCK_END_TYPE,
   lastEventType: LAST_EVENT_TYPE,
   defaultsToExclusive: true,
@@ -32,6 +33,11 @@ export interface MessagesMeterOptions extends MeterOptions {
 /** A meter for one relayed response (decisions, "Usage and prices"). */
 export function createMessagesMeter(options: MessagesMeterOptions): Meter {
   return createMeter(options.counting ? COUNTING : MESSAGES, options);
+}
+
+/** A stream names it where it begins. */
+function findMessageModel({ type, message, model }: JsonObject): unknown {
+  return type === "message_start" && isJsonObject(message) ? message["model"] : model;
 }
 
 /** What a stream begins with, and what it says at its end; other events hold content. */

@@ -14,6 +14,8 @@ export interface MeterReading {
   readonly errorKind: string | null;
   /** True when a stream's last event was seen, or a unary body was read as JSON: its reader has had the whole answer. */
   readonly complete: boolean;
+  /** The model that a messages answer names; absent where it names none. */
+  readonly model?: string;
 }
 
 /** Bytes in, quantities out. Pure: no stream, no clock, no store. Never throws, whatever the bytes are. */
@@ -39,6 +41,8 @@ export interface MeterDialect {
   addUsage(body: JsonObject, accumulator: UsageAccumulator): void;
   /** Adds the usage of one event of a stream, in the same way; true when it held a quantity. */
   addEventUsage(event: JsonObject, accumulator: UsageAccumulator): boolean;
+  /** The model that a unary body, or an event of a stream, names; absent where that is not looked for. */
+  findModel?(message: JsonObject): unknown;
   /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
   endsAnswer(event: JsonObject): boolean;
   /** The `type` of the event that ends a stream; `[DONE]` ends every stream. */
@@ -84,6 +88,7 @@ class StreamMeter implements Meter, SseSink {
   readonly #parser: SseParser;
   readonly #accumulator: UsageAccumulator;
   #errorKind: string | null = null;
+  #model: string | null = null;
   #complete = false;
   #awaitsUsage = false;
 
@@ -107,7 +112,12 @@ class StreamMeter implements Meter, SseSink {
   finish(): MeterReading {
     this.#parser.finish();
     if (this.#statusCode >= ERROR_STATUS_MIN) this.#errorKind ??= toErrorKind(this.#statusCode, undefined);
-    return { usage: this.#accumulator.total(), errorKind: this.#errorKind, complete: this.#complete };
+    return {
+      usage: this.#accumulator.total(),
+      errorKind: this.#errorKind,
+      complete: this.#complete,
+      ...(this.#model !== null && { model: this.#model }),
+    };
   }
 
   isSilent(name: string | null, bytes: Uint8Array, from: number, to: number): boolean {
@@ -130,6 +140,7 @@ class StreamMeter implements Meter, SseSink {
     if (name === "error" || (isJsonObject(event) && isError(event)))
       this.#errorKind ??= toErrorKind(this.#statusCode, event);
     if (!isJsonObject(event)) return;
+    this.#model ??= toText(this.#dialect.findModel?.(event));
     if (this.#dialect.addEventUsage(event, this.#accumulator)) this.#awaitsUsage = false;
     else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
     const { lastEventType } = this.#dialect;
@@ -166,12 +177,18 @@ class UnaryMeter implements Meter {
     const accumulator = new UsageAccumulator(this.#dialect);
     if (isJsonObject(body)) this.#dialect.addUsage(body, accumulator);
     const isFailure = this.#statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
+    const model = isJsonObject(body) ? toText(this.#dialect.findModel?.(body)) : null;
     return {
+      ...(model !== null && { model }),
       usage: accumulator.total(),
       errorKind: isFailure ? toErrorKind(this.#statusCode, body) : null,
       complete: body !== undefined,
     };
   }
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 function mayBeDone(bytes: Uint8Array, from: number, to: number): boolean {

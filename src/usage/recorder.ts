@@ -81,11 +81,13 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     journal.appended();
     let ended = false;
     return {
-      end(ending: UsageEnding): Promise<void> {
+      end(ending: UsageEnding, named?: UsageBeginning): Promise<void> {
         if (ended) throw new Error("a usage event was ended twice");
         if (closed) throw new Error("a usage event was ended after its ledger was closed");
         ended = true;
         encoder.enter(journal.stretch);
+        // A second begin under its number takes the place of the first.
+        if (named !== undefined) encoder.begin(sequence, named);
         encoder.end(sequence, ending);
         journal.appended();
         openCount -= 1;

@@ -16,9 +16,10 @@ export interface OpenUsage {
   /**
    * Writes the event down for good. When the promise is fulfilled the event survives a kill of the process
    * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be fulfilled before the response ends. Rejects with
-   * `UnconfirmedUsage` when the response must not end well.
+   * `UnconfirmedUsage` when the response must not end well. `named`: the request under the model that its answer named, where it
+   * began without one.
    */
-  end(ending: UsageEnding): Promise<void>;
+  end(ending: UsageEnding, named?: UsageBeginning): Promise<void>;
 }
 
 /** The ledger's door for the data plane: exactly one event per opened request, whatever happens in between. */

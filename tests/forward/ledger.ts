@@ -29,11 +29,11 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
         subjects.push(subject);
         let ended = false;
         return {
-          async end(ending) {
+          async end(ending, named) {
             if (ended) throw new Error("an event was ended twice");
             ended = true;
             await onEnd?.(ending);
-            events.push({ ...subject, ...ending });
+            events.push({ ...(named ?? subject), ...ending });
           },
         };
       },

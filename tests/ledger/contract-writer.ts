@@ -282,6 +282,37 @@ export function describeWriter(
       expect(bench.damage).toEqual([]);
     }, 30_000);
 
+    test.each([false, true])(
+      "a request that begins a second time under its number is one, under the model of the second, across segments and a writer that starts anew (%p)",
+      async (isReopened) => {
+        await using bench = await createBench();
+        let writer = await bench.openWriter();
+        bench.append(1, RUN_LINE);
+        bench.append(1, toBeginLine(1, { ...SUBJECT, model: null, upstreamName: null }));
+        bench.append(2, toBeginLine(2, SUBJECT));
+        await drain(writer);
+        // The position has left the segment in which it began.
+        expect(await bench.read("SELECT count(*) AS n FROM open_request")).toEqual([{ n: 1 }]);
+        if (isReopened) {
+          await writer.close();
+          writer = await bench.openWriter();
+        }
+        bench.append(2, toBeginLine(1, { ...SUBJECT, model: "of the answer" }));
+        bench.append(2, toEndLine(1, ENDING));
+        bench.append(2, toEndLine(2, ENDING));
+        bench.append(3, RUN_LINE);
+        await drain(writer);
+        await writer.close();
+        expect(
+          await bench.read(
+            "SELECT model FROM event JOIN combination c ON c.id = combination ORDER BY model = 'of the answer'",
+          ),
+        ).toEqual([{ model: SUBJECT.model }, { model: "of the answer" }]);
+        expect(await bench.read("SELECT * FROM open_request")).toEqual([]);
+        expect(bench.damage).toEqual([]);
+      },
+    );
+
     test("a writer that starts anew at any point goes on without losing or doubling", async () => {
       await fc.assert(
         fc.asyncProperty(

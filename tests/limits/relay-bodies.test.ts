@@ -106,6 +106,47 @@ describe("a relayed body whose model an upstream could read otherwise", () => {
   });
 });
 
+describe("a relayed request whose model could not be read", () => {
+  test("is recorded, priced and counted under the model that its answer names, and so are limits of that model", async () => {
+    const { world, send, events } = await openRelay();
+    const price = (unit: string) => ({ model: "dear", unit, price_per_million: 1_000 });
+    const entries = [price("input_tokens"), price("output_tokens")];
+    expect(await outcomeOf(world.admin("POST", "/pricing", { version: "1", entries }))).toMatch(/^20/);
+    const warns = { action: "warn", window: "day", amount: 1000 };
+    const ofModel = await world.limit({
+      name: "model",
+      subject: { model: "dear" },
+      measure: "requests",
+      ...warns,
+    });
+    const sliding = await world.limit({
+      name: "sliding",
+      subject: { model: "dear" },
+      measure: "requests",
+      ...warns,
+      window: "hour",
+    });
+    const ofCost = await world.limit({ name: "cost", subject: {}, measure: "cost", ...warns });
+    expect(await send(`\ufeff${DEAR}`)).toBe("200");
+    expect(await send(DEAR)).toBe("200");
+    const recorded = await events();
+    expect(recorded.map(({ model, cost }: any) => `${model} ${cost}`)).toEqual(["dear 0.02", "dear 0.02"]);
+    expect((await world.readLimit(ofModel.id)).used).toBe(2);
+    expect((await world.readLimit(sliding.id)).used).toBe(2);
+    expect((await world.readLimit(ofCost.id)).used).toBe(0.04);
+    // Made now, it adds up what the ledger holds.
+    const later = await world.limit({
+      name: "later",
+      subject: { model: "dear" },
+      measure: "tokens",
+      ...warns,
+    });
+    expect((await world.readLimit(later.id)).used).toBe(40);
+    const metrics = await (await world.app.api("GET", "/metrics")).text();
+    expect(metrics).toContain('model="dear",outcome="ok"} 2');
+  });
+});
+
 describe("a large relayed body under a limit of cost", () => {
   const padded = (bytes: number) => `{"pad":"${"x".repeat(bytes)}","model":"dear"}`;
   const LARGE = 2 * 1024 * 1024;

@@ -179,11 +179,45 @@ test("an answer to counting has no usage, streamed or not, and still its error",
   });
 });
 
+describe("the model of an answer", () => {
+  const unary = { streamed: false, statusCode: 200 };
+  const streamed = { streamed: true, statusCode: 200 };
+  const modelOf = (text: string, options: typeof unary) => readAll([Buffer.from(text)], options).model;
+  const toStream = (...events: readonly object[]) =>
+    events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+  const start = (message: object) => ({ type: "message_start", message: { usage: {}, ...message } });
+
+  test("is what its message names, also where that is long", () => {
+    expect(modelOf('{"type":"message","model":"dear","usage":{"input_tokens":1}}', unary)).toBe("dear");
+    const long = { type: "message", content: "x".repeat(100_000), model: "dear" };
+    expect(modelOf(JSON.stringify(long), unary)).toBe("dear");
+    expect(modelOf(toStream(start({ model: "dear" }), { type: "message_stop" }), streamed)).toBe("dear");
+  });
+
+  test("is the first that a stream names, and none that is deeper or no text", () => {
+    expect(modelOf(toStream(start({ model: "dear" }), start({ model: "other" })), streamed)).toBe("dear");
+    for (const model of [7, null, ["dear"], { name: "dear" }])
+      expect(modelOf(JSON.stringify({ model }), unary)).toBeUndefined();
+    expect(modelOf('{"message":{"model":"dear"}}', unary)).toBeUndefined();
+    expect(
+      modelOf(toStream({ type: "content_block_delta", delta: { model: "dear" } }), streamed),
+    ).toBeUndefined();
+  });
+});
+
 function readStream(parts: readonly Uint8Array[]): MeterReading {
   return read(parts, { streamed: true, statusCode: 200 });
 }
 
 function read(
+  parts: readonly Uint8Array[],
+  options: Omit<MessagesMeterOptions, "counting"> & { readonly counting?: boolean },
+): MeterReading {
+  const { model: _model, ...reading } = readAll(parts, options);
+  return reading;
+}
+
+function readAll(
   parts: readonly Uint8Array[],
   options: Omit<MessagesMeterOptions, "counting"> & { readonly counting?: boolean },
 ): MeterReading {

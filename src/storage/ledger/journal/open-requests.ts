@@ -66,7 +66,9 @@ export class OpenRequests {
   }
 
   begin(sequence: number, begun: Begun): void {
-    this.#requests.set(sequence, { begun, isStored: false });
+    // A second begin names the model that the answer told. The table keeps the first until the end comes.
+    const isStored = this.#requests.get(sequence)?.isStored ?? false;
+    this.#requests.set(sequence, { begun, isStored });
   }
 
   /** The begin of a request that has ended now; null when none is open under this number. */
@@ -119,8 +121,10 @@ export class OpenRequests {
   #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {
     const entry = decoder.decode(line);
     if (entry?.kind === "run") this.#requests.clear();
-    else if (entry?.kind === "begin") this.#requests.set(entry.sequence, { begun: entry.begun, isStored });
-    else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
+    else if (entry?.kind === "begin") {
+      const wasStored = this.#requests.get(entry.sequence)?.isStored ?? false;
+      this.#requests.set(entry.sequence, { begun: entry.begun, isStored: isStored || wasStored });
+    } else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
   }
 }
 
