@@ -13,6 +13,8 @@ import { doWithin } from "./actions.ts";
 import { call, chooseWindow, goTo, makeUsed, sendHello } from "./tasks.ts";
 
 const browser = useBrowser();
+/** Kinds of errors that Errors lists before it is asked for all. */
+const KINDS_FIRST = 6;
 
 let provider: ModelServer;
 beforeAll(async () => {
@@ -106,12 +108,17 @@ describeInBrowser("an answer, from the overview", () => {
       ["upstream_error", "unreachable"].includes(outcome),
     );
     const byKind = Map.groupBy(failed, ({ error_kind: kind }: any): string => kind);
-    expect(byKind.size).toBeGreaterThan(0);
+    const counts = [...byKind]
+      .map(([kind, rows]) => [kind, rows.reduce((sum, { requests }: any) => sum + requests, 0)] as const)
+      .toSorted(([, left], [, right]) => right - left);
+    // The list shows as many kinds at first; of those that are as rare as the first that is not shown any may be in it.
+    const rare = counts[KINDS_FIRST]?.[1] ?? 0;
+    const leading = counts.filter(([, count]) => count > rare);
+    expect(leading.length).toBeGreaterThan(0);
     await doWithin(page, 3, async () => {
       await goTo(page, "Errors");
       await chooseWindow(page, "Yesterday");
-      for (const [kind, rows] of byKind) {
-        const count = rows.reduce((sum, { requests }: any) => sum + requests, 0);
+      for (const [kind, count] of leading) {
         const cause = page.getByRole("listitem").filter({ has: page.getByText(kind, { exact: true }) });
         await cause.getByText(new RegExp(`^${formatCount(count)} requests?`)).waitFor();
       }
