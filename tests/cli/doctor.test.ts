@@ -140,7 +140,7 @@ describe("lockport doctor on a folder", () => {
     expect(back.find("open files")).toMatchObject({ status: "warn" });
     expect(back.find("open files")?.finding).toContain("1 file, put back since");
     expect(back.find("usage.db")).toMatchObject({ status: "ok" });
-    // The catalog is not put back.
+    // The catalog is saved, and yet the server has another file open.
     renameSync(join(dataDir, "catalog.db"), join(dataDir, "elsewhere"));
     while ((await metric("proxy_files_missing")) < 1) await Bun.sleep(20);
     const lost = await diagnose(env);

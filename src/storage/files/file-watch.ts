@@ -13,6 +13,8 @@ export interface WatchedFile {
   isInPlace(): boolean;
   /** Puts what the server has open back under its name; absent: an operator has to. */
   putBack?(): void | Promise<void>;
+  /** Keeps what is lost for the next start, at each look: the server has another file open all the same. Instead of `putBack`. */
+  save?(): void;
 }
 
 /** The folder that the files are in. Its own parent is not made: what is gone with that was moved away, or is a mount. */
@@ -75,6 +77,7 @@ export class FileWatch {
         this.#lossCount += 1;
         this.#log.error("a file was removed or replaced while the server has it open", { file: name });
       }
+      file.save?.();
       if (file.putBack === undefined) return;
       await file.putBack();
       this.#lost.delete(file);

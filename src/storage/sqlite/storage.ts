@@ -1,15 +1,12 @@
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import type { LedgerSync } from "#storage/place.ts";
 import { measureDatabase, measureFiles } from "#storage/files/file-size.ts";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { OWN_SLOTS } from "#catalog/slots.ts";
 import { createOwnAttempts } from "#identity/attempts.ts";
 import { createUsedStates } from "#identity/sso-state.ts";
-import type { StorageHealth } from "#usage/health.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { toCatalogPath } from "./file/catalog-path.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
@@ -30,7 +27,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       log,
       sync: toJournalSync(options.ledgerSync),
       retentionDays: options.usageRetentionDays,
-      watched: [toWatched(path)],
+      watched: database.file === null ? [] : [database.file.toWatched()],
     });
     return {
       audit: database.audit,
@@ -48,7 +45,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       slots: OWN_SLOTS,
       lane: 0,
       wasServed,
-      health: () => ALONE,
+      health: () => ({ isServing: database.file?.isInPlace() !== false, replica: null }),
       ledgerGauges: () => usage.gauges(),
       measure: async () => ({
         catalogBytes: await measureDatabase(path),
@@ -72,17 +69,8 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
   }
 }
 
-/** Its files are as near as the process itself: one that fails is told by the refusals. */
-const ALONE: StorageHealth = { isServing: true, replica: null };
-
 /** The settings refuse the third value without a database that is apart from the journal. */
 function toJournalSync(sync: LedgerSync): "interval" | "request" {
   if (sync === "database") throw new TypeError("the ledger's database is a file beside its journal");
   return sync;
-}
-
-/** The catalog is not put back: what local commands have written to another file meanwhile would be lost. */
-function toWatched(path: string): WatchedFile {
-  const file = toFileIdentity(path);
-  return { name: basename(path), isInPlace: () => findFileIdentity(path) === file };
 }

@@ -8,6 +8,7 @@ import { createUnreadableTelling, type UnreadableRow } from "#storage/catalog/un
 import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
+import { CatalogFile } from "./catalog-file.ts";
 import { createConnection } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
@@ -36,6 +37,8 @@ export interface CatalogDatabaseOptions {
 }
 
 export interface CatalogDatabase extends CatalogStores {
+  /** Null where it does not serve. */
+  readonly file: CatalogFile | null;
   /** See `LocalStorage.findUnreadable`. */
   findUnreadable(): Promise<readonly UnreadableRow[]>;
   close(): Promise<void>;
@@ -75,7 +78,9 @@ export function toCatalogDatabase(
     requireOwnSecret(client, path, secrets);
     bindFormerCredentials(client, secrets);
   });
+  const file = isServing ? new CatalogFile(client, path, log) : null;
   const connection = createConnection(client, clock, {
+    file,
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(readSecretState(client), secrets, log),
@@ -83,6 +88,7 @@ export function toCatalogDatabase(
   const recordAudit = createRecordAudit(connection.orm, clock);
   const tell = createUnreadableTelling(log);
   return {
+    file,
     audit: createAuditStore(connection),
     identity: createIdentityStore(connection, recordAudit, tell),
     catalog: createCatalogStore(connection, recordAudit, tell),

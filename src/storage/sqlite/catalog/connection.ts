@@ -3,6 +3,7 @@ import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { isBusy } from "#storage/files/setup-errors.ts";
+import type { CatalogFile } from "./catalog-file.ts";
 import type { LogSync } from "./log-sync.ts";
 
 /** How long a step waits for a lock that another process holds, before it is refused. */
@@ -52,6 +53,8 @@ export interface ConnectionOptions {
   readonly freshness?: Freshness | undefined;
   /** Syncs what is committed; null where SQLite does, within the COMMIT. */
   readonly logSync?: LogSync | null;
+  /** The file of its name, which a server may lose; null: it is not looked for. */
+  readonly file?: Pick<CatalogFile, "isInPlace" | "requireInPlace"> | null;
   /** Called when another connection has committed, before anything that is remembered of the file is compared with it. */
   readonly onForeignCommit?: () => void;
 }
@@ -59,7 +62,7 @@ export interface ConnectionOptions {
 export function createConnection(
   client: Database,
   clock: Clock,
-  { freshness = "call", logSync = null, onForeignCommit }: ConnectionOptions = {},
+  { freshness = "call", logSync = null, file = null, onForeignCommit }: ConnectionOptions = {},
 ): Connection {
   // From here on waiting is ours: SQLite's own stops the whole event loop.
   client.run("PRAGMA busy_timeout = 0");
@@ -96,6 +99,7 @@ export function createConnection(
     const held = logSync?.held() ?? null;
     if (held !== null) await held;
     const written = await retryWhileBusy(clock, () => {
+      file?.requireInPlace();
       const result = transact(beginImmediate, step);
       committed(result);
       return result;
@@ -139,7 +143,8 @@ export function createConnection(
     writeCount: () => writeCount,
     async close() {
       await logSync?.close();
-      client.close(true);
+      // SQLite removes the log of that name as it closes, which is another file's by then.
+      if (file?.isInPlace() !== false) client.close(true);
     },
   };
 }

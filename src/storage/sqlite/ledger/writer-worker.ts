@@ -18,7 +18,7 @@ import type { LimitSum } from "#limits/limit-sums.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
-import { putBackDatabase } from "#storage/sqlite/ledger/file/put-back.ts";
+import { putBackDatabase } from "#storage/sqlite/file/put-back.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
 declare const self: Worker;
