@@ -74,10 +74,14 @@ function loadMatched(router: ReturnType<typeof createPageRouter>): void {
   const matches: readonly { readonly routeId: string }[] = router.matchRoutes(router.latestLocation);
   for (const { routeId } of matches) {
     const component = routes[routeId]?.options.component;
-    const load: unknown = component instanceof Function ? Reflect.get(component, "preload") : undefined;
     // What cannot be had now is asked for again when it is drawn.
-    if (load instanceof Function) void Promise.resolve(load()).catch(() => null);
+    if (isLoadedLater(component)) component.preload().catch(() => null);
   }
+}
+
+/** What `lazyRouteComponent` made. */
+function isLoadedLater(component: unknown): component is { readonly preload: () => Promise<unknown> } {
+  return typeof component === "function" && "preload" in component && typeof component.preload === "function";
 }
 
 /** An administrator's page was refused to who is shown as one. */

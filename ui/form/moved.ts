@@ -71,5 +71,5 @@ function toWords(value: unknown): string {
     const parts = Object.entries(value).map(([name, part]) => `${name} ${toWords(part)}`);
     return parts.length === 0 ? "none" : parts.join(", ");
   }
-  return String(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

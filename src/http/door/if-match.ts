@@ -26,10 +26,10 @@ export function toPrecondition<Resource>(
 ): Precondition<Resource> {
   const wanted = request.headers.get("if-match");
   if (wanted === null) return NO_PRECONDITION;
-  const tags = wanted.split(",").map((tag) => tag.trim());
+  const tags = new Set(wanted.split(",").map((tag) => tag.trim()));
   return (current) => {
     const tag = toTag(current);
-    if (tags.includes(tag) || tags.includes("*")) return;
+    if (tags.has(tag) || tags.has("*")) return;
     throw new ProxyError(
       "changed_meanwhile",
       "This was changed since it was read, and nothing was saved. Read it again and repeat the change on what it is now, or send it without If-Match to write over it.",
