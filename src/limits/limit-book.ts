@@ -139,9 +139,10 @@ export class LimitBook {
   /** The limits that a request meets which is about to begin. `hasPrice` tells whether all that it will use has a price. */
   findMet(request: UsageBeginning, nowUs: InstantUs, hasPrice: () => boolean): readonly MetLimit[] {
     let met: MetLimit[] | null = null;
+    const asked = { request, nowUs, hasPrice };
     this.#index.visit(request, (entry, value) => {
       if (!entry.isLoaded) return;
-      const found = toMet(entry, value, { request, nowUs, hasPrice });
+      const found = toMet(entry, value, asked);
       if (found !== null) (met ??= []).push(found);
     });
     return met ?? NONE;

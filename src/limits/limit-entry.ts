@@ -99,12 +99,16 @@ export function isCountedFromBegin({ measure, window }: Limit): boolean {
   return measure === "requests" && window !== null && isSliding(window);
 }
 
+function makeCounter(entry: Entry, value: string, { principalId, principalName }: UsageBeginning): Counter {
+  const label = entry.limit.each?.kind === "principal" ? principalName : value;
+  return getCounter(entry, { value, label, principalId, principalName });
+}
+
 const ONE_REQUEST: Used = { ...NOTHING_USED, amount: 1n };
 
 /** Returns where it counts. */
 export function begin(entry: Entry, value: string, request: UsageBeginning): Counter {
-  const label = entry.limit.each?.kind === "principal" ? request.principalName : value;
-  const counter = getCounter(entry, { value, label, ...request });
+  const counter = entry.counters.get(value) ?? makeCounter(entry, value, request);
   if (counter.value !== value) entry.sharing.set(request, counter);
   counter.underWay += 1;
   if (isCountedFromBegin(entry.limit)) counter.sums?.add(request.arrivedAtUs, ONE_REQUEST);
@@ -117,9 +121,10 @@ export function end(
   value: string,
   { request, amounts }: { readonly request: UsageBeginning; readonly amounts: Amounts | null },
 ): Counter | null {
-  const counter = entry.sharing.get(request) ?? entry.counters.get(value);
+  const shared = entry.sharing.size === 0 ? undefined : entry.sharing.get(request);
+  const counter = shared ?? entry.counters.get(value);
   if (counter === undefined) return null;
-  entry.sharing.delete(request);
+  if (shared !== undefined) entry.sharing.delete(request);
   counter.underWay -= 1;
   if (amounts === null) return counter;
   const { limit } = entry;
