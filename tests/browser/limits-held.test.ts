@@ -115,7 +115,7 @@ describeInBrowser("who a limit holds for", () => {
     const refusal = page.getByRole("alert");
     await refusal
       .getByText(
-        /^The limit "admin: month" is used up: 2\.50 of 1\.00 since \d{4}-\d\d-01\. It starts anew at \d{4}-\d\d-01T00:00:00Z\.$/,
+        /^The limit "admin: month" is used up: 2\.50 of 1\.00 since \d{4}-\d\d-01\. It starts anew at \d{4}-\d\d-01T00:00:00Z\. \(request [0-9a-f-]{36}\)$/,
       )
       .waitFor();
     await refusal.getByText("limit_exceeded").waitFor();
