@@ -9,7 +9,9 @@ import { type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
+import { toTierPrices } from "#usage/tier.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
+import { UnreachedLog } from "./unreached-log.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
 export interface Account {
@@ -70,6 +72,7 @@ export interface AccountsDeps {
 export class Accounts {
   readonly deps: AccountsDeps;
   readonly limits: LimitGate;
+  readonly unreached: UnreachedLog;
   #openCount = 0;
   #openStreamCount = 0;
   #waiting: (() => void)[] = [];
@@ -77,6 +80,7 @@ export class Accounts {
   constructor(deps: AccountsDeps) {
     this.deps = deps;
     this.limits = deps.limits ?? NO_LIMITS;
+    this.unreached = new UnreachedLog(deps);
   }
 
   /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
@@ -188,20 +192,23 @@ class RecordedAccount implements LateAccount {
       const of = toNamed(begun, ending);
       const named = of === begun ? undefined : of.subject;
       step = "price";
-      const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
+      const { outcome, statusCode, errorKind, failure } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
       const usedNothing = isUnsent || of.usesNothing === true;
       const reported = usedNothing ? NOTHING_USED : (ending.metered?.usage ?? null);
       const inForce = this.#findPrices(of.pricing);
-      const prices = inForce instanceof Promise ? await inForce : inForce;
+      const tier = usedNothing ? undefined : ending.metered?.tier;
+      const prices = toTierPrices(inForce instanceof Promise ? await inForce : inForce, tier);
       const { costPico, unpriced } = priceUsage(reported, prices);
       const ended = {
         outcome,
         statusCode,
         errorKind,
+        failure,
         durationUs,
         timeToFirstByteUs: this.#timeToFirstByteUs,
         usage: reported,
+        tier,
         prices,
         costPico,
         unpriced,
@@ -215,6 +222,7 @@ class RecordedAccount implements LateAccount {
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
+      if (failure !== undefined) this.#accounts.unreached.tell(of.providerName, failure);
       step = "write";
       await written;
     } catch (failure) {

@@ -11,6 +11,7 @@ import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
+import type { Breach } from "./outcome.ts";
 import { respond } from "./respond.ts";
 import { toSubject } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
@@ -100,6 +101,8 @@ export interface Exchange {
    */
   halt(): void;
 }
+
+const NO_PERMIT: Breach = { error: "timeout", failure: "queue_timeout" };
 
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
@@ -207,7 +210,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         cancellation.arm(idleMs);
         permit = await queue.acquire(maxConcurrency, cancellation.signal);
       }
-      if (permit === null) return await giveUp(open, "timeout", NEVER_SENT);
+      if (permit === null) return await giveUp(open, NO_PERMIT, NEVER_SENT);
       permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 
@@ -228,7 +231,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
       if (head.kind === "failed") {
         free(input.body);
-        return await giveUp(open, head.error);
+        return await giveUp(open, head, head.isSent ? null : NEVER_SENT);
       }
       return await respond(open, head, { streamed: parsed.stream, buffered, departures });
     } catch (failure) {

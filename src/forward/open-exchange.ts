@@ -4,6 +4,7 @@ import type { Cancellation } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
 import type { Turns } from "#kernel/turns.ts";
 import type { Account } from "./account.ts";
+import type { Breach } from "./outcome.ts";
 import type { Proxied } from "./headers.ts";
 import type { Metering } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
@@ -43,21 +44,23 @@ export const NEVER_SENT: MeterReading = { usage: NOTHING_USED, errorKind: null, 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
 export async function giveUp(
   { proxiedBy, account, cancellation }: OpenExchange,
-  error: TransportError,
+  breach: Breach,
   metered: MeterReading | null = null,
 ): Promise<ForwardResult> {
   cancellation.checkCaller();
   const { cause } = cancellation;
   const left = cause === "cancelled";
-  const broke = cause === "halted" ? toBreak(cancellation) : error;
+  const broke = cause === "halted" ? toBreach(cancellation) : breach;
   cancellation.cancel("cancelled");
   await account.settle(
-    left ? { kind: "cancelled", metered } : { kind: "unreachable", error: broke, metered },
+    left
+      ? { kind: "cancelled", metered }
+      : { kind: "unreachable", error: broke.error, failure: broke.failure, metered },
   );
   if (left) return { kind: "cancelled" };
   return {
     kind: "unreachable",
-    error: broke,
+    error: broke.error,
     provider: proxiedBy.providerName,
     upstreamName: proxiedBy.upstreamName,
   };
@@ -79,8 +82,12 @@ function settleMetered({ account, cancellation }: OpenExchange, metered: MeterRe
   );
 }
 
-/** The transport class of an exchange that was broken off. */
-export function toBreak({ cause }: Cancellation): TransportError {
-  if (cause === "halted") return "interrupted";
-  return cause === "timeout" ? "timeout" : "connection_error";
+const INTERRUPTED: Breach = { error: "interrupted" };
+const SILENT: Breach = { error: "timeout", failure: "read_timeout" };
+const BROKEN: Breach = { error: "connection_error", failure: "reset" };
+
+/** Of an answer that broke off behind its head. */
+export function toBreach({ cause }: Cancellation): Breach {
+  if (cause === "halted") return INTERRUPTED;
+  return cause === "timeout" ? SILENT : BROKEN;
 }

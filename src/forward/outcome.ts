@@ -1,17 +1,27 @@
 import { type Outcome, type TransportError, STATUS_CANCELLED } from "#usage/event.ts";
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
 import type { MeterReading } from "#usage/meter.ts";
+
+/** What kept an upstream's answer from coming whole. */
+export interface Breach {
+  /** Its class, which the caller is told as well. */
+  readonly error: TransportError;
+  /** Why, where that is known: for the operator alone. */
+  readonly failure?: ConnectionFailure | undefined;
+}
 
 /** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
 export type AccountEnding =
   /** The upstream's response ended as it should, whatever it said. */
   | { readonly kind: "answered"; readonly metered: MeterReading }
-  | { readonly kind: "unreachable"; readonly error: TransportError; readonly metered: MeterReading | null }
+  | ({ readonly kind: "unreachable"; readonly metered: MeterReading | null } & Breach)
   | { readonly kind: "cancelled"; readonly metered: MeterReading | null };
 
 export interface ClassifiedOutcome {
   readonly outcome: Outcome;
   readonly statusCode: number;
   readonly errorKind: string | null;
+  readonly failure?: ConnectionFailure | undefined;
 }
 
 const STATUS_UNREACHABLE = 502;
@@ -20,7 +30,12 @@ const STATUS_UNREACHABLE = 502;
 export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | null): ClassifiedOutcome {
   const { kind, metered } = ending;
   if (kind === "unreachable")
-    return { outcome: kind, statusCode: STATUS_UNREACHABLE, errorKind: ending.error };
+    return {
+      outcome: kind,
+      statusCode: STATUS_UNREACHABLE,
+      errorKind: ending.error,
+      failure: ending.failure,
+    };
   // A caller that leaves after the last event, or after an error event, has had its answer.
   const errorKind = metered?.errorKind ?? null;
   const statusCode = upstreamStatus ?? STATUS_CANCELLED;

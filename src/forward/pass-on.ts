@@ -5,7 +5,7 @@ import type { Turns } from "#kernel/turns.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { toCallerResponse } from "./caller-response.ts";
 import { type Metering, isEventStream } from "./metering.ts";
-import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
+import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreach } from "./open-exchange.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 import {
   type BodyReader,
@@ -33,7 +33,7 @@ export async function passOn(
   try {
     first = reader === null ? null : await readChunk(reader);
   } catch {
-    return giveUp(open, toBreak(cancellation));
+    return giveUp(open, toBreach(cancellation));
   }
   if (reader === null || first === null) {
     await open.ends.next();
@@ -115,13 +115,13 @@ class PassedOn implements TeeOptions {
     } else if (ending === "cancelled") {
       await this.#account.settle({ kind: "cancelled", metered: this.#toSeen(metered) });
     } else {
-      await this.#account.settle({ kind: "unreachable", error: toBreak(this.cancellation), metered });
+      await this.#account.settle({ kind: "unreachable", ...toBreach(this.cancellation), metered });
     }
   }
 
   /** What had been told when the caller left: of what was read afterwards only the usage counts. */
   #toSeen(metered: MeterReading): MeterReading {
-    if (this.#hasReadOn) return { usage: metered.usage, errorKind: null, complete: false };
+    if (this.#hasReadOn) return { ...metered, errorKind: null, complete: false };
     // A body that is no event stream has no last event: only its end tells that the caller had all of it.
     return { ...metered, complete: metered.complete && this.#isEventStream };
   }

@@ -3,7 +3,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, type AccountSubject } from "./account.ts";
-import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
+import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
 import { isFromBrowser, toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
 import { hasMessagePrices } from "./metered-units.ts";
@@ -247,7 +247,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
         headMs: idleMs,
         untilMs: null,
       });
-      if (head.kind === "failed") return await giveUp(open, head.error);
+      if (head.kind === "failed") return await giveUp(open, head, head.isSent ? null : NEVER_SENT);
       account.answered(head.response.status);
       const answer = await passOn(open, head, createRelayMetering(head, { counting: isCounting(input) }));
       if (method === "HEAD" && answer.kind === "responded") keepLength(head, answer.response);

@@ -5,8 +5,9 @@ import { toCallerResponse } from "./caller-response.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { Departures } from "./departures.ts";
 import { createMetering, isEventStream } from "./metering.ts";
-import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
+import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreach } from "./open-exchange.ts";
 import { maskCredential } from "./masking.ts";
+import type { Breach } from "./outcome.ts";
 import { passOn } from "./pass-on.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "./tee.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
@@ -41,7 +42,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   try {
     bytes = await head.response.bytes();
   } catch {
-    return giveUp(open, toBreak(cancellation));
+    return giveUp(open, toBreach(cancellation));
   }
   if (bytes.length > 0) account.firstByte();
   const metering = createMetering(head, false);
@@ -76,7 +77,7 @@ async function respondWhole(
   });
   if (held.kind !== "whole") {
     reservation?.close();
-    return giveUp(open, held.kind === "too_large" ? "response_too_large" : toBreak(cancellation));
+    return giveUp(open, held.kind === "too_large" ? TOO_LARGE : toBreach(cancellation));
   }
   await open.ends.next();
   head.readToEnd();
@@ -144,6 +145,7 @@ function handOut(
 }
 
 const ERROR_STATUS_MIN = 400;
+const TOO_LARGE: Breach = { error: "response_too_large" };
 
 function isFailure({ response }: UpstreamHead): boolean {
   return response.status >= ERROR_STATUS_MIN;

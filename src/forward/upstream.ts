@@ -1,7 +1,9 @@
 import type { Provider } from "#catalog/provider.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { TransportError } from "#usage/event.ts";
+import { toConnectionFailure } from "#kernel/connection-failure.ts";
+import { systemCode } from "#kernel/system-code.ts";
+import type { Breach } from "./outcome.ts";
 import { type BodySource, toConnectedBody, toStreamedBody } from "./upload.ts";
 import { UpstreamHead, WarmConnections } from "./upstream-head.ts";
 
@@ -33,10 +35,14 @@ export interface UpstreamRequest {
   readonly untilMs: number | null;
 }
 
-/** A head, or the class of what went wrong. When the caller hung up the class means nothing. */
-export type UpstreamAnswer =
-  | UpstreamHead
-  | { readonly kind: "failed"; readonly error: Extract<TransportError, "timeout" | "connection_error"> };
+/** A head, or what went wrong. When the caller hung up that means nothing. */
+export type UpstreamAnswer = UpstreamHead | FailedCall;
+
+export interface FailedCall extends Breach {
+  readonly kind: "failed";
+  /** False when it is known that no byte of the request has left: no connection came to stand. */
+  readonly isSent: boolean;
+}
 
 /**
  * The runtime sends these a second time by itself when a connection that was kept open breaks before the answer (seen;
@@ -72,12 +78,13 @@ export class Upstream {
     // Without a body nothing tells when the connection stands: one limit for both.
     const coldMs = body === null ? target.connectMs + headMs : Math.min(target.connectMs, headMs);
     cancellation.arm(isWarm ? headMs : coldMs);
+    const passage: Passage = { isConnected: isWarm };
     try {
       const response = await fetch(url, {
         method,
         headers,
         keepalive: isKept,
-        body: body === null ? null : this.#toBody(body, request, isWarm),
+        body: body === null ? null : this.#toBody(body, request, passage),
         // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
         decompress: false,
         redirect: "manual",
@@ -89,9 +96,19 @@ export class Upstream {
       const head = new UpstreamHead(response, isKept ? target.warm : null);
       if (head.isRelayable) return head;
       response.body?.cancel().catch(() => undefined);
-      return { kind: "failed", error: "connection_error" };
-    } catch {
-      return { kind: "failed", error: cancellation.cause === "timeout" ? "timeout" : "connection_error" };
+      return { kind: "failed", error: "connection_error", failure: "malformed", isSent: true };
+    } catch (cause) {
+      // Without a body nothing tells whether the connection stood.
+      const isSent = passage.isConnected || body === null;
+      if (cancellation.cause !== "timeout")
+        return {
+          kind: "failed",
+          error: "connection_error",
+          failure: toConnectionFailure(systemCode(cause)),
+          isSent,
+        };
+      const failure = passage.isConnected ? "read_timeout" : body === null ? undefined : "connect_timeout";
+      return { kind: "failed", error: "timeout", failure, isSent };
     }
   }
 
@@ -99,12 +116,20 @@ export class Upstream {
     return untilMs === null ? headMs : untilMs - this.#clock.monotonicMs();
   }
 
-  #toBody(body: Exclude<UpstreamBody, null>, request: UpstreamRequest, isWarm: boolean) {
+  #toBody(body: Exclude<UpstreamBody, null>, request: UpstreamRequest, passage: Passage) {
     const isWhole = body instanceof Uint8Array;
-    if (isWhole && isWarm) return body;
-    const onMoved = () => request.cancellation.arm(this.#toHeadMs(request));
+    if (isWhole && passage.isConnected) return body;
+    const onMoved = () => {
+      passage.isConnected = true;
+      request.cancellation.arm(this.#toHeadMs(request));
+    };
     return isWhole ? toConnectedBody(body, onMoved) : toStreamedBody(body, onMoved);
   }
+}
+
+/** How far one call has come. */
+interface Passage {
+  isConnected: boolean;
 }
 
 /** Connections with different settings never share a pool (measured: docs/decisions.md). */

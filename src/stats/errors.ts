@@ -19,6 +19,8 @@ export interface ErrorsPart {
   readonly outcome: string;
   readonly errorKind: string | null;
   readonly statusCode: number;
+  /** Why upstreams gave no answer; null where that is not known. */
+  readonly failure: string | null;
   readonly requests: number;
   readonly durationUs: number;
   readonly lastSeenUs: InstantUs;
@@ -44,7 +46,12 @@ export function encodeErrors(
   ]);
   const { groupOf, count } = groupRows(
     parts,
-    [({ outcome }) => outcome, ({ errorKind }) => errorKind, ({ statusCode }) => statusCode],
+    [
+      ({ outcome }) => outcome,
+      ({ errorKind }) => errorKind,
+      ({ statusCode }) => statusCode,
+      ({ failure }) => failure,
+    ],
     subjects,
   );
   const groups = Array.from({ length: count }, (): Cell | null => null);
@@ -87,6 +94,7 @@ function* toPieces(series: Series, cells: readonly Cell[], context: ReportContex
     outcome: cell.outcome,
     error_kind: cell.errorKind,
     status_code: cell.statusCode,
+    ...(cell.failure !== null && { failure: cell.failure }),
     requests: cell.requests,
     avg_duration_ms: cell.durationUs / cell.requests / 1000,
     last_seen: formatInstant(cell.lastSeenUs),

@@ -13,12 +13,12 @@ export interface UnpricedUse extends Omit<UnpricedUnit, "quantity"> {
   readonly total: number;
 }
 
-/** Adds the parts up by model, those of the relay last, and unit. */
+/** Adds the parts up by model, those of the relay last, tier, the standard one first, and unit. */
 export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrices, "snapped"> {
   const sums = new Map<string, Growing>();
-  for (const { model, isRelayed, unit, ...part } of parts) {
-    const key = JSON.stringify([model, isRelayed, unit]);
-    const sum = sums.get(key) ?? { model, isRelayed, unit, requests: 0, total: 0, lastSeenUs: 0 };
+  for (const { model, isRelayed, tier, unit, ...part } of parts) {
+    const key = JSON.stringify([model, isRelayed, tier, unit]);
+    const sum = sums.get(key) ?? { model, isRelayed, tier, unit, requests: 0, total: 0, lastSeenUs: 0 };
     sums.set(key, sum);
     sum.requests += part.requests;
     sum.total += part.total;
@@ -28,12 +28,13 @@ export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrice
     (left, right) =>
       compareCodeUnits(left.model, right.model) ||
       Number(left.isRelayed) - Number(right.isRelayed) ||
+      compareCodeUnits(left.tier ?? "", right.tier ?? "") ||
       REPORT_UNITS.indexOf(left.unit) - REPORT_UNITS.indexOf(right.unit),
   );
   const { rows, truncated } = keepMostUsed(sorted, MISSING_PRICES_MAX);
-  const units = rows.map(({ model, isRelayed, unit, requests, total, lastSeenUs }) => {
+  const units = rows.map(({ model, isRelayed, tier, unit, requests, total, lastSeenUs }) => {
     const quantity = total / UNIT_TABLE[unit].scale;
-    return { model, isRelayed, unit, requests, quantity, lastSeenUs };
+    return { model, isRelayed, tier, unit, requests, quantity, lastSeenUs };
   });
   return { rows: units, truncated };
 }

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
 import type { Paged } from "#kernel/page.ts";
 import type { Pico, PriceSet } from "#kernel/units.ts";
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
@@ -20,11 +21,15 @@ export interface RequestLogRow {
   readonly statusCode: number;
   readonly outcome: Outcome;
   readonly errorKind: string | null;
+  /** Why its upstream gave no answer, where that is known. */
+  readonly failure?: ConnectionFailure | undefined;
   readonly streamed: boolean;
   readonly durationUs: number;
   readonly timeToFirstByteUs: number | null;
   readonly costPico: Pico | null;
   readonly usage: ReportedUsage | null;
+  /** The service tier; absent for the standard one. */
+  readonly tier?: string | undefined;
   readonly prices: PriceSet;
   readonly tags: readonly string[];
 }

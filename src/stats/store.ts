@@ -132,6 +132,8 @@ export interface UnpricedUnit {
   readonly model: string;
   /** Passed on by the relay, whose prices are those of exactly this name. */
   readonly isRelayed: boolean;
+  /** The service tier that they were answered at, for which there are no prices; null for the standard one. */
+  readonly tier: string | null;
   readonly unit: ReportUnit;
   readonly requests: number;
   /** Normalised as reports count it. */

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
 import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
 
 export const OUTCOMES = ["ok", "upstream_error", "unreachable", "cancelled"] as const;
@@ -87,12 +88,16 @@ export interface UsageEnding {
   readonly statusCode: number;
   readonly outcome: Outcome;
   readonly errorKind: string | null;
+  /** Why its upstream gave no answer, where that is known. */
+  readonly failure?: ConnectionFailure | undefined;
   readonly durationUs: number;
   /** From arrival to the first byte of the upstream's body; null when none came. */
   readonly timeToFirstByteUs: number | null;
   /** Null when the upstream reported nothing. */
   readonly usage: ReportedUsage | null;
-  /** The prices in force when the event was written. */
+  /** The service tier that it was answered at (`toTier`); absent for the standard one. */
+  readonly tier?: string | undefined;
+  /** The prices that it was billed at, as they were in force when the event was written; none for a tier that has none. */
   readonly prices: PriceSet;
   /** Null when no unit was priced. */
   readonly costPico: Pico | null;

@@ -94,8 +94,9 @@ export class JournalDecoder {
   #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {
     const prices = typeof named === "number" ? this.#prices.get(named) : named;
     if (prices === undefined) return null;
-    const { statusCode, outcome, errorKind, unpriced, usage } = ending;
-    const manner = { statusCode, outcome, errorKind, unpriced, shape: usage?.shape ?? null, prices };
+    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier } = ending;
+    const shape = usage?.shape ?? null;
+    const manner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, prices };
     return { kind: "end", sequence, ending, manner };
   }
 
@@ -118,7 +119,7 @@ export class JournalDecoder {
     const [sequence, number, durationUs, timeToFirstByteUs = null, costPico = null] = this.#numbers;
     const manner = this.#manners.get(number ?? 0);
     if (manner === undefined) return null;
-    const { statusCode, outcome, errorKind, unpriced, shape } = manner;
+    const { statusCode, outcome, errorKind, failure, unpriced, shape, tier } = manner;
     return {
       kind: "end",
       sequence: sequence ?? 0,
@@ -126,6 +127,8 @@ export class JournalDecoder {
         statusCode,
         outcome,
         errorKind,
+        failure,
+        tier,
         durationUs: toDuration(durationUs),
         timeToFirstByteUs: timeToFirstByteUs === null ? null : toDuration(timeToFirstByteUs),
         usage: shape === null ? null : { shape, quantities: this.#toQuantities(count) },

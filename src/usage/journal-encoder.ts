@@ -105,7 +105,8 @@ export class JournalEncoder {
     return given.number;
   }
 
-  #numberOfManner({ statusCode, outcome, errorKind, unpriced, usage, prices }: UsageEnding): number {
+  #numberOfManner(ending: UsageEnding): number {
+    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier, prices } = ending;
     const shape = usage?.shape ?? null;
     const latest = findLatest(this.#latestOfPrices, prices);
     for (const { number, meaning } of latest) {
@@ -113,13 +114,15 @@ export class JournalEncoder {
         meaning.statusCode === statusCode &&
         meaning.outcome === outcome &&
         meaning.errorKind === errorKind &&
+        meaning.failure === failure &&
+        meaning.tier === tier &&
         meaning.unpriced === unpriced &&
         meaning.shape === shape
       ) {
         return number;
       }
     }
-    const manner: UsageManner = { statusCode, outcome, errorKind, unpriced, shape, prices };
+    const manner: UsageManner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, prices };
     const given = this.#give(JSON.stringify(manner), latest, manner);
     if (given.copies <= COPIES_MAX)
       this.#lines.append(encodeJournalLine({ kind: "manner", number: given.number, manner }));

@@ -1,3 +1,4 @@
+import { CONNECTION_FAILURES, type ConnectionFailure } from "#kernel/connection-failure.ts";
 import { type Outcome, type UsageShape, OUTCOMES, USAGE_SHAPES } from "./event.ts";
 import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
 
@@ -32,6 +33,10 @@ export function toDuration(value: unknown): number {
 
 export function toOutcome(value: unknown): Outcome {
   return OUTCOMES.find((outcome) => outcome === value) ?? "unreachable";
+}
+
+export function toFailure(value: unknown): ConnectionFailure | undefined {
+  return CONNECTION_FAILURES.find((failure) => failure === value);
 }
 
 export function toShape(value: unknown): UsageShape | null {

@@ -4,6 +4,7 @@ import {
   toArrival,
   toCount,
   toDuration,
+  toFailure,
   toMembers,
   toOutcome,
   toPrices,
@@ -22,7 +23,7 @@ export interface UsageFigures extends Omit<UsageEnding, "prices" | "costPico"> {
 /** What repeats from ending to ending. */
 export interface UsageManner extends Pick<
   UsageEnding,
-  "statusCode" | "outcome" | "errorKind" | "unpriced" | "prices"
+  "statusCode" | "outcome" | "errorKind" | "failure" | "unpriced" | "tier" | "prices"
 > {
   /** Null when the upstream reported nothing. */
   readonly shape: UsageShape | null;
@@ -125,7 +126,8 @@ function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "prices") return ["p", entry.number, entry.prices];
   if (entry.kind === "manner") {
     const { statusCode, outcome, errorKind, unpriced, shape, prices } = entry.manner;
-    return ["m", entry.number, statusCode, outcome, errorKind, unpriced ? 1 : 0, shape, prices];
+    const fields = ["m", entry.number, statusCode, outcome, errorKind, unpriced ? 1 : 0, shape, prices];
+    return withConditions(fields, entry.manner);
   }
   if (entry.kind === "begin") {
     const { sequence, arrivedAtUs, streamed, dimensions } = entry;
@@ -134,7 +136,7 @@ function toArray(entry: JournalEntry): readonly unknown[] {
   }
   const { ending, prices } = entry;
   // Null, never undefined: JSON.stringify takes four times as long over an array that holds one.
-  return [
+  const fields = [
     "e",
     entry.sequence,
     ending.statusCode,
@@ -148,6 +150,15 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     ending.usage?.shape ?? null,
     ending.usage?.quantities ?? null,
   ];
+  return withConditions(fields, ending);
+}
+
+/** What most endings have none of stands last, and takes no byte where it is absent. */
+function withConditions(
+  fields: readonly unknown[],
+  { tier, failure }: Pick<UsageManner, "tier" | "failure">,
+): readonly unknown[] {
+  return tier === undefined && failure === undefined ? fields : [...fields, tier ?? null, failure ?? null];
 }
 
 function fromDimensions(d: UsageDimensions): readonly unknown[] {
@@ -188,6 +199,8 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
           unpriced: fields[5] === 1,
           shape: toShape(fields[6]),
           prices: toPrices(fields[7]),
+          tier: toText(fields[8]) ?? undefined,
+          failure: toFailure(fields[9]),
         },
       };
     case "b": {
@@ -247,5 +260,7 @@ function toEnding(fields: readonly unknown[]): UsageFigures | null {
     usage: shape === null || quantities === null ? null : { shape, quantities: toQuantities(quantities) },
     costPico: cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null,
     unpriced: fields[9] === 1,
+    tier: toText(fields[12]) ?? undefined,
+    failure: toFailure(fields[13]),
   };
 }

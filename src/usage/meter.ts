@@ -4,6 +4,7 @@ import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
 import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
 import { type LongData, type SseEvent, type SseParser, type SseSink, createSseParser } from "./sse.ts";
 import { TellingSearch } from "./telling.ts";
+import { readTier } from "./tier.ts";
 import { UsageAccumulator } from "./usage-accumulator.ts";
 
 /** What a response told of its usage and of its end. */
@@ -16,6 +17,8 @@ export interface MeterReading {
   readonly complete: boolean;
   /** The model that a messages answer names; absent where it names none. */
   readonly model?: string;
+  /** The service tier (`toTier`); absent for the standard one. */
+  readonly tier?: string | undefined;
 }
 
 /** Bytes in, quantities out. Pure: no stream, no clock, no store. Never throws, whatever the bytes are. */
@@ -61,6 +64,8 @@ export const SHORT_BODY_BYTES_MAX = 16 * 1024;
  */
 const SHORT_EVENT_BYTES_MAX = 8 * 1024;
 
+/** Some providers tell it in every event of a stream. */
+const TIER = "service_tier";
 const DONE = "[DONE]";
 /** Longer data is not `[DONE]`: a blank that is trimmed has up to three bytes. */
 const DONE_BYTES_MAX = 3 * (DONE.length + 1);
@@ -68,6 +73,7 @@ const BRACKET = 0x5b;
 const ERROR_STATUS_MIN = 400;
 /** One for all answers: it keeps nothing between two of them. */
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
 
 export function createMeter(dialect: MeterDialect, { streamed, statusCode }: MeterOptions): Meter {
   return streamed ? new StreamMeter(dialect, statusCode) : new UnaryMeter(dialect, statusCode);
@@ -75,7 +81,7 @@ export function createMeter(dialect: MeterDialect, { streamed, statusCode }: Met
 
 /** What an event must name to tell of usage, of an error or of what `names` stand for, wherever in it. */
 export function createTelling(...names: readonly string[]): TellingSearch {
-  return new TellingSearch(["usage", "error", ...names]);
+  return new TellingSearch(["usage", "error", ...names], TIER);
 }
 
 /**
@@ -91,6 +97,9 @@ class StreamMeter implements Meter, SseSink {
   #model: string | null = null;
   #complete = false;
   #awaitsUsage = false;
+  #tier: string | null = null;
+  /** It as JSON, in bytes: an event that says the same again is passed over. */
+  #tierBytes: Uint8Array | null = null;
 
   constructor(dialect: MeterDialect, statusCode: number) {
     this.#dialect = dialect;
@@ -117,12 +126,13 @@ class StreamMeter implements Meter, SseSink {
       errorKind: this.#errorKind,
       complete: this.#complete,
       ...(this.#model !== null && { model: this.#model }),
+      tier: this.#accumulator.tier(this.#tier),
     };
   }
 
   isSilent(name: string | null, bytes: Uint8Array, from: number, to: number): boolean {
     if (name === "error" || mayBeDone(bytes, from, to)) return false;
-    return !this.#dialect.telling.mayTell(bytes, from, to);
+    return !this.#dialect.telling.mayTell(bytes, from, to, this.#tierBytes);
   }
 
   take({ name, data }: SseEvent): void {
@@ -141,11 +151,23 @@ class StreamMeter implements Meter, SseSink {
       this.#errorKind ??= toErrorKind(this.#statusCode, event);
     if (!isJsonObject(event)) return;
     this.#model ??= toText(this.#dialect.findModel?.(event));
+    this.#readTier(readOwnTier(event));
     if (this.#dialect.addEventUsage(event, this.#accumulator)) this.#awaitsUsage = false;
     else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
     const { lastEventType } = this.#dialect;
     if (lastEventType !== null && event["type"] === lastEventType) this.#complete = true;
   }
+
+  #readTier(told: string | null): void {
+    if (told === null || told === this.#tier) return;
+    this.#tier = told;
+    this.#tierBytes = encoder.encode(JSON.stringify(told));
+  }
+}
+
+function readOwnTier(message: JsonObject): string | null {
+  const { response } = message;
+  return readTier(message[TIER]) ?? (isJsonObject(response) ? readTier(response[TIER]) : null);
 }
 
 class UnaryMeter implements Meter {
@@ -183,6 +205,7 @@ class UnaryMeter implements Meter {
       usage: accumulator.total(),
       errorKind: isFailure ? toErrorKind(this.#statusCode, body) : null,
       complete: body !== undefined,
+      tier: accumulator.tier(isJsonObject(body) ? readOwnTier(body) : null),
     };
   }
 }

@@ -1,14 +1,8 @@
 import { truncateCodePoints } from "#kernel/text.ts";
-import {
-  type PriceSet,
-  type ReportQuantities,
-  type ReportUnit,
-  findUnitPrice,
-  toReportUnit,
-  UNITS,
-} from "#kernel/units.ts";
+import { type ReportQuantities, type ReportUnit, findUnitPrice, toReportUnit, UNITS } from "#kernel/units.ts";
 import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER, isUnmetered } from "./event.ts";
 import { toDisjointQuantities } from "./normalise.ts";
+import { toUnpricedReason } from "./tier.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
 export type RequestLabels = {
@@ -18,7 +12,8 @@ export type RequestLabels = {
 };
 
 export type UnitLabels = Omit<RequestLabels, "endpoint">;
-export type UnpricedLabels = Pick<RequestLabels, "model">;
+/** `reason`: why prices do not hold for it, where it lacks more than them (`toUnpricedReason`). */
+export type UnpricedLabels = Pick<RequestLabels, "model"> & { readonly reason?: string };
 
 export interface RequestSeries {
   readonly labels: RequestLabels;
@@ -64,6 +59,8 @@ export interface CountedRequest {
  */
 export const CATALOG_LABEL_SETS_MAX = 1_000;
 export const RELAY_LABEL_SETS_MAX = 100;
+/** Reasons that are told apart: providers call their tiers what they like. */
+export const REASONS_MAX = 16;
 /** The label value of everything past a limit. */
 export const OTHER = "(other)";
 /** Code points; longer values are cut. As long as an alias may be. */
@@ -84,11 +81,17 @@ interface Requests {
   durationUs: number;
   unmeteredCount: number;
   readonly units: Units<UnitLabels>;
-  readonly unpriced: Units<UnpricedLabels>;
+  readonly unpriced: UnpricedOfModel;
+}
+
+/** Without a reason, and by reason. */
+interface UnpricedOfModel {
+  readonly plain: Units<UnpricedLabels>;
+  ofReason(reason: string): Units<UnpricedLabels>;
 }
 
 interface OfModel {
-  readonly unpriced: Units<UnpricedLabels>;
+  readonly unpriced: UnpricedOfModel;
   readonly providers: Map<string, OfProvider>;
 }
 
@@ -103,6 +106,7 @@ export function createUsageMetrics(): UsageMetrics {
   const requests: Requests[] = [];
   const units: Units<UnitLabels>[] = [];
   const unpricedUnits: Units<UnpricedLabels>[] = [];
+  const reasons = new Set<string>();
   let catalogCount = 0;
   let relayCount = 0;
 
@@ -128,7 +132,7 @@ export function createUsageMetrics(): UsageMetrics {
   function open(labels: RequestLabels): Requests {
     const { endpoint, provider, model } = labels;
     const ofModel = getOrAdd(models, model, () => ({
-      unpriced: addTo(unpricedUnits, { model }),
+      unpriced: openUnpriced(model),
       providers: new Map<string, OfProvider>(),
     }));
     const ofProvider = getOrAdd(ofModel.providers, provider, () => ({
@@ -148,6 +152,16 @@ export function createUsageMetrics(): UsageMetrics {
     return opened;
   }
 
+  function openUnpriced(model: string): UnpricedOfModel {
+    const byReason = new Map<string, Units<UnpricedLabels>>();
+    const ofReason = (given: string) => {
+      if (!reasons.has(given) && reasons.size < REASONS_MAX) reasons.add(given);
+      const reason = reasons.has(given) ? given : OTHER;
+      return getOrAdd(byReason, reason, () => addTo(unpricedUnits, { model, reason }));
+    };
+    return { plain: addTo(unpricedUnits, { model }), ofReason };
+  }
+
   const getSeries = ({ endpoint, provider, model }: CountedRequest) => {
     const labels = { endpoint, provider, model: model ?? "" };
     return find(labels) ?? findOrOpen(labels);
@@ -165,20 +179,26 @@ export function createUsageMetrics(): UsageMetrics {
 }
 
 function countEnding(series: Requests, ending: UsageEnding): void {
-  const { outcome, durationUs, usage, prices } = ending;
+  const { outcome, durationUs, usage } = ending;
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
-  if (usage !== null) addUsage(series, usage, prices);
+  if (usage !== null) addUsage(series, usage, ending);
   else if (isUnmetered(ending)) series.unmeteredCount += 1;
 }
 
-function addUsage(series: Requests, usage: ReportedUsage, prices: PriceSet): void {
+function addUsage(
+  series: Requests,
+  usage: ReportedUsage,
+  { prices, tier }: Pick<UsageEnding, "prices" | "tier">,
+): void {
+  const unpriced =
+    tier === undefined ? series.unpriced.plain : series.unpriced.ofReason(toUnpricedReason(tier));
   const disjoint = toDisjointQuantities(usage);
   for (const unit of UNITS) {
     const quantity = disjoint[unit];
     if (quantity === undefined || quantity <= 0) continue;
     add(series.units.quantities, toReportUnit(unit), quantity);
-    if (findUnitPrice(prices, unit) === null) add(series.unpriced.quantities, toReportUnit(unit), quantity);
+    if (findUnitPrice(prices, unit) === null) add(unpriced.quantities, toReportUnit(unit), quantity);
   }
 }
 

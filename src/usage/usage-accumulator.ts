@@ -1,6 +1,7 @@
 import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import { isJsonObject } from "./json.ts";
+import { readTier, toTier } from "./tier.ts";
 
 /** A member of a usage object, or a member of that member. */
 type Path = readonly [outer: string, inner?: string];
@@ -61,6 +62,8 @@ export class UsageAccumulator {
   readonly #defaultsToExclusive: boolean;
   /** By place; null until the first quantity, which most streams tell in their last event. */
   #numbers: number[] | null = null;
+  #tier: string | null = null;
+  #speed: string | null = null;
 
   /** `defaultsToExclusive` is for the messages dialect: only prompt or completion tokens make it inclusive. */
   constructor({ defaultsToExclusive }: { readonly defaultsToExclusive: boolean }) {
@@ -70,6 +73,8 @@ export class UsageAccumulator {
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
   add(usage: unknown): boolean {
     if (!isJsonObject(usage)) return false;
+    this.#tier = readTier(usage["service_tier"]) ?? this.#tier;
+    this.#speed = readTier(usage["speed"]) ?? this.#speed;
     let hasQuantity = false;
     for (let place = 0; place < PATHS.length; place += 1) {
       const path = PATHS[place];
@@ -82,6 +87,11 @@ export class UsageAccumulator {
       hasQuantity = true;
     }
     return hasQuantity;
+  }
+
+  /** The tier of an answer that says `own` of itself; undefined for the standard one. */
+  tier(own: string | null): string | undefined {
+    return toTier({ own, ofUsage: this.#tier, speed: this.#speed });
   }
 
   /** Null when no quantity was reported at all. */

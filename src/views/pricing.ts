@@ -3,6 +3,7 @@ import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
+import { toUnpricedReason } from "#usage/tier.ts";
 import type { MissingPrices } from "#stats/store.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
@@ -51,7 +52,7 @@ export function toMissingPricesView(
   { rows }: Pick<MissingPrices, "rows">,
   { findModel, findPrice }: Pick<CatalogSnapshot, "findModel" | "findPrice">,
 ) {
-  const missing = rows.map(({ model: name, isRelayed, unit, requests, quantity, lastSeenUs }) => {
+  const missing = rows.map(({ model: name, isRelayed, tier, unit, requests, quantity, lastSeenUs }) => {
     const model = isRelayed ? null : findModel(name);
     const price = model === null ? findPrice(name, unit)?.pricePico : model.prices[unit];
     const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed ? "relay" : model === null ? "gone" : "model";
@@ -62,7 +63,9 @@ export function toMissingPricesView(
       requests,
       quantity,
       last_seen: formatInstant(lastSeenUs),
-      has_price: typeof price === "number",
+      ...(tier !== null && { reason: toUnpricedReason(tier) }),
+      // Prices hold for the standard tier alone.
+      has_price: typeof price === "number" && tier === null,
     };
   });
   return { missing };

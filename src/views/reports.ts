@@ -5,6 +5,7 @@ import { toCost } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
+import { toUnpricedReason } from "#usage/tier.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
@@ -17,6 +18,7 @@ export interface NamedRequestRow {
 }
 
 export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) {
+  const reason = findUnpricedReason(row);
   return {
     id: row.id,
     ts: formatInstant(row.arrivedAtUs),
@@ -32,15 +34,29 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     status_code: row.statusCode,
     outcome: row.outcome,
     error_kind: row.errorKind,
+    ...(row.failure !== undefined && { failure: row.failure }),
     cancelled: row.outcome === "cancelled",
     streamed: row.streamed,
     duration_ms: row.durationUs / 1000,
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
+    ...(row.tier !== undefined && { tier: row.tier }),
+    ...(reason !== undefined && { unpriced_reason: reason }),
     ...(isUnmetered(row) && { unmetered: true as const }),
     tags: row.tags,
   };
+}
+
+/** Why all that a request used is without a price, where that is no matter of prices alone. */
+export function findUnpricedReason({
+  usage,
+  tier,
+  costPico,
+}: Pick<RequestLogRow, "usage" | "tier" | "costPico">): string | undefined {
+  if (usage === null || tier === undefined || costPico !== null) return undefined;
+  const isUsed = Object.values(usage.quantities).some((quantity) => quantity > 0);
+  return isUsed ? toUnpricedReason(tier) : undefined;
 }
 
 /** A request that left no usage event. */

@@ -99,7 +99,12 @@ describe("an upstream that gives no answer to relay is a clean 502, unary and st
         usage: null,
       });
     }
-    expect(proxy.logLines).toEqual([]);
+    // Why it gave no answer, once, and no word of what it said.
+    for (const { message, fields } of proxy.logLines) {
+      expect(message).toBe("a provider gave no answer");
+      expect(Object.keys(fields ?? {})).toEqual(["provider", "failure"]);
+    }
+    expect(proxy.logLines.length).toBeLessThanOrEqual(1);
   });
 
   test("a refused connection and an unknown host", async () => {

@@ -86,7 +86,12 @@ describe("an upstream that gives no answer to relay is a clean 502, unary and st
         usage: null,
       });
     }
-    expect(logLines).toEqual([]);
+    // Why it gave no answer, once, and no word of what it said.
+    for (const { message, fields } of logLines) {
+      expect(message).toBe("a provider gave no answer");
+      expect(Object.keys(fields ?? {})).toEqual(["provider", "failure"]);
+    }
+    expect(logLines.length).toBeLessThanOrEqual(1);
   });
 
   test("while a body is still being sent", async () => {

@@ -41,7 +41,10 @@ test("a body that breaks off while it is sent never looks whole to the upstream"
       return piece;
     },
   });
-  expect(await withinASecond(answer, "failing")).toEqual({ kind: "failed", error: "connection_error" });
+  expect(await withinASecond(answer, "failing")).toMatchObject({
+    kind: "failed",
+    error: "connection_error",
+  });
   await withinASecond(upstream.allClosed(), "closing");
   expect(upstream.requests).toEqual([]);
 });

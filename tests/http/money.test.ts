@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startApp, type TestApp } from "../support/app.ts";
+import { findValue, parseExposition } from "../support/exposition.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 
 let upstream: ScriptedUpstream;
 let app: TestApp;
 /** What the upstream answers beside `choices`. */
 let answer: object;
+/** Events of the next stream, where it is to be more than one. */
+let chunks: readonly object[] = [];
 
 const PRICING = {
   input_tokens: 1,
@@ -20,7 +23,10 @@ beforeEach(async () => {
       const { stream } = JSON.parse(call.request.body.toString());
       if (stream !== true) return call.reply({ body: JSON.stringify({ choices: [], ...answer }) });
       await call.beginStream();
-      await call.sendChunk(`data: ${JSON.stringify({ choices: [], ...answer })}\n\ndata: [DONE]\n\n`);
+      const events = chunks.length === 0 ? [{ choices: [], ...answer }] : chunks;
+      chunks = [];
+      for (const event of events) await call.sendChunk(`data: ${JSON.stringify(event)}\n\n`);
+      await call.sendChunk("data: [DONE]\n\n");
       return call.endStream();
     },
   });
@@ -48,6 +54,134 @@ async function ask(usage: object, { stream = false, more = {} } = {}): Promise<a
 async function read(path: string): Promise<any> {
   return (await app.api("GET", path)).json();
 }
+
+const PRICED_UNITS = { input_tokens: 100, output_tokens: 10 };
+const USAGE = { prompt_tokens: 100, completion_tokens: 10 };
+const PRICED = { input_tokens: 1, output_tokens: 6 };
+
+async function readCsv(): Promise<string> {
+  const headers = { authorization: `Bearer ${app.adminKey}`, accept: "text/csv" };
+  return (await app.api("GET", "/stats/requests", undefined, headers)).text();
+}
+
+describe("an answer at another service tier than the standard one", () => {
+  const streams = [false, true];
+  test.each([
+    ["service_tier of the answer", USAGE, { service_tier: "flex" }, "flex"],
+    ["service_tier of its usage", { ...USAGE, service_tier: "priority" }, {}, "priority"],
+    [
+      "the answer's before its usage's",
+      { ...USAGE, service_tier: "standard" },
+      { service_tier: "flex" },
+      "flex",
+    ],
+    ["service_tier of a response", USAGE, { response: { service_tier: "scale" } }, "scale"],
+    ["speed of its usage", { ...USAGE, speed: "fast" }, {}, "fast"],
+    ["both", { ...USAGE, speed: "fast" }, { service_tier: "priority" }, "priority+fast"],
+    [
+      "a name of its own",
+      USAGE,
+      { service_tier: `Über Fast!${"x".repeat(40)}` },
+      `_ber_fast_${"x".repeat(22)}`,
+    ],
+  ])("told by %s, is unpriced and says so", async (_, usage, more, tier) => {
+    for (const stream of streams) {
+      const row = await ask(usage, { stream, more });
+      expect(row).toMatchObject({
+        tier,
+        cost: null,
+        unpriced_reason: `tier: ${tier}`,
+        unit_prices: { input_tokens: null, output_tokens: null },
+        units: PRICED_UNITS,
+      });
+    }
+    const reason = `tier: ${tier}`;
+    const gap = { model: "m", kind: "model", requests: 2, reason, has_price: false };
+    const { missing } = await read("/admin/v1/usage/missing-prices");
+    expect(missing).toMatchObject([
+      { ...gap, unit: "input_tokens", quantity: 200 },
+      { ...gap, unit: "output_tokens", quantity: 20 },
+    ]);
+    const families = parseExposition(await (await fetch(`${app.url}/metrics`)).text());
+    const labels = { model: "m", unit: "input_tokens" };
+    expect(findValue(families, "proxy_unpriced_units_total", { ...labels, reason })).toBe(200);
+    expect(findValue(families, "proxy_unpriced_units_total", labels)).toBeNull();
+    const { series } = await read("/stats/series");
+    expect(series.at(-1)).toMatchObject({ requests: 2, unpriced_requests: 2, cost: null });
+    const csv = await readCsv();
+    expect(csv).toContain(`,${tier},${reason},`);
+  });
+
+  test.each([
+    ["none", USAGE, {}],
+    ["null", USAGE, { service_tier: null }],
+    ["default", USAGE, { service_tier: "default" }],
+    ["Standard", { ...USAGE, service_tier: "Standard" }, {}],
+    ["auto", USAGE, { service_tier: "auto" }],
+    ["on_demand", USAGE, { service_tier: "on_demand" }],
+    ["the answer's own before its usage's", { ...USAGE, service_tier: "flex" }, { service_tier: "default" }],
+    ["a standard speed", { ...USAGE, speed: "standard" }, {}],
+    ["what is no text", { ...USAGE, speed: true }, { service_tier: { flex: true } }],
+  ])("%s is the standard one: priced, and without a field more", async (_, usage, more) => {
+    for (const stream of streams) {
+      const row = await ask(usage, { stream, more });
+      expect(row).toMatchObject({ cost: 0.00016, unit_prices: PRICED });
+      for (const field of ["tier", "unpriced_reason", "unmetered", "failure"])
+        expect(field in row).toBe(false);
+    }
+    expect(await read("/admin/v1/usage/missing-prices")).toEqual({ missing: [] });
+  });
+
+  test("is what a stream told last, also in an event that tells nothing else", async () => {
+    const events = (...tiers: readonly (string | null)[]) =>
+      tiers.map((tier) => ({ service_tier: tier, choices: [{ delta: { content: "x" } }], usage: null }));
+    chunks = [...events("default", "default", "flex", null), { choices: [], usage: USAGE }];
+    expect(await ask(USAGE, { stream: true })).toMatchObject({ tier: "flex", cost: null });
+    chunks = [...events("flex", "flex", "default"), { choices: [], usage: USAGE }];
+    expect(await ask(USAGE, { stream: true })).toMatchObject({ cost: 0.00016 });
+  });
+
+  test("without usage prices nothing, and is no gap in the prices", async () => {
+    const row = await ask({}, { more: { service_tier: "flex" } });
+    expect(row).toMatchObject({ tier: "flex", cost: null, units: {} });
+    expect("unpriced_reason" in row).toBe(false);
+    expect(await read("/admin/v1/usage/missing-prices")).toEqual({ missing: [] });
+  });
+
+  test("counts as unpriced under a limit of cost", async () => {
+    const limit = { name: "all", subject: {}, measure: "cost", amount: 1, window: "day" };
+    const made = await app.api("POST", "/admin/v1/limits", limit);
+    expect(made.status).toBe(201);
+    await ask(USAGE, { more: { service_tier: "flex" } });
+    await ask(USAGE);
+    const { limits } = await read("/admin/v1/limits");
+    expect(limits).toMatchObject([{ used: 0.00016, unpriced_requests: 1 }]);
+  });
+});
+
+describe("a provider that gives no answer", () => {
+  test("has its reason in the row and in the errors report, and not in what its caller gets", async () => {
+    const post = async (path: string, body: object) =>
+      expect((await app.api("POST", path, body)).status).toBe(201);
+    await post("/admin/v1/providers", { name: "down", base_url: "http://127.0.0.1:1/v1" });
+    await post("/admin/v1/models", { alias: "gone", provider: "down", upstream_name: "x" });
+    const response = await app.api("POST", "/v1/chat/completions", { model: "gone", messages: [] });
+    expect(response.status).toBe(502);
+    const told = JSON.stringify([...response.headers]) + (await response.text());
+    expect(told).toContain("connection_error");
+    expect(told).not.toContain("refused");
+    const { requests } = await read("/admin/v1/requests");
+    expect(requests[0]).toMatchObject({
+      outcome: "unreachable",
+      error_kind: "connection_error",
+      failure: "refused",
+    });
+    const { breakdown } = await read("/stats/errors");
+    expect(breakdown).toMatchObject([{ error_kind: "connection_error", failure: "refused", requests: 1 }]);
+    const csv = await readCsv();
+    expect(csv).toContain(",refused,,,");
+  });
+});
 
 describe("cache writes of an inclusive prompt", () => {
   const written = (cached: number | undefined, writes: number) => ({

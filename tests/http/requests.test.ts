@@ -394,12 +394,13 @@ describe("the request log as CSV", () => {
       ),
       ..."billed_cache_write_tokens billed_cache_write_1h_tokens".split(" "),
       ..."cache_write_tokens_price_per_million cache_write_1h_tokens_price_per_million".split(" "),
+      ..."failure tier unpriced_reason unmetered".split(" "),
     ]);
     const [row] = (await readLog("?limit=1")).requests;
     const values = [row?.id, row?.["ts"], "admin", row?.["key_id"], "tests,,up,m,real,chat"].join(",");
     const times = [row?.["duration_ms"], row?.["time_to_first_byte_ms"]].join(",");
     expect(line).toBe(
-      `${values},"sdk, 1",200,ok,,false,false,${times},0.000019,5,7,,,1,2,,,"app:demo,env:prod",5,7,,,,,,`,
+      `${values},"sdk, 1",200,ok,,false,false,${times},0.000019,5,7,,,1,2,,,"app:demo,env:prod",5,7,,,,,,,,,,`,
     );
     expect(rest).toEqual([""]);
   });

@@ -163,6 +163,8 @@ describe("the request log", () => {
             statusCode: ending.statusCode,
             outcome: ending.outcome,
             errorKind: ending.errorKind,
+            failure: ending.failure,
+            tier: ending.tier,
             streamed: subject.streamed,
             durationUs: ending.durationUs,
             timeToFirstByteUs: ending.timeToFirstByteUs,

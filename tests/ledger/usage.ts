@@ -177,6 +177,11 @@ const quantities = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<Quantities>;
 
+/** A tier has no prices. */
+const conditions = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
+  { weight: 1, arbitrary: fc.constantFrom({ tier: "flex", prices: {} }, { failure: "refused" as const }) },
+);
 export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
   .record({
     statusCode: fc.constantFrom(200, 429, 502, 499),
@@ -212,6 +217,7 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
       { output_tokens: 50_000_000, cached_input_tokens: 0, audio_seconds: 100_000_000 },
     ),
   })
+  .chain((ending) => conditions.map((more) => Object.assign({}, ending, more)))
   // What was priced follows from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
 

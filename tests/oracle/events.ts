@@ -122,6 +122,16 @@ const ending = fc.constantFrom(
   { outcome: "upstream_error", statusCode: 200, errorKind: "overloaded_error" },
   { outcome: "unreachable", statusCode: 502, errorKind: "timeout" },
   { outcome: "unreachable", statusCode: 502, errorKind: "connection_error" },
+  { outcome: "unreachable", statusCode: 502, errorKind: "connection_error", failure: "refused" },
+  { outcome: "unreachable", statusCode: 502, errorKind: "connection_error", failure: "tls" },
+);
+/** A tier other than the standard one has no prices. */
+const tier = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({}) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("flex", "priority+fast").map((name) => ({ tier: name, prices: {} })),
+  },
 );
 const durationUs = fc.oneof(
   fc.constantFrom(...[1, 5, 15, 30, 60, 120].flatMap((edge) => [edge * 1e6 - 1, edge * 1e6])),
@@ -147,8 +157,10 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
       timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
       usage,
       prices,
+      tier,
     })
-    .map(({ who: caller, ending: ended, fixed, ...rest }) => {
+    .map(({ who: caller, ending: ended, fixed, tier: served, ...drawn }) => {
+      const rest = { ...drawn, ...served };
       const isRelay = rest.providerId === RELAY;
       return Object.assign({}, rest, ended, caller, toMoney(rest), {
         fixedTags: rest.tags.slice(0, fixed),

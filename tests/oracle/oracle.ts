@@ -281,10 +281,11 @@ function toErrors(world: World, question: Question, rows: readonly Row[]): Answe
     event.outcome,
     event.errorKind,
     event.statusCode,
+    event.failure ?? null,
   ]).map(({ key, rows: inGroup }) => {
-    const [provider, model, endpoint, client, tags, outcome, error_kind, status_code] = key;
+    const [provider, model, endpoint, client, tags, outcome, error_kind, status_code, failure] = key;
     const durationUs = inGroup.reduce((sum, { event }) => sum + event.durationUs, 0);
-    return {
+    const row = {
       provider,
       model,
       endpoint,
@@ -298,6 +299,7 @@ function toErrors(world: World, question: Question, rows: readonly Row[]): Answe
       last_seen: formatInstant(inGroup.reduce((last, { atUs }) => Math.max(last, atUs), -Infinity)),
       bands: toBands(inGroup),
     };
+    return Object.assign(row, failure !== null && { failure });
   });
   return { status: 200, body: { bucket: question.bucket, series, breakdown } };
 }
@@ -349,7 +351,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
 /** What was used without a price of its time, of requests with a model. */
 function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
-    const { model, usage, prices, providerId } = event;
+    const { model, usage, prices, providerId, tier = "" } = event;
     if (model === null || usage === null) return [];
     const parts = toParts(usage);
     const isPriced = (unit: keyof typeof prices) => (prices[unit] ?? prices.input_tokens ?? null) !== null;
@@ -363,25 +365,26 @@ function toMissing(world: World, rows: readonly Row[]) {
       const quantity = unit === "input_tokens" ? unpricedInput : own;
       if (quantity === 0) return [];
       const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
-      return { key: [model, Number(providerId === RELAY), place], atUs, unit, total };
+      return { key: [model, Number(providerId === RELAY), tier, place], atUs, unit, total };
     });
   });
   const groups = Map.groupBy(uses, ({ key }) => JSON.stringify(key));
   const missing = [...groups.values()]
     .flatMap((group) => (group[0] === undefined ? [] : [{ group, key: group[0].key, unit: group[0].unit }]))
     .sort((left, right) => compareKeys(left.key, right.key))
-    .map(({ group, key: [model = "", isRelayed], unit }) => {
+    .map(({ group, key: [model = "", isRelayed, tier], unit }) => {
       const found = isRelayed === 1 ? undefined : world.models.get(String(model));
       const total = group.reduce((sum, one) => sum + one.total, 0);
-      return {
+      const row = {
         model,
         kind: isRelayed === 1 ? "relay" : found === undefined ? "gone" : "model",
         unit,
         requests: group.length,
         quantity: unit === "audio_seconds" ? total / 1e6 : total,
         last_seen: formatInstant(Math.max(...group.map(({ atUs }) => atUs))),
-        has_price: (found ?? world.named.get(String(model)) ?? []).includes(unit),
+        has_price: tier === "" && (found ?? world.named.get(String(model)) ?? []).includes(unit),
       };
+      return Object.assign(row, tier !== "" && { reason: `tier: ${tier}` });
     });
   return { missing };
 }
@@ -584,12 +587,24 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
         ),
         tags: event.tags,
       };
-      return Object.assign(row, toUnitDetails(event), isUntold(event) && { unmetered: true });
+      return Object.assign(row, toUnitDetails(event), toConditions(event));
     });
   return { requests, limit, offset, total: rows.length };
 }
 
 /** What was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
+function toConditions(event: UsageEvent): object {
+  const { tier, failure, usage, costPico } = event;
+  const isUsed = Object.values(usage?.quantities ?? {}).some((quantity) => quantity > 0);
+  return Object.assign(
+    {},
+    tier !== undefined && { tier },
+    tier !== undefined && costPico === null && isUsed && { unpriced_reason: `tier: ${tier}` },
+    failure !== undefined && { failure },
+    isUntold(event) && { unmetered: true },
+  );
+}
+
 function toUnitDetails({ usage, prices }: UsageEvent): { readonly unit_details?: object } {
   const { quantities = {} } = usage ?? {};
   const parts = usage === null ? {} : toParts(usage);

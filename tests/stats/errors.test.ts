@@ -17,6 +17,7 @@ const PART: ErrorsPart = {
   },
   outcome: "upstream_error",
   errorKind: "http_500",
+  failure: null,
   statusCode: 500,
   requests: 1,
   durationUs: 1_000_001,

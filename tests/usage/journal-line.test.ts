@@ -35,6 +35,39 @@ test("an end of the format before, with quantities by their place, is refused an
   expect(decode(toLine([...UP_TO_SHAPE, null, 10, 20, 30, null]))).toBeNull();
 });
 
+test("a manner and an end of the version before are read, and neither has a tier or a failure", () => {
+  expect(decode(toLine(["m", 3, 502, "unreachable", "timeout", 0, null, { input_tokens: 5 }]))).toEqual({
+    kind: "manner",
+    number: 3,
+    manner: {
+      statusCode: 502,
+      outcome: "unreachable",
+      errorKind: "timeout",
+      unpriced: false,
+      shape: null,
+      prices: { input_tokens: 5 },
+    },
+  });
+  const { ending } = decode(toLine([...UP_TO_SHAPE, { input_tokens: 3 }])) as unknown as {
+    ending: UsageEnding;
+  };
+  expect([ending.tier, ending.failure]).toEqual([undefined, undefined]);
+});
+
+test("a tier and a failure are kept, and take no byte where there is none", () => {
+  const toEnd = (ending: UsageEnding) => encodeJournalLine({ kind: "end", sequence: 7, ending, prices: 1 });
+  const toManner = (more: object) => {
+    const manner = { ...ENDING, shape: null, ...more };
+    return encodeJournalLine({ kind: "manner", number: 7, manner });
+  };
+  for (const more of [{ tier: "flex" }, { failure: "refused" }, { tier: "flex", failure: "tls" }] as const) {
+    expect(decode(toEnd({ ...ENDING, ...more }))).toMatchObject({ ending: more });
+    expect(decode(toManner(more))).toMatchObject({ manner: more });
+  }
+  expect(toEnd({ ...ENDING, tier: undefined, failure: undefined })).toEndWith("}]\n");
+  expect(toManner({})).toEndWith("}]\n");
+});
+
 test("a unit that another version writes is left out, and the others are read", () => {
   expect(decode(toLine([...UP_TO_SHAPE, { input_tokens: 3, unheard_of: 4 }]))).toMatchObject({
     ending: { usage: { shape: "exclusive", quantities: { input_tokens: 3 } } },

@@ -45,6 +45,40 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
   "end-signalled-by-a-gateway": ok(11, 2, 8, 5, 0),
 };
 
+describe("the service tier of the messages dialect", () => {
+  const tierOf = (...events: readonly object[]) => {
+    const meter = createMessagesMeter({ streamed: true, statusCode: 200, counting: false });
+    for (const event of events) meter.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`));
+    return meter.finish().tier;
+  };
+  const start = (usage: object) => ({
+    type: "message_start",
+    message: { usage: { input_tokens: 1, ...usage } },
+  });
+  const delta = (usage: object) => ({ type: "message_delta", usage: { output_tokens: 2, ...usage } });
+
+  test.each([
+    [undefined, [start({ service_tier: "standard" }), delta({})]],
+    ["priority", [start({ service_tier: "priority" }), delta({})]],
+    ["batch", [start({ service_tier: "standard" }), delta({ service_tier: "batch" })]],
+    ["fast", [start({ service_tier: "standard", speed: "fast" }), delta({})]],
+    ["fast", [start({}), delta({ speed: "fast" })]],
+    ["priority+fast", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: null })]],
+    ["flex", [{ type: "response.completed", response: { service_tier: "flex" } }]],
+  ] as const)("is %s as %j says it", (tier, events) => {
+    expect(tierOf(...events)).toBe(tier);
+  });
+
+  test("is that of a body as well, and none of what only counts", () => {
+    const body = '{"usage":{"input_tokens":1,"output_tokens":2,"service_tier":"priority"}}';
+    for (const counting of [false, true]) {
+      const meter = createMessagesMeter({ streamed: false, statusCode: 200, counting });
+      meter.push(Buffer.from(body));
+      expect(meter.finish().tier).toBe(counting ? undefined : "priority");
+    }
+  });
+});
+
 describe("streams of the messages dialect", () => {
   test("every fixture has a reading and every reading a fixture", () => {
     const names = readdirSync(folder).map((file) => file.replace(".sse", ""));

@@ -10,6 +10,7 @@ import {
   createUsageMetrics,
   LABEL_VALUE_LENGTH_MAX,
   OTHER,
+  REASONS_MAX,
   RELAY_LABEL_SETS_MAX,
 } from "#usage/metrics.ts";
 
@@ -131,6 +132,18 @@ describe("what a request adds", () => {
     ]);
     expect(metrics.unpricedUnits()).toEqual([{ labels: { model: "m" }, quantities: { output_tokens: 3 } }]);
   });
+});
+
+test("what a tier has no prices for is told apart by its reason, of which there are few", () => {
+  const metrics = createUsageMetrics();
+  const ending = { ...OK, usage: inclusive({ output_tokens: 1 }) };
+  count(metrics, CHAT, ending);
+  for (let tier = 0; tier < REASONS_MAX + 2; tier += 1) count(metrics, CHAT, { ...ending, tier: `t${tier}` });
+  const found = metrics.unpricedUnits();
+  expect(found[0]).toEqual({ labels: { model: "m" }, quantities: { output_tokens: 1 } });
+  expect(found[1]).toEqual({ labels: { model: "m", reason: "tier: t0" }, quantities: { output_tokens: 1 } });
+  expect(found.at(-1)).toEqual({ labels: { model: "m", reason: OTHER }, quantities: { output_tokens: 2 } });
+  expect(found).toHaveLength(REASONS_MAX + 2);
 });
 
 describe("answers without usage", () => {

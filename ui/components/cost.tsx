@@ -10,14 +10,16 @@ export interface CostProps {
   readonly unpriced?: boolean | undefined;
   /** False: nothing was used at all, which has no cost and needs no price. */
   readonly used?: boolean | undefined;
+  /** Why prices do not hold for it, such as `tier: flex`, where that is what it lacks. */
+  readonly reason?: string | undefined;
 }
 
 /**
  * An amount of money, its exact value in the title. In a column of a table (`costColumn`) the decimal points stand under one
  * another. `Unpriced` is a state of its own, never $0.
  */
-export function Cost({ value, unpriced: isPartial = false, used = true }: CostProps): ReactNode {
-  if (value === null) return used ? <Unpriced /> : <Absent />;
+export function Cost({ value, unpriced: isPartial = false, used = true, reason }: CostProps): ReactNode {
+  if (value === null) return used ? <Unpriced reason={reason} /> : <Absent />;
   const [dollars, decimals = ""] = formatMoney(value).split(".");
   const exact = formatMoneyExact(value);
   return (
@@ -36,9 +38,13 @@ export function Cost({ value, unpriced: isPartial = false, used = true }: CostPr
 }
 
 /** The mark of a unit, a model or a request that has no price. */
-export function Unpriced(): ReactNode {
+export function Unpriced({ reason }: Pick<CostProps, "reason">): ReactNode {
+  const title =
+    reason === undefined
+      ? "No price is set, which is not the same as $0"
+      : `Prices do not hold for it (${reason}), which is not the same as $0`;
   return (
-    <Badge tone="warn" title="No price is set, which is not the same as $0">
+    <Badge tone="warn" title={title}>
       Unpriced
     </Badge>
   );

@@ -64,7 +64,7 @@ function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boole
         <Icon name="check" className="text-good" />
         <span>
           {row.isFirst ? "Your first request" : "Your latest request"}: {formatDuration(row.duration_ms)},{" "}
-          <Cost value={row.cost} used={Object.keys(row.units).length > 0} />
+          <Cost value={row.cost} used={Object.keys(row.units).length > 0} reason={row.unpriced_reason} />
         </span>
       </p>
       <p className="text-ink-soft">
@@ -78,7 +78,7 @@ function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boole
         <Link to="/requests" search={{ open: row.id }} className={buttonClass()}>
           Show the request
         </Link>
-        {row.cost === null && Object.keys(row.units).length > 0 && (
+        {row.cost === null && row.unpriced_reason === undefined && Object.keys(row.units).length > 0 && (
           <Link to="/models/prices" className={buttonClass()}>
             Set its price
           </Link>
@@ -89,10 +89,11 @@ function Arrived({ row }: { readonly row: RequestRow & { readonly isFirst: boole
 }
 
 function Failed({ row }: { readonly row: RequestRow }) {
-  const { outcome, error_kind: kind, status_code: status } = row;
+  const { outcome, error_kind: kind, status_code: status, failure } = row;
   return (
     <Notice>
-      A request arrived and failed after {formatDuration(row.duration_ms)}: {toOutcomeMeaning(outcome, kind)}{" "}
+      A request arrived and failed after {formatDuration(row.duration_ms)}:{" "}
+      {toOutcomeMeaning(outcome, kind, failure)}{" "}
       <InlineCode>{[String(status), ...(kind === null ? [] : [kind])].join(" ")}</InlineCode>{" "}
       <Link to="/requests" search={{ open: row.id }} className={LINK_CLASS}>
         Show the request

@@ -1,3 +1,5 @@
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import { FAILURE_WORDS } from "./failure-words.ts";
 import type { Outcome } from "#usage/event.ts";
 
 /** What an outcome is called on the page. */
@@ -16,8 +18,13 @@ export const OUTCOME_MEANING = {
   cancelled: "The caller disconnected before the answer was complete.",
 } as const satisfies Record<Outcome, string>;
 
-/** What the outcome of one request means, whose error kind is known. */
-export function toOutcomeMeaning(outcome: Outcome, errorKind: string | null): string {
+/** What the outcome of one request means, whose error kind is known, and why its provider gave no answer. */
+export function toOutcomeMeaning(
+  outcome: Outcome,
+  errorKind: string | null,
+  failure?: ConnectionFailure,
+): string {
+  if (failure !== undefined) return `The provider gave no answer: ${FAILURE_WORDS[failure]}.`;
   if (errorKind === "interrupted") return "Lockport was stopped or killed before the answer was complete.";
   if (outcome === "unreachable") return "The provider was unreachable, timed out or closed the connection.";
   return OUTCOME_MEANING[outcome];

@@ -140,7 +140,9 @@ async function checkPrices(installation: Installation, place: string): Promise<C
   try {
     const { views } = await findMissing(installation);
     if (views.length === 0) return toOk(name, "every unit used in the last 30 days has a price");
-    const models = [...new Set(views.map((view) => view.model))];
+    const models = [
+      ...new Set(views.map(({ model, reason }) => (reason === undefined ? model : `${model} (${reason})`))),
+    ];
     const more = models.length > MODELS_NAMED_MAX ? ", …" : "";
     const finding = `used in the last 30 days without a price: ${models.slice(0, MODELS_NAMED_MAX).join(", ")}${more}`;
     return toWarning(

@@ -18,23 +18,35 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
   ).action((options: InstallationOptions) =>
     withInstallation(terminal, options, async (installation) => {
       const { views, notices } = await findMissing(installation);
+      const hasReasons = views.some(({ reason }) => reason !== undefined);
       writeList(terminal, options, {
         views,
-        columns: ["model", "kind", "unit", "quantity", "requests", "last_seen"],
+        columns: [
+          "model",
+          "kind",
+          "unit",
+          ...(hasReasons ? (["reason"] as const) : []),
+          "quantity",
+          "requests",
+          "last_seen",
+        ],
         figures: ["quantity", "requests"],
       });
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
       if (options.json === true) return;
+      const advice = views.every(({ reason }) => reason !== undefined)
+        ? "no price of these models holds for it"
+        : "set prices with lockport pricing load";
       terminal.writeMessage(
         views.length === 0
           ? `every unit that was used in the last ${WINDOW_DAYS} days has a price\n`
-          : "such usage is recorded as unpriced; set prices with lockport pricing load\n",
+          : `such usage is recorded as unpriced; ${advice}\n`,
       );
     }),
   );
   command.addHelpText(
     "after",
-    "\nKinds: model, relay (priced under exactly its name), gone (no longer in the catalog).",
+    "\nKinds: model, relay (priced under exactly its name), gone (no longer in the catalog).\nReasons: tier: flex and the like, of what was answered at a service tier for which no price holds.",
   );
   addExamples(command, [
     "lockport pricing missing",

@@ -81,7 +81,7 @@ export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFam
     {
       name: "proxy_unpriced_units_total",
       kind: "counter",
-      help: "The part of the metered quantities that had no price: growth signals a gap in the prices.",
+      help: "The part of the metered quantities that had no price: growth signals a gap in the prices, or with a `reason` a service tier that has none.",
       samples: usage.unpricedUnits().flatMap(toUnitSamples),
     },
   ];

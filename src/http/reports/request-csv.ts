@@ -1,7 +1,8 @@
 import { formatInstant } from "#kernel/clock.ts";
 import { DETAIL_UNITS, REPORT_UNITS, UNITS, type Unit } from "#kernel/units.ts";
 import { toCsvRow, type CsvCell } from "#stats/csv.ts";
-import type { NamedRequestRow } from "#views/reports.ts";
+import { isUnmetered } from "#usage/event.ts";
+import { findUnpricedReason, type NamedRequestRow } from "#views/reports.ts";
 import { toBilledUnits, toRequestUnits } from "#views/request-units.ts";
 
 interface CsvRow extends NamedRequestRow {
@@ -12,7 +13,7 @@ type Column = readonly [name: string, toCell: (row: CsvRow) => CsvCell];
 
 /**
  * The keys of the request view in its order, `units` and `unit_prices` flattened; then what was billed, with the prices that
- * `unit_prices` does not have.
+ * `unit_prices` does not have, and what most requests have none of.
  */
 const COLUMNS: readonly Column[] = [
   ["id", ({ row }) => row.id],
@@ -42,6 +43,10 @@ const COLUMNS: readonly Column[] = [
   ["tags", ({ row }) => row.tags.join(",")],
   ...UNITS.map((unit): Column => [`billed_${unit}`, ({ billed }) => billed[unit]?.quantity ?? null]),
   ...DETAIL_UNITS.map(toPriceColumn),
+  ["failure", ({ row }) => row.failure ?? null],
+  ["tier", ({ row }) => row.tier ?? null],
+  ["unpriced_reason", ({ row }) => findUnpricedReason(row) ?? null],
+  ["unmetered", ({ row }) => (isUnmetered(row) ? "true" : null)],
 ];
 
 /** The header row and these rows. */

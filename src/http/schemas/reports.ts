@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CONNECTION_FAILURES } from "#kernel/connection-failure.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
@@ -107,10 +108,19 @@ export const MissingPrices = view("MissingPrices", {
       requests: Count,
       quantity: Type.Number({ minimum: 0, description: "As reports count it." }),
       last_seen: Instant,
+      reason: Type.Optional(
+        Type.String({
+          description:
+            "Why prices do not hold for it: `tier: flex`. Absent for usage that lacks a price and nothing else.",
+        }),
+      ),
       has_price: Type.Boolean({ description: "Whether the next request will be priced." }),
     }),
   ),
 });
+
+/** Why a provider gave no answer; absent where it did, or where the reason is not known. */
+const Failure = Type.Optional(oneOf(CONNECTION_FAILURES));
 
 const UNIT_DETAILS_DESCRIPTION =
   "What was billed otherwise than `units` and `unit_prices` tell: cache writes, and a unit whose billed quantity differs from the one that the provider reported, such as `input_tokens` without what was read from a cache. `price` is per million, null for none. Quantity × price, summed over these and over the units that are not among them, divided by a million and rounded to twelve decimals, is `cost`. Absent when empty.";
@@ -130,6 +140,7 @@ export const RequestRow = view("RequestRow", {
   status_code: Type.Integer(),
   outcome: oneOf(OUTCOMES),
   error_kind: nullable(Type.String()),
+  failure: Failure,
   cancelled: Type.Boolean(),
   streamed: Type.Boolean(),
   duration_ms: Type.Number({ minimum: 0 }),
@@ -147,6 +158,17 @@ export const RequestRow = view("RequestRow", {
         description: UNIT_DETAILS_DESCRIPTION,
       },
     ),
+  ),
+  tier: Type.Optional(
+    Type.String({
+      description: "The service tier that the answer told, such as `flex`. Absent for the standard one.",
+    }),
+  ),
+  unpriced_reason: Type.Optional(
+    Type.String({
+      description:
+        "Why nothing of it is priced, though its units may have prices: `tier: flex`. Absent otherwise.",
+    }),
   ),
   unmetered: Type.Optional(
     Type.Literal(true, {
@@ -217,6 +239,7 @@ export const ErrorsReport = view("ErrorsReport", {
       tags: Tags,
       outcome: oneOf(OUTCOMES),
       error_kind: nullable(Type.String()),
+      failure: Failure,
       status_code: Type.Integer(),
       requests: Count,
       avg_duration_ms: Type.Number({ minimum: 0 }),

@@ -129,7 +129,7 @@ function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
 const BAR_PX = 56;
 
 function Kind({ kind, search }: { readonly kind: KindRow; readonly search: RequestsSearch }) {
-  const { name, requests, share, meaning, advice } = kind;
+  const { name, requests, share, meaning, advice, reasons } = kind;
   return (
     <li className="grid gap-x-6 gap-y-1 border-t border-line px-4 py-2.5 md:grid-cols-[13rem_1fr]">
       <div className="flex min-w-0 items-baseline justify-between gap-3 md:flex-col md:items-start md:justify-start md:gap-1">
@@ -150,6 +150,7 @@ function Kind({ kind, search }: { readonly kind: KindRow; readonly search: Reque
       </div>
       <div className="min-w-0">
         <p className="font-medium">{meaning}</p>
+        {reasons !== "" && <p>{reasons}</p>}
         <p className="text-ink-soft">{advice}</p>
       </div>
     </li>

@@ -1,3 +1,6 @@
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import { FAILURE_WORDS } from "../../text/failure-words.ts";
+import { formatCount } from "../../text/format.ts";
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
 import type { Filters } from "../../search/filters.ts";
 import { addTo, toDenominator, NO_REQUESTS, type OutcomeCounts } from "./outcomes.ts";
@@ -19,6 +22,26 @@ export interface ErrorRow {
   readonly share: number;
   readonly averageDurationMs: number;
   readonly lastSeen: string;
+  /** Why providers gave no answer, as far as that is known, with how often. */
+  readonly failures: Failures;
+}
+
+export type Failures = ReadonlyMap<ConnectionFailure, number>;
+
+const NO_FAILURES: Failures = new Map();
+
+/** What they have in common in words, the most frequent first; empty without any. */
+export function toFailureText(failures: Failures): string {
+  const words = [...failures]
+    .toSorted(([, left], [, right]) => right - left)
+    .map(([failure, requests]) => `${FAILURE_WORDS[failure]} (${formatCount(requests)})`);
+  return words.length === 0 ? "" : `Why: ${words.join("; ")}.`;
+}
+
+export function addFailures(to: Failures, more: Failures): Failures {
+  const sums = new Map(to);
+  for (const [failure, requests] of more) sums.set(failure, (sums.get(failure) ?? 0) + requests);
+  return sums;
 }
 
 /** The rows of these outcomes, with clients and tags added together; the most frequent first. */
@@ -39,7 +62,7 @@ export function toErrorRows(
     sums.set(id, add(sums.get(id), row));
   }
   return [...sums]
-    .map(([id, { first, requests, durationMs, lastSeen, endpoints }]) => ({
+    .map(([id, { first, requests, durationMs, lastSeen, endpoints, failures }]) => ({
       id,
       provider: first.provider,
       model: toModel(first),
@@ -51,6 +74,7 @@ export function toErrorRows(
       share: requests / toDenominator(routes.get(toRouteId(first)) ?? NO_REQUESTS, [first.outcome]),
       averageDurationMs: durationMs / requests,
       lastSeen,
+      failures,
     }))
     .toSorted((left, right) => right.requests - left.requests);
 }
@@ -61,13 +85,16 @@ interface Sum {
   readonly durationMs: number;
   readonly lastSeen: string;
   readonly endpoints: ReadonlySet<string>;
+  readonly failures: Failures;
 }
 
 function add(sum: Sum | undefined, row: ErrorsRow): Sum {
   const durationMs = row.avg_duration_ms * row.requests;
+  const own: Failures = row.failure === undefined ? NO_FAILURES : new Map([[row.failure, row.requests]]);
   if (sum === undefined) {
     const endpoints = new Set([row.endpoint]);
-    return { first: row, requests: row.requests, durationMs, lastSeen: row.last_seen, endpoints };
+    const { requests, last_seen: lastSeen } = row;
+    return { first: row, requests, durationMs, lastSeen, endpoints, failures: own };
   }
   return {
     first: sum.first,
@@ -75,6 +102,7 @@ function add(sum: Sum | undefined, row: ErrorsRow): Sum {
     durationMs: sum.durationMs + durationMs,
     lastSeen: later(sum.lastSeen, row.last_seen),
     endpoints: new Set([...sum.endpoints, row.endpoint]),
+    failures: addFailures(sum.failures, own),
   };
 }
 

@@ -3,6 +3,7 @@ import { DataTable } from "../../components/table.tsx";
 import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import type { ErrorRow } from "./error-rows.ts";
+import { toFailureText } from "./error-rows.ts";
 import { toKindHelp } from "./kind-help.ts";
 import { toKindName } from "./kind-rows.ts";
 
@@ -42,7 +43,10 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     cell: (row) => {
       const { meaning, advice } = toKindHelp(row);
       return (
-        <code className="font-mono text-xs" title={`${toKindName(row)}: ${meaning} ${advice}`}>
+        <code
+          className="font-mono text-xs"
+          title={`${toKindName(row)}: ${meaning} ${toFailureText(row.failures)} ${advice}`}
+        >
           {toKindName(row)}
         </code>
       );

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../api/reports.ts";
 import type { Filters } from "../../search/filters.ts";
-import type { ErrorRow } from "./error-rows.ts";
+import { addFailures, type ErrorRow, type Failures, toFailureText } from "./error-rows.ts";
 import { toKindHelp, type KindHelp } from "./kind-help.ts";
 
 /** Everything of one kind, on whatever route. */
@@ -12,17 +12,21 @@ export interface KindRow extends KindHelp {
   readonly filters: Filters;
   /** The share of all rows together, from 0 to 1. */
   readonly share: number;
+  /** Why providers gave no answer; empty where nothing is known of it. */
+  readonly reasons: string;
 }
 
 /** The kinds among the rows, which are those of these outcomes, the most frequent first. */
 export function toKindRows(rows: readonly ErrorRow[], outcomes: readonly Outcome[]): readonly KindRow[] {
   const first = new Map<string, ErrorRow>();
   const sums = new Map<string, number>();
+  const failures = new Map<string, Failures>();
   for (const row of rows) {
     const name = toKindName(row);
     // Rows come the most frequent first: its status explains a kind that nothing else does.
     if (!first.has(name)) first.set(name, row);
     sums.set(name, (sums.get(name) ?? 0) + row.requests);
+    failures.set(name, addFailures(failures.get(name) ?? new Map(), row.failures));
   }
   const all = rows.reduce((sum, { requests }) => sum + requests, 0);
   return [...first]
@@ -32,7 +36,8 @@ export function toKindRows(rows: readonly ErrorRow[], outcomes: readonly Outcome
       // A kind may come with several outcomes; what has none is known by its outcome.
       const filters: Filters =
         row.errorKind === null ? { outcome: row.outcome } : { error_kind: row.errorKind, outcome: outcomes };
-      return { name, requests, filters, share: requests / all, meaning, advice };
+      const reasons = toFailureText(failures.get(name) ?? new Map());
+      return { name, requests, filters, share: requests / all, meaning, advice, reasons };
     })
     .toSorted((left, right) => right.requests - left.requests);
 }

@@ -1,3 +1,4 @@
+import { FAILURE_WORDS } from "../../text/failure-words.ts";
 import type { ReportQuantities } from "#kernel/units.ts";
 import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
@@ -47,8 +48,8 @@ const OUTCOME: RequestColumn = {
   id: "outcome",
   header: "Outcome",
   width: "w-41",
-  cell: ({ outcome, status_code: status, error_kind: kind }) => (
-    <span title={kind ?? undefined}>
+  cell: ({ outcome, status_code: status, error_kind: kind, failure }) => (
+    <span title={failure === undefined ? (kind ?? undefined) : `${kind}: ${FAILURE_WORDS[failure]}`}>
       <OutcomeBadge outcome={outcome} statusCode={status} />
     </span>
   ),
@@ -181,7 +182,14 @@ function withoutNothing(units: ReportQuantities): ReportQuantities {
 
 /** Nothing was used, or it is unknown what: that is neither a cost of zero nor a missing price. */
 function RowCost({ row }: { readonly row: RequestRow }) {
-  return <Cost value={row.cost} unpriced={isPartlyPriced(row)} used={Object.keys(row.units).length > 0} />;
+  return (
+    <Cost
+      value={row.cost}
+      unpriced={isPartlyPriced(row)}
+      used={Object.keys(row.units).length > 0}
+      reason={row.unpriced_reason}
+    />
+  );
 }
 
 function CostOrNotReported({ row }: { readonly row: RequestRow }) {

@@ -12,7 +12,9 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
     <section aria-label="Cost">
       <h3 className="mb-1.5 flex items-baseline justify-between gap-3 font-semibold text-ink">
         Cost
-        {lines.length > 0 && <Cost value={row.cost} unpriced={isPartlyPriced(row)} />}
+        {lines.length > 0 && (
+          <Cost value={row.cost} unpriced={isPartlyPriced(row)} reason={row.unpriced_reason} />
+        )}
       </h3>
       {lines.length === 0 ? (
         <p className="text-ink-soft">
@@ -57,7 +59,7 @@ function Sum({ row, lines }: LinesProps) {
         </thead>
         <tbody>
           {lines.map((line) => (
-            <Line key={line.unit} line={line} />
+            <Line key={line.unit} line={line} reason={row.unpriced_reason} />
           ))}
         </tbody>
         {row.cost !== null && (
@@ -75,7 +77,7 @@ function Sum({ row, lines }: LinesProps) {
   );
 }
 
-function Line({ line }: { readonly line: CostLine }) {
+function Line({ line, reason }: { readonly line: CostLine; readonly reason: string | undefined }) {
   const { unit, quantity, pricePerMillion, amount } = line;
   return (
     <tr className="border-b border-line">
@@ -84,7 +86,7 @@ function Line({ line }: { readonly line: CostLine }) {
       </th>
       <td className="px-2 py-1.5 text-right whitespace-nowrap">{formatCount(quantity)}</td>
       <td className="px-2 py-1.5 text-right whitespace-nowrap">
-        {pricePerMillion === null ? <Unpriced /> : formatMoneyExact(pricePerMillion)}
+        {pricePerMillion === null ? <Unpriced reason={reason} /> : formatMoneyExact(pricePerMillion)}
       </td>
       <td className="py-1.5 pl-2 text-right whitespace-nowrap">
         {amount === null ? <Absent /> : formatMoneyExact(amount)}
@@ -101,7 +103,11 @@ function Notes({ row, lines }: LinesProps) {
     billed < reported &&
       `The provider reported ${formatCount(reported)} input tokens, and ${formatCount(reported - billed)} of them read from its cache: those are priced as cached input, and not twice.`,
     isPartlyPriced(row) && "Units without a price are not in the sum: the cost is higher than it says.",
-    row.cost === null && "No unit had a price when the request ended. That is not a cost of $0.",
+    row.cost === null &&
+      row.unpriced_reason === undefined &&
+      "No unit had a price when the request ended. That is not a cost of $0.",
+    row.unpriced_reason !== undefined &&
+      `The provider answered at the service tier ${row.tier ?? ""}, which has prices of its own: those of the model do not hold for it. That is not a cost of $0.`,
   ].filter((note) => note !== false);
   if (notes.length === 0) return null;
   return (

@@ -25,7 +25,9 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
     <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
       <Fact name="Outcome" action={only(`outcome ${row.outcome}`, { outcome: row.outcome })}>
         <OutcomeBadge outcome={row.outcome} statusCode={row.status_code} />
-        <span className="block text-xs text-ink-soft">{toOutcomeMeaning(row.outcome, row.error_kind)}</span>
+        <span className="block text-xs text-ink-soft">
+          {toOutcomeMeaning(row.outcome, row.error_kind, row.failure)}
+        </span>
       </Fact>
       {row.error_kind !== null && (
         <Fact name="Error kind" action={only(`error kind ${row.error_kind}`, { error_kind: row.error_kind })}>
@@ -52,6 +54,12 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
           {row.upstream_name !== null && row.upstream_name !== row.model && (
             <Quiet> → {row.upstream_name}</Quiet>
           )}
+        </Fact>
+      )}
+      {row.tier !== undefined && (
+        <Fact name="Service tier">
+          <code className="font-mono text-xs">{row.tier}</code>
+          {row.unpriced_reason !== undefined && <Quiet> without prices</Quiet>}
         </Fact>
       )}
       <Fact name="Provider" action={only(`provider ${row.provider}`, { provider: row.provider })}>

@@ -40,6 +40,8 @@ export interface Dialect {
   readonly toBucket: ((value: string) => string) | null;
   /** The columns of `carried_total`, none where there is no such table; null where it always is there and complete. */
   readonly carriedColumns: string | null;
+  /** Tells whether label sets have a tier and results a failure; null where they always have. */
+  readonly conditions: string | null;
 }
 
 export const SQLITE: Dialect = {
@@ -65,6 +67,7 @@ export const SQLITE: Dialect = {
   areSourcesJoined: false,
   toBucket: null,
   carriedColumns: "SELECT name FROM pragma_table_info('carried_total')",
+  conditions: "SELECT 1 FROM pragma_table_info('combination') WHERE name = 'tier'",
 };
 
 const FEW_ROWS = 64;
@@ -95,4 +98,5 @@ export const POSTGRES: Dialect = {
   areSourcesJoined: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedColumns: null,
+  conditions: null,
 };

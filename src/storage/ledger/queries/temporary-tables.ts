@@ -67,7 +67,7 @@ export const TEMPORARY_TABLES = {
     "input_tokens DOUBLE PRECISION",
     "output_tokens DOUBLE PRECISION",
   ],
-  priced_name: ["id INTEGER PRIMARY KEY", "name_id INTEGER", "model TEXT", "relayed INTEGER"],
+  priced_name: ["id INTEGER PRIMARY KEY", "name_id INTEGER", "model TEXT", "relayed INTEGER", "tier TEXT"],
 } as const satisfies { readonly [table: string]: readonly string[] };
 
 export type TemporaryTable = keyof typeof TEMPORARY_TABLES;

@@ -2,6 +2,7 @@ import { all, each, gather, type Reading } from "#storage/ledger/queries/reading
 import { BANDS } from "#storage/ledger/rows/total-columns.ts";
 import type { ErrorsPart } from "#stats/errors.ts";
 import { OTHER, type ReportSubject } from "#stats/grouping.ts";
+import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import { NOT_CHOSEN } from "./cell-sums.ts";
 import { foldCombinations } from "./combination-fold.ts";
 import type { MeasureSource } from "./measure-sources.ts";
@@ -53,7 +54,7 @@ export function* readFoldedErrorsParts(
         const group = isKept ? kept : (fold.coarseOf[row.combination] ?? NOT_CHOSEN);
         const key = isKept
           ? ownKey
-          : `${group} ${result.outcome} ${result.status_code} ${result.error_kind === null}`;
+          : `${group} ${result.outcome} ${result.status_code} ${result.error_kind === null} ${result.failure}`;
         const sum = sums.get(key);
         if (sum !== undefined) {
           add(sum, row);
@@ -95,6 +96,7 @@ interface Result {
   readonly outcome: string;
   readonly error_kind: string | null;
   readonly status_code: number;
+  readonly failure: string | null;
 }
 
 function toFoldedResult(result: Result): Result {
@@ -102,8 +104,9 @@ function toFoldedResult(result: Result): Result {
 }
 
 function* findResults(): Reading<ReadonlyMap<number, Result>> {
+  const { failure } = yield* findConditionColumns();
   const rows = yield* all<Result & { readonly id: number }>(
-    "SELECT id, outcome, error_kind, status_code FROM result",
+    `SELECT id, outcome, error_kind, status_code, ${failure} AS failure FROM result AS r`,
   );
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -120,6 +123,7 @@ function toPart(subject: ReportSubject, result: Result, sum: Measures): ErrorsPa
     outcome: result.outcome,
     errorKind: result.error_kind,
     statusCode: result.status_code,
+    failure: result.failure,
     requests: sum.requests,
     durationUs: sum.duration_us,
     lastSeenUs: sum.last_seen_us,

@@ -1,4 +1,5 @@
 import type { Dialect } from "#storage/ledger/queries/dialect.ts";
+import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import { all, dialectOf, empty, gather, type Reading, run } from "#storage/ledger/queries/reading.ts";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -88,13 +89,14 @@ function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Readi
   return ranges;
 }
 
-/** What each combination is priced under: the model that was asked for, and whether the relay was. Others have no price. */
+/** What each combination is priced under: the model that was asked for, whether the relay was, and the tier. Others have no price. */
 function* saveNames(combinations: string): Reading<void> {
   const { toNumber } = yield* dialectOf();
   yield* empty("priced_name");
+  const { tier } = yield* findConditionColumns();
   yield* run(
-    `INSERT INTO priced_name SELECT id, dense_rank() OVER (ORDER BY model, relayed), model, relayed
-       FROM (SELECT c.id, c.model, ${toNumber("c.provider_id = ?")} AS relayed
+    `INSERT INTO priced_name SELECT id, dense_rank() OVER (ORDER BY model, relayed, tier), model, relayed, tier
+       FROM (SELECT c.id, c.model, ${toNumber("c.provider_id = ?")} AS relayed, ${tier} AS tier
          FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id WHERE c.model IS NOT NULL) AS s`,
     [RELAY_PROVIDER],
   );
@@ -108,7 +110,7 @@ function* keepNames(filter: ResolvedFilter, namesMax: number): Reading<void> {
          FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${joins}
          CROSS JOIN priced_name AS n ON n.id = e.combination
          GROUP BY n.name_id ORDER BY count(*) DESC, n.name_id LIMIT ?)
-       UPDATE priced_name SET name_id = -1 - relayed, model = ? WHERE name_id NOT IN (SELECT name_id FROM kept)`,
+       UPDATE priced_name SET name_id = -1 - relayed, model = ?, tier = NULL WHERE name_id NOT IN (SELECT name_id FROM kept)`,
     [namesMax, OTHER],
   );
 }
@@ -116,11 +118,12 @@ function* keepNames(filter: ResolvedFilter, namesMax: number): Reading<void> {
 interface UnpricedSum {
   readonly model: string;
   readonly relayed: number;
+  readonly tier: string | null;
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
 }
 
 function toUnpricedSums(dialect: Dialect, filter: ResolvedFilter): string {
-  return `SELECT n.model, n.relayed, ${REPORT_UNITS.map((unit) => {
+  return `SELECT n.model, n.relayed, n.tier, ${REPORT_UNITS.map((unit) => {
     const { isUsed, quantity } = toUnpricedMeasure(dialect, unit);
     return `sum(CASE WHEN ${isUsed} THEN 1 ELSE 0 END) AS ${unit}_requests,
     sum(CASE WHEN ${isUsed} THEN ${quantity} END) AS ${unit}_quantity, max(CASE WHEN ${isUsed} THEN e.id END) AS ${unit}_seen`;
@@ -128,7 +131,7 @@ function toUnpricedSums(dialect: Dialect, filter: ResolvedFilter): string {
   FROM event AS e ${toEventJoins(dialect, filter)}
   CROSS JOIN priced_name AS n ON n.id = e.combination
   WHERE e.id >= ? AND e.id < ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(dialect, unit).isUsed).join(" OR ")})
-  GROUP BY n.name_id, n.model, n.relayed`;
+  GROUP BY n.name_id, n.model, n.relayed, n.tier`;
 }
 
 function toUses(sum: UnpricedSum): readonly UnpricedUse[] {
@@ -137,6 +140,7 @@ function toUses(sum: UnpricedSum): readonly UnpricedUse[] {
     if (requests === 0) return [];
     const total = sum[`${unit}_quantity`] ?? 0;
     const lastSeenUs = sum[`${unit}_seen`] ?? 0;
-    return [{ model: sum.model, isRelayed: sum.relayed === 1, unit, requests, total, lastSeenUs }];
+    const { model, relayed, tier } = sum;
+    return [{ model, isRelayed: relayed === 1, tier, unit, requests, total, lastSeenUs }];
   });
 }

@@ -6,7 +6,8 @@ import type { Unit } from "#kernel/units.ts";
 import { byUnit, UNITS } from "#kernel/units.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
-import { toPrices } from "#usage/journal-fields.ts";
+import { toFailure, toPrices } from "#usage/journal-fields.ts";
+import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
 import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
@@ -25,9 +26,11 @@ interface EventRow extends StoredQuantities, EventKey {
   readonly tags: string;
   /** Null when nothing was reported. */
   readonly shape: UsageShape | null;
+  readonly tier: string | null;
   readonly status_code: number;
   readonly outcome: Outcome;
   readonly error_kind: string | null;
+  readonly failure: string | null;
   readonly streamed: number;
   readonly duration_us: number;
   readonly first_byte_us: number | null;
@@ -65,7 +68,7 @@ export function* readRows(filter: ResolvedFilter, range: RowRange): Reading<read
   const events = `SELECT * FROM event AS o WHERE id >= ? AND id < ? ${filter.eventCondition}
     ORDER BY ${toLogOrder(dialect, "o")} LIMIT ? OFFSET ?`;
   const { fromUs, toUs, limit, offset } = range;
-  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
+  const rows = yield* all<EventRow>(yield* toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
   return rows.map(toRequestLogRow);
 }
 
@@ -73,7 +76,7 @@ export function* readRows(filter: ResolvedFilter, range: RowRange): Reading<read
 export function* readRowsByKey(keys: readonly EventKey[]): Reading<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
   const events = `SELECT * FROM event WHERE ${dialect.isAnyOfKeys("id")}`;
-  const found = yield* all<EventRow>(toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
+  const found = yield* all<EventRow>(yield* toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
   // Others of the same microsecond are among them.
   const rows = new Map(found.map((row) => [toText(row), row]));
   return keys.flatMap((key) => {
@@ -87,10 +90,12 @@ function toText({ id, lane }: EventKey): string {
 }
 
 /** CROSS JOIN keeps the events outermost. */
-function toRowsSql(dialect: Dialect, events: string): string {
+function* toRowsSql(dialect: Dialect, events: string): Reading<string> {
+  const { tier, failure } = yield* findConditionColumns();
   return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
          ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
-         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, r.status_code, r.outcome, r.error_kind, p.prices
+         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, ${tier} AS tier, r.status_code, r.outcome, r.error_kind,
+         ${failure} AS failure, p.prices
        FROM (${events}) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
        CROSS JOIN manner AS m ON m.id = e.manner
@@ -115,11 +120,13 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     statusCode: row.status_code,
     outcome: row.outcome,
     errorKind: row.error_kind,
+    failure: toFailure(row.failure),
     streamed: row.streamed === 1,
     durationUs: row.duration_us,
     timeToFirstByteUs: row.first_byte_us,
     costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
     usage: row.shape === null ? null : { shape: row.shape, quantities },
+    tier: row.tier ?? undefined,
     prices: toPrices(JSON.parse(row.prices)),
     tags: parseStoredTags(row.tags).tags,
   };

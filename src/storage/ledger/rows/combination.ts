@@ -1,4 +1,5 @@
-import type { UsageDimensions, UsageShape } from "#usage/event.ts";
+import type { UsageDimensions } from "#usage/event.ts";
+import type { UsageManner } from "#usage/journal-line.ts";
 import { toStoredTags } from "./stored-tags.ts";
 
 /** 128 bits of SHA-256: the text itself would be kept twice. */
@@ -17,10 +18,25 @@ export const COMBINATION_COLUMNS = [
   "client",
   "tags",
   "shape",
+  "tier",
 ] as const;
 
-/** What a request has in common with others, as it is stored once. */
-export function toCombinationRow(dimensions: UsageDimensions, shape: UsageShape | null): (string | null)[] {
+/** What a label set has of an ending. */
+export type LabelledEnding = Pick<UsageManner, "shape" | "tier">;
+
+/** Tells label sets of the same dimensions apart. */
+export function toVariant({ shape, tier }: LabelledEnding): string | null {
+  return tier === undefined ? shape : `${shape} ${tier}`;
+}
+
+/**
+ * What a request has in common with others, as it is stored once. Without a tier the row ends before it: its fingerprint is
+ * what it was before there were any.
+ */
+export function toCombinationRow(
+  dimensions: UsageDimensions,
+  { shape, tier }: LabelledEnding,
+): (string | null)[] {
   return [
     dimensions.principalId,
     dimensions.principalName,
@@ -33,6 +49,7 @@ export function toCombinationRow(dimensions: UsageDimensions, shape: UsageShape 
     dimensions.client,
     toStoredTags(dimensions),
     shape,
+    ...(tier === undefined ? [] : [tier]),
   ];
 }
 

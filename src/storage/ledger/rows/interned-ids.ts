@@ -1,4 +1,4 @@
-import type { UsageDimensions, UsageShape } from "#usage/event.ts";
+import type { UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
 
 /** Entries of one map; beyond it the map is emptied and the database is asked. */
@@ -16,8 +16,8 @@ export class InternedIds {
   readonly results = new Map<string, number>();
   readonly priceSets = new Map<string, number>();
   readonly manners = new Map<string, number>();
-  /** By the objects that many lines share: a look-up builds no key. */
-  byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
+  /** By the objects that many lines share: a look-up builds no key. Label sets of the same dimensions by `toVariant`. */
+  byDimensions = new WeakMap<UsageDimensions, Map<string | null, number>>();
   byManner = new WeakMap<UsageManner, MannerIds>();
   readonly #entriesMax: number;
 

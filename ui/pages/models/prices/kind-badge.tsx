@@ -22,7 +22,7 @@ export function toMissingNow({ missing }: MissingPrices): readonly MissingPriceR
   return missing.filter(({ has_price: hasPrice }) => !hasPrice);
 }
 
-/** Each is of one name, kind and unit; no kind or unit has a space. */
-export function toMissingId({ kind, unit, model }: MissingPriceRow): string {
-  return `${kind} ${unit} ${model}`;
+/** Each is of one name, kind, unit and reason; no kind, unit or tier has a space. */
+export function toMissingId({ kind, unit, model, reason = "" }: MissingPriceRow): string {
+  return `${kind} ${unit} ${reason} ${model}`;
 }

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { Link } from "@tanstack/react-router";
 import { Button } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { EmptyState, NotLoaded } from "../../../components/empty.tsx";
 import { countColumn, type Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
@@ -70,7 +71,7 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
       header: "Model",
       rowHeader: true,
       sortValue: ({ model }) => model,
-      cell: ({ model: name, kind }) => (
+      cell: ({ model: name, kind, reason }) => (
         <span className="flex min-w-0 items-center gap-2">
           <Link
             to="/requests"
@@ -81,6 +82,7 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
             {name}
           </Link>
           <KindBadge kind={kind} />
+          {reason !== undefined && <Badge title="Prices do not hold for this tier">{reason}</Badge>}
         </span>
       ),
     },
@@ -110,15 +112,17 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
       header: "Actions",
       headerHidden: true,
       align: "end",
-      cell: (row) => (
-        <Button
-          size="sm"
-          aria-label={`Set price for ${UNIT_TABLE[row.unit].label.toLowerCase()} of ${row.model}`}
-          onClick={() => onSetPrice(row)}
-        >
-          Set price
-        </Button>
-      ),
+      // A price would be for the standard tier, and not for this one.
+      cell: (row) =>
+        row.reason === undefined && (
+          <Button
+            size="sm"
+            aria-label={`Set price for ${UNIT_TABLE[row.unit].label.toLowerCase()} of ${row.model}`}
+            onClick={() => onSetPrice(row)}
+          >
+            Set price
+          </Button>
+        ),
     },
   ];
 }

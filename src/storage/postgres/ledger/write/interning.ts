@@ -1,7 +1,12 @@
 import type { PriceSet } from "#kernel/units.ts";
-import type { UsageDimensions, UsageShape } from "#usage/event.ts";
+import type { UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
-import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/ledger/rows/combination.ts";
+import {
+  COMBINATION_COLUMNS,
+  toCombinationRow,
+  toFingerprint,
+  toVariant,
+} from "#storage/ledger/rows/combination.ts";
 import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
@@ -46,7 +51,7 @@ export class Interning {
   /** Fills in the ids; false when one is not known yet. */
   find(event: Interned): boolean {
     const { dimensions, manner } = event;
-    const combination = this.#ids.byDimensions.get(dimensions)?.get(manner.shape);
+    const combination = this.#ids.byDimensions.get(dimensions)?.get(toVariant(manner));
     const ids = this.#ids.byManner.get(manner);
     const mannerId = ids?.manner.get(event.streamed);
     if (combination === undefined || ids === undefined || mannerId === undefined) return false;
@@ -65,7 +70,7 @@ export class Interning {
 
   async #internCombinations(events: readonly Interned[]): Promise<void> {
     const named = events.map((event) => {
-      const row = toCombinationRow(event.dimensions, event.manner.shape).map(toStoredOrNull);
+      const row = toCombinationRow(event.dimensions, event.manner).map(toStoredOrNull);
       return { event, row, text: JSON.stringify(row) };
     });
     // Before any is looked up: what this batch names is known until its end.
@@ -88,11 +93,11 @@ export class Interning {
       }
     }
     for (const { event, text } of named) {
-      const byShape = this.#ids.byDimensions.get(event.dimensions) ?? new Map<UsageShape | null, number>();
+      const byVariant = this.#ids.byDimensions.get(event.dimensions) ?? new Map<string | null, number>();
       const id = this.#ids.combinations.get(text);
       if (id === undefined) throw new Error("an interned combination is missing");
-      byShape.set(event.manner.shape, id);
-      this.#ids.byDimensions.set(event.dimensions, byShape);
+      byVariant.set(toVariant(event.manner), id);
+      this.#ids.byDimensions.set(event.dimensions, byVariant);
     }
   }
 
@@ -123,14 +128,15 @@ export class Interning {
     return ids.get(key) ?? this.#ids.remember(ids, key, await find());
   }
 
-  #internResult({ outcome, errorKind, statusCode }: UsageManner): Promise<number> {
+  #internResult({ outcome, errorKind, statusCode, failure }: UsageManner): Promise<number> {
     // An empty kind says as much as none; the unique index takes them for one.
-    const row = [outcome, toStoredOrNull(errorKind || null), statusCode];
+    const row = [outcome, toStoredOrNull(errorKind || null), statusCode, failure ?? null];
     return this.#intern(this.#ids.results, JSON.stringify(row), () =>
       findOrAdd(
         this.#postgres,
-        "SELECT id FROM result WHERE outcome = $1 AND coalesce(error_kind, '') = coalesce($2::text, '') AND status_code = $3",
-        "INSERT INTO result (outcome, error_kind, status_code) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        `SELECT id FROM result WHERE outcome = $1 AND coalesce(error_kind, '') = coalesce($2::text, '') AND status_code = $3
+           AND coalesce(failure, '') = coalesce($4::text, '')`,
+        "INSERT INTO result (outcome, error_kind, status_code, failure) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
         row,
       ),
     );

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { ensureCarriedTotals } from "./carried-totals.ts";
+import { ensureConditionColumns } from "./condition-columns.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
@@ -30,6 +31,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
     return withSetupErrors(path, () => {
       createSchema(database, path);
       database.run(SERVER_RUN_SQL);
+      ensureConditionColumns(database);
       ensureCarriedTotals(database);
       return readPosition(database);
     });

@@ -1,5 +1,6 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
 import { CARRIED_SQL } from "./carried-totals.ts";
+import { RESULT_ONCE_SQL } from "./condition-columns.ts";
 
 /** "LPUH": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505548;
@@ -86,7 +87,8 @@ CREATE TABLE combination (
   endpoint TEXT NOT NULL,
   client TEXT,
   tags TEXT NOT NULL,
-  shape TEXT
+  shape TEXT,
+  tier TEXT
 ) STRICT;
 
 CREATE TABLE tag (
@@ -104,9 +106,10 @@ CREATE TABLE result (
   id INTEGER PRIMARY KEY,
   outcome TEXT NOT NULL,
   error_kind TEXT,
-  status_code INTEGER NOT NULL
+  status_code INTEGER NOT NULL,
+  failure TEXT
 ) STRICT;
-CREATE UNIQUE INDEX result_once ON result (outcome, ifnull(error_kind, ''), status_code);
+${RESULT_ONCE_SQL}
 
 CREATE TABLE price_set (
   id INTEGER PRIMARY KEY,

@@ -1,11 +1,18 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { PriceSet } from "#kernel/units.ts";
-import type { UsageShape, UsageDimensions } from "#usage/event.ts";
+import type { UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
-import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/ledger/rows/combination.ts";
+import {
+  COMBINATION_COLUMNS,
+  type LabelledEnding,
+  toCombinationRow,
+  toFingerprint,
+  toVariant,
+} from "#storage/ledger/rows/combination.ts";
 import { InternedIds, type MannerIds } from "#storage/ledger/rows/interned-ids.ts";
 
 type Id = { readonly id: number };
+type ResultRow = [outcome: string, errorKind: string | null, statusCode: number, failure: string | null];
 
 /** What repeats from event to event, as small integers. Only within the writer's transaction. */
 export class Interning {
@@ -15,8 +22,8 @@ export class Interning {
   readonly #addTag: Statement<unknown, [string]>;
   readonly #linkTag: Statement<unknown, [number, string]>;
   readonly #lastCombination: Statement<Id, []>;
-  readonly #findResult: Statement<Id, [string, string | null, number]>;
-  readonly #addResult: Statement<Id, [string, string | null, number]>;
+  readonly #findResult: Statement<Id, ResultRow>;
+  readonly #addResult: Statement<Id, ResultRow>;
   readonly #findPriceSet: Statement<Id, [string]>;
   readonly #addPriceSet: Statement<Id, [string]>;
   readonly #findManner: Statement<Id, number[]>;
@@ -35,10 +42,11 @@ export class Interning {
     // Ids are given in order and no combination is ever removed, so that the last one is their number.
     this.#lastCombination = database.prepare("SELECT id FROM combination ORDER BY id DESC LIMIT 1");
     this.#findResult = database.prepare(
-      "SELECT id FROM result WHERE outcome = ? AND ifnull(error_kind, '') = ifnull(?, '') AND status_code = ?",
+      `SELECT id FROM result WHERE outcome = ? AND ifnull(error_kind, '') = ifnull(?, '') AND status_code = ?
+       AND ifnull(failure, '') = ifnull(?, '')`,
     );
     this.#addResult = database.prepare(
-      "INSERT INTO result (outcome, error_kind, status_code) VALUES (?, ?, ?) RETURNING id",
+      "INSERT INTO result (outcome, error_kind, status_code, failure) VALUES (?, ?, ?, ?) RETURNING id",
     );
     this.#findPriceSet = database.prepare("SELECT id FROM price_set WHERE prices = ?");
     this.#addPriceSet = database.prepare("INSERT INTO price_set (prices) VALUES (?) RETURNING id");
@@ -59,12 +67,13 @@ export class Interning {
     return this.#lastCombination.get()?.id ?? 0;
   }
 
-  combination(dimensions: UsageDimensions, shape: UsageShape | null): number {
-    const byShape = this.#ids.byDimensions.get(dimensions) ?? new Map<UsageShape | null, number>();
-    const known = byShape.get(shape);
+  combination(dimensions: UsageDimensions, ending: LabelledEnding): number {
+    const variant = toVariant(ending);
+    const byVariant = this.#ids.byDimensions.get(dimensions) ?? new Map<string | null, number>();
+    const known = byVariant.get(variant);
     if (known !== undefined) return known;
-    const id = this.#internCombination(dimensions, shape);
-    this.#ids.byDimensions.set(dimensions, byShape.set(shape, id));
+    const id = this.#internCombination(dimensions, ending);
+    this.#ids.byDimensions.set(dimensions, byVariant.set(variant, id));
     return id;
   }
 
@@ -94,22 +103,24 @@ export class Interning {
     return ids;
   }
 
-  #internResult({ outcome, errorKind, statusCode }: UsageManner): number {
-    return this.#ids.intern(this.#ids.results, `${outcome} ${statusCode} ${errorKind ?? ""}`, () => {
+  #internResult({ outcome, errorKind, statusCode, failure }: UsageManner): number {
+    const key = `${outcome} ${statusCode} ${failure ?? ""} ${errorKind ?? ""}`;
+    return this.#ids.intern(this.#ids.results, key, () => {
       // An empty kind says as much as none; the unique index takes them for one.
-      const row: [string, string | null, number] = [outcome, errorKind || null, statusCode];
+      const row: ResultRow = [outcome, errorKind || null, statusCode, failure ?? null];
       return getId(this.#findResult.get(...row) ?? this.#addResult.get(...row));
     });
   }
 
-  #internCombination(dimensions: UsageDimensions, shape: UsageShape | null): number {
-    const row = toCombinationRow(dimensions, shape);
+  #internCombination(dimensions: UsageDimensions, ending: LabelledEnding): number {
+    const row = toCombinationRow(dimensions, ending);
     const text = JSON.stringify(row);
     return this.#ids.intern(this.#ids.combinations, text, () => {
       const fingerprint = toFingerprint(text);
       const found = this.#findCombination.get(fingerprint);
       if (found !== null) return found.id;
-      const id = getId(this.#addCombination.get(fingerprint, ...row));
+      const stored = COMBINATION_COLUMNS.map((_, index) => row[index] ?? null);
+      const id = getId(this.#addCombination.get(fingerprint, ...stored));
       for (const pair of dimensions.tags) {
         this.#addTag.run(pair);
         this.#linkTag.run(id, pair);

@@ -163,7 +163,7 @@ export class UsageWriter {
   }
 
   #add(begun: Begun, ending: UsageFigures, manner: UsageManner): void {
-    const combination = this.#interning.combination(begun.dimensions, manner.shape);
+    const combination = this.#interning.combination(begun.dimensions, manner);
     const result = this.#interning.result(manner);
     const cost = splitCost(ending.costPico);
     const amounts = toAmounts(ending.usage);
