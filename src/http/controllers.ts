@@ -117,7 +117,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(ssoRoutes(guard, { ...deps, peers, answerFailure }))
       .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))
-      .use(statsRoutes(guard, { ...deps, refusals }))
+      .use(statsRoutes(guard, deps, refusals))
       .use(providerRoutes(guard, catalog))
       .use(discoveryRoutes(guard, deps.discovery))
       .use(modelRoutes(guard, catalog))

@@ -40,7 +40,6 @@ import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 export interface StatsDeps extends UsageReportDeps, RequestLogDeps {
   readonly stats: StatsStore;
-  readonly refusals: Pick<Refusals, "find">;
   /** That of this server's own requests, where it is known. */
   readonly lane?: number;
 }
@@ -106,8 +105,10 @@ const FACETS_QUERY: readonly QueryParam[] = [
 ];
 
 /** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
-export function statsRoutes(guard: Guard, deps: StatsDeps) {
-  const { catalog, clock, identity, refusals, stats } = deps;
+export function statsRoutes(guard: Guard, deps: StatsDeps, refusals: Pick<Refusals, "find">) {
+  const { catalog, clock, identity, stats } = deps;
+  // Asked so, since a local command has a stand-in for each part that it lacks.
+  const lane = "lane" in deps ? deps.lane : undefined;
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
 
@@ -166,7 +167,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const found = await requestLog.find({ request, caller }, id);
         const refusal = isAdmin && found === null ? refusals.find(id) : null;
         if (found === null && refusal === null)
-          throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane: deps.lane }));
+          throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane }));
         return Response.json({ request: found, refusal: refusal === null ? null : toRefusalView(refusal) });
       },
       route({
