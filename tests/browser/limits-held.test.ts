@@ -147,7 +147,7 @@ describeInBrowser("who a limit holds for", () => {
     const { page: admins } = await open("/people?tab=keys");
     for (const page of [own, admins]) {
       for (const [key, names, used] of [
-        ["laptop", ["laptop alone", "each key"], "1 of 4 requests"],
+        ["laptop", ["each key", "laptop alone"], "1 of 4 requests"],
         ["idle", ["each key"], "0 of 4 requests"],
       ] as const) {
         await page.getByRole("button", { name: `Edit key ${key}` }).click();
