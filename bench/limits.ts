@@ -19,6 +19,7 @@ import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { LIMIT } from "../tests/limits/limit.ts";
 import { fill } from "./fill.ts";
 import { below, createTable, percentile } from "./table.ts";
 
@@ -64,24 +65,8 @@ const ENDING: UsageEnding = {
 };
 
 function toLimit(index: number, more: Partial<Limit>): Limit {
-  return {
-    id: `limit-${index}`,
-    name: `limit ${index}`,
-    subject: { kind: "everybody" },
-    model: null,
-    formerModels: [],
-    each: null,
-    measure: "cost",
-    amount: 10n ** 24n,
-    window: "month",
-    action: "refuse",
-    unpriced: "allow",
-    unknownMax: null,
-    fixed: false,
-    enabled: true,
-    createdAtUs: 0,
-    ...more,
-  };
+  const [id, name] = [`limit-${index}`, `limit ${index}`];
+  return { ...LIMIT, id, name, measure: "cost", amount: 10n ** 24n, window: "month", ...more };
 }
 
 /** A thousand: some for everybody and each, most for a person, a key or a tag of their own. */

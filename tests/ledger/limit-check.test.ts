@@ -7,6 +7,7 @@ import type { Limit } from "#limits/limit.ts";
 import type { LimitCheck } from "#storage/ledger-check.ts";
 import { checkLimits } from "#storage/sqlite/ledger/check/limit-check.ts";
 import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { LIMIT } from "../limits/limit.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
@@ -36,19 +37,8 @@ function makeLedger(usages: readonly RandomUsage[], options: WriteOptions = {}):
 }
 
 function toLimit(fields: Partial<Limit>): Limit {
-  const who = { subject: { kind: "everybody" }, model: null, formerModels: [], each: null } as const;
-  const what = {
-    measure: "cost",
-    amount: 1n,
-    window: "month",
-    action: "refuse",
-    unpriced: "allow",
-    unknownMax: null,
-    fixed: false,
-  } as const;
-  const limit = { ...who, ...what, enabled: true, createdAtUs: 0, ...fields };
   const id = JSON.stringify({ ...fields, amount: 0 });
-  return { id, name: id, ...limit };
+  return { ...LIMIT, measure: "cost", amount: 1n, window: "month", id, name: id, ...fields };
 }
 
 const LIMITS: readonly Limit[] = [

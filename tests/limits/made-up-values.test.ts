@@ -1,29 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { TAG_VALUES_OF_PRINCIPAL_MAX } from "#limits/limit-entry.ts";
-import type { Limit } from "#limits/limit.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
+import { TEAMS } from "./limit.ts";
 import { Machine } from "./machine.ts";
 
 const START_US = Date.UTC(2026, 10, 23, 12) * 1000;
 const DAY_US = 86_400e6;
-const TEAMS: Limit = {
-  id: "teams",
-  name: "every team",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: { kind: "tag", key: "team" },
-  measure: "requests",
-  amount: 3n,
-  window: "day",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
-};
 /** More than any list of teams, and enough to fill what one principal may bring many times. */
 const MADE_UP = 2_000;
 

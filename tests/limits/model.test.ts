@@ -11,6 +11,7 @@ import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { readNumber, scale } from "../support/scale.ts";
+import { LIMIT } from "./limit.ts";
 import { Machine } from "./machine.ts";
 import { isRefused, type OracleRequest } from "./oracle.ts";
 
@@ -294,21 +295,17 @@ class Play {
     const name = `l${(this.#limitCount += 1)}`;
     const measured = LIMIT_MEASURES[measure % LIMIT_MEASURES.length] ?? "cost";
     return {
+      ...LIMIT,
       id: name,
       name,
       subject: SUBJECTS[subject % SUBJECTS.length] ?? { kind: "everybody" },
       model: MODELS[model % MODELS.length] ?? null,
-      formerModels: [],
       each: EACH[each % EACH.length] ?? null,
       measure: measured,
       amount: BigInt(amount),
       window: measured === "concurrent" ? null : (LIMIT_WINDOWS[window % LIMIT_WINDOWS.length] ?? "day"),
-      action: "refuse",
-      unpriced: "allow",
       unknownMax: measured === "concurrent" ? null : unknown,
       fixed,
-      enabled: true,
-      createdAtUs: 0,
     };
   }
 }

@@ -4,24 +4,7 @@ import { Limits } from "#limits/limits.ts";
 import type { Limit } from "#limits/limit.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { silentLog } from "../storage/support.ts";
-
-const LIMIT: Limit = {
-  id: "limit-1",
-  name: "all",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: null,
-  measure: "requests",
-  amount: 1_000n,
-  window: "hour",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
-};
+import { LIMIT } from "./limit.ts";
 
 /** Limits on a ledger that takes as long as `takesMs` says for each question. */
 function open(takesMs: () => number) {

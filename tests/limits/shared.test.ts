@@ -9,24 +9,9 @@ import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { createChance } from "../support/chance.ts";
 import { silentLog } from "../storage/support.ts";
+import { LIMIT } from "./limit.ts";
 
-const LIMIT: Limit = {
-  id: "limit-1",
-  name: "at once",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: null,
-  measure: "concurrent",
-  amount: 8n,
-  window: null,
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
-};
+const EIGHT: Limit = { ...LIMIT, name: "at once", measure: "concurrent", amount: 8n, window: null };
 
 /** Processes and what they say to each other; their clocks are one, which a test moves on. */
 class Site {
@@ -105,14 +90,14 @@ class Process {
   }
 
   uses() {
-    return this.gate.book.listUses(LIMIT.id, 0).map(({ label, amount }) => `${label} ${amount}`.trim());
+    return this.gate.book.listUses(EIGHT.id, 0).map(({ label, amount }) => `${label} ${amount}`.trim());
   }
 }
 
 describe("a limit of concurrent requests over several processes", () => {
   test("counts what is open on all of them, for each person by itself, and each of them tells the sum", async () => {
     const site = new Site();
-    const limits = [{ ...LIMIT, each: { kind: "principal" }, amount: 3n } as const];
+    const limits = [{ ...EIGHT, each: { kind: "principal" }, amount: 3n } as const];
     const [one, two] = [await site.open("1", limits), await site.open("2", limits)];
     const ada = { principalId: "p1", principalName: "ada" };
     const bob = { principalId: "p2", principalName: "bob" };
@@ -122,7 +107,7 @@ describe("a limit of concurrent requests over several processes", () => {
     await one.gate.exchange();
     expect(two.uses()).toEqual(["ada 2", "bob 1"]);
     expect(one.uses()).toEqual(["ada 2", "bob 1"]);
-    expect(two.gate.book.findUse(LIMIT.id, "p1", 0)).toMatchObject({ label: "ada", amount: 2n });
+    expect(two.gate.book.findUse(EIGHT.id, "p1", 0)).toMatchObject({ label: "ada", amount: 2n });
     // One of hers is left, and what bob has is nothing to her.
     expect([two.ask(ada), two.ask(ada), two.ask(bob), two.ask(bob)]).toEqual([true, false, true, true]);
     expect(() => two.gate.admit({ ...SUBJECT, ...ada }, () => true)).toThrow("3 of 3 requests under way");
@@ -139,7 +124,7 @@ describe("a limit of concurrent requests over several processes", () => {
     const [one, two, three] = processes;
     if (one === undefined || two === undefined || three === undefined) throw new Error("three were opened");
     for (let count = 0; count < 8; count += 1) expect(one.ask()).toBe(true);
-    for (const process of processes) process.setLimits([LIMIT]);
+    for (const process of processes) process.setLimits([EIGHT]);
     // The others have not followed yet: the first request waits until each of them has told of the limit.
     const first = two.gate.current(SUBJECT);
     expect(first).toBeInstanceOf(Promise);
@@ -158,7 +143,7 @@ describe("a limit of concurrent requests over several processes", () => {
     const one = await site.open("1", []);
     const mute = await site.open("2", []);
     mute.gate.close();
-    one.setLimits([LIMIT]);
+    one.setLimits([EIGHT]);
     await one.gate.current(SUBJECT);
     expect([one.gate.current(SUBJECT), one.ask()]).toEqual([null, true]);
     one.gate.close();
@@ -166,16 +151,16 @@ describe("a limit of concurrent requests over several processes", () => {
 
   test("frees what a process had that is gone, and a process that starts anew has nothing open and knows of the others", async () => {
     const site = new Site();
-    const [one, two] = [await site.open("1", [LIMIT]), await site.open("2", [LIMIT])];
+    const [one, two] = [await site.open("1", [EIGHT]), await site.open("2", [EIGHT])];
     for (let count = 0; count < 8; count += 1) expect(one.ask()).toBe(true);
     await one.gate.exchange();
     await two.gate.exchange();
     expect(two.ask()).toBe(false);
-    const three = await site.open("3", [LIMIT]);
+    const three = await site.open("3", [EIGHT]);
     expect(three.ask()).toBe(false);
     site.forget("1");
     one.gate.close();
-    const anew = await site.open("4", [LIMIT]);
+    const anew = await site.open("4", [EIGHT]);
     expect(anew.uses()).toEqual([]);
     await two.gate.exchange();
     expect(two.ask()).toBe(true);
@@ -184,9 +169,9 @@ describe("a limit of concurrent requests over several processes", () => {
 
   test("asks nobody where there is no such limit, nor where one process is alone", async () => {
     const site = new Site();
-    const requests = { ...LIMIT, measure: "requests", window: "day" } as const;
+    const requests = { ...EIGHT, measure: "requests", window: "day" } as const;
     const other = await site.open("1", [requests]);
-    const alone = await site.open("2", [LIMIT], true);
+    const alone = await site.open("2", [EIGHT], true);
     await other.gate.exchange();
     await alone.gate.exchange();
     expect(site.asked).toBe(0);
@@ -204,7 +189,7 @@ describe("a limit of concurrent requests over several processes", () => {
     async (amount, callers) => {
       const chance = createChance();
       const site = new Site();
-      const limit = { ...LIMIT, amount: BigInt(amount) };
+      const limit = { ...EIGHT, amount: BigInt(amount) };
       const processes = await Promise.all(callers.map((_, index) => site.open(`${index}`, [limit])));
       const served = callers.map(() => 0);
       let [rush, most, sum, ticks] = [0, 0, 0, 0];
@@ -238,7 +223,7 @@ describe("a limit of concurrent requests over several processes", () => {
 
   test("where it is passed each keeps its share of what it has, and none lets in more", async () => {
     const site = new Site();
-    const limits = [{ ...LIMIT, amount: 4n }];
+    const limits = [{ ...EIGHT, amount: 4n }];
     const processes = await Promise.all(["1", "2"].map((id) => site.open(id, limits)));
     for (const process of processes)
       for (let count = 0; count < 4; count += 1) expect(process.ask()).toBe(true);

@@ -7,23 +7,14 @@ import { Limits } from "#limits/limits.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { SUBJECT } from "../ledger/usage.ts";
 import { silentLog } from "../storage/support.ts";
+import { LIMIT } from "./limit.ts";
 
 const KEY: Limit = {
-  id: "limit-1",
+  ...LIMIT,
   name: "key",
   subject: { kind: "key", id: "key-1" },
-  model: null,
-  formerModels: [],
-  each: null,
-  measure: "requests",
   amount: 3n,
   window: "day",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
 };
 const OTHER = { ...SUBJECT, keyId: "key-2" };
 

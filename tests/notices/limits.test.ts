@@ -5,6 +5,7 @@ import type { NoticeDraft } from "#notices/notice.ts";
 import type { Telling } from "#notices/store.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createSetClock, outcomeOf, startWorld, type World, type WorldOptions } from "../limits/world.ts";
+import { TEAMS } from "../limits/limit.ts";
 import { startWebhook, type Webhook } from "./webhook.ts";
 
 setDefaultTimeout(30_000);
@@ -39,24 +40,6 @@ const allTaken = async ({ app }: World) => {
   const waits = async () =>
     !/^proxy_notices_waiting 0$/m.test(await (await fetch(`${app.url}/metrics`)).text());
   while (await waits());
-};
-
-const TEAMS: Limit = {
-  id: "teams",
-  name: "every team",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: { kind: "tag", key: "team" },
-  measure: "requests",
-  amount: 3n,
-  window: "day",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
 };
 
 describe("a limit tells", () => {

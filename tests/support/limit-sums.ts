@@ -5,26 +5,11 @@ import type { Limit } from "#limits/limit.ts";
 import { sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { toEventTotal, type CheckedEvent } from "./ledger-totals.ts";
+import { LIMIT } from "../limits/limit.ts";
 
 const DAY_US = 86_400_000_000;
 
-const SAMPLE: Limit = {
-  id: "",
-  name: "",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: null,
-  measure: "cost",
-  amount: 1n,
-  window: "month",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
-};
+const SAMPLE: Limit = { ...LIMIT, measure: "cost", amount: 1n, window: "month" };
 
 /** Every window, and every measure in a window that slides and in one that does not. */
 export const LIMIT_SAMPLES: readonly Limit[] = [

@@ -22,29 +22,14 @@ import { postgresMissing, sharedPostgres, startPostgres } from "../../../support
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { busyLimit, timed, until } from "../../../support/waiting.ts";
 import { createDatabase, failureOf, type TestDatabase } from "../support.ts";
+import { LIMIT } from "../../../limits/limit.ts";
 import { dumpSchema, restoreSchema } from "./schema-dump.ts";
 import { claimRun, createSource, createSpool, type TestSpool } from "./writer-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-worker-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const LIMIT: Limit = {
-  id: "limit-1",
-  name: "all",
-  subject: { kind: "everybody" },
-  model: null,
-  formerModels: [],
-  each: null,
-  measure: "requests",
-  amount: 1_000n,
-  window: "month",
-  action: "refuse",
-  unpriced: "allow",
-  unknownMax: null,
-  fixed: false,
-  enabled: true,
-  createdAtUs: 0,
-};
+const MONTH: Limit = { ...LIMIT, window: "month" };
 
 describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () => {
   test("commits what the journal holds, sums up at a mark what stands before it, seals, and ends when another run begins", async () => {
@@ -61,7 +46,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const mark = worker.run * MARKS_MAX + 1;
     appendFileSync(segmentPath(spool.journalDirectory, 1), encodeJournalLine({ kind: "mark", number: mark }));
     for (let index = 0; index < 7; index += 1) source.add(20_000 + index);
-    const sums = worker.client.sumLimits(mark, { limits: [LIMIT], nowUs: NEW_YEAR_US + DAY_US });
+    const sums = worker.client.sumLimits(mark, { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US });
     await worker.client.flush();
     expect(await sums).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 3_005n }] }]);
 
@@ -92,7 +77,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const ask = (number: number) => {
       const mark = worker.run * MARKS_MAX + number;
       appendFileSync(path, encodeJournalLine({ kind: "mark", number: mark }));
-      return worker.client.sumLimits(mark, { limits: [LIMIT], nowUs: NEW_YEAR_US + DAY_US });
+      return worker.client.sumLimits(mark, { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US });
     };
     for (let index = 0; index < 5; index += 1) source.add(index);
     await worker.client.flush();
