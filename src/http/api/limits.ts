@@ -16,8 +16,6 @@ import { Type } from "@sinclair/typebox";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
-import type { Limit } from "#limits/limit.ts";
-import { toEntityTag } from "#views/entity-tag.ts";
 import { toLimitUseView, toLimitView, toOwnLimitView, toStoredLimitView } from "#views/limits.ts";
 
 export interface LimitRoutesDeps {
@@ -55,8 +53,6 @@ const SUBJECT_QUERY: QueryParam = {
   description: "`principal:NAME`, `key:ID`, `relay_token:ID`, `tag:KEY:VALUE` or `everybody`.",
   example: `principal:${ALICE.name}`,
 };
-
-const toTag = (limit: Limit) => toEntityTag("limit", toStoredLimitView(limit));
 
 /** Everything that a caller owns fits one page: as many as there may be. */
 const ALL_OWN = { limit: PAGE_LIMIT_MAX, offset: 0 };
@@ -152,7 +148,7 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
     .patch(
       "/admin/v1/limits/:id",
       async ({ params, body, caller, request, set }) => {
-        const require = toPrecondition(request, toTag);
+        const require = toPrecondition(request, "limit", toStoredLimitView);
         return withTag(
           set,
           "limit",
@@ -173,7 +169,7 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
     .delete(
       "/admin/v1/limits/:id",
       async ({ params, caller, request }) => {
-        await limits.delete(params.id, toActor(caller), toPrecondition(request, toTag));
+        await limits.delete(params.id, toActor(caller), toPrecondition(request, "limit", toStoredLimitView));
         return { deleted: params.id };
       },
       route({

@@ -9,9 +9,7 @@ import { toActor, type Guard } from "#http/door/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
-import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
-import { toEntityTag } from "#views/entity-tag.ts";
 import { toModelView } from "#views/catalog.ts";
 import { parsePage } from "#kernel/page.ts";
 
@@ -71,7 +69,7 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
     .patch(
       "/models/:alias",
       async ({ params, body, caller, request, set }) => {
-        const require = toPrecondition(request, toTag);
+        const require = toPrecondition(request, "model", toModelView);
         const model = await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller), require);
         return withTag(set, "model", toModelView(model));
       },
@@ -97,7 +95,11 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
     .delete(
       "/models/:alias",
       async ({ params, caller, request }) => {
-        await catalog.deleteModel(params.alias, toActor(caller), toPrecondition(request, toTag));
+        await catalog.deleteModel(
+          params.alias,
+          toActor(caller),
+          toPrecondition(request, "model", toModelView),
+        );
         return { deleted: params.alias };
       },
       route({
@@ -110,8 +112,6 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
       }),
     );
 }
-
-const toTag = (resolved: ResolvedModel) => toEntityTag("model", toModelView(resolved));
 
 function toModelPatch(body: typeof ModelPatchRequest.static) {
   return {

@@ -12,13 +12,9 @@ import { toActor, type Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
-import type { Principal } from "#identity/principal.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
-import { toEntityTag } from "#views/entity-tag.ts";
 import type { Principals } from "#identity/principals.ts";
 import { parsePage } from "#kernel/page.ts";
-
-const toTag = (principal: Principal) => toEntityTag("principal", toChangedPrincipalView(principal));
 
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
 export function principalRoutes(guard: Guard, principals: Principals) {
@@ -57,7 +53,7 @@ export function principalRoutes(guard: Guard, principals: Principals) {
     .patch(
       "/principals/:id",
       async ({ params, body, caller, request, set }) => {
-        const require = toPrecondition(request, toTag);
+        const require = toPrecondition(request, "principal", toChangedPrincipalView);
         const principal = await principals.update(params.id, body, toActor(caller), require);
         return withTag(set, "principal", toChangedPrincipalView(principal));
       },
@@ -75,7 +71,11 @@ export function principalRoutes(guard: Guard, principals: Principals) {
     .delete(
       "/principals/:id",
       async ({ params, caller, request }) => {
-        await principals.delete(params.id, toActor(caller), toPrecondition(request, toTag));
+        await principals.delete(
+          params.id,
+          toActor(caller),
+          toPrecondition(request, "principal", toChangedPrincipalView),
+        );
         return { deleted: params.id };
       },
       route({

@@ -8,9 +8,7 @@ import type { ProviderDraft } from "#catalog/provider-draft.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
-import type { Provider } from "#catalog/provider.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
-import { toEntityTag } from "#views/entity-tag.ts";
 import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
@@ -24,8 +22,6 @@ export const CREATE_ERRORS = [
   "invalid_override",
   "provider_exists",
 ] as const;
-
-const toTag = (provider: Provider) => toEntityTag("provider", toSingleProviderView(provider));
 
 const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
 
@@ -92,7 +88,7 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
           params.name,
           { ...patch, ...toSettings(body) },
           toActor(caller),
-          toPrecondition(request, toTag),
+          toPrecondition(request, "provider", toSingleProviderView),
         );
         return withTag(set, "provider", toSingleProviderView(provider));
       },
@@ -118,7 +114,11 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
     .delete(
       "/providers/:name",
       async ({ params, caller, request }) => {
-        await catalog.deleteProvider(params.name, toActor(caller), toPrecondition(request, toTag));
+        await catalog.deleteProvider(
+          params.name,
+          toActor(caller),
+          toPrecondition(request, "provider", toSingleProviderView),
+        );
         return { deleted: params.name };
       },
       route({

@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
-import { NO_PRECONDITION, type Precondition } from "#kernel/precondition.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 
 /** What the documentation of a change says of it. */
 export const IF_MATCH =
@@ -17,18 +17,19 @@ export function withTag<View extends object>(
 }
 
 /**
- * What `If-Match` asks for (RFC 9110, section 13.1.1), to be judged within the transaction of the change, so that of two that
- * were made from the same one is refused. Without the header everything passes. Throws `changed_meanwhile`.
+ * `If-Match` (RFC 9110, section 13.1.1) as a condition that is judged within the transaction of the change, so that of two
+ * changes from the same state one is refused with `changed_meanwhile`. Undefined without the header.
  */
 export function toPrecondition<Resource>(
   request: Request,
-  toTag: (current: Resource) => string,
-): Precondition<Resource> {
+  kind: StoredKind,
+  toView: (current: Resource) => object,
+): Precondition<Resource> | undefined {
   const wanted = request.headers.get("if-match");
-  if (wanted === null) return NO_PRECONDITION;
+  if (wanted === null) return undefined;
   const tags = new Set(wanted.split(",").map((tag) => tag.trim()));
   return (current) => {
-    const tag = toTag(current);
+    const tag = toEntityTag(kind, toView(current));
     if (tags.has(tag) || tags.has("*")) return;
     throw new ProxyError(
       "changed_meanwhile",
