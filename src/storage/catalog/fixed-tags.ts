@@ -1,17 +1,15 @@
 import { normaliseTag } from "#kernel/tags.ts";
 import { parseJson } from "./column-json.ts";
 
-/** Whether a column of fixed tags holds a list of pairs as they are written; one that is null is not asked. */
-export function isReadableTags(text: string): boolean {
+/** The pairs of a column. Null for what is no list of pairs as they are written: its row is out of force. */
+export function readTags(text: string | null): readonly string[] | null {
+  if (text === null) return [];
   const list = parseJson(text);
-  return Array.isArray(list) && list.every((pair) => typeof pair === "string" && normaliseTag(pair) === pair);
+  return Array.isArray(list) && list.every(isPair) ? list : null;
 }
 
-/** A list that cannot be read is empty: its row is out of force, so that nothing is used without them. */
-export function toTags(text: string | null): readonly string[] {
-  if (text === null || !isReadableTags(text)) return [];
-  const list = parseJson(text);
-  return Array.isArray(list) ? list.filter((pair) => typeof pair === "string") : [];
+function isPair(pair: unknown): pair is string {
+  return typeof pair === "string" && normaliseTag(pair) === pair;
 }
 
 export function fromTags(tags: readonly string[]): string | null {

@@ -1,5 +1,5 @@
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
-import { fromTags, isReadableTags, toTags } from "./fixed-tags.ts";
+import { fromTags, readTags } from "./fixed-tags.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
 /** A principal as its columns hold it. */
@@ -10,9 +10,9 @@ export interface PrincipalRow extends Omit<Principal, "tags"> {
 
 /** One whose fixed tags cannot be read is disabled: a budget that counts them would not hold for it. */
 export function toPrincipal(row: PrincipalRow, tell?: TellUnreadable): Principal {
-  const { id, tags } = row;
-  if (tags === null || isReadableTags(tags)) return { ...row, tags: toTags(tags) };
-  tell?.({ table: "principals", id, column: "tags" });
+  const tags = readTags(row.tags);
+  if (tags !== null) return { ...row, tags };
+  tell?.({ table: "principals", id: row.id, column: "tags" });
   return { ...row, tags: [], enabled: false };
 }
 

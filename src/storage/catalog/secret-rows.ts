@@ -5,7 +5,7 @@ import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { mergeTags } from "#kernel/tags.ts";
 import { parseJson } from "./column-json.ts";
-import { fromTags, isReadableTags, toTags } from "./fixed-tags.ts";
+import { fromTags, readTags } from "./fixed-tags.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
 /** An API key or a relay token as its columns hold it. */
@@ -37,7 +37,7 @@ export function toListedSecret({
 /** The hash is looked for, never handed out. */
 function toSecret(row: SecretRow): OwnedSecret {
   const { id, principalId, suffix, label, createdAtUs } = row;
-  return { id, principalId, suffix, label, createdAtUs, terms: toTerms(row), tags: toTags(row.tags) };
+  return { id, principalId, suffix, label, createdAtUs, terms: toTerms(row), tags: readTags(row.tags) ?? [] };
 }
 
 /** As it is for the holder of the plaintext with this hash: the one in force, or the one before. */
@@ -48,7 +48,7 @@ export function toFoundSecret(
   const secret = toSecret(row);
   const { pausedBy, expiresAtUs } = secret.terms;
   const formerUntilUs = row.hash === hash ? null : (row.formerUntilUs ?? -Infinity);
-  const isOpen = pausedBy === null && (row.tags === null || isReadableTags(row.tags));
+  const isOpen = pausedBy === null && readTags(row.tags) !== null;
   const endsAtUs = isOpen ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
   // SQLite keeps a word in a column of numbers, which is neither before nor behind any instant: it opens nothing.
   return {
@@ -65,7 +65,7 @@ export function tellUnreadableTerms(table: string, row: SecretRow, tell: TellUnr
   const { id, models, adminModels, tags } = row;
   if (models !== null && !isReadableAliases(models)) tell({ table, id, column: "models" });
   if (adminModels !== null && !isReadableAliases(adminModels)) tell({ table, id, column: "admin_models" });
-  if (tags !== null && !isReadableTags(tags)) tell({ table, id, column: "tags" });
+  if (readTags(tags) === null) tell({ table, id, column: "tags" });
 }
 
 export function isReadableAliases(text: string): boolean {

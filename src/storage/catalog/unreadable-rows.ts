@@ -1,5 +1,5 @@
 import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
-import { isReadableTags } from "./fixed-tags.ts";
+import { readTags } from "./fixed-tags.ts";
 import { LIMIT_READERS } from "./limit-rows.ts";
 import { isReadableAliases } from "./secret-rows.ts";
 import type { UnreadableRow } from "./unreadable.ts";
@@ -20,7 +20,7 @@ const LOOKS: readonly Look[] = [
   ...["principals", "api_keys", "relay_tokens"].map((table) => ({
     table,
     column: "tags",
-    isReadable: isReadableTags,
+    isReadable: (text: string) => readTags(text) !== null,
   })),
 ];
 

@@ -70,10 +70,11 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
     updatePrincipal: (id, change, audit, require) =>
       freshness.mutate(async (tx) => {
         const row = await requireRow(tx, id);
-        require?.(toPrincipal(row));
+        const before = toPrincipal(row);
+        require?.(before);
         const changed = applyPrincipalChange(row, change);
         const after = toPrincipal(changed);
-        await requireAdminLeft(tx, toPrincipal(row), after);
+        await requireAdminLeft(tx, before, after);
         const { role, enabled, tags } = changed;
         await tx.orm.update(principals).set({ role, enabled, tags }).where(eq(principals.id, id));
         await recordAudit(tx, [audit]);

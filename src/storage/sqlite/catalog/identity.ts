@@ -126,10 +126,11 @@ export function createIdentityStore(
     updatePrincipal: (id, change, audit, require) =>
       write(() => {
         const row = requireRow(id);
-        require?.(read(row));
+        const before = read(row);
+        require?.(before);
         const changed = applyPrincipalChange(row, change);
         const after = read(changed);
-        requireAdminLeft(read(row), after);
+        requireAdminLeft(before, after);
         const { role, enabled, tags } = changed;
         orm.update(principals).set({ role, enabled, tags }).where(eq(principals.id, id)).run();
         recordAudit(audit);
