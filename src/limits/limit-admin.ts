@@ -1,5 +1,3 @@
-import { NOTHING_USED } from "./limit-counter.ts";
-import type { Used } from "./limit-sums.ts";
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -7,6 +5,7 @@ import type { Ids } from "#kernel/ids.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
+import { NONE_USED } from "./limit-counter.ts";
 import type { LimitRefusals, LimitUse } from "./limit-entry.ts";
 import {
   type LimitDraft,
@@ -15,6 +14,7 @@ import {
   parseLimitPatch,
   parseSubjectFilter,
 } from "./limit-draft.ts";
+import type { Used } from "./limit-sums.ts";
 import type { Limits } from "./limits.ts";
 import type { Limit } from "./limit.ts";
 import type { LimitStore, NamedSubject } from "./store.ts";
@@ -86,7 +86,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
   const toState = (limit: Limit, uses: readonly LimitUse[]): LimitState => ({
     limit,
     nowUs: clock.nowUs(),
-    used: uses[0] ?? NOTHING_USED,
+    used: uses[0] ?? NONE_USED,
     top: limit.each === null ? [] : uses.slice(0, TOP_MAX),
     refusals: limits.book.refusalsOf(limit.id),
   });

@@ -19,7 +19,7 @@ import {
   toUse,
   toUses,
 } from "./limit-entry.ts";
-import { NOTHING_USED } from "./limit-counter.ts";
+import { NONE_USED } from "./limit-counter.ts";
 import type { OpenUse } from "./limit-board.ts";
 import { LimitIndex } from "./limit-index.ts";
 import type { LimitSum } from "./limit-sums.ts";
@@ -240,7 +240,7 @@ export class LimitBook {
   /** What was used by one value of `each`. */
   findUse(limitId: string, value: string, nowUs: InstantUs): LimitUse {
     const entry = this.#entries.get(limitId);
-    return entry === undefined ? { value, label: value, ...NOTHING_USED } : toUse(entry, value, nowUs);
+    return entry === undefined ? { value, label: value, ...NONE_USED } : toUse(entry, value, nowUs);
   }
 
   refusalsOf(limitId: string): LimitRefusals {

@@ -11,7 +11,7 @@ import {
 } from "./limit-window.ts";
 import type { LimitWindow } from "./limit.ts";
 
-export const NOTHING_USED: Used = { amount: 0n, unpriced: 0, unknown: 0 };
+export const NONE_USED: Used = { amount: 0n, unpriced: 0, unknown: 0 };
 
 /** Sums of one window as it goes on. Every call is with the wall clock, which may be set back. */
 export interface WindowSums {
@@ -78,7 +78,7 @@ class CalendarSums implements WindowSums {
   }
 
   usedAt(nowUs: InstantUs): Used {
-    return this.#find(nowUs) ?? NOTHING_USED;
+    return this.#find(nowUs) ?? NONE_USED;
   }
 
   fallsTo(): null {
@@ -99,7 +99,7 @@ class CalendarSums implements WindowSums {
   #make(atUs: InstantUs): CalendarPart {
     const startUs = toWindowStart(this.#window, atUs);
     const endUs = toWindowEnd(this.#window, atUs) ?? Number.POSITIVE_INFINITY;
-    const made = { startUs, endUs, ...NOTHING_USED };
+    const made = { startUs, endUs, ...NONE_USED };
     insert(this.#parts, made);
     if (this.#parts.length > CALENDAR_KEPT_MAX) this.#parts.shift();
     return made;
@@ -116,7 +116,7 @@ class SlidingSums implements WindowSums {
   readonly #parts: Part[] = [];
   #first = 0;
   /** What the parts from `#first` on add up to. */
-  readonly #sum: Sum = { ...NOTHING_USED };
+  readonly #sum: Sum = { ...NONE_USED };
 
   constructor(window: SlidingWindow) {
     this.#window = window;
@@ -146,7 +146,7 @@ class SlidingSums implements WindowSums {
     const last = this.#parts.at(-1);
     if (last === undefined || last.startUs <= nowUs) return { ...this.#sum };
     // The clock was set back: what lies ahead of it is not in the window.
-    const sum = { ...NOTHING_USED };
+    const sum = { ...NONE_USED };
     for (const part of this.#parts.slice(this.#first)) {
       if (part.startUs > nowUs) break;
       addTo(sum, part);

@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { isUnmetered, type ReportedUsage, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
-import { createWindowSums, NOTHING_USED, type WindowSums } from "./limit-counter.ts";
+import { createWindowSums, NONE_USED, type WindowSums } from "./limit-counter.ts";
 import type { Used } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";
 import type { Limit } from "./limit.ts";
@@ -104,7 +104,7 @@ function makeCounter(entry: Entry, value: string, { principalId, principalName }
   return getCounter(entry, { value, label, principalId, principalName });
 }
 
-const ONE_REQUEST: Used = { ...NOTHING_USED, amount: 1n };
+const ONE_REQUEST: Used = { ...NONE_USED, amount: 1n };
 
 /** Returns where it counts. */
 export function begin(entry: Entry, value: string, request: UsageBeginning): Counter {
@@ -212,9 +212,9 @@ export function toMet(
 }
 
 function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
-  if (counter === undefined) return NOTHING_USED;
+  if (counter === undefined) return NONE_USED;
   const { sums, underWay } = counter;
-  return sums === null ? { ...NOTHING_USED, amount: BigInt(underWay) } : sums.usedAt(nowUs);
+  return sums === null ? { ...NONE_USED, amount: BigInt(underWay) } : sums.usedAt(nowUs);
 }
 
 /** What was used by one value of `each`, here and elsewhere. */
