@@ -120,10 +120,10 @@ function isKnown(
 
 /** Whether it is of the window and the amount that count now. */
 function isStanding(
-  told: Pick<Told, "amount" | "fromUs" | "untilUs"> | undefined,
+  told: Pick<Told, "amount" | "fromUs" | "untilUs">,
   { amount, atUs }: { readonly amount: bigint; readonly atUs: InstantUs },
 ): boolean {
-  return told !== undefined && told.amount === amount && atUs >= told.fromUs && atUs < told.untilUs;
+  return told.amount === amount && atUs >= told.fromUs && atUs < told.untilUs;
 }
 
 /** For how long a notice of a window holds; `name` tells calendar windows apart. */

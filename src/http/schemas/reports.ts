@@ -178,12 +178,13 @@ export const RequestRow = view("RequestRow", {
   tags: Tags,
 });
 
-/** A page of the request log; what stands behind `total` only with `after`. */
+/** One of the two is null. */
 export const FoundRequest = view("FoundRequest", {
   request: nullable(RequestRow),
   refusal: nullable(RefusedRequest),
 });
 
+/** A page of the request log; what stands behind `total` only with `after`. */
 export const RequestPage = fields({
   requests: Type.Array(RequestRow),
   limit: Count,
