@@ -1,6 +1,6 @@
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { RouterProvider } from "@tanstack/react-router";
+import { type AnyRoute, RouterProvider } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiFailure } from "./api/failure.ts";
 import { KEYS } from "./api/keys.ts";
@@ -69,19 +69,13 @@ function createPage(loginToken: string | null) {
 
 /** The page of the address is loaded beside the question who is signed in, and not after its answer. */
 function loadMatched(router: ReturnType<typeof createPageRouter>): void {
-  const routes: { readonly [id: string]: { readonly options: { readonly component?: unknown } } } =
-    router.routesById;
+  const routes: { readonly [id: string]: AnyRoute } = router.routesById;
   const matches: readonly { readonly routeId: string }[] = router.matchRoutes(router.latestLocation);
   for (const { routeId } of matches) {
-    const component = routes[routeId]?.options.component;
-    // What cannot be had now is asked for again when it is drawn.
-    if (isLoadedLater(component)) component.preload().catch(() => null);
+    const route = routes[routeId];
+    // A part that cannot be had now is asked for again when it is drawn.
+    if (route !== undefined) void router.loadRouteChunk(route)?.catch(() => null);
   }
-}
-
-/** What `lazyRouteComponent` made. */
-function isLoadedLater(component: unknown): component is { readonly preload: () => Promise<unknown> } {
-  return typeof component === "function" && "preload" in component && typeof component.preload === "function";
 }
 
 /** An administrator's page was refused to who is shown as one. */
