@@ -14,8 +14,10 @@ import { Deleted, listOf } from "#http/schemas/shared.ts";
 import { toKeyView, toRelayTokenView } from "#views/identity.ts";
 import {
   findLastUse,
+  KEY_TERM_ERRORS,
   listOwn,
   ROTATED,
+  TOKEN_TERM_ERRORS,
   toSecretExample,
   toKeyPatch,
   toMaker,
@@ -53,14 +55,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: KEY.label },
         isBodyOptional: true,
         answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
-        errors: [
-          "invalid_label",
-          "invalid_expiry",
-          "invalid_models",
-          "invalid_tags",
-          "admin_required",
-          "too_many_keys",
-        ],
+        errors: [...KEY_TERM_ERRORS, "admin_required", "too_many_keys"],
       }),
     )
     .get(
@@ -91,14 +86,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         body: KeyPatchRequest,
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, KeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
-        errors: [
-          "invalid_label",
-          "invalid_expiry",
-          "invalid_models",
-          "invalid_tags",
-          "admin_required",
-          "key_not_found",
-        ],
+        errors: [...KEY_TERM_ERRORS, "admin_required", "key_not_found"],
       }),
     )
     .post(
@@ -151,13 +139,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: TOKEN.label },
         isBodyOptional: true,
         answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
-        errors: [
-          "invalid_label",
-          "invalid_expiry",
-          "invalid_tags",
-          "admin_required",
-          "too_many_relay_tokens",
-        ],
+        errors: [...TOKEN_TERM_ERRORS, "admin_required", "too_many_relay_tokens"],
       }),
     )
     .get(
@@ -193,13 +175,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         body: RelayTokenPatchRequest,
         example: { enabled: false },
         answer: json(200, RelayTokenView, { ...TOKEN, enabled: false }),
-        errors: [
-          "invalid_label",
-          "invalid_expiry",
-          "invalid_tags",
-          "admin_required",
-          "relay_token_not_found",
-        ],
+        errors: [...TOKEN_TERM_ERRORS, "admin_required", "relay_token_not_found"],
       }),
     )
     .delete(

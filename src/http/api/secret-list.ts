@@ -20,6 +20,10 @@ export interface SecretDeps {
   readonly keyUse: KeyUse;
 }
 
+/** Codes that refuse what a relay token, or a key, is made with. */
+export const TOKEN_TERM_ERRORS = ["invalid_label", "invalid_expiry", "invalid_tags"] as const;
+export const KEY_TERM_ERRORS = ["invalid_label", "invalid_expiry", "invalid_models", "invalid_tags"] as const;
+
 /** Every secret of one principal, as `toView` shows it. */
 export async function listOwn<View>(
   secrets: OwnedSecrets,

@@ -14,9 +14,11 @@ import type { Principals } from "#identity/principals.ts";
 import { toOwnedKeyView, toOwnedRelayTokenView } from "#views/identity.ts";
 import {
   findLastUse,
+  KEY_TERM_ERRORS,
   listOfAll,
   OWNER_QUERY,
   ROTATED,
+  TOKEN_TERM_ERRORS,
   toSecretExample,
   toKeyPatch,
   toMaker,
@@ -57,14 +59,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyCreateRequest,
         example: { principal: ALICE.name, label: KEY.label },
         answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
-        errors: [
-          "invalid_label",
-          "invalid_expiry",
-          "invalid_models",
-          "invalid_tags",
-          "principal_not_found",
-          "too_many_keys",
-        ],
+        errors: [...KEY_TERM_ERRORS, "principal_not_found", "too_many_keys"],
       }),
     )
     .get(
@@ -95,7 +90,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyPatchRequest,
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, AdminKeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_models", "invalid_tags", "key_not_found"],
+        errors: [...KEY_TERM_ERRORS, "key_not_found"],
       }),
     )
     .post(
@@ -162,7 +157,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminRelayTokenPatchRequest,
         example: { enabled: false },
         answer: json(200, AdminRelayTokenView, { ...TOKEN, enabled: false }),
-        errors: ["invalid_label", "invalid_expiry", "invalid_tags", "relay_token_not_found"],
+        errors: [...TOKEN_TERM_ERRORS, "relay_token_not_found"],
       }),
     )
     .delete(
