@@ -28,7 +28,8 @@ export interface RunningServer {
   readonly services: Services;
   /**
    * Answers what still comes while callers go elsewhere, closes the listener, lets running exchanges finish, cuts off what
-   * runs `drainTimeoutSeconds` after its beginning (or when `hurry` aborts), and closes the ledger and the databases. Every exchange has its usage event afterwards.
+   * runs `drainTimeoutSeconds` after its beginning (or when `hurry` aborts), and closes the ledger and the databases. Every
+   * exchange has its usage event afterwards.
    */
   stop(hurry?: AbortSignal): Promise<void>;
 }

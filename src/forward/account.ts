@@ -131,7 +131,7 @@ export class Accounts {
   }
 }
 
-/** What of an event could not be done, as the log names it. */
+/** A step of recording an event: the log names the one that failed. */
 type SettlingStep = "begin" | "price" | "end" | "count" | "write";
 
 class RecordedAccount implements LateAccount {

@@ -5,8 +5,8 @@ import { toClient } from "#usage/client.ts";
 import { parseTags } from "#kernel/tags.ts";
 
 /**
- * What a caller says of itself, for its usage event, beside the tags that it cannot change. A key or token that was put into the wrong setting is not kept: a
- * client that holds one is null, a tag that holds one is left out.
+ * What a caller says of itself, for its usage event, beside the tags that it cannot change. A key or token that was put into
+ * the wrong setting is not kept: a client that holds one is null, a tag that holds one is left out.
  */
 export function toAttribution(
   headers: Headers,

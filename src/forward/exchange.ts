@@ -84,7 +84,8 @@ export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
-   * `endpoint_not_supported`, `invalid_request` (param `stream`, or the field that another one looks like), `embedding_batch_too_large`, `limit_exceeded`.
+   * `endpoint_not_supported`, `invalid_request` (param `stream`, or the field that another one looks like),
+   * `embedding_batch_too_large`, `limit_exceeded`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */

@@ -22,8 +22,8 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * What gateways and providers take as a credential, an account to bill or another address: the company's credential stands beside it
- * on `/v1`, and a limit of the path or the method beside it on the relay.
+ * Headers that gateways and providers read as a credential, an account to bill or another address. On `/v1` they would go up
+ * beside the company's credential, and on the relay they would get around its rules of paths and methods.
  */
 const ROUTING = [
   "api-key",
@@ -255,12 +255,15 @@ export interface Proxied {
   readonly isBrowser: boolean;
 }
 
-/** A browser says where a request comes from (Fetch Metadata); no page can make it leave that out. */
+/**
+ * Browsers say where a request comes from (Fetch Metadata) over HTTPS and to loopback addresses, and no page can make them
+ * leave that out. Over plain HTTP from another machine they do not: RESPONSE_DROPPED is all that holds there.
+ */
 export function isFromBrowser(caller: Headers): boolean {
   return caller.has("sec-fetch-site");
 }
 
-/** What of an upstream's headers a browser gets: what is of the answer, and nothing that a browser may come to act on one day. */
+/** An upstream's headers that a browser gets: they describe the answer. Any other might make a browser act on our origin one day. */
 const BROWSER_KEPT: ReadonlySet<string> = new Set([
   "content-type",
   "content-encoding",

@@ -66,7 +66,7 @@ export function escapeLength(text: Uint8Array, backslashAt: number): number {
   return text[backslashAt + 1] === 0x75 ? 6 : 2;
 }
 
-/** The code unit of a character that is no escape, in a text that is valid UTF-8; 0 for one beyond the first plane, which no name has. */
+/** The code unit of a character that is no escape, in valid UTF-8; 0 for one beyond the first plane, which no name has. */
 export function readPlainUnit(text: Uint8Array, at: number): number {
   const lead = text[at] ?? 0;
   if (lead < 0x80) return lead;

@@ -38,7 +38,7 @@ export interface OpenExchange extends Proxied {
   readonly ends: Turns;
 }
 
-/** Of a request that never went upstream. */
+/** The reading of a request that never went upstream. */
 export const NEVER_SENT: MeterReading = { usage: NOTHING_USED, errorKind: null, complete: false };
 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */

@@ -13,7 +13,10 @@ export interface Asked {
   readonly model: string | null;
   /** Whether it asked for a stream. */
   readonly streamed: boolean;
-  /** Whether the body is one JSON object that names its model once, without escapes, and holds no batch: every upstream reads that model. */
+  /**
+   * Whether the body is one JSON object that names its model once, without escapes, and holds no batch: every upstream reads
+   * that model.
+   */
   readonly isPlain: boolean;
 }
 
@@ -33,7 +36,7 @@ export interface AskedScan {
 
 /** Bytes that all uploads together may keep beside their passage. */
 export interface ScanBudget {
-  /** Those that the uploads of one principal may keep: one of the largest, so that nobody takes them all. */
+  /** The share of one principal: as much as one of the largest bodies, so that no principal takes all of it. */
   of(principalId: string): ScanShare;
 }
 

@@ -26,7 +26,7 @@ export const CROWDED_STALL_MS_MAX = 30_000;
  */
 export const STALLED_STREAMS_MAX = 112;
 
-/** One principal has a quarter of both: its own oldest stream goes before anybody else's. */
+/** One principal has a quarter of both: its own oldest stream goes before any other principal's. */
 const PRINCIPALS_MIN = 4;
 
 export interface SlowConsumersOptions {

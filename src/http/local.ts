@@ -58,7 +58,7 @@ function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerPa
   const memory = createBodyMemory({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
   const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
   const parts = withAbsent<AppDeps>({ ...nothing, ...deps });
-  // Those that a server wrote down: a command refuses nothing.
+  // A server wrote them down: a command refuses nothing.
   const refusals = createRefusals(parts.log, createSystemClock(), deps.refusalStore);
   return createControllers(parts, {
     door: LOCAL_DOOR,

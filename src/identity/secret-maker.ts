@@ -34,7 +34,7 @@ export function inheritTerms(asked: TermsChange, key: OwnedSecret | null): Terms
   return made;
 }
 
-/** The same of a relay token: it cannot be held to aliases, since the names on the relay are the provider's. */
+/** `inheritTerms` for a relay token, which cannot be held to aliases: the names on the relay are the provider's. */
 export function inheritRelayTerms(asked: TermsChange, key: OwnedSecret | null): TermsChange {
   if (key !== null && key.terms.models !== null) {
     throw refuse("This key may use some models only, and a relay token reaches any: sign in to make one.");

@@ -54,7 +54,7 @@ export interface MemorySemaphoreOptions {
 /** Memory that several bodies keep together: the share of an owner, or all of it. */
 interface Budget {
   freeBytes: number;
-  /** Those that may ask for more, up to the limit of a single body. */
+  /** Holders that may ask for more, up to the limit of a single body. */
   readonly growing: Set<Holder>;
 }
 

@@ -196,7 +196,7 @@ export class Limits implements LimitGate {
     await this.#exchange?.run();
   }
 
-  /** How old what this process knows of the others' use is, in milliseconds; 0 where no limit needs it, and of a process that is alone. */
+  /** Age of what this process knows of the others' use, in milliseconds; 0 where no limit needs it, or there are no others. */
   peersAgeMs(): number {
     return this.#knowledge.ageMs;
   }
@@ -230,7 +230,7 @@ export class Limits implements LimitGate {
     this.book.tellAll(this.#deps.clock.nowUs());
   }
 
-  /** Never throws: who needs them asks by itself. */
+  /** Never throws: a request that needs them reads them itself. */
   async #takeChanged(): Promise<void> {
     const set = this.#deps.store.peek();
     if (set === null || set === this.#set) return;

@@ -8,7 +8,7 @@ const RUNS_REMEMBERED = 4;
 /** A tenth of the time goes into something that is done again and again, and more where it takes longer than 0.2 s. */
 export class Pace {
   #fromMs = 0;
-  /** Of the last runs that came to their end, the newest first. */
+  /** Durations of the last runs that came to their end, the newest first. */
   #answeredInMs: readonly number[] = [];
 
   isDue(nowMs: number): boolean {

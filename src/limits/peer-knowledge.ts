@@ -12,7 +12,7 @@ export interface PeerKnowledgeDeps {
   readonly log: Log;
 }
 
-/** How old what this process knows of the others' use of limits is. The log is told once when that becomes too old, and once when it no longer is. */
+/** Age of what this process knows of the others' use of limits. The log tells once when it is too old, and once when it no longer is. */
 export class PeerKnowledge {
   readonly #deps: PeerKnowledgeDeps;
   /** When the last question was sent that was answered, or when one was needed first. */

@@ -49,7 +49,7 @@ export class KeyNotices {
   }
 }
 
-/** Those of `DAYS_BEFORE` that are past, also those that were so when the key was made. */
+/** The days of `DAYS_BEFORE` that are past, also where they were when the key was made. */
 function toDueDays({ expiresAtUs }: ExpiringSecret, nowUs: number): readonly number[] {
   return DAYS_BEFORE.filter((days) => expiresAtUs - days * DAY_US <= nowUs);
 }

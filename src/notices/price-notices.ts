@@ -9,7 +9,7 @@ import type { Tell } from "./outbox.ts";
 
 /** Models that are told of in one day: callers of the relay name what they like. */
 export const UNPRICED_MODELS_MAX = 1_000;
-/** And of those that one principal has used first. */
+/** Models that are told of in one day and that one principal has used first. */
 export const UNPRICED_MODELS_OF_PRINCIPAL_MAX = 100;
 /** As long as an alias may be. */
 const MODEL_LENGTH_MAX = 200;

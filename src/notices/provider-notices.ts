@@ -13,7 +13,10 @@ const WINDOW_MINUTES = 5;
 /** The window moves in slots of ten seconds. */
 const SLOT_MS = 10_000;
 const SLOTS = (WINDOW_MINUTES * 60_000) / SLOT_MS;
-/** And it has recovered when that no longer holds, and none of this many latest has failed, of all or of one principal: one that fails by turns does not change its state by turns. */
+/**
+ * It has recovered when it no longer fails and this many latest requests, of all or of one principal, have succeeded: one
+ * that fails by turns does not change its state by turns.
+ */
 const RECOVERED_IN_A_ROW = 10;
 /** How long it is remembered that a provider fails, also across restarts. */
 const FAILING_DAYS = 30;

@@ -34,7 +34,7 @@ const SIZES: { readonly [sort in BreakdownSort]: (figures: BreakdownFigures) => 
   p95: ({ durationUs }) => durationUs.p95,
 };
 
-/** Of the requests that were not cancelled; null when all were. */
+/** The share that failed of the requests that were not cancelled; null when all were. */
 function toFailedShare(figures: BreakdownFigures): number | null {
   const ended = figures.requests - figures.cancelled;
   return ended === 0 ? null : toFailed(figures) / ended;

@@ -1,6 +1,6 @@
 /**
- * What of a view a change would write over, in this order: all that is stored and nothing that moves by itself, such as what
- * was used of a limit. A field that is left out or null counts as its default.
+ * Fields of a view that a change would write over, in this order: all that are stored, and none that moves by itself, such as
+ * what was used of a limit. A field that is left out or null counts as its default.
  */
 export const STORED_FIELDS = {
   limit: [

@@ -55,7 +55,7 @@ export function toOfferWords(
   return earlier === 0 ? null : `Newer list prices for ${formatCount(earlier)} ${toModels(earlier)}`;
 }
 
-/** What of a model has a list price and no price here. */
+/** Units of a model that have a list price and no price here. */
 interface MissingPrices {
   readonly units: readonly Unit[];
   /** It has no price at all. */

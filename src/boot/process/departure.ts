@@ -2,9 +2,9 @@ import { sleep } from "#kernel/timer.ts";
 
 /** How a server that is stopped lets its callers go. */
 export interface Departure {
-  /** It goes on listening until load balancers know, and no request has come for so long, */
+  /** It goes on listening until load balancers know and no request has come for this time. */
   readonly quietMs: number;
-  /** but for so long at most: a load balancer looks at `/healthz` once in a second or two. */
+  /** It listens no longer than this: a load balancer looks at `/healthz` once in a second or two. */
   readonly listeningMsMax: number;
   /** Connections that were made before it stopped listening send their first request within this time. */
   readonly settleMs: number;

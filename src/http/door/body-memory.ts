@@ -30,8 +30,8 @@ export interface BodyReservation {
 const BODY_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
 /**
- * What the bodies of one principal keep of it together. A single body may have PROXY_MAX_BODY_BYTES all the same, which is
- * more by default.
+ * Into how many shares it is divided: the bodies of one principal keep one share together. A single body may have
+ * PROXY_MAX_BODY_BYTES all the same, which is more by default.
  */
 const SHARES = 4;
 
@@ -56,7 +56,7 @@ export interface BodyMemoryOptions {
   /** Counts as `bytesMax` when it is less, so that a single body always fits. */
   readonly totalBytesMax?: number;
   readonly waitMsMax?: number;
-  /** Of one principal a quarter of it may wait. */
+  /** A quarter of these may be one principal's. */
   readonly waitingMax?: number;
   readonly log?: Pick<Log, "warn">;
 }

@@ -31,7 +31,7 @@ export class Drain {
     this.#awaitsCheck = false;
   }
 
-  /** Without `connection: close` a caller would send its next request on a connection that is about to be closed (RFC 9112, section 9.6). */
+  /** Without it a caller would send its next request on a connection that is about to be closed (RFC 9112, section 9.6). */
   close(response: Response): Response {
     if (this.#hasBegun) response.headers.set("connection", "close");
     return response;

@@ -125,7 +125,7 @@ function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
         placeholder="Name or id"
         isPageFilter
         value={search.target ?? ""}
-        // Else each letter would be a step back.
+        // Each letter would be a step back otherwise.
         onValueChange={(target) =>
           onChange({ target: target === "" ? undefined : target }, { replace: true })
         }

@@ -106,7 +106,7 @@ export function ProvidersPage() {
         isPageFilter
         className="mb-4 sm:max-w-xs"
         value={search.q ?? ""}
-        // Else each letter would be a step back.
+        // Each letter would be a step back otherwise.
         onValueChange={(q) => void change({ q: q === "" ? undefined : q }, { replace: true })}
       />
       <Card flush>

@@ -46,7 +46,7 @@ function quote(name: string): string {
 
 export interface LockWatchOptions {
   readonly log: Log;
-  /** Of the connections that are watched (`PostgresOptions.purpose`). */
+  /** Purposes of the connections that are watched (`PostgresOptions.purpose`). */
   readonly purposes: readonly string[];
 }
 
@@ -92,8 +92,8 @@ export async function withLockWatch<Result>(
 }
 
 /**
- * Who holds what connections of this role, machine and purpose wait for, those first that wait for nobody. Any role may ask:
- * process, role and application of a session are told to all.
+ * Sessions that hold locks for which connections of this role, machine and purpose wait; those first that wait for no other
+ * session. Any role may ask: process, role and application of a session are told to all.
  */
 function findHolders(sql: Sql, purposes: readonly string[]): Promise<readonly LockHolder[]> {
   return sql.all<LockHolder>(

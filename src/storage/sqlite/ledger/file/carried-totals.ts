@@ -59,7 +59,7 @@ function makeCarriedTotals(database: Database): void {
   );
 }
 
-/** Of requests whose rows were removed it stays unknown on which day they ended. */
+/** Requests whose rows were removed are left out: the day on which they ended is no longer known. */
 function addUnknownRequests(database: Database): void {
   database.run("ALTER TABLE carried_total ADD COLUMN unknown_requests INTEGER NOT NULL DEFAULT 0");
   database.run(
