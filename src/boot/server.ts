@@ -15,6 +15,7 @@ import { openServices } from "./open-services.ts";
 import type { Services } from "./services.ts";
 import { type Departure, untilQuiet } from "#boot/process/departure.ts";
 import { boundBuffers, refuseConnections } from "#boot/process/listening-sockets.ts";
+import { keepSpareDescriptors } from "#boot/process/spare-descriptors.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
@@ -72,6 +73,7 @@ export async function startServer(
     system.log.debug(
       "buffers of connections could not be bounded: bodies in tiny chunks and streams that nobody reads may hold up others",
     );
+  const giveUpSpareDescriptors = keepSpareDescriptors(server.port ?? config.port, system.log);
   services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
   /** Idle connections are closed at the end of it: none that a caller has just sent a request on. */
@@ -85,6 +87,7 @@ export async function startServer(
   const stop = async (hurry?: AbortSignal) => {
     const endMs = performance.now() + config.drainTimeoutSeconds * 1000;
     app.drain();
+    giveUpSpareDescriptors();
     if (departure !== undefined) await depart(departure, hurry);
     const drained = Promise.all([server.stop(), services.exchange.drained()]);
     if (!(await settlesWithin(drained, Math.max(0, endMs - performance.now()), hurry))) {

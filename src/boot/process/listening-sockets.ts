@@ -23,6 +23,7 @@ const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
 const SO_ATTACH_FILTER = 26;
+const SO_DETACH_FILTER = 27;
 const SO_ACCEPTCONN = 30;
 const INT_BYTES = 4;
 
@@ -41,6 +42,9 @@ const PROGRAM_BYTES = 16;
 /** Above any socket address; the port stands behind the family in all of IPv4 and IPv6 (ip(7), ipv6(7)). */
 const ADDRESS_BYTES = 128;
 const PORT_AT = 2;
+
+/** More than a queue holds (net.core.somaxconn is 4,096): a caller that connects faster ends no turn of the event loop. */
+const DROPPED_MAX = 8_192;
 
 /** glibc's name, and musl's. */
 const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
@@ -79,15 +83,33 @@ export function refuseConnections(port: number): boolean {
     program.setUint8(at + 3, ifFalse);
     program.setUint32(at + 4, value, true);
   }
-  const head = bytes.subarray(0, PROGRAM_BYTES);
-  return (
-    withLibrary((library) =>
-      library
-        .listening()
-        .filter((socket) => library.findPort(socket) === port)
-        .filter((socket) => library.set(socket, SO_ATTACH_FILTER, head)),
-    ).length > 0
+  return setOption(port, SO_ATTACH_FILTER, bytes.subarray(0, PROGRAM_BYTES));
+}
+
+/** Connections to this port are made again. */
+export function admitConnections(port: number): boolean {
+  return setOption(port, SO_DETACH_FILTER, new Int32Array(1));
+}
+
+/** Closes the connections to this port that wait to be accepted. Returns how many there were. */
+export function dropWaiting(port: number): number {
+  return withLibrary((library) =>
+    library
+      .listening()
+      .filter((socket) => library.findPort(socket) === port)
+      .flatMap((socket) => library.drop(socket)),
+  ).length;
+}
+
+/** Of all sockets that listen on this port. Returns whether there is one that takes it. */
+function setOption(port: number, option: number, value: Int32Array | Uint8Array): boolean {
+  const set = withLibrary((library) =>
+    library
+      .listening()
+      .filter((socket) => library.findPort(socket) === port)
+      .filter((socket) => library.set(socket, option, value)),
   );
+  return set.length > 0;
 }
 
 interface SocketLibrary {
@@ -96,13 +118,15 @@ interface SocketLibrary {
   findPort(socket: number): number | null;
   /** Whether the option was set. */
   set(socket: number, option: number, value: Int32Array | Uint8Array): boolean;
+  /** Accepts what waits and closes it, each in turn, so that one free descriptor is enough. Returns what was closed. */
+  drop(socket: number): readonly number[];
 }
 
 /** What `use` returns; nothing where there is no such library. */
 function withLibrary(use: (library: SocketLibrary) => readonly number[]): readonly number[] {
   const library = process.platform === "linux" ? openLibrary() : null;
   if (library === null) return [];
-  const { getsockname, getsockopt, setsockopt } = library.symbols;
+  const { accept, close, getsockname, getsockopt, setsockopt } = library.symbols;
   const isListening = (socket: number): boolean => {
     const value = new Int32Array(1);
     const length = new Uint32Array([INT_BYTES]);
@@ -118,6 +142,16 @@ function withLibrary(use: (library: SocketLibrary) => readonly number[]): readon
       },
       set: (socket, option, value) =>
         setsockopt(socket, SOL_SOCKET, option, ptr(value), value.byteLength) === 0,
+      drop(socket) {
+        const dropped: number[] = [];
+        while (dropped.length < DROPPED_MAX) {
+          const connection = accept(socket, null, null);
+          if (connection < 0) break;
+          close(connection);
+          dropped.push(connection);
+        }
+        return dropped;
+      },
     });
   } finally {
     library.close();
@@ -128,6 +162,8 @@ function openLibrary() {
   for (const name of LIBRARIES) {
     try {
       return dlopen(name, {
+        accept: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+        close: { args: ["i32"], returns: "i32" },
         getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
         getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
         setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
