@@ -113,6 +113,15 @@ const CELLS = LANES.flatMap((lane) =>
   [BEFORE_HEAD, MID_STREAM, IGNORED].map((phase) => [lane.name, phase.name, lane, phase] as const),
 );
 
+async function openLane(lane: Lane, phase: Phase) {
+  const open = new OpenCalls();
+  const asking = await lane.open(async (call) => {
+    await open.add(call);
+    await phase.play(call, lane.event);
+  });
+  return { open, asking };
+}
+
 /** Asks, and leaves once the upstream has the request. False where it was refused. */
 async function leave(asking: Asking, open: OpenCalls, phase: Phase): Promise<boolean> {
   const leaving = new AbortController();
@@ -147,11 +156,7 @@ describe("a caller that leaves before its usage is told", () => {
   test.each(CELLS)(
     "on %s, %s, is counted, and under unknown: 1 refused the next time",
     async (_, __, lane, phase) => {
-      const open = new OpenCalls();
-      const asking = await lane.open(async (call) => {
-        await open.add(call);
-        await phase.play(call, lane.event);
-      });
+      const { open, asking } = await openLane(lane, phase);
       const { world } = asking;
       const day = { measure: "tokens", amount: 1, window: "day" };
       const budget = await world.limit({ name: "budget", subject: {}, ...day });
@@ -249,11 +254,7 @@ describe("a place of a limit of concurrent requests", () => {
   test.each(CELLS)(
     "on %s, whose caller leaves %s, is kept while the upstream is called, and then given back",
     async (_, __, lane, phase) => {
-      const open = new OpenCalls();
-      const asking = await lane.open(async (call) => {
-        await open.add(call);
-        await phase.play(call, lane.event);
-      });
+      const { open, asking } = await openLane(lane, phase);
       const { world } = asking;
       const { id } = await world.limit({ name: "one", subject: {}, measure: "concurrent", amount: 1 });
       // A refused one tries again: its place is given back once the one before has been left.

@@ -181,24 +181,14 @@ describe("notices are sent", () => {
   });
 
   test(`but for the oldest of more than ${NOTICES_WAITING_MAX}, which are dropped with a line each`, async () => {
-    const held = Promise.withResolvers<PostOutcome>();
-    const world = createWorld(() => OK);
-    let isHeld = true;
-    const outbox = new Outbox({
-      ...depsOf(world, world.store),
-      async post(notice) {
-        world.posted.push(notice.text);
-        return isHeld ? held.promise : OK;
-      },
-    });
+    const { world, outbox, letGo } = createHeld();
     for (let at = 0; at < NOTICES_WAITING_MAX; at += 1) outbox.tell(draft(`n${at}`), ONCE);
     while (world.posted.length === 0) await new Promise((resolve) => setImmediate(resolve));
     for (let at = 0; at < 3; at += 1) outbox.tell(draft(`late${at}`), ONCE);
     while (!world.store.rows.some(({ notice }) => notice.text === "late2"))
       await new Promise((resolve) => setImmediate(resolve));
     expect(outbox.waitingCount()).toBe(NOTICES_WAITING_MAX);
-    isHeld = false;
-    held.resolve(OK);
+    letGo();
     while (outbox.waitingCount() > 0 || world.store.rows.length > 0)
       await new Promise((resolve) => setImmediate(resolve));
     expect(world.posted.slice(0, 2)).toEqual(["n0", "n4"]);
@@ -208,16 +198,7 @@ describe("notices are sent", () => {
 });
 
 test("a flood of one limit's notices drops its own alone: what others have to tell arrives, in order", async () => {
-  const held = Promise.withResolvers<PostOutcome>();
-  const world = createWorld(() => OK);
-  let isHeld = true;
-  const outbox = new Outbox({
-    ...depsOf(world, world.store),
-    async post(notice) {
-      world.posted.push(notice.text);
-      return isHeld ? held.promise : OK;
-    },
-  });
+  const { world, outbox, letGo } = createHeld();
   const of = (type: NoticeDraft["type"], text: string, facts: NoticeDraft["facts"]) =>
     outbox.tell({ type, text, facts }, ONCE);
   const others = [
@@ -234,8 +215,7 @@ test("a flood of one limit's notices drops its own alone: what others have to te
     if (at > 1_250 && at % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   of("limit.reached", "a late one", { limit: { id: "late" } });
-  isHeld = false;
-  held.resolve(OK);
+  letGo();
   while (outbox.waitingCount() > 0 || world.store.rows.length > 0)
     await new Promise((resolve) => setImmediate(resolve));
   expect(world.posted.filter((text) => !text.startsWith("flood"))).toEqual([
@@ -248,6 +228,25 @@ test("a flood of one limit's notices drops its own alone: what others have to te
   expect(world.posted.at(-2)).toBe("flood 2499");
   expect(world.posted.length).toBeLessThan(2 * NOTICES_WAITING_MAX);
 });
+
+/** An outbox whose first notice is under way until `letGo`. */
+function createHeld() {
+  const held = Promise.withResolvers<PostOutcome>();
+  const world = createWorld(() => OK);
+  let isHeld = true;
+  const outbox = new Outbox({
+    ...depsOf(world, world.store),
+    async post(notice) {
+      world.posted.push(notice.text);
+      return isHeld ? held.promise : OK;
+    },
+  });
+  const letGo = () => {
+    isHeld = false;
+    held.resolve(OK);
+  };
+  return { world, outbox, letGo };
+}
 
 function depsOf(world: ReturnType<typeof createWorld>, store: ReturnType<typeof createStore>): OutboxDeps {
   const note = (message: string) => void world.lines.push(message);
