@@ -401,23 +401,23 @@ describe("a process whose callers have all of its files", () => {
       const [first, ...others] = await Promise.all(
         Array.from({ length: 3 * FILES_MAX }, () => connect(port)),
       );
-      let closed = 0;
+      const closed: net.Socket[] = [];
       const ask = `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
       first?.socket.write(ask);
       while (!(first?.received().includes("200 OK") ?? true)) await turn();
       for (const { socket } of others) {
-        socket.once("close", () => (closed += 1));
+        socket.once("close", () => closed.push(socket));
         socket.write("G");
       }
       while (!server.messages().includes("all descriptors are in use")) await turn();
-      while (closed === 0) await turn();
+      while (closed.length === 0) await turn();
       const newcomer = net.connect(port, "127.0.0.1");
       newcomer.on("error", () => undefined);
       first?.socket.write(ask);
       while ((first?.received().split("200 OK").length ?? 3) < 3) await turn();
       // Its first packet was dropped long before that answer.
       expect(newcomer.connecting).toBe(true);
-      expect(closed).toBeLessThan(others.length);
+      expect(closed.length).toBeLessThan(others.length);
       for (const { socket } of others) socket.destroy();
       while (!server.messages().includes("descriptors are free again")) await turn();
       expect((await post(server)).status).toBe(200);
