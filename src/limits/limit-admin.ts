@@ -69,8 +69,9 @@ const TOP_MAX = 10;
 export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps): LimitAdmin {
   const listAll = async (): Promise<readonly Limit[]> => {
     await limits.follow();
-    return (await store.snapshot()).limits;
+    return listPlain();
   };
+  const listPlain = async () => byName((await store.snapshot()).limits);
   /** After a change, which is committed: that the ledger is away must not be told as if nothing had been made. */
   const followChange = async (): Promise<void> => {
     try {
@@ -102,11 +103,11 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
   return {
     async list(subject, page) {
       const wanted = subject === null ? null : parseSubjectFilter(subject);
-      const chosen = byName(await listAll()).filter((limit) => wanted === null || isOf(limit, wanted));
+      const chosen = (await listAll()).filter((limit) => wanted === null || isOf(limit, wanted));
       const rows = chosen.slice(page.offset, page.offset + page.limit).map(readState);
       return { rows, total: chosen.length };
     },
-    listPlain: async () => byName((await store.snapshot()).limits),
+    listPlain,
     get: async (id) => readState(findIn(await listAll(), id)),
     async listUses(id, page) {
       const limit = findIn(await listAll(), id);
