@@ -1,5 +1,6 @@
 import type { Pico } from "#kernel/units.ts";
 import type { BreakdownSort, Ranking } from "./breakdown-query.ts";
+import { toFailedShare } from "./failed-share.ts";
 import { compareGroups, type Size } from "./series-groups.ts";
 import type { BreakdownFigures, BreakdownRow } from "./store.ts";
 
@@ -26,19 +27,13 @@ const SIZES: { readonly [sort in BreakdownSort]: (figures: BreakdownFigures) => 
   cost_per_request: toCostPerRequest,
   requests: ({ requests }) => requests,
   failed: toFailed,
-  failed_share: toFailedShare,
+  failed_share: (figures) => toFailedShare({ ...figures, failed: toFailed(figures) }),
   cancelled: ({ cancelled }) => cancelled,
   unpriced: ({ unpricedRequests }) => unpricedRequests,
   unmetered: ({ unmeteredRequests }) => unmeteredRequests,
   p50: ({ durationUs }) => durationUs.p50,
   p95: ({ durationUs }) => durationUs.p95,
 };
-
-/** The share that failed of the requests that were not cancelled; null when all were. */
-function toFailedShare(figures: BreakdownFigures): number | null {
-  const ended = figures.requests - figures.cancelled;
-  return ended === 0 ? null : toFailed(figures) / ended;
-}
 
 function toFailed({ upstreamError, unreachable }: BreakdownFigures): number {
   return upstreamError + unreachable;

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { toFailedShare } from "#stats/failed-share.ts";
 import type { UsageBucket, UsageGroup, UsageSeries } from "../../ui/api/reports.ts";
 import { OTHER_ID } from "../../ui/charts/series.ts";
 import { toClientRoots } from "../../ui/pages/errors/client-rows.ts";
 import { NONE_ID, toGroupBy, toGroups, toTagKeys } from "../../ui/reports/groups.ts";
 import { toMeasured } from "../../ui/reports/measure.ts";
 import { toStack, toTrend } from "../../ui/reports/stack.ts";
-import { toChange, toFailedShare, toTotals } from "../../ui/reports/totals.ts";
+import { toChange, toTotals } from "../../ui/reports/totals.ts";
 import { isSetUp, SETUP_STEPS, toNextStep, toSetupDone } from "../../ui/setup/setup.ts";
 import { toCsvName } from "../../ui/text/download.ts";
 

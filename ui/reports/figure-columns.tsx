@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
+import { toFailedShare } from "#stats/failed-share.ts";
 import { type Column, costColumn } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
@@ -8,7 +9,7 @@ import { formatCount, formatPercent } from "../text/format.ts";
 import { countTokens } from "./measure.ts";
 import { Quantity } from "./quantity.tsx";
 import type { Speed } from "./speed.ts";
-import { toCost, toFailedShare, type Totals } from "./totals.ts";
+import { toCost, type Totals } from "./totals.ts";
 
 export interface FigureColumnsOptions<Row> {
   /** Null while it is not known. */

@@ -1,11 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
+import { toFailedShare } from "#stats/failed-share.ts";
 import { Absent } from "../components/empty.tsx";
 import { Unpriced } from "../components/cost.tsx";
 import { Tile, TileStrip } from "../components/tile.tsx";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
 import { formatTileCount, TileCount, toComparison } from "./tile-figures.tsx";
-import { toFailedShare, type Totals } from "./totals.ts";
+import type { Totals } from "./totals.ts";
 import type { Compared } from "./use-compared.ts";
 
 export interface TilesProps {

@@ -34,16 +34,6 @@ export function toSeriesTotals({ series }: Pick<UsageSeries, "series">): Totals 
   return toTotals(series);
 }
 
-/** The share that failed of the requests that were not cancelled, wherever it is shown; null when all were, or there are none. */
-export function toFailedShare({
-  requests,
-  cancelled,
-  failed,
-}: Pick<Totals, "requests" | "cancelled" | "failed">): number | null {
-  const ended = requests - cancelled;
-  return ended === 0 ? null : failed / ended;
-}
-
 /** As `Cost` takes it. */
 export function toCost({ cost, unpriced_requests: unpriced }: Pick<Totals, "cost" | "unpriced_requests">) {
   return { value: cost, unpriced: unpriced > 0, used: cost !== null || unpriced > 0 };

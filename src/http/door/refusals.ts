@@ -47,7 +47,7 @@ export interface Refusals {
 
 export const REFUSALS_KEPT = 1_000;
 /** How long a refusal may be in memory alone: a flood of them is one write in this time. */
-export const REFUSALS_WRITE_MS = 1_000;
+const REFUSALS_WRITE_MS = 1_000;
 /** Specification's amendments: more than these of one address in one minute are a warning. */
 const WRONG_CREDENTIALS_MAX = 20;
 

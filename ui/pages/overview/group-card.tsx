@@ -1,7 +1,8 @@
+import { toFailedShare } from "#stats/failed-share.ts";
 import { Cost } from "../../components/cost.tsx";
 import type { Companion } from "../../reports/companions.ts";
 import type { Group } from "../../reports/groups.ts";
-import { toCost, toFailedShare } from "../../reports/totals.ts";
+import { toCost } from "../../reports/totals.ts";
 import { formatCountCompact, formatPercent } from "../../text/format.ts";
 
 interface GroupCardProps {

@@ -1,5 +1,6 @@
 import { useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
+import { toFailedShare } from "#stats/failed-share.ts";
 import type { Breakdown } from "../../api/reports.ts";
 import type { Column } from "../../components/column.ts";
 import { Cost } from "../../components/cost.tsx";
@@ -10,7 +11,7 @@ import { useIsWide } from "../../components/room.ts";
 import { DataTable } from "../../components/table.tsx";
 import { toFigureColumns, toFigureSums } from "../../reports/figure-columns.tsx";
 import { NO_PERCENTILES } from "../../reports/speed.ts";
-import { toCost, toFailedShare } from "../../reports/totals.ts";
+import { toCost } from "../../reports/totals.ts";
 import { readUsageSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
 import { toSort, toSortSearch } from "../../search/sort.ts";

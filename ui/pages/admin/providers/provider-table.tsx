@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
+import { toFailedShare } from "#stats/failed-share.ts";
 import type { Provider } from "../../../api/catalog.ts";
 import { Badge } from "../../../components/chip.tsx";
 import { SwitchField } from "../../../components/choice-field.tsx";
@@ -9,7 +10,6 @@ import { VirtualBody } from "../../../components/virtual-body.tsx";
 import type { ProviderHealth } from "../../../api/reports.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Instant } from "../../../components/instant.tsx";
-import { toFailedShare } from "../../../reports/totals.ts";
 import { formatCount, formatDuration, formatPercent } from "../../../text/format.ts";
 
 export interface ProviderRow {
