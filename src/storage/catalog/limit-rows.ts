@@ -10,6 +10,7 @@ import {
   UNPRICED_RULES,
 } from "#limits/limit.ts";
 import type { NamedSubject, NewLimit } from "#limits/store.ts";
+import type { ModelRow } from "./catalog-rows.ts";
 import { parseJson } from "./column-json.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
@@ -124,6 +125,8 @@ export function toLimitColumns({ amount, ...change }: LimitChange) {
 
 type FollowedColumns = Pick<LimitRow, "model" | "formerModels">;
 
+type RoutedRow = Pick<ModelRow, "providerId" | "upstreamName" | "targetId">;
+
 /** Where requests to a model go. */
 export type ModelTarget = Omit<NamedTarget, "name">;
 
@@ -159,6 +162,17 @@ export function followModelName(
   const others = toOtherTargets(limit.formerModels);
   if (others.some((other) => other.name === alias && isSameTarget(other, its))) return null;
   return { model: limit.model, formerModels: toFormerJson(former, [...others, { name: alias, ...its }]) };
+}
+
+/** Where requests to the model of a row go; null: nowhere. `find`: a row by its id. */
+export function toModelTarget(
+  { providerId, upstreamName, targetId }: RoutedRow,
+  find: (id: string) => RoutedRow | undefined,
+): ModelTarget | null {
+  if (targetId === null)
+    return providerId === null || upstreamName === null ? null : { providerId, upstreamName };
+  const target = find(targetId);
+  return target === undefined ? null : toModelTarget(target, find);
 }
 
 function isSameTarget(one: ModelTarget, other: ModelTarget): boolean {

@@ -44,7 +44,7 @@ export interface Dialect {
   readonly conditions: string | null;
 }
 
-export const SQLITE: Dialect = {
+export const SQLITE = {
   isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   toSized: (table) => table,
@@ -68,7 +68,7 @@ export const SQLITE: Dialect = {
   toBucket: null,
   carriedColumns: "SELECT name FROM pragma_table_info('carried_total')",
   conditions: "SELECT 1 FROM pragma_table_info('combination') WHERE name = 'tier'",
-};
+} satisfies Dialect;
 
 const FEW_ROWS = 64;
 

@@ -1,5 +1,5 @@
 import type { ModelRow } from "#storage/catalog/catalog-rows.ts";
-import { followModelName, type LimitRow, type ModelTarget } from "#storage/catalog/limit-rows.ts";
+import { followModelName, type LimitRow, toModelTarget } from "#storage/catalog/limit-rows.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 type FollowingLimit = Pick<LimitRow, "id" | "model" | "formerModels">;
@@ -31,13 +31,7 @@ export async function followModels(sql: Sql, written: readonly RoutedRow[]): Pro
   const limits = await sql.all<FollowingLimit>(isAnyRenamed ? READ_LIMITS : READ_REMEMBERING);
   if (limits.length === 0) return false;
   const models = new Map((await sql.all<RoutedRow>(READ_MODELS)).map((row) => [row.id, row]));
-  const toTarget = ({ providerId, upstreamName, targetId }: RoutedRow): ModelTarget | null => {
-    if (targetId !== null) {
-      const target = models.get(targetId);
-      return target === undefined ? null : toTarget(target);
-    }
-    return providerId === null || upstreamName === null ? null : { providerId, upstreamName };
-  };
+  const toTarget = (row: RoutedRow) => toModelTarget(row, (id) => models.get(id));
   const findTarget = (alias: string) => {
     const found = [...models.values()].find((row) => row.alias === alias);
     return found === undefined ? null : toTarget(found);

@@ -37,7 +37,7 @@ const WINDOW_DAYS_MAX = 31;
  * million events.
  */
 export function ensureCarriedTotals(database: Database): void {
-  const columns = database.query<{ name: string }, []>(SQLITE.carriedColumns ?? "").all();
+  const columns = database.query<{ name: string }, []>(SQLITE.carriedColumns).all();
   if (columns.some(({ name }) => name === "unknown_requests")) return;
   database.run("BEGIN IMMEDIATE");
   try {

@@ -1,12 +1,12 @@
 import type { Database } from "bun:sqlite";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 
 export const RESULT_ONCE_SQL =
   "CREATE UNIQUE INDEX result_once ON result (outcome, ifnull(error_kind, ''), status_code, ifnull(failure, ''));";
 
 function hasConditionColumns(database: Database): boolean {
-  const found = database.query("SELECT 1 FROM pragma_table_info('combination') WHERE name = 'tier'").get();
-  return found !== null;
+  return database.query(SQLITE.conditions).get() !== null;
 }
 
 /**
