@@ -1,5 +1,5 @@
 import type { SecretName } from "#identity/secret.ts";
-import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { formatInstant } from "#kernel/clock.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
@@ -57,31 +57,6 @@ export function findUnpricedReason({
   if (usage === null || tier === undefined || costPico !== null) return undefined;
   const isUsed = Object.values(usage.quantities).some((quantity) => quantity > 0);
   return isUsed ? toUnpricedReason(tier) : undefined;
-}
-
-/** A request that left no usage event. */
-export interface RefusedRow {
-  readonly id: string;
-  readonly arrivedAtUs: InstantUs;
-  readonly code: string;
-  readonly principal: string | null;
-  readonly keySuffix: string | null;
-  readonly model: string | null;
-  readonly endpoint: string | null;
-  readonly client: string | null;
-}
-
-export function toRefusalView(row: RefusedRow) {
-  return {
-    id: row.id,
-    at: formatInstant(row.arrivedAtUs),
-    code: row.code,
-    principal: row.principal,
-    key_suffix: row.keySuffix,
-    model: row.model,
-    endpoint: row.endpoint,
-    client: row.client,
-  };
 }
 
 export interface FacetsViewOptions {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { REFUSALS_KEPT } from "#http/door/refusals.ts";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";

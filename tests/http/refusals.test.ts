@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createFailures } from "#http/door/failures.ts";
-import { createRefusals, type Refusal, REFUSALS_KEPT, type RefusalStore } from "#http/door/refusals.ts";
+import { createRefusals, type Refusal, type RefusalStore } from "#http/door/refusals.ts";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createLog, type LogLevel } from "#kernel/log.ts";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

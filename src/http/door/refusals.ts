@@ -4,6 +4,7 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 
 /** A request that was refused before anything went upstream, and that therefore has no usage event. */
 export interface Refusal {
@@ -45,7 +46,6 @@ export interface Refusals {
   close(): Promise<void>;
 }
 
-export const REFUSALS_KEPT = 1_000;
 /** How long a refusal may be in memory alone: a flood of them is one write in this time. */
 const REFUSALS_WRITE_MS = 1_000;
 /** Specification's amendments: more than these of one address in one minute are a warning. */

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
-import { type Refusals, REFUSALS_KEPT } from "#http/door/refusals.ts";
+import type { Refusals } from "#http/door/refusals.ts";
 import { json, route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
@@ -30,7 +30,8 @@ import {
   toReportOptions,
   toReportTransfer,
 } from "./report.ts";
-import { toFacetsView, toRefusalView } from "#views/reports.ts";
+import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
+import { toFacetsView } from "#views/reports.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
 import { REQUEST_LOG_EXAMPLE } from "./examples.ts";

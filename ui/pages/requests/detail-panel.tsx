@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 import { foundRequestQuery, type RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../components/button.tsx";
@@ -100,7 +101,7 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
           title="This request is not in this view"
           body={
             isAdmin
-              ? "It is not in the log either, nor among the newest 1,000 refusals: it may be older, still under way, or the id is incomplete."
+              ? `It is not in the log either, nor among the newest ${formatCount(REFUSALS_KEPT)} refusals: it may be older, still under way, or the id is incomplete.`
               : "It is not in the log either: it may be older than the retention, still under way, or refused, which administrators can look up."
           }
           action={<Button onClick={onClose}>Show the list</Button>}

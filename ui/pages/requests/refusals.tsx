@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 import {
   type RecentRefusals,
   recentRefusalsQuery,
@@ -44,7 +45,7 @@ export function Refusals() {
         open={open}
         onOpenChange={setOpen}
         title="Refused requests"
-        description="The newest 1,000 that were refused before they reached a provider, newest first."
+        description={`The newest ${formatCount(REFUSALS_KEPT)} that were refused before they reached a provider, newest first.`}
       >
         {recent.data !== undefined && kept.data !== undefined ? (
           <RefusalList recent={recent.data} refusals={kept.data.rows} />
@@ -59,9 +60,6 @@ export function Refusals() {
     </>
   );
 }
-
-/** As many as the server keeps. */
-const REFUSALS_KEPT = 1_000;
 
 function toCount(total: number): string {
   // What is older is kept only while there is room.
