@@ -1,11 +1,9 @@
 import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { GatheredBytes } from "#kernel/gathered-bytes.ts";
+import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";
 import { type ScanShare, SCANNED_BYTES_MAX } from "./relay-body.ts";
 import type { BodySource } from "./upload.ts";
-
-/** The largest bodies take some seconds to leave. */
-const RETRY_AFTER_SECONDS = 5;
 
 /**
  * Reads a relayed body that is looked at before any of it goes upstream: a decoder that reads as it comes begins with the end of
@@ -42,8 +40,6 @@ function toBusy(): ProxyError {
   return new ProxyError(
     "busy",
     "Your other large requests have taken the memory for large bodies. Try again.",
-    {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    },
+    { retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS },
   );
 }

@@ -43,6 +43,9 @@ export const BUFFERED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
  */
 export const UNCOUNTED_BYTES_MAX = 512 * 1024;
 
+/** When a body that found no memory may come again: the largest take some seconds to leave. */
+export const BUSY_RETRY_AFTER_SECONDS = 5;
+
 export interface MemorySemaphoreOptions {
   readonly bytesMax: number;
   /** Counts as `bytesMax` when it is less, so that a single body always fits. */

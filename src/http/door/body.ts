@@ -2,6 +2,7 @@ import { readLength } from "#forward/response-buffer.ts";
 import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { GatheredBytes } from "#kernel/gathered-bytes.ts";
+import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";
 import {
   BodyPieces,
   BodyRefusal,
@@ -22,9 +23,6 @@ const WHOLE_READ_BYTES_MAX = 64 * 1024;
 const BODY_GRACE_MS = 20_000;
 const BODY_MS_PER_BYTE = 1;
 const WHOLE_BODY_MS_MAX = 600_000;
-
-/** When one that found no memory may come again. */
-const BUSY_RETRY_AFTER_SECONDS = 5;
 
 /** The limits of a body that is read whole. */
 export function toBodyLimits(maxBytes: number): BodyLimits {
