@@ -6,6 +6,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { createLog, type LogLevel } from "#kernel/log.ts";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { makeFolder } from "../support/folder.ts";
 import { createTestClock } from "../identity/support.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -429,6 +430,24 @@ describe("the trace of refusals", () => {
     expect([...refusals.counts()]).toEqual([["model_not_found", 600]]);
     await refusals.close();
     expect(written).toHaveLength(1);
+  });
+
+  test("is written down in the next turn when there was none for a while, and those behind it a second later in one piece", async () => {
+    const written: number[] = [];
+    const store = {
+      read: () => [],
+      write: async (rows: readonly Refusal[]) => void written.push(rows.length),
+    };
+    const { refusals, refuse } = open("warn", store);
+    refuse("model_not_found");
+    expect(written).toEqual([]);
+    await nextTurn();
+    await nextTurn();
+    expect(written).toEqual([1]);
+    refuse("model_not_found", "192.0.2.7", 20);
+    expect(written).toEqual([1]);
+    await refusals.close();
+    expect(written).toEqual([1, 21]);
   });
 
   test("is a line of the log at debug, without what was asked for, and none above", () => {

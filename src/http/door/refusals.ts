@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Peer } from "#identity/peer.ts";
 import { createPeerCounts } from "#identity/peer-counts.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -46,7 +47,7 @@ export interface Refusals {
   close(): Promise<void>;
 }
 
-/** How long a refusal may be in memory alone: a flood of them is one write in this time. */
+/** How long a refusal may be in memory alone: the first is written in the next turn, and a flood is one write in this time. */
 const REFUSALS_WRITE_MS = 1_000;
 /** Specification's amendments: more than these of one address in one minute are a warning. */
 const WRONG_CREDENTIALS_MAX = 20;
@@ -91,10 +92,12 @@ export function createRefusals(log: Log, clock: Clock, store: RefusalStore | nul
   let writing: Promise<void> | null = null;
   const closing = new AbortController();
   const write = async () => {
+    // No answer waits for a disk.
+    await setImmediate();
     while (!isWritten) {
-      await sleep(REFUSALS_WRITE_MS, closing.signal);
       isWritten = true;
       await store?.write(listKept().map(toWritten));
+      await sleep(REFUSALS_WRITE_MS, closing.signal);
     }
     writing = null;
   };
