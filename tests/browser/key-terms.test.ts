@@ -40,9 +40,7 @@ async function create(page: Page, noun: "key" | "relay token", label: string): P
   return secret;
 }
 
-async function told(key: string): Promise<string> {
-  // In its grace the old secret is good for the data plane alone.
-  const path = "/v1/models?include_pricing=1";
+async function told(key: string, path = "/v1/models?include_pricing=1"): Promise<string> {
   const response = await fetch(site.url + path, { headers: { authorization: `Bearer ${key}` } });
   const body: any = await response.json();
   return response.ok ? "ok" : body.error.message.replace(/ \(request .*/, "");
@@ -122,8 +120,8 @@ describeInBrowser("a key of one's own", () => {
     expect(second).not.toBe(first);
     expect(await Promise.all([first, second].map(calls))).toEqual([200, 200]);
     // It calls models alone: what is its owner's is the new one's.
-    expect(await told(first)).toContain("This API key was rotated");
-    expect(await told(second)).toBe("ok");
+    expect(await told(first, "/my/keys")).toContain("This API key was rotated");
+    expect(await told(second, "/my/keys")).toBe("ok");
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("alertdialog").getByRole("button", { name: "Go back and copy" }).click();
     await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
@@ -135,7 +133,7 @@ describeInBrowser("a key of one's own", () => {
     await page.getByRole("button", { name: "Rotate key ci" }).click();
     await dialog.getByRole("button", { name: "Rotate key" }).click();
     const third = await shown.inputValue();
-    expect(await Promise.all([first, second, third].map(told))).toEqual([
+    expect(await Promise.all([first, second, third].map((key) => told(key)))).toEqual([
       "This API key is not valid.",
       "This API key is not valid.",
       "ok",
