@@ -49,6 +49,13 @@ async function readOptions(page: Page, name: string) {
     );
 }
 
+/** The two people with the most requests: who they are depends on the hours that the demonstration ends with. */
+async function readNames(page: Page): Promise<readonly [string, string]> {
+  const [first, second] = await readOptions(page, "Person");
+  if (!first?.label || !second?.label) throw new Error("two people are listed");
+  return [first.label, second.label];
+}
+
 describeInBrowser("the filter box", () => {
   test("shows beside each value how many requests of the window have it, the most used first, and nothing beside an outcome", async () => {
     const page = await openList();
@@ -82,11 +89,14 @@ describeInBrowser("the filter box", () => {
 
   test("says a value with its number, and filters by the value alone", async () => {
     const page = await openList();
-    const person = group(page, "Person").getByRole("option", { name: /^linus [\d.]+[kM]? requests?$/ });
+    const [name] = await readNames(page);
+    const person = group(page, "Person").getByRole("option", {
+      name: new RegExp(`^${name} [\\d.]+[kM]? requests?$`),
+    });
     await person.click();
-    await page.waitForURL(/principal=linus/);
-    await page.getByRole("list", { name: "Active filters" }).getByText("person: linus").waitFor();
-    expect(new URL(page.url()).searchParams.get("principal")).toBe("linus");
+    await page.waitForURL(new RegExp(`principal=${name}`));
+    await page.getByRole("list", { name: "Active filters" }).getByText(`person: ${name}`).waitFor();
+    expect(new URL(page.url()).searchParams.get("principal")).toBe(name);
   });
 
   test("ticks several values of one filter, which match any of them, and takes each away by itself", async () => {
@@ -108,22 +118,23 @@ describeInBrowser("the filter box", () => {
       await group(page, "Person")
         .getByRole("option", { name: new RegExp(`^${name} `) })
         .click();
-    await tick("ada");
-    await tick("linus");
+    const [first, second] = await readNames(page);
+    await tick(first);
+    await tick(second);
     // The list is still there for the next one, with both of them ticked.
     expect(await group(page, "Person").getByRole("option", { selected: true }).count()).toBe(2);
-    const [ada, linus] = [await count("principal=ada"), await count("principal=linus")];
-    await shows(ada + linus);
-    expect(new URL(page.url()).searchParams.getAll("principal")).toEqual(["ada", "linus"]);
+    const [ofFirst, ofSecond] = [await count(`principal=${first}`), await count(`principal=${second}`)];
+    await shows(ofFirst + ofSecond);
+    expect(new URL(page.url()).searchParams.getAll("principal")).toEqual([first, second]);
     await page.keyboard.press("Escape");
     const chips = page.getByRole("list", { name: "Active filters" });
     expect((await chips.getByRole("listitem").allTextContents()).slice(0, 2)).toEqual([
-      "person: ada",
-      "orlinus",
+      `person: ${first}`,
+      `or${second}`,
     ]);
     await checkAccessibility(page);
-    await chips.getByRole("button", { name: "Remove the filter person: ada" }).click();
-    await shows(linus);
+    await chips.getByRole("button", { name: `Remove the filter person: ${first}` }).click();
+    await shows(ofSecond);
   });
 
   test("puts two models side by side in three presses: what each request costs, how long it takes, how many fail", async () => {
