@@ -5,7 +5,7 @@ import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import { type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
+import { type Outcome, type ReportedUsage, type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
@@ -195,7 +195,7 @@ class RecordedAccount implements LateAccount {
       const { outcome, statusCode, errorKind, failure } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
       const usedNothing = isUnsent || of.usesNothing === true;
-      const reported = usedNothing ? NOTHING_USED : (ending.metered?.usage ?? null);
+      const reported = usedNothing ? NOTHING_USED : toReported(ending, outcome);
       const inForce = this.#findPrices(of.pricing);
       const tier = usedNothing ? undefined : ending.metered?.tier;
       const prices = toTierPrices(inForce instanceof Promise ? await inForce : inForce, tier);
@@ -274,4 +274,13 @@ class RecordedAccount implements LateAccount {
 function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {
   const model = metered?.model;
   return (model === undefined ? null : begun.named?.(model)) ?? begun;
+}
+
+/** What a stream told before its answer is not all that it used when its caller has left meanwhile. */
+function toReported({ metered }: AccountEnding, outcome: Outcome): ReportedUsage | null {
+  if (metered === null || metered.usage === null) return null;
+  const { usage, isUsageBegun = false } = metered;
+  return outcome === "cancelled" && isUsageBegun && usage.shape === "exclusive"
+    ? { ...usage, shape: "begun" }
+    : usage;
 }

@@ -21,14 +21,15 @@ export const STATUS_CANCELLED = 499;
 /**
  * Whether a request ended without its usage: it probably used something, and no answer said how much (decisions, amendments
  * of 2026-11-23). It was answered with success on whatever endpoint, or its caller left before an error came. What uses
- * nothing by its nature is told as `NOTHING_USED`; an upstream that could not be reached or that failed is left out.
+ * nothing by its nature is told as `NOTHING_USED`; an upstream that could not be reached or that failed is left out. A usage
+ * of which only the beginning was told counts as none.
  */
 export function isUnmetered({
   outcome,
   statusCode,
   usage,
 }: Pick<UsageEnding, "outcome" | "statusCode" | "usage">): boolean {
-  if (usage !== null) return false;
+  if (usage !== null && usage.shape !== "begun") return false;
   const isSuccess = statusCode >= 200 && statusCode < 300;
   return (
     (outcome === "ok" && isSuccess) ||
@@ -41,9 +42,10 @@ export const ERROR_KIND_LENGTH_MAX = 64;
 
 /**
  * How an upstream counts its input: `inclusive` when the input contains cache reads and cache writes (OpenAI), `exclusive`
- * when both are counted beside it (the messages dialect). Reports normalise by it.
+ * when both are counted beside it (the messages dialect). Reports normalise by it. `begun` is exclusive, of a stream that its
+ * caller left behind the event that tells the input and before the one that tells the output.
  */
-export const USAGE_SHAPES = ["inclusive", "exclusive"] as const;
+export const USAGE_SHAPES = ["inclusive", "exclusive", "begun"] as const;
 export type UsageShape = (typeof USAGE_SHAPES)[number];
 
 /** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */

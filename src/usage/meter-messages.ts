@@ -2,6 +2,7 @@ import { type JsonObject, isJsonObject } from "./json.ts";
 import { type Meter, type MeterDialect, type MeterOptions, createMeter, createTelling } from "./meter.ts";
 import type { UsageAccumulator } from "./usage-accumulator.ts";
 
+const FIRST_EVENT_TYPE = "message_start";
 const LAST_EVENT_TYPE = "message_stop";
 /** What follows the last of them is `message_delta`, with the reason of the stop and the usage in one. */
 const BLOCK_END_TYPE = "content_block_stop";
@@ -11,6 +12,7 @@ const MESSAGES: MeterDialect = {
   addUsage: ({ usage }, accumulator) => void accumulator.add(usage),
   addEventUsage: addMessageUsage,
   findModel: findMessageModel,
+  beginsUsage: ({ type }) => type === FIRST_EVENT_TYPE,
   endsAnswer: ({ type }) => type === BLOCK_END_TYPE,
   lastEventType: LAST_EVENT_TYPE,
   defaultsToExclusive: true,
@@ -37,11 +39,11 @@ export function createMessagesMeter(options: MessagesMeterOptions): Meter {
 
 /** A stream names it where it begins. */
 function findMessageModel({ type, message, model }: JsonObject): unknown {
-  return type === "message_start" && isJsonObject(message) ? message["model"] : model;
+  return type === FIRST_EVENT_TYPE && isJsonObject(message) ? message["model"] : model;
 }
 
 /** What a stream begins with, and what it says at its end; other events hold content. */
 function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): boolean {
-  if (type === "message_start") return accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
+  if (type === FIRST_EVENT_TYPE) return accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
   return type === "message_delta" && accumulator.add(usage);
 }

@@ -15,6 +15,8 @@ export interface MeterReading {
   readonly errorKind: string | null;
   /** True when a stream's last event was seen, or a unary body was read as JSON: its reader has had the whole answer. */
   readonly complete: boolean;
+  /** True when all of the usage was told before the answer: more of it was to come. */
+  readonly isUsageBegun?: boolean;
   /** The model that a messages answer names; absent where it names none. */
   readonly model?: string;
   /** The service tier (`toTier`); absent for the standard one. */
@@ -46,6 +48,8 @@ export interface MeterDialect {
   addEventUsage(event: JsonObject, accumulator: UsageAccumulator): boolean;
   /** The model that a unary body, or an event of a stream, names; absent where that is not looked for. */
   findModel?(message: JsonObject): unknown;
+  /** Whether the usage of this event is told before the answer; absent where none is. */
+  beginsUsage?(event: JsonObject): boolean;
   /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
   endsAnswer(event: JsonObject): boolean;
   /** The `type` of the event that ends a stream; `[DONE]` ends every stream. */
@@ -97,6 +101,7 @@ class StreamMeter implements Meter, SseSink {
   #model: string | null = null;
   #complete = false;
   #awaitsUsage = false;
+  #isUsageBegun = false;
   #tier: string | null = null;
   /** It as JSON, in bytes: an event that says the same again is passed over. */
   #tierBytes: Uint8Array | null = null;
@@ -125,6 +130,7 @@ class StreamMeter implements Meter, SseSink {
       usage: this.#accumulator.total(),
       errorKind: this.#errorKind,
       complete: this.#complete,
+      ...(this.#isUsageBegun && { isUsageBegun: true }),
       ...(this.#model !== null && { model: this.#model }),
       tier: this.#accumulator.tier(this.#tier),
     };
@@ -152,8 +158,10 @@ class StreamMeter implements Meter, SseSink {
     if (!isJsonObject(event)) return;
     this.#model ??= toText(this.#dialect.findModel?.(event));
     this.#readTier(readOwnTier(event));
-    if (this.#dialect.addEventUsage(event, this.#accumulator)) this.#awaitsUsage = false;
-    else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
+    if (this.#dialect.addEventUsage(event, this.#accumulator)) {
+      this.#awaitsUsage = false;
+      this.#isUsageBegun = this.#dialect.beginsUsage?.(event) === true;
+    } else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
     const { lastEventType } = this.#dialect;
     if (lastEventType !== null && event["type"] === lastEventType) this.#complete = true;
   }

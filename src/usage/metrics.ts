@@ -183,7 +183,7 @@ function countEnding(series: Requests, ending: UsageEnding): void {
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
   if (usage !== null) addUsage(series, usage, ending);
-  else if (isUnmetered(ending)) series.unmeteredCount += 1;
+  if (isUnmetered(ending)) series.unmeteredCount += 1;
 }
 
 function addUsage(

@@ -20,7 +20,7 @@ export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quan
     cache_write_tokens: written,
     cache_write_1h_tokens: writtenFor1h,
   } = quantities;
-  if (shape === "exclusive" || input === undefined) return quantities;
+  if (shape !== "inclusive" || input === undefined) return quantities;
   const uncached = cached <= input ? input - cached : input;
   if (written === undefined && writtenFor1h === undefined)
     return uncached === input ? quantities : { ...quantities, input_tokens: uncached };

@@ -131,6 +131,33 @@ describe("a relayed request that ended without its usage moves proxy_unmetered_t
     expect(countUnmetered(relay)).toBe(count);
   });
 
+  test("its caller left behind the input, which counts with what was told of it, and not behind all of the usage", async () => {
+    const relay = await startRelay();
+    for (const [told, count] of [
+      [START + DELTA, 1],
+      [START + DELTA + USAGE, 1],
+    ] as const) {
+      const caller = await openCaller({ port: relay.port, path: PATH, body: STREAMED_MESSAGE });
+      const call = await relay.upstream.nextCall();
+      await call.beginStream();
+      await call.sendChunk(told);
+      await caller.waitFor(told === START + DELTA ? "hello" : "end_turn");
+      caller.hangUp();
+      await relay.drained();
+      expect(countUnmetered(relay)).toBe(count);
+    }
+    expect(relay.events.map(({ outcome, usage }) => [outcome, usage])).toEqual([
+      [
+        "cancelled",
+        { shape: "begun", quantities: { input_tokens: 7, output_tokens: 1, cached_input_tokens: 5 } },
+      ],
+      [
+        "cancelled",
+        { shape: "exclusive", quantities: { input_tokens: 7, output_tokens: 3, cached_input_tokens: 5 } },
+      ],
+    ]);
+  });
+
   test("its caller left before the head", async () => {
     const relay = await startRelay();
     const caller = await openCaller({ port: relay.port, path: PATH, body: STREAMED_MESSAGE });

@@ -102,8 +102,8 @@ describe("after a scenario on the executable", () => {
       "a caller's key that went upstream",
       "the admin's key in a request to an upstream",
       async () => {
-        const headers = { "x-note": site.asked.key };
-        await callApi(site.server.url, site.asked.key, "POST", CHAT, { model: MODEL }, headers);
+        const { key } = site.asked;
+        await callApi(site.server.url, key, "POST", CHAT, { model: MODEL, user: key });
         return {};
       },
     ],

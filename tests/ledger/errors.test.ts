@@ -24,13 +24,24 @@ import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 const folder = mkdtempSync(join(tmpdir(), "lockport-errors-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const KEY = ["provider", "model", "endpoint", "client", "tags", "outcome", "error_kind", "status_code"];
+const KEY = [
+  "provider",
+  "model",
+  "endpoint",
+  "client",
+  "tags",
+  "outcome",
+  "error_kind",
+  "status_code",
+  "failure",
+];
 
 function toKey(usage: RandomUsage) {
   const { model, endpoint, client, tags } = usage.subject;
-  const { outcome, errorKind, statusCode } = usage.ending;
+  const { outcome, errorKind, statusCode, failure } = usage.ending;
   const subject = { provider: nameProvider(usage), model, endpoint, client, tags };
-  return { ...subject, outcome, error_kind: errorKind, status_code: statusCode };
+  const ending = { outcome, error_kind: errorKind, status_code: statusCode };
+  return { ...subject, ...ending, ...(failure !== undefined && { failure }) };
 }
 
 function toBands(usages: readonly RandomUsage[]) {

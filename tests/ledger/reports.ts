@@ -93,7 +93,7 @@ export function groupBy(usages: readonly RandomUsage[], toKey: (usage: RandomUsa
 export function byFields(fields: readonly string[]) {
   return (left: any, right: any): number => {
     for (const field of fields) {
-      const order = compare(left[field], right[field]);
+      const order = compare(left[field] ?? null, right[field] ?? null);
       if (order !== 0) return order;
     }
     return 0;

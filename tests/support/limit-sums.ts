@@ -79,9 +79,9 @@ function spellAll(sums: ReadonlyMap<string, Sum>): ReadonlyMap<string, string> {
   return new Map([...sums].filter(([, sum]) => isSome(sum)).map(([key, sum]) => [key, spell(sum)]));
 }
 
-/** It was answered with success, or its caller left before an error came, and no usage was told. */
+/** It was answered with success, or its caller left before an error came, and no usage was told, or only its beginning. */
 function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolean {
-  if (shape !== null) return false;
+  if (shape !== null && shape !== "begun") return false;
   const isSuccess = status >= 200 && status <= 299;
   return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));
 }

@@ -36,7 +36,12 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
   "delta-with-nulls-resets-nothing": ok(11, 2, 8, 5, 0),
   "usage-in-other-events-is-content": ok(11, 2, 8, 5, 0),
   "tool-use-with-partial-json": ok(11, 2, 8, 5, 0),
-  "error-after-start": { ...ok(11, 1, 8, 5, 0), errorKind: "overloaded_error", complete: false },
+  "error-after-start": {
+    ...ok(11, 1, 8, 5, 0),
+    errorKind: "overloaded_error",
+    isUsageBegun: true,
+    complete: false,
+  },
   "error-alone": { usage: null, errorKind: "rate_limit_error", complete: false },
   "no-stop-unterminated": { ...ok(11, 2, 8, 5, 0), complete: false },
   "without-event-names": ok(11, 2, 8, 5),

@@ -59,7 +59,7 @@ const TOKENS: RequestColumn = {
   header: "Usage",
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
-  cell: (row) => (row.unmetered ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />),
+  cell: (row) => (tellsNothing(row) ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />),
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -192,8 +192,13 @@ function RowCost({ row }: { readonly row: RequestRow }) {
   );
 }
 
+/** A stream that was left early may have told its input. */
+function tellsNothing({ unmetered, units }: RequestRow): boolean {
+  return unmetered === true && Object.keys(units).length === 0;
+}
+
 function CostOrNotReported({ row }: { readonly row: RequestRow }) {
-  if (!row.unmetered) return <RowCost row={row} />;
+  if (!tellsNothing(row)) return <RowCost row={row} />;
   return (
     <span className="text-xs">
       <NotReported />

@@ -1,5 +1,5 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
 import { all, dialectOf, empty, type Reading, run } from "#storage/ledger/queries/reading.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { DAY_MEASURES } from "#storage/ledger/rows/total-columns.ts";
@@ -28,7 +28,7 @@ export function* prepareEventSums(): Reading<void> {
 
 /** The events of `[fromUs, toUs)` by hour, combination and result in `event_sum`, in place of what was there. */
 export function* sumEvents(fromUs: number, toUs: number): Reading<void> {
-  const measures = toEventMeasures(yield* dialectOf(), "c.shape IS DISTINCT FROM 'exclusive'");
+  const measures = toEventMeasures(yield* dialectOf(), IS_INCLUSIVE);
   const columns = DAY_MEASURES.filter((column) => !SUMMED_ELSEWHERE.has(column));
   yield* empty("event_sum");
   yield* run(

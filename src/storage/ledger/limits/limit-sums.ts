@@ -241,7 +241,7 @@ class StoredRequest implements NamedRequest {
   }
 
   get isUntold(): boolean {
-    return this.#row.shape === null;
+    return this.#row.shape === null || this.#row.shape === "begun";
   }
 
   get tags(): readonly string[] {

@@ -1,22 +1,22 @@
 import { UNITS } from "#kernel/units.ts";
 import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "./dialect.ts";
-import { toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
-import { UNMETERED_RESULT } from "./unmetered.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
+import { IS_UNTOLD, UNMETERED_RESULT } from "./unmetered.ts";
 
 /** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
 export const LONG_REQUEST_US = 600_000_000;
 
 /** The SELECT list of what limits count, over rows of `event AS e`, after `toCountedJoins`. */
 export function toCountedColumns(dialect: Dialect): string {
-  const measures = toEventMeasures(dialect, "c.shape IS DISTINCT FROM 'exclusive'");
+  const measures = toEventMeasures(dialect, IS_INCLUSIVE);
   const toMeasure = (column: string): string => {
     const sql = measures.get(column);
     if (sql === undefined) throw new Error(`events have no measure ${column}`);
     return sql;
   };
   return `${toMeasure("requests")} AS requests, ${toMeasure("unpriced_requests")} AS unpriced_requests,
-    CASE WHEN c.shape IS NULL THEN m.unmetered ELSE ${dialect.toConstant(0)} END AS unknown_requests,
+    CASE WHEN ${IS_UNTOLD} THEN m.unmetered ELSE ${dialect.toConstant(0)} END AS unknown_requests,
     ${toMeasure("cost_hi")} AS cost_hi, ${toMeasure("cost_lo")} AS cost_lo,
     ${TOKEN_COLUMNS.map((column) => `coalesce(${toMeasure(column)}, 0.0)`).join(" + ")} AS tokens`;
 }

@@ -88,7 +88,7 @@ export const POSTGRES: Dialect = {
   toStep: (value, step) => `floor(${value} / ${step}) * ${step}`,
   shapes: {
     join: (combinations) => `JOIN ${combinations} AS shape_of ON shape_of.id = e.combination`,
-    isInclusive: "shape_of.shape IS DISTINCT FROM 'exclusive'",
+    isInclusive: "coalesce(shape_of.shape, 'inclusive') = 'inclusive'",
     areBytes: false,
   },
   eventKey: ["id", "lane"],

@@ -2,6 +2,9 @@ import type { ReportUnit, Unit } from "#kernel/units.ts";
 import type { Dialect } from "./dialect.ts";
 import { REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
+/** Of a combination `c`: what has no shape has no quantities either. */
+export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
+
 /**
  * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its manner, with 1 in
  * the column of each unit that its prices leave unpriced (`toUnpricedUnits`); `isInclusive` is true for a combination whose

@@ -2,6 +2,9 @@ import { STATUS_CANCELLED } from "#usage/event.ts";
 
 const IS_SUCCESS = "status_code >= 200 AND status_code < 300";
 
-/** `isUnmetered` in SQL over `result`; the usage is missing where the combination has no shape. */
+/** `isUnmetered` in SQL over `result`; the usage is missing where the combination `IS_UNTOLD`. */
 export const UNMETERED_RESULT = `outcome = 'ok' AND ${IS_SUCCESS}
   OR outcome = 'cancelled' AND (${IS_SUCCESS} OR status_code = ${STATUS_CANCELLED})`;
+
+/** Of a combination: no usage was told, or only its beginning. */
+export const IS_UNTOLD = "coalesce(shape, 'begun') = 'begun'";

@@ -1,4 +1,5 @@
 import { dialectOf, gather, type Reading } from "#storage/ledger/queries/reading.ts";
+import { IS_UNTOLD } from "#storage/ledger/queries/unmetered.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { rankRows } from "#stats/breakdown.ts";
 import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
@@ -96,7 +97,7 @@ function* readSums(sources: readonly MeasureSource[], sumsMax: number): Reading<
          sum(requests * o.ok) AS ok, sum(requests * o.cancelled) AS cancelled,
          sum(requests * o.upstream_error) AS upstream_error,
          sum(CASE WHEN o.untold = 1 AND s.combination IN
-           (SELECT id FROM combination WHERE shape IS NULL) THEN requests ELSE 0 END) AS unmetered,
+           (SELECT id FROM combination WHERE ${IS_UNTOLD}) THEN requests ELSE 0 END) AS unmetered,
          max(CASE WHEN o.ok = 1 THEN last_seen_us END) AS last_ok_us
        FROM (SELECT combination, result, ${added}, ${costs}, max(last_seen_us) AS last_seen_us
          FROM (${sql}) AS one GROUP BY combination, result) AS s

@@ -88,7 +88,7 @@ function* saveShapes({ combinations }: ResolvedFilter): Reading<void> {
   const last = yield* findLastCombination();
   const shapes = new Uint8Array(last);
   const rows = yield* all<{ id: number; shape: number }>(
-    `SELECT id, CASE WHEN shape = 'exclusive' THEN 2 ELSE 1 END AS shape FROM ${combinations}`,
+    `SELECT id, CASE WHEN coalesce(shape, 'inclusive') = 'inclusive' THEN 1 ELSE 2 END AS shape FROM ${combinations}`,
   );
   for (const { id, shape } of rows) shapes[id - 1] = shape;
   yield* run("CREATE TEMP TABLE IF NOT EXISTS chosen_shapes (shapes BLOB)");

@@ -1,7 +1,7 @@
 import { HOUR_US } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
 import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
-import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
 import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/ledger/rows/cells.ts";
 import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
 import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
@@ -54,7 +54,7 @@ export async function sealMonth(tx: Transaction, place: CellsPlace): Promise<boo
   return true;
 }
 
-const MEASURES = toEventMeasures(POSTGRES, "c.shape IS DISTINCT FROM 'exclusive'");
+const MEASURES = toEventMeasures(POSTGRES, IS_INCLUSIVE);
 const UNPRICED = toUnpricedUnits(POSTGRES);
 
 // What prices leave unpriced is read once for each manner: some hundred of them, and many thousand events.

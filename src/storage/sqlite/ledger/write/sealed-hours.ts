@@ -5,7 +5,7 @@ import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/ledger/rows/cell
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { toHour } from "#storage/ledger/windows/calendar.ts";
 import { SQLITE } from "#storage/ledger/queries/dialect.ts";
-import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
 
 /**
  * The hours of sealed days, each as the sums of its rows by combination and outcome. They say nothing that the rows do not:
@@ -76,7 +76,7 @@ export class SealedHours {
   }
 }
 
-const MEASURES = toEventMeasures(SQLITE, "c.shape IS NOT 'exclusive'");
+const MEASURES = toEventMeasures(SQLITE, IS_INCLUSIVE);
 const toMeasure = (column: string) => MEASURES.get(column) ?? "";
 
 const CELLS = `SELECT e.combination, m.outcome, ${[
