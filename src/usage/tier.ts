@@ -15,11 +15,12 @@ export interface ToldTier {
   readonly speed: string | null;
 }
 
-/** The tier that an answer was served at (specification of money, section 1); undefined for the standard one. */
+/**
+ * The tier that an answer was served at (specification of money, section 1); undefined for the standard one. Fast answers are
+ * sold at the standard tier alone (platform.claude.com, "Fast mode"), so that their speed is the whole of it.
+ */
 export function toTier({ own, ofUsage, speed }: ToldTier): string | undefined {
-  const told = toName(own ?? ofUsage);
-  if (speed === null || toName(speed) !== FAST || told === FAST) return told;
-  return told === undefined ? FAST : `${told}+${FAST}`;
+  return speed !== null && toName(speed) === FAST ? FAST : toName(own ?? ofUsage);
 }
 
 function toName(told: string | null): string | undefined {

@@ -77,7 +77,7 @@ describe("an answer at another service tier than the standard one", () => {
     ],
     ["service_tier of a response", USAGE, { response: { service_tier: "scale" } }, "scale"],
     ["speed of its usage", { ...USAGE, speed: "fast" }, {}, "fast"],
-    ["both", { ...USAGE, speed: "fast" }, { service_tier: "priority" }, "priority+fast"],
+    ["both", { ...USAGE, speed: "fast" }, { service_tier: "priority" }, "fast"],
     [
       "a name of its own",
       USAGE,

@@ -130,7 +130,7 @@ const tier = fc.oneof(
   { weight: 6, arbitrary: fc.constant({}) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom("flex", "priority+fast").map((name) => ({ tier: name, prices: {} })),
+    arbitrary: fc.constantFrom("flex", "fast").map((name) => ({ tier: name, prices: {} })),
   },
 );
 const durationUs = fc.oneof(

@@ -68,7 +68,7 @@ describe("the service tier of the messages dialect", () => {
     ["batch", [start({ service_tier: "standard" }), delta({ service_tier: "batch" })]],
     ["fast", [start({ service_tier: "standard", speed: "fast" }), delta({})]],
     ["fast", [start({}), delta({ speed: "fast" })]],
-    ["priority+fast", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: null })]],
+    ["fast", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: null })]],
     ["flex", [{ type: "response.completed", response: { service_tier: "flex" } }]],
   ] as const)("is %s as %j says it", (tier, events) => {
     expect(tierOf(...events)).toBe(tier);
