@@ -206,7 +206,7 @@ describe("a command on this machine's data folder and the same with --url", () =
     const actions = (of: any) => of.map((event: any) => event.action);
     expect(actions(own)).toEqual(actions(audited));
     expect(actions(audited)).toContain("pricing.load");
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("while a server runs", () => {
