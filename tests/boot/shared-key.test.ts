@@ -23,7 +23,15 @@ const CHAT = { model: "fast", messages: [] };
 async function putBack(dump: string): Promise<void> {
   await server.sql("DROP SCHEMA lockport CASCADE");
   const restoring = Bun.spawn({
-    cmd: [`${server.binFolder}/psql`, "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", server.url],
+    cmd: [
+      `${server.binFolder}/psql`,
+      "--quiet",
+      "--single-transaction",
+      "--set",
+      "ON_ERROR_STOP=1",
+      "--dbname",
+      server.url,
+    ],
     stdin: Buffer.from(dump),
     stdout: "ignore",
     stderr: "inherit",
