@@ -123,7 +123,8 @@ describe.skipIf(postgresMissing !== null)("a role without rights in the same dat
     const seconds = (performance.now() - startedMs) / 1000;
     // It was heard, and those of its own, four a second, come on top.
     expect(beats).toBeGreaterThan(4 * seconds + 5);
-    expect(beats).toBeLessThanOrEqual((200 + 4) * seconds + 2);
+    // A timer may ring a millisecond early. Without the bound there were 2,754 in a second.
+    expect(beats).toBeLessThanOrEqual((250 + 4) * seconds + 10);
     expect((await replica.health()).loads).toBe(1);
     expect(await replica.accepts("key-1")).toEqual({ accepted: true, asked: false });
   });
