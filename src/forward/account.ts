@@ -40,7 +40,7 @@ export interface AccountSubject {
   /** Counts it in metrics; absent: one is found by its labels. */
   readonly counter?: UsageCounter;
   readonly pricing: SubjectPricing;
-  /** The same request under the model that its answer names; null when that is no name. Absent where the request named one. */
+  /** Finds the request under the model that its answer names; null when that is no name. Absent where the request named one. */
   readonly named?: (model: string) => AccountSubject | null;
   /** It only asks or counts: whatever its answer tells is no usage. */
   readonly usesNothing?: boolean;

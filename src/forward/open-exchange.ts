@@ -86,7 +86,7 @@ const INTERRUPTED: Breach = { error: "interrupted" };
 const SILENT: Breach = { error: "timeout", failure: "read_timeout" };
 const BROKEN: Breach = { error: "connection_error", failure: "reset" };
 
-/** Of an answer that broke off behind its head. */
+/** Why an answer broke off behind its head. */
 export function toBreach({ cause }: Cancellation): Breach {
   if (cause === "halted") return INTERRUPTED;
   return cause === "timeout" ? SILENT : BROKEN;

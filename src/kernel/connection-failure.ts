@@ -34,7 +34,7 @@ const BY_CODE: { readonly [code: string]: ConnectionFailure } = {
 /** Codes of OpenSSL and BoringSSL, and what an answer without TLS is to them. */
 const TLS_CODE = /CERT|SSL|TLS|ISSUER|SIGNATURE|SELF_SIGNED|^EPROTO$/;
 
-/** Of a code of the system or of the runtime; undefined for one that says nothing. */
+/** The reason that a code of the system or of the runtime stands for; undefined for a code that tells none. */
 export function toConnectionFailure(code: string | null): ConnectionFailure | undefined {
   if (code === null) return undefined;
   return BY_CODE[code] ?? (TLS_CODE.test(code) ? "tls" : undefined);

@@ -16,8 +16,8 @@ export interface ToldTier {
 }
 
 /**
- * The tier that an answer was served at (specification of money, section 1); undefined for the standard one. Fast answers are
- * sold at the standard tier alone (platform.claude.com, "Fast mode"), so that their speed is the whole of it.
+ * The tier that an answer was served at (specification of money, section 1); undefined for the standard one. The speed `fast`
+ * is the tier `fast`: a service tier that is told beside it is not kept.
  */
 export function toTier({ own, ofUsage, speed }: ToldTier): string | undefined {
   return speed !== null && toName(speed) === FAST ? FAST : toName(own ?? ofUsage);

@@ -259,7 +259,7 @@ export async function expectError(response: Response, expected: ExpectedError): 
   const requestId = response.headers.get("x-proxy-request-id");
   expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
   const ending = ` (request ${requestId})`;
-  // Of the messages API, whose clients want it.
+  // Clients of the messages API want it.
   const type = "type" in envelope && { type: "error" };
   expect(envelope).toEqual({
     ...type,

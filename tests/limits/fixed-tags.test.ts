@@ -172,7 +172,7 @@ describe("a limit by fixed tags", () => {
       amount: 5,
     });
     const any = await world.limit({ name: "any", subject: { tag: "team:search" }, ...BUDGET, amount: 5 });
-    // Of another team, that says it is of this one: under the limit that believes callers alone.
+    // A caller of another team claims this one: only the limit that believes callers counts it.
     expect(await outcomeOf(world.chat({ key: bob.key, tags: "team:search" }))).toBe("200");
     const used = async () => [
       (await world.readLimit(fixed.id)).used,

@@ -1,6 +1,6 @@
 import type { Limit } from "#limits/limit.ts";
 
-/** Of everybody, 1,000 requests an hour; a test says what of it is another. */
+/** A limit of 1,000 requests an hour for everybody; a test overrides what it is about. */
 export const LIMIT: Limit = {
   id: "limit-1",
   name: "all",
@@ -19,7 +19,7 @@ export const LIMIT: Limit = {
   createdAtUs: 0,
 };
 
-/** Of each value of the tag `team`, three requests a day. */
+/** A limit of three requests a day for each value of the tag `team`. */
 export const TEAMS: Limit = {
   ...LIMIT,
   id: "teams",

@@ -15,7 +15,7 @@ const EIGHT: Limit = { ...LIMIT, name: "at once", measure: "concurrent", amount:
 
 /** Processes and what they say to each other; their clocks are one, which a test moves on. */
 class Site {
-  /** Of all that live; null of one that has said nothing yet. */
+  /** What each living process has said; null for one that has said nothing yet. */
   readonly #said = new Map<string, readonly OpenUse[] | null>();
   nowMs = 0;
   asked = 0;

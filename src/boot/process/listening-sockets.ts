@@ -101,7 +101,7 @@ export function dropWaiting(port: number): number {
   ).length;
 }
 
-/** Of all sockets that listen on this port. Returns whether there is one that takes it. */
+/** Sets an option of every socket that listens on this port. Returns whether one took it. */
 function setOption(port: number, option: number, value: Int32Array | Uint8Array): boolean {
   const set = withLibrary((library) =>
     library

@@ -2,7 +2,7 @@ import type { ReportUnit, Unit } from "#kernel/units.ts";
 import type { Dialect } from "./dialect.ts";
 import { REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
-/** Of a combination `c`: what has no shape has no quantities either. */
+/** True for a combination `c` whose prompts contain their cached part. One without a shape has no quantities. */
 export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
 
 /**
