@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { ENDPOINTS, isEndpoint } from "./capability.ts";
+import { ENDPOINTS, isEndpoint } from "./endpoint.ts";
 import { parseApiKey, parseCaPem, parseMaxConcurrency, parseTimeout } from "./provider-fields.ts";
 import {
   type EndpointOverrides,

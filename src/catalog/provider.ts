@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { Endpoint } from "./capability.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { OtherSecretError } from "#kernel/keyring.ts";

@@ -2,7 +2,8 @@ import { ProxyError } from "#kernel/errors.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
-import type { Capability, Endpoint } from "./capability.ts";
+import type { Capability } from "./capability.ts";
+import { type EndpointName, toRow } from "./endpoint.ts";
 import { isInScope, type ModelScope } from "./model-scope.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
@@ -80,36 +81,59 @@ function withoutVendor(name: string): string {
 }
 
 /**
- * Holds the table of section 2.2: each endpoint needs the capability of its name, a streamed chat also `chat_stream`.
+ * Holds the table of section 2.2: each endpoint needs its capability, a streamed chat also `chat_stream`.
  * Throws `endpoint_not_supported` (param `model`), naming what is missing and what the model supports.
  */
-export function requireCapability(resolved: ResolvedModel, endpoint: Endpoint, stream: boolean): void {
+export function requireCapability(resolved: ResolvedModel, endpoint: EndpointName, stream: boolean): void {
   const { capabilities } = resolved;
+  const { capability, streamCapability, isAlwaysOpen } = toRow(endpoint);
+  const further = stream ? streamCapability : undefined;
   // The common case leaves without making an array: this runs on every request.
-  if (
-    capabilities.includes(endpoint) &&
-    !(stream && endpoint === "chat" && !capabilities.includes("chat_stream"))
-  )
-    return;
+  if (capabilities.includes(capability) && (further === undefined || capabilities.includes(further))) return;
 
-  const needed: readonly Capability[] = stream && endpoint === "chat" ? ["chat", "chat_stream"] : [endpoint];
-  const missing = needed.filter((capability) => !capabilities.includes(capability)).join(", ");
+  const needed = further === undefined ? [capability] : [capability, further];
+  const missing = needed.filter((name) => !capabilities.includes(name));
   const supported = capabilities.length === 0 ? "none" : capabilities.join(", ");
+  const told = `This model does not support this endpoint. Missing capabilities: ${missing.join(", ")}. Supported capabilities: ${supported}.`;
+  const { alias } = resolved.bound;
   throw new ProxyError(
     "endpoint_not_supported",
-    `This model does not support this endpoint. Missing capabilities: ${missing}. Supported capabilities: ${supported}.`,
+    isAlwaysOpen === true
+      ? told
+      : `${told} An admin adds it: ${toAddCommand(alias, [...capabilities, ...missing])}`,
     { param: "model", model: resolved.model.alias },
   );
 }
 
-const PATHS: { readonly [endpoint in Endpoint]: string } = {
-  chat: "/chat/completions",
-  completions: "/completions",
-  embeddings: "/embeddings",
-  transcription: "/audio/transcriptions",
-};
+/** The command that gives a model these capabilities, in place of all that it has. */
+export function toAddCommand(alias: string, capabilities: readonly Capability[]): string {
+  return `lockport model set ${alias} ${capabilities.map((name) => `--capability ${name}`).join(" ")}`;
+}
 
-/** The exact URL that is called: the provider's override for the endpoint, else its base URL and the dialect's path. */
-export function upstreamUrl(provider: Provider, endpoint: Endpoint): string {
-  return provider.endpoints[endpoint] ?? provider.baseUrl + PATHS[endpoint];
+/**
+ * The exact URL that is called: the provider's base URL and the dialect's path, or its override for the capability, whose path
+ * goes on as the endpoint's does, before a query of its own. `step` stands for the one of the path that may be any.
+ */
+export function upstreamUrl(
+  { baseUrl, endpoints }: Pick<Provider, "baseUrl" | "endpoints">,
+  endpoint: EndpointName,
+  step = "",
+): string {
+  const { capability, path, override } = toRow(endpoint);
+  const first = toRow(capability).path;
+  const overriding = endpoints[capability];
+  if (overriding === undefined) return baseUrl + path.replace(":id", () => step);
+  if (override === undefined) return overriding;
+  const queryAt = overriding.indexOf("?");
+  const address = queryAt === -1 ? overriding : overriding.slice(0, queryAt);
+  const query = queryAt === -1 ? "" : overriding.slice(queryAt);
+  if (override === "replaces_last_segment")
+    return address.replace(/\/[^/]*\/?$/, path.slice(path.lastIndexOf("/"))) + query;
+  return address.replace(/\/$/, "") + path.slice(first.length).replace(":id", () => step) + query;
+}
+
+/** An upstream's URL with the caller's query, which begins with a question mark unless there is none. */
+export function withQuery(url: string, query: string): string {
+  if (query.length < 2) return url;
+  return url.includes("?") ? `${url}&${query.slice(1)}` : url + query;
 }

@@ -58,6 +58,8 @@ export interface CatalogPicture {
 export interface CatalogSnapshot extends CatalogPicture {
   /** `prices` as the next snapshot takes them over. */
   readonly priceBook: PriceBook;
+  /** What any model can do: endpoints of other capabilities are not there. */
+  readonly capabilities: ReadonlySet<Capability>;
 }
 
 export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
@@ -92,6 +94,7 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     prices,
     priceCount: prices.length,
     priceBook,
+    capabilities: new Set(models.flatMap(({ capabilities }) => capabilities)),
     feed: rows.feed ?? null,
     findProvider: (name) => providersByName.get(name) ?? null,
     findProviderById: (id) => providersById.get(id) ?? null,

@@ -1,6 +1,6 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import { type EndpointName, toRow } from "#catalog/endpoint.ts";
 import type { ModelScope } from "#catalog/model-scope.ts";
-import { requireCapability, resolveModel } from "#catalog/resolve.ts";
+import { requireCapability, resolveModel, withQuery } from "#catalog/resolve.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -56,7 +56,7 @@ export interface ExchangeDeps {
 }
 
 export interface ExchangeInput {
-  readonly endpoint: ServedEndpoint;
+  readonly endpoint: EndpointName;
   readonly caller: {
     readonly principalId: string;
     readonly principalName: string;
@@ -65,6 +65,8 @@ export interface ExchangeInput {
     readonly models: ModelScope;
   };
   readonly headers: Headers;
+  /** As it came, with its question mark; empty without one. */
+  readonly query: string;
   /** Memory that no other part reads: the exchange frees it as soon as the body is no longer needed. */
   readonly body: Uint8Array;
   /**
@@ -170,6 +172,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       subject,
       providerName: route.proxiedBy.providerName,
       counter: route.counter,
+      usesNothing: route.usesNothing,
       pricing: route.pricing,
     });
     const cancellation = shared.openCancellation(input.connection);
@@ -202,6 +205,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   ): Promise<ExchangeResult> {
     const { account, cancellation, idleMs } = open;
     const { queue, target, authorization } = route;
+    const { method, meter, passesQuery } = toRow(input.endpoint);
     const { maxConcurrency } = route.model.provider;
     const untilMs = parsed.stream ? null : clock.monotonicMs() + idleMs;
     try {
@@ -222,8 +226,9 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
       await accounts.written();
       const head = await upstream.call({
-        method: "POST",
+        method,
         target,
+        ...(passesQuery === true && input.query !== "" && { url: withQuery(target.url, input.query) }),
         headers,
         body,
         cancellation,
@@ -234,7 +239,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         free(input.body);
         return await giveUp(open, head, head.isSent ? null : NEVER_SENT);
       }
-      return await respond(open, head, { streamed: parsed.stream, buffered, departures });
+      return await respond(open, head, { streamed: parsed.stream, meter, buffered, departures });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
       cancellation.cancel("cancelled");

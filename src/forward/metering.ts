@@ -1,6 +1,7 @@
+import type { MeterName } from "#catalog/endpoint.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
-import type { Meter, MeterReading } from "#usage/meter.ts";
+import type { Meter, MeterOptions, MeterReading } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
@@ -27,11 +28,28 @@ const UNMETERED: Metering = {
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
-/** `passedOn`: the body is not buffered, so that only a stream of events is worth watching. */
-export function createMetering(head: UpstreamHead, passedOn: boolean): Metering {
+const METERS: { readonly [name in MeterName]: (options: MeterOptions) => Meter } = {
+  chat: createChatMeter,
+  responses: createChatMeter,
+  messages: (options) => createMessagesMeter({ ...options, counting: false }),
+  transcription: createChatMeter,
+  speech: createChatMeter,
+  images: createChatMeter,
+  rerank: createChatMeter,
+  moderation: createChatMeter,
+  counting: (options) => createMessagesMeter({ ...options, counting: true }),
+};
+
+interface MeteringOptions {
+  readonly meter: MeterName;
+  /** The body is not buffered, so that only a stream of events is worth watching. */
+  readonly passedOn: boolean;
+}
+
+export function createMetering(head: UpstreamHead, { meter, passedOn }: MeteringOptions): Metering {
   const streamed = isEventStream(head);
   if (passedOn && !streamed) return UNMETERED;
-  return watch(createChatMeter({ streamed, statusCode: head.response.status }), head);
+  return watch(METERS[meter]({ streamed, statusCode: head.response.status }), head);
 }
 
 /** Metering of a relayed response, which is never buffered: a stream of events, or JSON. `counting`: the call counts tokens and uses none. */

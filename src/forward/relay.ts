@@ -6,7 +6,7 @@ import { type Account, type AccountSubject } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
 import { isFromBrowser, toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
-import { hasMessagePrices } from "./metered-units.ts";
+import { hasPrices } from "./metered-units.ts";
 import { createRelayMetering } from "./metering.ts";
 import {
   type Asked,
@@ -206,7 +206,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   function admit(input: RelayInput, { subject, pricing }: AccountSubject): readonly string[] | null {
     const hasPrice = () => {
       const catalog = accounts.deps.catalog.peek();
-      return hasMessagePrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known);
+      return hasPrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known, "messages");
     };
     return accounts.limits.admit(subject, () => !isMetered(input) || hasPrice());
   }

@@ -1,4 +1,4 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import { type EndpointName, toRow } from "#catalog/endpoint.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {
   type Member,
@@ -15,8 +15,10 @@ export interface ParsedRequestBody {
   readonly body: Uint8Array;
   /** The public alias that the caller asked for; never empty. */
   readonly model: string;
-  /** True only for JSON `true`, and never for embeddings, which ignore the field. */
+  /** True only for JSON `true`, and never where the endpoint does not read the field. */
   readonly stream: boolean;
+  /** Whether `stream_options.include_usage` is set. */
+  readonly forcesUsage: boolean;
   /** False when `stream` is something else than true, false and null, which is refused. */
   readonly isStreamTold: boolean;
   /** Items of an array `input`; the most of them when `input` occurs more than once; null when it is no array. */
@@ -32,8 +34,6 @@ interface StreamOptions {
   readonly scanned: ScannedText;
 }
 
-const CHAT_FIELDS = ["model", "stream", "stream_options"] as const;
-const EMBEDDING_FIELDS = ["model", "input"] as const;
 const INCLUDE_USAGE = ["include_usage"] as const;
 const FORCED_OPTIONS = Buffer.from('{"include_usage":true}');
 const TRUE = Buffer.from("true");
@@ -47,21 +47,23 @@ const NULL_LEAD = 0x6e;
  * Throws `invalid_json`, `invalid_request` for a field that some upstreams would read as one of the four (param: that one), and
  * `model_required` (param `model`) for a body that is not an object or names no model.
  */
-export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): ParsedRequestBody {
-  const scanned = scanJson(body, toFields(endpoint));
+export function parseRequestBody(body: Uint8Array, endpoint: EndpointName): ParsedRequestBody {
+  const { fields } = toRow(endpoint);
+  const scanned = scanJson(body, fields);
   const member = findOptions(scanned);
   const options =
     member === null ? null : { member, scanned: scanJson(toValue(body, member), INCLUDE_USAGE) };
-  return toParsedBody(body, scanned, options);
+  return toParsedBody({ body, endpoint, scanned, options });
 }
 
 /** `parseRequestBody` of a large body, whose `stream_options` may be as large, in turns. */
-export async function parseLargeBody(body: Uint8Array, endpoint: ServedEndpoint): Promise<ParsedRequestBody> {
-  const scanned = await scanJsonInTurns(body, toFields(endpoint));
+export async function parseLargeBody(body: Uint8Array, endpoint: EndpointName): Promise<ParsedRequestBody> {
+  const { fields } = toRow(endpoint);
+  const scanned = await scanJsonInTurns(body, fields);
   const member = findOptions(scanned);
   const options =
     member === null ? null : { member, scanned: await scanJsonInTurns(toValue(body, member), INCLUDE_USAGE) };
-  return toParsedBody(body, scanned, options);
+  return toParsedBody({ body, endpoint, scanned, options });
 }
 
 function findOptions(scanned: ScannedText): Member | null {
@@ -74,15 +76,14 @@ function toValue(body: Uint8Array, { start, end }: Span): Uint8Array {
   return body.subarray(start, end);
 }
 
-function toFields(endpoint: ServedEndpoint): readonly string[] {
-  return endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS;
+interface ScannedBody {
+  readonly body: Uint8Array;
+  readonly endpoint: EndpointName;
+  readonly scanned: ScannedText;
+  readonly options: StreamOptions | null;
 }
 
-function toParsedBody(
-  body: Uint8Array,
-  scanned: ScannedText,
-  options: StreamOptions | null,
-): ParsedRequestBody {
+function toParsedBody({ body, endpoint, scanned, options }: ScannedBody): ParsedRequestBody {
   if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
   refuseLookalike(scanned);
   if (options !== null) refuseLookalike(options.scanned);
@@ -99,10 +100,12 @@ function toParsedBody(
   if (alias === "") throw modelRequired("The request must name a model: a non-empty string.");
   // The text is valid JSON, so that a value's first byte tells what it is.
   const streamLead = stream === null ? NULL_LEAD : body[stream.start];
+  const isStreamed = streamLead === TRUE_LEAD;
   return {
     body,
     model: alias,
-    stream: streamLead === TRUE_LEAD,
+    stream: isStreamed,
+    forcesUsage: isStreamed && toRow(endpoint).fields.some((field) => field === "stream_options"),
     isStreamTold: streamLead === TRUE_LEAD || streamLead === FALSE_LEAD || streamLead === NULL_LEAD,
     inputItemCount,
     scanned,
@@ -162,7 +165,7 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
  * (section 1, rule 2).
  */
 export function cutBody(
-  { body, scanned, stream, options }: ParsedRequestBody,
+  { body, scanned, stream, forcesUsage, options }: ParsedRequestBody,
   upstreamName: Uint8Array,
 ): Uint8Array[] {
   const edits: Edit[] = [];
@@ -175,12 +178,12 @@ export function cutBody(
     } else if (field === "stream") {
       if (lastStream !== null) edits.push(lastStream);
       lastStream = { start, end, bytes: stream ? TRUE : FALSE };
-    } else if (field === "stream_options" && stream) {
+    } else if (field === "stream_options" && forcesUsage) {
       if (member === options?.member) edits.push(...forceUsage(options));
       else edits.push({ start, end, bytes: FORCED_OPTIONS });
     }
   }
-  if (stream && options === null)
+  if (forcesUsage && options === null)
     edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
   return applyEdits(body, edits);
 }

@@ -4,6 +4,7 @@ import { free, joinPieces } from "#kernel/bytes.ts";
 import { toCallerResponse } from "./caller-response.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { Departures } from "./departures.ts";
+import type { MeterName } from "#catalog/endpoint.ts";
 import { createMetering, isEventStream } from "./metering.ts";
 import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreach } from "./open-exchange.ts";
 import { maskCredential } from "./masking.ts";
@@ -15,6 +16,7 @@ import type { UpstreamHead } from "./upstream-head.ts";
 export interface ResponseOptions {
   /** Whether the request asked for a stream. */
   readonly streamed: boolean;
+  readonly meter: MeterName;
   /** Memory of responses that are buffered until they are complete. */
   readonly buffered: MemorySemaphore;
   readonly departures: Departures;
@@ -27,16 +29,22 @@ export function respond(
   options: ResponseOptions,
 ): Promise<ForwardResult> {
   open.account.answered(head.response.status);
-  if (isPassedOn(head, options.streamed)) return passOn(open, head, createMetering(head, true));
+  if (isPassedOn(head, options.streamed)) {
+    return passOn(open, head, createMetering(head, { meter: options.meter, passedOn: true }));
+  }
   const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX;
   return isShort && lengthBytes <= options.buffered.bytesMax
-    ? respondShort(open, head)
+    ? respondShort(open, head, options)
     : respondWhole(open, head, options);
 }
 
 /** A short unary response comes with its head or shortly after it, and is read at once. */
-async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<ForwardResult> {
+async function respondShort(
+  open: OpenExchange,
+  head: UpstreamHead,
+  { meter }: Pick<ResponseOptions, "meter">,
+): Promise<ForwardResult> {
   const { account, cancellation } = open;
   let bytes: Uint8Array;
   try {
@@ -45,7 +53,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
     return giveUp(open, toBreach(cancellation));
   }
   if (bytes.length > 0) account.firstByte();
-  const metering = createMetering(head, false);
+  const metering = createMetering(head, { meter, passedOn: false });
   const lagging = metering.push(bytes);
   if (lagging !== null) await lagging;
   await open.ends.next();
@@ -61,10 +69,10 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
 async function respondWhole(
   open: OpenExchange,
   head: UpstreamHead,
-  { buffered: semaphore, departures }: ResponseOptions,
+  { meter, buffered: semaphore, departures }: ResponseOptions,
 ): Promise<ForwardResult> {
   const { account, cancellation } = open;
-  const metering = createMetering(head, false);
+  const metering = createMetering(head, { meter, passedOn: false });
   const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
   const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });

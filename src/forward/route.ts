@@ -1,4 +1,4 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import { type EndpointName, usesNothing } from "#catalog/endpoint.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
@@ -23,6 +23,8 @@ export interface Route {
   readonly upstreamName: Uint8Array;
   readonly proxiedBy: ProxiedBy;
   readonly counter: UsageCounter;
+  /** Whether its requests use nothing by their nature. */
+  readonly usesNothing: boolean;
   readonly pricing: SubjectPricing;
 }
 
@@ -33,14 +35,14 @@ export interface RouteDeps {
   readonly upstream: Upstream;
 }
 
-type Routes = { [endpoint in ServedEndpoint]?: Route };
+type Routes = { [endpoint in EndpointName]?: Route };
 
 /**
  * The routes of each model, made once for each state of it: opening the credential and parsing the URL on every request
  * would cost more than reading its body. A change of the catalog makes a new `ResolvedModel`, and the old one's routes go
  * with it.
  */
-export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: ServedEndpoint) => Route {
+export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: EndpointName) => Route {
   const known = new WeakMap<ResolvedModel, Routes>();
   return (model, endpoint) => {
     let routes = known.get(model);
@@ -54,7 +56,7 @@ export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: 
 
 function makeRoute(
   resolved: ResolvedModel,
-  endpoint: ServedEndpoint,
+  endpoint: EndpointName,
   { secrets, limiter, metrics, upstream }: RouteDeps,
 ): Route {
   const { model, provider, upstreamName, prices } = resolved;
@@ -68,6 +70,7 @@ function makeRoute(
     authorization: credential === null ? null : `Bearer ${credential}`,
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
+    usesNothing: usesNothing(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
     // A model that is deleted while its request runs is charged as it was.
     pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },

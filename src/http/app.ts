@@ -1,4 +1,4 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import { type EndpointName, findEndpoint, toRow } from "#catalog/endpoint.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers, toFindAddress, type Connections } from "#http/door/connections.ts";
 import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
@@ -10,7 +10,6 @@ import { createDoor } from "#http/door/door.ts";
 import { Drain } from "#http/door/drain.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
-import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { createOperation } from "#http/metrics/operation.ts";
@@ -26,8 +25,8 @@ import type { ServedDeps } from "./deps.ts";
 export interface App {
   /** Any request. Never throws. */
   fetch(request: Request, server: Connections | null): Promise<Response>;
-  /** A POST of the data plane, by the shortest way. Never throws. */
-  serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+  /** A POST of the endpoints that are always open, by the shortest way. Never throws. */
+  serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
   readonly relay: Transparent["serve"];
   /** From now on each answer is the last one of its connection, and `/healthz` tells load balancers to go elsewhere. */
@@ -106,6 +105,34 @@ export function createApp(deps: ServedDeps): App {
     return isOfDataPlane ? response : await compressAnswer(request, response);
   };
 
+  /** Whether a path is there: that of another endpoint than the first three answers as an unknown one until a model serves it. */
+  const isOpen = async (endpoint: EndpointName): Promise<boolean> => {
+    const { isAlwaysOpen, capability, body } = toRow(endpoint);
+    if (body === "form" || body === null) return false;
+    if (isAlwaysOpen === true) return true;
+    const catalog = deps.catalog.peek() ?? (await deps.catalog.snapshot());
+    return catalog.capabilities.has(capability);
+  };
+
+  /**
+   * Throws `upgrade_not_supported` to a caller that asks for a WebSocket where a POST is answered: clients then go on with that
+   * (RFC 9110, section 15.5.22).
+   */
+  const refuseUpgrade = async (request: Request, pathname: string): Promise<void> => {
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return;
+    const found = findEndpoint("POST", pathname);
+    if (found === null || found.step !== "" || toRow(found.name).isAlwaysOpen === true) return;
+    if (!(await isOpen(found.name))) return;
+    await door.admit(request, "model");
+    throw new ProxyError(
+      "upgrade_not_supported",
+      `There are no WebSockets here. Send a POST to ${pathname}.`,
+      {
+        headers: { upgrade: "HTTP/1.1" },
+      },
+    );
+  };
+
   const route = async (
     request: Request,
     server: Connections | null,
@@ -120,8 +147,9 @@ export function createApp(deps: ServedDeps): App {
       hosts.check(request.headers);
     }
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
-    const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
-    if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
+    await refuseUpgrade(request, url.pathname);
+    const found = findEndpoint(request.method, url.pathname);
+    if (found !== null && (await isOpen(found.name))) return await ingress.serve(found.name, request, server);
     if (
       url.pathname === "/healthz" &&
       request.method !== "POST" &&

@@ -67,7 +67,7 @@ export interface ControllerParts {
 export function createControllers(deps: AppDeps, parts: ControllerParts): Controllers {
   const elysia = createElysia(deps, { ...parts, findRoutes: () => routes, findPaths: () => paths });
   const routes = toAllRoutes(elysia.routes);
-  const paths = createPathIndex(routes);
+  const paths = createPathIndex(routes, () => deps.catalog.peek()?.capabilities ?? new Set());
   return { elysia, routes };
 }
 

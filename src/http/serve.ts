@@ -1,7 +1,7 @@
 import type { App } from "./app.ts";
 import { type Connections, IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
 import { toRelayRoutes } from "#http/ingress/transparent.ts";
-import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
+import { ENDPOINT_NAMES, toPaths, toRow } from "#catalog/endpoint.ts";
 
 export interface Binding {
   readonly hostname: string;
@@ -10,7 +10,7 @@ export interface Binding {
 }
 
 /**
- * Puts the interface behind a socket: the POST routes of the data plane on Bun's own router (about 10 µs a request
+ * Puts the interface behind a socket: the endpoints that are always open on Bun's own router (about 10 µs a request
  * cheaper), and the relay's, since that router alone sees a path as it was sent; everything else, other methods on the
  * former included, behind `fetch`.
  */
@@ -25,10 +25,12 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
     development: false,
     routes: {
       ...Object.fromEntries(
-        Array.from(ENDPOINT_PATHS, ([path, endpoint]) => [
-          path,
-          { POST: (request: Request, server: Connections) => app.serve(endpoint, request, server) },
-        ]),
+        ENDPOINT_NAMES.filter((name) => toRow(name).isAlwaysOpen === true).flatMap((name) =>
+          toPaths(name).map((path) => [
+            path,
+            { POST: (request: Request, server: Connections) => app.serve(name, request, server) },
+          ]),
+        ),
       ),
       ...toRelayRoutes(app.relay),
     },

@@ -1,4 +1,4 @@
-import { ENDPOINTS } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { PRICES_MAX } from "#catalog/feed-plan.ts";
 import { parseFeedVersion } from "#catalog/feed.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "#catalog/capability.ts";
+import type { Endpoint } from "#catalog/endpoint.ts";
 import type { DiscoveredModels } from "#catalog/discovery.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";

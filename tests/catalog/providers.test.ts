@@ -86,7 +86,7 @@ describe("making a provider", () => {
     ["a query in base_url", { baseUrl: "https://a.example/v1?x=1" }, "invalid_base_url", "base_url"],
     ["user info in base_url", { baseUrl: "https://u:sesame@a.example/v1" }, "invalid_base_url", "base_url"],
     ["the metadata address", { baseUrl: "http://0xa9fea9fe/v1" }, "invalid_base_url", "base_url"],
-    ["an unknown endpoint", { endpoints: { images: BASE_URL } }, "invalid_endpoint", "endpoints.images"],
+    ["an unknown endpoint", { endpoints: { teleport: BASE_URL } }, "invalid_endpoint", "endpoints.teleport"],
     [
       "an endpoint of the prototype",
       { endpoints: JSON.parse('{"__proto__":"http://a.example"}') },

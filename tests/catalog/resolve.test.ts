@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Capability, ENDPOINTS } from "#catalog/capability.ts";
+import { type Capability } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { listModels } from "#catalog/snapshot.ts";
 import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
 import { openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";

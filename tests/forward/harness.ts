@@ -1,5 +1,6 @@
 import { OWN_SLOTS } from "#catalog/slots.ts";
-import type { Capability, ServedEndpoint } from "#catalog/capability.ts";
+import type { Capability } from "#catalog/capability.ts";
+import type { EndpointName } from "#catalog/endpoint.ts";
 import { sealCredential, type Provider } from "#catalog/provider.ts";
 import type { Model } from "#catalog/model.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
@@ -47,12 +48,12 @@ export interface Proxy {
   onlyEvent(): Promise<UsageEvent>;
   replaceCatalog(setup: Setup): void;
   post(body: unknown, options?: PostOptions): Promise<Response>;
-  url(endpoint?: ServedEndpoint): string;
+  url(endpoint?: EndpointName): string;
   stop(): Promise<void>;
 }
 
 export interface PostOptions {
-  readonly endpoint?: ServedEndpoint;
+  readonly endpoint?: EndpointName;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
 }
@@ -99,6 +100,7 @@ export function startProxy(setup: Setup): Proxy {
             fixedTags: [],
           },
           headers: request.headers,
+          query: "",
           body: new Uint8Array(await request.arrayBuffer()),
           arrivedAtUs: clock.nowUs(),
           arrivedAtMs: clock.monotonicMs(),
@@ -120,7 +122,7 @@ export function startProxy(setup: Setup): Proxy {
       }
     },
   });
-  const url = (endpoint: ServedEndpoint = "chat") => `http://127.0.0.1:${server.port}/${endpoint}`;
+  const url = (endpoint: EndpointName = "chat") => `http://127.0.0.1:${server.port}/${endpoint}`;
 
   return {
     port: server.port ?? 0,

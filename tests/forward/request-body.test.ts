@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import type { EndpointName } from "#catalog/endpoint.ts";
 import { parseRequestBody, spliceBody, toJsonText } from "#forward/request-body.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { NAMED_MEMBERS_MAX } from "#forward/json-scan.ts";
@@ -158,7 +158,7 @@ const LOOKALIKES: readonly [body: string, field: string][] = [
 ];
 
 /** What Go's decoder takes for no field of that name, and what is read at another place or not at all. */
-const NO_LOOKALIKES: readonly [body: string, endpoint: ServedEndpoint][] = [
+const NO_LOOKALIKES: readonly [body: string, endpoint: EndpointName][] = [
   ['{"model":"a","models":[],"mode":1,"model ":1,"modell":1,"_model":1}', "chat"],
   ['{"model":"a","\uff4dodel":"wide","mod\u0435l":"Cyrillic","mod\u00e9l":"accent"}', "chat"],
   ['{"model":"a","streamOptions":{},"stream-options":{},"stream_option":{}}', "chat"],
@@ -234,7 +234,7 @@ function toEscapes(text: string): string {
 
 describe("what is read", () => {
   test("stream counts only when it is JSON true, and embeddings ignore it", () => {
-    const streamOf = (value: string, endpoint: ServedEndpoint = "chat") =>
+    const streamOf = (value: string, endpoint: EndpointName = "chat") =>
       parse(`{"model":"a","stream":${value}}`, endpoint).stream;
     expect(streamOf("true")).toBe(true);
     for (const value of ["false", "null"]) expect(streamOf(value)).toBe(false);
@@ -491,11 +491,11 @@ describe("what goes upstream", () => {
   });
 });
 
-function parse(body: Uint8Array | string, endpoint: ServedEndpoint = "chat") {
+function parse(body: Uint8Array | string, endpoint: EndpointName = "chat") {
   return parseRequestBody(typeof body === "string" ? Buffer.from(body) : body, endpoint);
 }
 
-function spliced(body: string, endpoint: ServedEndpoint = "chat"): string {
+function spliced(body: string, endpoint: EndpointName = "chat"): string {
   return Buffer.from(spliceBody(parse(body, endpoint), toJsonText(UPSTREAM))).toString();
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import type { EndpointName } from "#catalog/endpoint.ts";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { UnconfirmedUsage } from "#usage/store.ts";
 import type { ScriptedResponse } from "../support/upstream.ts";
@@ -54,7 +54,7 @@ describe("a unary request", () => {
     expect(event.timeToFirstByteUs ?? 0).toBeLessThanOrEqual(event.durationUs);
   });
 
-  const paths: readonly [ServedEndpoint, string][] = [
+  const paths: readonly [EndpointName, string][] = [
     ["chat", "/v1/chat/completions"],
     ["completions", "/v1/completions"],
     ["embeddings", "/v1/embeddings"],
@@ -168,7 +168,7 @@ describe("a refusal comes before anything is recorded or sent", () => {
   const refusals: readonly [
     string,
     unknown,
-    { endpoint?: ServedEndpoint; headers?: Record<string, string> },
+    { endpoint?: EndpointName; headers?: Record<string, string> },
     string,
     string | null,
   ][] = [

@@ -20,6 +20,7 @@ function toInput(body: string, onClose: () => void, changes: Partial<ExchangeInp
     endpoint: "chat",
     caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1", models: null, fixedTags: [] },
     headers: new Headers({ "content-type": "application/json" }),
+    query: "",
     body: new Uint8Array(Buffer.from(body)),
     reservation: { close: onClose },
     arrivedAtUs: clock.nowUs(),

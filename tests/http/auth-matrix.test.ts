@@ -2,7 +2,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
 import { toBadTokens, toCredentials, type Cast, type Credential } from "./auth-credentials.ts";
 import { audienceOf, expectCell, expectedOf, inOrder, refused, sendCell, toPath } from "./auth-rules.ts";
-import { createCaller, openSession, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
+import {
+  createCaller,
+  openSession,
+  sendRaw,
+  startHarness,
+  toResponse,
+  type Harness,
+  openEndpoints,
+} from "./support.ts";
 
 /**
  * Every route that is served × every credential (reliability: the auth matrix). Requests name nothing that exists, and
@@ -24,6 +32,7 @@ beforeEach(async () => {
       authenticator: { authenticate: (token) => relayAuthenticator.authenticate(token) },
     },
   });
+  await openEndpoints(harness);
   const { identity, keyUse, keys, principals, relayTokens, clock } = harness.deps;
   relayAuthenticator = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets, clock });
 

@@ -21,7 +21,11 @@ const STATUS: { readonly [code: string]: number } = {
 };
 export const refused = (code: string): Expected => ({ status: STATUS[code] ?? 404, code });
 
-const isDataPlane = (path: string) => /^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path);
+const isDataPlane = (path: string) =>
+  path === "/v2/rerank" ||
+  /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens)?|messages(\/count_tokens)?|audio\/speech|images\/generations|moderations|rerank)$/.test(
+    path,
+  );
 
 /** Who may call a path, by the specification's sections 4 and 5. */
 export function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {

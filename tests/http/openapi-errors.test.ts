@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { toTemplate } from "#http/openapi/document.ts";
 import type { Route } from "#http/door/route.ts";
 import { toErrorCodes } from "#http/openapi/refusals.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import {
@@ -124,7 +125,10 @@ beforeEach(async () => {
     },
   });
   off = await startHarness({ password: null, config: { adminPasswordEnabled: false } });
-  const breaks: any = new Proxy({}, { get: () => () => Promise.reject(new Error("broken")) });
+  const breaks: any = new Proxy(
+    {},
+    { get: (_, name) => (name === "peek" ? () => null : () => Promise.reject(new Error("broken"))) },
+  );
   const breaksAtOnce: any = new Proxy({}, { get: () => () => breaksAtOnce.value() });
   broken = await startHarness({
     ...Object.fromEntries(
@@ -142,7 +146,7 @@ beforeEach(async () => {
   };
   await make("/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
   await make("/admin/v1/providers", { name: "gone", base_url: "http://127.0.0.1:1/v1" });
-  const capabilities = ["chat", "completions", "embeddings"];
+  const capabilities = [...ENDPOINTS];
   await make("/admin/v1/models", { alias: "m", provider: "gone", upstream_name: "u", capabilities });
   await make("/admin/v1/models", { alias: "name", target: "m" });
   await make("/admin/v1/models", {
@@ -250,6 +254,9 @@ test("what is asked of every request is refused on every route: its host, its cr
 
 test("a data plane request is refused for its model, its capability, its batch and an upstream that is not there", async () => {
   for (const operation of ROUTES.filter(isEndpoint)) {
+    // There no model can do anything.
+    if (operation.opensWith !== undefined)
+      await see(operation, "unknown_endpoint", { to: off, headers: {}, body: {} });
     await see(operation, "model_required", { body: {} });
     await see(operation, "model_not_found", { body: { model: "nothing" } });
     await see(operation, "endpoint_not_supported", { body: { model: "poor" } });

@@ -31,7 +31,7 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
     learn,
     /** `change` adds to the example's own body. */
     send(operation: Route, headers: Record<string, string> = {}, change?: object): Promise<Response> {
-      const { body, params = {}, query = [] } = operation;
+      const { body, bodyType, params = {}, query = [] } = operation;
       const path = toTemplate(operation).replaceAll(/\{([a-z]+)\}/g, (_, name) => params[name]!);
       const asked = query.flatMap(({ name, example }) =>
         example === undefined ? [] : [`${name}=${encodeURIComponent(example)}`],
@@ -43,15 +43,28 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
           ...(operation.access !== "relay" && { authorization: `Bearer ${app.adminKey}` }),
           "user-agent": "replay/1",
           "x-proxy-tags": "app:replay",
-          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(body !== undefined && bodyType === undefined && { "content-type": "application/json" }),
           ...headers,
         },
         ...(body !== undefined && {
-          body: translate(JSON.stringify({ ...(operation.example as object), ...change })),
+          body:
+            bodyType === undefined
+              ? translate(JSON.stringify({ ...(operation.example as object), ...change }))
+              : toForm({ ...(operation.example as object), ...change }),
         }),
       });
     },
   };
+}
+
+/** Each member is a part; what is called by the name of a file is one. */
+function toForm(example: object): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(example)) {
+    const isFile = typeof value === "string" && /\.[a-z]+$/.test(value);
+    form.append(name, isFile ? new File(["content"], value) : String(value));
+  }
+  return form;
 }
 
 /** What is made comes before what is read, that before what is changed, and what is deleted comes last. */

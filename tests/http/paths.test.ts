@@ -52,7 +52,10 @@ describe("an unknown path", () => {
     ["GET", "/auth/password", "This path answers POST only."],
     ["POST", "/v1/responses", "not supported"],
     ["POST", "/responses", "not supported"],
-    ["POST", "/v1/audio/speech", "not supported"],
+    ["POST", "/v1/audio/speech", "--capability speech"],
+    ["POST", "/v1/audio/voices", "Served are POST /v1/chat/completions"],
+    ["POST", "/v1/rerank", "--capability rerank"],
+    ["POST", "/v2/rerank", "--capability rerank"],
     ["GET", "/v1/files", "not supported"],
     ["GET", "/v1/models/gpt", "GET /v1/models lists the models"],
     ["GET", "/v1/models/org/gpt", "GET /v1/models lists the models"],
@@ -63,6 +66,7 @@ describe("an unknown path", () => {
     ["POST", "/admin/providers", "/admin/v1"],
     ["PATCH", "/admin/v1/models/a/b", "%2F"],
     ["POST", "/v1/messages", "/transparent/messages/"],
+    ["POST", "/v1/messages", "lockport model set NAME --capability messages"],
     ["POST", "/messages/count_tokens", "/transparent/messages/"],
     // A base URL that is too short, too long, or was doubled.
     ["POST", "/chat", "POST /v1/chat/completions is one."],
@@ -99,7 +103,13 @@ describe("an unknown path", () => {
     "%s tells clients that take the Responses API for granted how to use chat completions",
     async (path) => {
       const message = await expectError(await call(harness, "POST", path), UNKNOWN);
-      for (const word of ["/v1/responses", "not supported", "use chat completions", "lockport snippet"]) {
+      for (const word of [
+        "/v1/responses",
+        "not supported",
+        "--capability responses",
+        "use chat completions",
+        "lockport snippet",
+      ]) {
         expect(message).toContain(word);
       }
       // One client's way is none for the others.
@@ -108,7 +118,7 @@ describe("an unknown path", () => {
   );
 
   test("a path that only lacks the /v1 prefix is told so", () => {
-    const index = createPathIndex([{ method: "POST", path: "/v1/things/:id" }]);
+    const index = createPathIndex([{ method: "POST", path: "/v1/things/:id" }], () => new Set());
     expect(index.toUnknownEndpoint("/things/1").message).toContain("/v1 prefix");
     expect(index.toUnknownEndpoint("/things/").message).not.toContain("/v1 prefix");
   });

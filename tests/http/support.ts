@@ -4,6 +4,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createOwnAttempts } from "#identity/attempts.ts";
+import { CAPABILITIES } from "#catalog/capability.ts";
 import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
@@ -58,6 +59,16 @@ export interface HarnessOverrides extends Partial<Omit<ServedDeps, "config">> {
   readonly config?: Partial<ServedDeps["config"]>;
   /** Null: sign-in by password is switched off. */
   readonly password?: string | null;
+}
+
+/** Opens every endpoint: a model that can do everything. */
+export async function openEndpoints({ deps: { catalog } }: Pick<Harness, "deps">): Promise<void> {
+  await catalog.createProvider({ name: "everything", baseUrl: "http://127.0.0.1:1/v1" }, null);
+  const capabilities = [...CAPABILITIES];
+  await catalog.createModel(
+    { alias: "everything", provider: "everything", upstreamName: "x", capabilities },
+    null,
+  );
 }
 
 /** The interface over a real socket on a real catalog; what is behind the exchange and the reports is given. */

@@ -10,6 +10,7 @@ import {
   startHarness,
   toResponse,
   type Harness,
+  openEndpoints,
 } from "./support.ts";
 
 /** A token that works, and its owner's id. */
@@ -256,6 +257,7 @@ describe("refusals", () => {
 });
 
 test("a relay token opens nothing but the relay", async () => {
+  await openEndpoints(harness);
   for (const headers of [{ authorization: `Bearer ${TOKEN}` }, { "x-api-key": TOKEN }]) {
     for (const { method, path, access } of harness.routes) {
       if (access !== "caller" && access !== "admin") continue;

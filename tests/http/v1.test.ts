@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ExchangeInput, ExchangeResult } from "#forward/exchange.ts";
 import { createApp } from "#http/app.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
-import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
+import { ENDPOINT_NAMES, toPaths, toRow } from "#catalog/endpoint.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
@@ -25,16 +25,17 @@ beforeEach(async () => {
 afterEach(() => harness.stop());
 
 describe("a POST of the data plane", () => {
-  test.each([...ENDPOINT_PATHS])(
-    "%s is the endpoint %s, with or without the prefix, and never a redirect",
-    async (path, endpoint) => {
-      const body = '{"model":"m",  "x":1.0}';
-      const response = await call(harness, "POST", path, { body });
-      expect([response.status, await response.text()]).toEqual([200, "as it came"]);
-      expect(runs.map((input) => input.endpoint)).toEqual([endpoint]);
-      expect(new TextDecoder().decode(runs[0]?.body)).toBe(body);
-    },
-  );
+  test.each(
+    ENDPOINT_NAMES.filter((name) => toRow(name).isAlwaysOpen === true).flatMap((name) =>
+      toPaths(name).map((path) => [path, name] as const),
+    ),
+  )("%s is the endpoint %s, with or without the prefix, and never a redirect", async (path, endpoint) => {
+    const body = '{"model":"m",  "x":1.0}';
+    const response = await call(harness, "POST", path, { body });
+    expect([response.status, await response.text()]).toEqual([200, "as it came"]);
+    expect(runs.map((input) => input.endpoint)).toEqual([endpoint]);
+    expect(new TextDecoder().decode(runs[0]?.body)).toBe(body);
+  });
 
   test("tells the exchange who calls and by which key; a session has none", async () => {
     const { principal, keyId, key } = await createCaller(harness, "caller");

@@ -1,6 +1,6 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
 import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
-import type { Endpoint } from "#catalog/capability.ts";
+import type { Endpoint } from "#catalog/endpoint.ts";
 import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";

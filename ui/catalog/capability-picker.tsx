@@ -13,8 +13,14 @@ const HINT = {
   chat_stream: undefined,
   completions: undefined,
   embeddings: undefined,
-  transcription: "Reserved: no endpoint supports it yet",
+  transcription: undefined,
   vision: "Shown to callers, not checked",
+  responses: undefined,
+  messages: undefined,
+  speech: undefined,
+  images: undefined,
+  moderation: undefined,
+  rerank: undefined,
 } as const satisfies Record<Capability, string | undefined>;
 
 /** What a model is declared to do: boxes to tick. */

@@ -10,6 +10,12 @@ export const CAPABILITY_LABEL = {
   embeddings: "Embeddings",
   transcription: "Transcription",
   vision: "Vision",
+  responses: "Responses",
+  messages: "Messages",
+  speech: "Speech",
+  images: "Images",
+  moderation: "Moderation",
+  rerank: "Rerank",
 } as const satisfies Record<Capability, string>;
 
 const MEANING = {
@@ -17,8 +23,14 @@ const MEANING = {
   chat_stream: "Answers chat as a stream",
   completions: "Answers POST /v1/completions",
   embeddings: "Answers POST /v1/embeddings",
-  transcription: "Declared only: no endpoint supports it yet",
+  transcription: "Answers POST /v1/audio/transcriptions and translations",
   vision: "Takes images in chat messages",
+  responses: "Answers POST /v1/responses",
+  messages: "Answers POST /v1/messages",
+  speech: "Answers POST /v1/audio/speech",
+  images: "Answers POST /v1/images/generations and edits",
+  moderation: "Answers POST /v1/moderations",
+  rerank: "Answers POST /v1/rerank and /v2/rerank",
 } as const satisfies Record<Capability, string>;
 
 export interface CapabilityChipsProps {

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { ENDPOINTS } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { Button } from "../components/button.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { toFieldError } from "../components/field-frame.tsx";

@@ -1,4 +1,4 @@
-import { ENDPOINTS, type Endpoint } from "#catalog/capability.ts";
+import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
 import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
 import type { Form } from "../form/use-form.ts";
 
@@ -34,7 +34,18 @@ export interface ProviderFieldsProps {
   readonly before: ProviderDetails | null;
 }
 
-const NO_ENDPOINTS: EndpointTexts = { chat: "", completions: "", embeddings: "", transcription: "" };
+const NO_ENDPOINTS: EndpointTexts = {
+  chat: "",
+  completions: "",
+  embeddings: "",
+  transcription: "",
+  responses: "",
+  messages: "",
+  speech: "",
+  images: "",
+  moderation: "",
+  rerank: "",
+};
 
 export const NEW_PROVIDER: ProviderForm = {
   name: "",

@@ -1,4 +1,5 @@
-import { CAPABILITIES, ENDPOINTS, type Capability, type Endpoint } from "#catalog/capability.ts";
+import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
+import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
 import { BREAKDOWNS, MEASURES, type Breakdown, type Measure } from "./breakdown.ts";
 import { type Filters, LOG_ORDERS, type LogOrder, readFilters } from "./filters.ts";
 import { readCount, readText, readWord, type RawSearch } from "./query-string.ts";

@@ -30,6 +30,7 @@ const SEE_LIST = "It may have been deleted: reload the list.";
 const ADVICE = {
   invalid_json: RELOAD,
   invalid_request: CHECK_FIELD,
+  invalid_multipart: "Send the form as an SDK makes it, with one plain part `model`.",
   model_required: "Choose a model.",
   endpoint_not_supported:
     "Choose a model with this capability, or ask an administrator to declare it under Models.",
@@ -65,6 +66,7 @@ const ADVICE = {
   host_not_allowed: "Add this host name to PROXY_ALLOWED_HOSTS, or open the page at another one.",
   sso_group_required: "Ask the operator of single sign-on to add you to the group.",
   model_not_found: "Check its name under Models. Its provider may be disabled.",
+  response_not_found: "Ask with the id of a response of your own, while it is kept.",
   provider_not_found: SEE_LIST,
   principal_not_found: SEE_LIST,
   unknown_endpoint: "The server may be older than this page: reload the page.",
@@ -89,6 +91,7 @@ const ADVICE = {
   too_many_relay_tokens: "Delete a relay token that is not used any more.",
   too_many_changes: "Wait a few seconds and try again.",
   changed_meanwhile: "Look at what it is now, then save again.",
+  upgrade_not_supported: "Send the request as a POST.",
   request_too_large: "Send a smaller request, or raise PROXY_MAX_BODY_BYTES.",
   internal_error: "Try again. If the error persists, check the log of the server.",
   provider_unreachable: "Check the base URL, the network and the timeouts of the provider.",

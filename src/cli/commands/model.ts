@@ -1,5 +1,6 @@
 import { Option, type Command } from "commander";
-import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { CAPABILITIES } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
 import { parseDraftRoute } from "#catalog/model-route.ts";
 import { parsePricing } from "#catalog/price-plan.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { ENDPOINTS } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { pairsOption } from "./choice.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";

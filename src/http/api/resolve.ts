@@ -4,7 +4,7 @@ import { json, route } from "#http/door/route.ts";
 import { ResolveResult } from "#http/schemas/catalog.ts";
 import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
-import { ENDPOINTS, isEndpoint } from "#catalog/capability.ts";
+import { ENDPOINTS, isEndpoint } from "#catalog/endpoint.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { Guard } from "#http/door/guard.ts";

@@ -1,4 +1,5 @@
 import type { Static, TSchema, TUnsafe } from "@sinclair/typebox";
+import type { Endpoint } from "#catalog/endpoint.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 
 /** The caller that a route takes: any, an authenticated principal, an admin, or the owner of the relay token in its path. */
@@ -34,6 +35,8 @@ export interface Declaration {
   readonly query?: readonly QueryParam[];
   /** Validates the body; data plane and relay only show it. */
   readonly body?: TSchema;
+  /** The media type of the body, where it is not JSON. */
+  readonly bodyType?: "multipart/form-data";
   /** A body that can be sent. */
   readonly example?: unknown;
   /** A body that is left out counts as `{}`. */
@@ -53,6 +56,8 @@ export interface Route extends Declaration {
   /** The path in Elysia's spelling: `/my/keys/:id`. */
   readonly path: string;
   readonly tag: Tag;
+  /** The capability without which no model serves it: until one has it, the path is unknown. */
+  readonly opensWith?: Endpoint;
 }
 
 export interface QueryParam {

@@ -1,3 +1,5 @@
+import type { Capability } from "#catalog/capability.ts";
+import { ENDPOINT_NAMES, toPaths, toRow } from "#catalog/endpoint.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Route } from "./route.ts";
 
@@ -34,22 +36,44 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "videos",
 ] as const;
 
-/** For every client: several call it unless they are told otherwise, each by a setting of its own. */
-const RESPONSES_HINT =
-  "The Responses API (/v1/responses) is not supported; use chat completions (POST /v1/chat/completions). Setup on the page, and `lockport snippet`, show how to set a client to it.";
-const MESSAGES_HINT =
-  "/v1/messages is not supported; clients of the messages API use /transparent/messages/{relay token} as their base URL.";
+/** What else serves the clients that call it, which several do unless they are told otherwise. */
+const IN_PLACE_OF: { readonly [capability in Capability]?: string } = {
+  responses:
+    " Until then use chat completions (POST /v1/chat/completions): `lockport snippet` shows how to set a client to it.",
+  messages:
+    " With a credential of the messages API of their own, clients use /transparent/messages/{relay token} as their base URL.",
+};
 
-export function createPathIndex(routes: readonly Pick<Route, "method" | "path">[]): PathIndex {
-  const patterns = routes
+/** `findOpen`: what models can do at the moment; a path that opens with something else is unknown. */
+export function createPathIndex(
+  routes: readonly Pick<Route, "method" | "path" | "opensWith">[],
+  findOpen: () => ReadonlySet<Capability>,
+): PathIndex {
+  const known = routes
     .filter(({ path }) => !path.includes("*"))
-    .map(({ method, path }) => ({ method, path, steps: path.split("/") }));
-  const dialect = patterns.filter(({ path }) => path.startsWith("/v1/"));
+    .map(({ method, path, opensWith }) => ({ method, path, opensWith, steps: path.split("/") }));
+  const listOpen = () => {
+    const open = findOpen();
+    return known.filter(({ opensWith }) => opensWith === undefined || open.has(opensWith));
+  };
+  /** Why a path is unknown that a capability would open; null for any other. */
+  const describeClosed = (pathname: string): string | null => {
+    const steps = pathname.split("/");
+    const name = ENDPOINT_NAMES.find((endpoint) =>
+      toPaths(endpoint).some((path) => matches(path.split("/"), steps)),
+    );
+    if (name === undefined) return null;
+    const { path, capability, isAlwaysOpen } = toRow(name);
+    if (isAlwaysOpen === true || findOpen().has(capability)) return null;
+    return `/v1${path} is not supported until a model has the capability ${capability}. An admin opens it: \`lockport model set NAME --capability ${capability}\`, or Models on the page.${IN_PLACE_OF[capability] ?? ""}`;
+  };
 
   /** Methods that are served at this path, in alphabetical order; a catch-all route does not count. */
   const methodsAt = (pathname: string): readonly string[] => {
     const steps = pathname.split("/");
-    const methods = patterns.filter((pattern) => matches(pattern.steps, steps)).map(({ method }) => method);
+    const methods = listOpen()
+      .filter((pattern) => matches(pattern.steps, steps))
+      .map(({ method }) => method);
     return [...new Set(methods)].sort();
   };
   const isServed = (pathname: string) => methodsAt(pathname).length > 0;
@@ -67,6 +91,7 @@ export function createPathIndex(routes: readonly Pick<Route, "method" | "path">[
     if (first !== "v1" && isInterfacePrefix(first)) return null;
 
     // A client was given too much, or something else, as its base URL: `…/v1/chat/completions/chat/completions`.
+    const dialect = listOpen().filter(({ path }) => path.startsWith("/v1/"));
     const longer = dialect.find(({ path }) => pathname.endsWith(path.slice("/v1".length)));
     if (longer !== undefined)
       return "the base URL of a client is the address of this server and /v1, and nothing more.";
@@ -80,10 +105,13 @@ export function createPathIndex(routes: readonly Pick<Route, "method" | "path">[
     if (methods.length > 0) return `This path answers ${methods.join(", ")} only.`;
     const steps = pathname.split("/").slice(1);
     const name = steps[0] === "v1" ? steps[1] : steps[0];
-    if (name === "responses") return RESPONSES_HINT;
-    if (name === "messages") return MESSAGES_HINT;
+    const closed = describeClosed(pathname);
+    if (closed !== null) return closed;
     const openAiPath = UNSUPPORTED_OPENAI_PATHS.find((path) => path === name);
-    if (openAiPath !== undefined) return `The OpenAI endpoints under /v1/${openAiPath} are not supported.`;
+    if (openAiPath !== undefined) {
+      const served = listOpen().filter(({ path }) => path.startsWith("/v1/"));
+      return `The OpenAI endpoints under /v1/${openAiPath} are not supported. Served are ${served.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
+    }
     if (name === "models" && steps.at(-1) !== "")
       return "GET /v1/models lists the models; there is no endpoint for one of them.";
     const near = describeNear(pathname);

@@ -1,13 +1,14 @@
+import { findEndpoint, toRow } from "#catalog/endpoint.ts";
 import type { ErrorDialect } from "#http/door/envelope.ts";
-import { ENDPOINT_PATHS } from "./endpoint-paths.ts";
 
 /**
  * What a request behind Elysia asks of the data plane: the endpoint, or the path where it is none that is served; null
  * outside of the data plane. The list of models is part of it, under both of its paths.
  */
 export function toDataPlane(pathname: string): string | null {
-  const endpoint = ENDPOINT_PATHS.get(pathname);
-  if (endpoint !== undefined) return endpoint;
+  const endpoint = findEndpoint("POST", pathname)?.name;
+  // Others are named by the ingress, as long as they are open.
+  if (endpoint !== undefined && toRow(endpoint).isAlwaysOpen === true) return endpoint;
   return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
 }
 

@@ -1,5 +1,4 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
-import { ENDPOINT_PATHS } from "./endpoint-paths.ts";
+import { ENDPOINT_NAMES, type ENDPOINT_TABLE, type EndpointName, toPaths, toRow } from "#catalog/endpoint.ts";
 import type { Answer, Route, AnswerHeader, Content } from "#http/door/route.ts";
 import { MODEL } from "#http/schemas/examples.ts";
 import { ProxyRequestBody } from "#http/schemas/requests.ts";
@@ -42,6 +41,35 @@ const EMBEDDING = {
   usage: { prompt_tokens: 4, total_tokens: 4 },
 };
 
+const RESPONSE = {
+  id: "resp_1",
+  object: "response",
+  created_at: 1773230400,
+  model: "gpt-5",
+  status: "completed",
+  output: [
+    { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "Hello." }] },
+  ],
+  usage: { input_tokens: 9, output_tokens: 2, total_tokens: 11 },
+};
+const MESSAGE = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "claude-sonnet-4-5",
+  content: [{ type: "text", text: "Hello." }],
+  stop_reason: "end_turn",
+  usage: { input_tokens: 9, output_tokens: 2 },
+};
+const MESSAGES_EXAMPLE = { model: MODEL.alias, messages: [{ role: "user", content: "Say hello." }] };
+const TRANSCRIPT = { text: "Hello.", usage: { type: "duration", seconds: 2 } };
+const IMAGES = {
+  created: 1773230400,
+  data: [{ b64_json: "aGVsbG8=" }],
+  usage: { input_tokens: 9, output_tokens: 272, total_tokens: 281 },
+};
+const FORM_EXAMPLE = { model: MODEL.alias, file: "hello.wav" };
+
 interface Told {
   readonly summary: string;
   readonly example: unknown;
@@ -49,10 +77,14 @@ interface Told {
   readonly errors?: readonly ErrorCode[];
 }
 
-const TOLD: { readonly [endpoint in ServedEndpoint]: Told } = {
+type BodyEndpoint = {
+  [name in EndpointName]: (typeof ENDPOINT_TABLE)[name]["body"] extends null ? never : name;
+}[EndpointName];
+
+const TOLD: { readonly [endpoint in BodyEndpoint]: Told } = {
   chat: {
     summary: "Chat",
-    example: { model: MODEL.alias, messages: [{ role: "user", content: "Say hello." }] },
+    example: MESSAGES_EXAMPLE,
     contents: [toForeignJson(COMPLETION), EVENT_STREAM],
   },
   completions: {
@@ -66,26 +98,105 @@ const TOLD: { readonly [endpoint in ServedEndpoint]: Told } = {
     contents: [toForeignJson(EMBEDDING)],
     errors: ["embedding_batch_too_large"],
   },
+  responses: {
+    summary: "Responses",
+    example: { model: MODEL.alias, input: "Say hello." },
+    contents: [toForeignJson(RESPONSE), EVENT_STREAM],
+  },
+  "responses/compact": {
+    summary: "Shorten a conversation",
+    example: { model: MODEL.alias, input: "Say hello." },
+    contents: [toForeignJson({ ...RESPONSE, object: "response.compaction" })],
+  },
+  "responses/input_tokens": {
+    summary: "Count the input tokens of a response",
+    example: { model: MODEL.alias, input: "Say hello." },
+    contents: [toForeignJson({ object: "response.input_tokens", input_tokens: 9 })],
+  },
+  messages: {
+    summary: "Messages",
+    example: { ...MESSAGES_EXAMPLE, max_tokens: 64 },
+    contents: [toForeignJson(MESSAGE), EVENT_STREAM],
+  },
+  "messages/count_tokens": {
+    summary: "Count the input tokens of messages",
+    example: MESSAGES_EXAMPLE,
+    contents: [toForeignJson({ input_tokens: 9 })],
+  },
+  transcription: {
+    summary: "Speech to text",
+    example: FORM_EXAMPLE,
+    contents: [toForeignJson(TRANSCRIPT), EVENT_STREAM],
+  },
+  translation: {
+    summary: "Speech to English text",
+    example: FORM_EXAMPLE,
+    contents: [toForeignJson({ text: "Hello.", duration: 2 })],
+  },
+  speech: {
+    summary: "Text to speech",
+    example: { model: MODEL.alias, input: "Hello.", voice: "alloy" },
+    contents: [{ type: "audio/mpeg", schema: Type.String({ format: "binary" }) }, EVENT_STREAM],
+  },
+  images: {
+    summary: "Make images",
+    example: { model: MODEL.alias, prompt: "A lock on a quay" },
+    contents: [toForeignJson(IMAGES), EVENT_STREAM],
+  },
+  "images/edits": {
+    summary: "Change images",
+    example: { model: MODEL.alias, prompt: "A lock on a quay", image: "quay.png" },
+    contents: [toForeignJson(IMAGES), EVENT_STREAM],
+  },
+  moderation: {
+    summary: "Moderation",
+    example: { model: MODEL.alias, input: "Hello." },
+    contents: [toForeignJson({ id: "modr_1", model: "gpt-5", results: [{ flagged: false }] })],
+  },
+  rerank: {
+    summary: "Rerank documents",
+    example: { model: MODEL.alias, query: "Where is the lock?", documents: ["On the quay."] },
+    contents: [
+      toForeignJson({
+        results: [{ index: 0, relevance_score: 0.9 }],
+        meta: { billed_units: { search_units: 1 } },
+      }),
+    ],
+  },
 };
 
 const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model", "x-proxy-request-id"] as const;
 
-/** The POST routes of the data plane, as they are documented. */
-export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([path, endpoint]): Route => {
-  const { summary, example, contents, errors = [] } = TOLD[endpoint];
+/** The routes of the data plane that take a body, as they are documented. */
+export const ENDPOINT_ROUTES: readonly Route[] = ENDPOINT_NAMES.filter(hasBody).flatMap((name) =>
+  toPaths(name).map((path) => toRoute(name, path)),
+);
+
+function hasBody(name: EndpointName): name is BodyEndpoint {
+  const { body } = toRow(name);
+  return body === "json";
+}
+
+function toRoute(name: BodyEndpoint, path: string): Route {
+  const { method, capability, isAlwaysOpen, body } = toRow(name);
+  const { summary, example, contents, errors = [] } = TOLD[name];
+  const isOpening = isAlwaysOpen !== true;
   return {
-    method: "POST",
+    method,
     path,
     access: "caller",
     tag: "Models",
     summary,
-    description:
-      "Forwarded to the provider of the alias; the header `x-proxy-tags` labels the usage (`key:value`, …).",
+    description: `Forwarded to the provider of the alias; the header \`x-proxy-tags\` labels the usage (\`key:value\`, …).${isOpening ? ` Served as soon as a model has the capability \`${capability}\`; until then \`unknown_endpoint\`.` : ""}`,
+    ...(isOpening && { opensWith: capability }),
     body: ProxyRequestBody,
+    ...(body !== "json" && { bodyType: "multipart/form-data" }),
     example,
     answer: toForeignAnswer(contents, FROM_PROVIDER),
     upstreamErrorHeaders: [...FROM_PROVIDER, "x-proxy-error-source"],
     errors: [
+      ...(isOpening ? (["unknown_endpoint"] as const) : []),
+      ...(body === "json" ? [] : (["invalid_multipart"] as const)),
       "model_required",
       "model_not_found",
       "endpoint_not_supported",
@@ -95,4 +206,4 @@ export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([pa
       "provider_unreachable",
     ],
   };
-});
+}

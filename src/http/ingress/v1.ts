@@ -1,6 +1,7 @@
-import type { ServedEndpoint } from "#catalog/capability.ts";
+import { type EndpointName, toRow } from "#catalog/endpoint.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import { toModelScope } from "#identity/caller.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
@@ -30,7 +31,7 @@ export interface IngressDeps {
 
 export interface Ingress {
   /** Never throws. `connections` is null where there is no connection, as in a test in process. */
-  serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+  serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
 }
 
 /**
@@ -48,6 +49,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       const arrivedAtMs = clock.monotonicMs();
       let body: WholeBody | null = null;
       let principal: Principal | null = null;
+      const dialect = toRow(endpoint).capability === "messages" ? "messages" : "completions";
       try {
         await turns.next();
         hosts.check(request.headers);
@@ -66,13 +68,14 @@ export function createIngress(deps: IngressDeps): Ingress {
             models: toModelScope(caller),
           },
           headers: request.headers,
+          query: toQuery(request.url),
           body: body.bytes,
           reservation: body.reservation,
           arrivedAtUs,
           arrivedAtMs,
           connection: new ConnectedCaller(request, connections),
         });
-        const context = { arrivedAtUs, lane: arrivals.lane, dialect: "completions" } as const;
+        const context = { arrivedAtUs, lane: arrivals.lane, dialect } as const;
         return drain.close(toExchangeResponse(result, request, context));
       } catch (failure) {
         // A refusal comes before anything goes upstream.
@@ -83,10 +86,22 @@ export function createIngress(deps: IngressDeps): Ingress {
           findAddress: toFindAddress(connections, request),
           principal: principal?.name ?? null,
           dataPlane: endpoint,
-          dialect: "completions",
+          dialect,
         } as const;
         return drain.close(failures.answer(failure, request, failed));
       }
     },
   };
+}
+
+/** As it came, with its question mark; empty without one. Throws `invalid_request` for a key or token in it, which would go upstream. */
+function toQuery(url: string): string {
+  const queryAt = url.indexOf("?");
+  if (queryAt === -1) return "";
+  const query = url.slice(queryAt);
+  if (!containsOwnToken(query)) return query;
+  throw new ProxyError(
+    "invalid_request",
+    "A key of this server has no place in a query. Send it as Authorization: Bearer.",
+  );
 }

@@ -89,7 +89,9 @@ function toOperationObject(route: Route, toSchema: ToSchema): Json {
     ...(body !== undefined && {
       requestBody: {
         required: route.isBodyOptional !== true,
-        content: { "application/json": { schema: toSchema(body), example: route.example } },
+        content: {
+          [route.bodyType ?? "application/json"]: { schema: toSchema(body), example: route.example },
+        },
       },
     }),
     responses: {

@@ -5,6 +5,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   invalid_json: "The body is not JSON in UTF-8, or a form.",
   invalid_request:
     "A field is missing, unknown or of a wrong type; `param` names it. Or the body came too slowly.",
+  invalid_multipart: "The body is not a form whose part `model` every upstream would read alike.",
   model_required: "`model` is missing.",
   endpoint_not_supported: "The model lacks the capability of the endpoint.",
   embedding_batch_too_large: "The array `input` has more items than `PROXY_MAX_EMBEDDING_BATCH`.",
@@ -36,6 +37,8 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   host_not_allowed: "A browser used a host name that is not this server's.",
   sso_group_required: "The account is not in the required group.",
   model_not_found: "No such model, or its provider is disabled.",
+  response_not_found:
+    "No response of this id is known for this caller, or its model may not be used any more.",
   provider_not_found: "No such provider.",
   principal_not_found: "No such principal.",
   unknown_endpoint: "No such endpoint.",
@@ -61,6 +64,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   changed_meanwhile:
     "It was changed since the answer whose `etag` was sent as `If-Match`. Nothing was changed.",
   request_too_large: "The body is over the limit.",
+  upgrade_not_supported: "There are no WebSockets here; the same path answers a POST.",
   too_many_changes: "The principal makes changes too quickly; `retry-after` says when the next is taken.",
   internal_error: "The server failed; its log says more.",
   provider_unreachable: "The upstream did not answer: timeout, connection_error or response_too_large.",

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CAPABILITIES, ENDPOINTS, type Capability } from "#catalog/capability.ts";
+import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";

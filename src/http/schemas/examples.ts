@@ -1,3 +1,5 @@
+import { CAPABILITIES } from "#catalog/capability.ts";
+
 /** The examples of the document tell of one small installation through its requests and answers. */
 
 export const INSTANT = "2026-03-11T12:00:00.000000Z";
@@ -44,7 +46,7 @@ export const MODEL = {
   alias: "gpt",
   provider: "openai",
   upstream_name: "gpt-5",
-  capabilities: ["chat", "chat_stream", "completions", "embeddings"],
+  capabilities: CAPABILITIES.filter((capability) => capability !== "vision"),
   origin: "declared",
   created_at: INSTANT,
   target: null,

@@ -1,5 +1,6 @@
 import { t, type TSchema } from "elysia";
-import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { CAPABILITIES } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { API_KEY_LENGTH_MAX, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";

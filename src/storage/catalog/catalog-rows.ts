@@ -1,5 +1,7 @@
-import { isCapability, isEndpoint } from "#catalog/capability.ts";
-import type { Capability, Endpoint } from "#catalog/capability.ts";
+import { isCapability } from "#catalog/capability.ts";
+import { isEndpoint } from "#catalog/endpoint.ts";
+import type { Capability } from "#catalog/capability.ts";
+import type { Endpoint } from "#catalog/endpoint.ts";
 import type { Model, Route } from "#catalog/model.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
 import type { CatalogWrite } from "#catalog/store.ts";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { ENDPOINTS, type Endpoint } from "#catalog/capability.ts";
+import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
 import { resolutionQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
