@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Capability } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { listModels } from "#catalog/snapshot.ts";
-import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
+import { requireCapability, resolveModel, upstreamUrl, withQuery } from "#catalog/resolve.ts";
 import { openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
 
 let fixture: TestCatalog;
@@ -173,6 +173,50 @@ describe("the URL that is called", () => {
     expect(upstreamUrl(resolveModel(snapshot, "all").provider, "embeddings")).toBe(
       "http://two.example/v1/embeddings",
     );
+  });
+
+  test("of a further path of a capability goes on from the override of its first, before the query of that", () => {
+    const baseUrl = "http://base.example/v1";
+    const endpoints = {
+      responses: "https://r.example/deployments/a/responses?api-version=1",
+      messages: "https://m.example/anthropic/v1/messages",
+      transcription: "https://t.example/a/transcriptions?v=2",
+      images: "https://i.example/pictures",
+      rerank: "https://k.example/v2/rerank",
+    };
+    const urls = (given: typeof endpoints | Record<string, never>) =>
+      [
+        upstreamUrl({ baseUrl, endpoints: given }, "responses"),
+        upstreamUrl({ baseUrl, endpoints: given }, "responses/compact"),
+        upstreamUrl({ baseUrl, endpoints: given }, "responses/cancel", "resp_%2F1"),
+        upstreamUrl({ baseUrl, endpoints: given }, "responses/retrieve", "$&"),
+        upstreamUrl({ baseUrl, endpoints: given }, "messages/count_tokens"),
+        upstreamUrl({ baseUrl, endpoints: given }, "translation"),
+        upstreamUrl({ baseUrl, endpoints: given }, "images/edits"),
+        upstreamUrl({ baseUrl, endpoints: given }, "rerank"),
+      ] as const;
+    expect(urls(endpoints)).toEqual([
+      "https://r.example/deployments/a/responses?api-version=1",
+      "https://r.example/deployments/a/responses/compact?api-version=1",
+      "https://r.example/deployments/a/responses/resp_%2F1/cancel?api-version=1",
+      "https://r.example/deployments/a/responses/$&?api-version=1",
+      "https://m.example/anthropic/v1/messages/count_tokens",
+      "https://t.example/a/translations?v=2",
+      "https://i.example/edits",
+      "https://k.example/v2/rerank",
+    ]);
+    expect(urls({})).toEqual([
+      `${baseUrl}/responses`,
+      `${baseUrl}/responses/compact`,
+      `${baseUrl}/responses/resp_%2F1/cancel`,
+      `${baseUrl}/responses/$&`,
+      `${baseUrl}/messages/count_tokens`,
+      `${baseUrl}/audio/translations`,
+      `${baseUrl}/images/edits`,
+      `${baseUrl}/rerank`,
+    ]);
+    expect(withQuery("https://r.example/a?v=1", "?b=%20")).toBe("https://r.example/a?v=1&b=%20");
+    expect(withQuery("https://r.example/a", "?")).toBe("https://r.example/a");
   });
 });
 

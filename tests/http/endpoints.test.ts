@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { startApp, type TestApp } from "../support/app.ts";
+import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
+import { until } from "../support/waiting.ts";
+import { expectError, sendRaw, toResponse } from "./support.ts";
+
+/** The rows of the specification's table that take JSON, told a second time on purpose. */
+const ROWS = [
+  { name: "responses", path: "/responses", capability: "responses" },
+  { name: "responses/compact", path: "/responses/compact", capability: "responses" },
+  { name: "responses/input_tokens", path: "/responses/input_tokens", capability: "responses" },
+  { name: "messages", path: "/messages", capability: "messages" },
+  { name: "messages/count_tokens", path: "/messages/count_tokens", capability: "messages" },
+  { name: "speech", path: "/audio/speech", capability: "speech" },
+  { name: "images", path: "/images/generations", capability: "images" },
+  { name: "images/edits", path: "/images/edits", capability: "images" },
+  { name: "moderation", path: "/moderations", capability: "moderation" },
+  { name: "rerank", path: "/rerank", capability: "rerank", also: ["/v2/rerank"] },
+] as const;
+const CAPABILITIES = [...new Set(ROWS.map(({ capability }) => capability))];
+
+const pathsOf = (row: (typeof ROWS)[number]) => [
+  `/v1${row.path}`,
+  row.path,
+  ...("also" in row ? row.also : []),
+];
+
+let upstream: ScriptedUpstream;
+let app: TestApp;
+beforeEach(async () => {
+  upstream = await startUpstream({ script: answer });
+  app = await startApp();
+  await app.api("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
+});
+afterEach(async () => {
+  await app.stop();
+  await upstream.stop();
+});
+
+const ANSWER = '{ "object":"anything",  "n":1.0 }';
+
+function answer(call: UpstreamCall): Promise<unknown> {
+  return call.reply({ body: ANSWER });
+}
+
+async function addModel(alias: string, capabilities: readonly string[]): Promise<void> {
+  const made = await app.api("POST", "/admin/v1/models", {
+    alias,
+    provider: "up",
+    upstream_name: `upstream-${alias}`,
+    capabilities,
+  });
+  expect(made.status).toBe(201);
+}
+
+async function listEvents(count: number): Promise<any[]> {
+  let requests: any[] = [];
+  await until(
+    async () => {
+      ({ requests } = (await (await app.api("GET", "/stats/requests")).json()) as any);
+      return requests.length >= count;
+    },
+    () => `${requests.length} of ${count} events`,
+  );
+  return requests;
+}
+
+describe("a path whose capability no model has", () => {
+  test("is unknown whoever asks, names the command that opens it, and reaches no upstream", async () => {
+    await addModel("talk", ["chat", "chat_stream", "completions", "embeddings", "vision"]);
+    for (const row of ROWS) {
+      for (const path of pathsOf(row)) {
+        for (const headers of [{}, { authorization: `Bearer ${app.adminKey}` }]) {
+          const response = await app.api("POST", path, { model: "talk" }, headers);
+          const message = await expectError(response, { status: 404, code: "unknown_endpoint" });
+          expect(message).toContain(`lockport model set NAME --capability ${row.capability}`);
+        }
+      }
+    }
+    expect(upstream.requests).toHaveLength(0);
+    expect(await listEvents(0)).toEqual([]);
+  });
+
+  test("shows the page to a browser where it has no prefix, as any path does", async () => {
+    const shown = await app.api("GET", "/responses/resp_1", undefined, { accept: "text/html" });
+    expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    await expectError(await app.api("GET", "/v1/responses/resp_1"), {
+      status: 404,
+      code: "unknown_endpoint",
+    });
+  });
+
+  test("answers a WebSocket as it does everything else", async () => {
+    await expectError(await upgrade("/v1/responses"), { status: 404, code: "unknown_endpoint" });
+  });
+});
+
+describe("a path whose capability a model has", () => {
+  test("goes to that path of the provider, with nothing of the body changed but the model, and its query", async () => {
+    await addModel("all", CAPABILITIES);
+    let sent = 0;
+    for (const row of ROWS) {
+      for (const path of pathsOf(row)) {
+        // What only chat completions force, and what other endpoints do not read, stays as it came.
+        const body = '{"x": 1.0, "model":"all","stream_options":{"a":1},"input":[1,2]}';
+        const response = await app.api("POST", `${path}?beta=true&beta=%2F`, body);
+        expect([response.status, await response.text()]).toEqual([200, ANSWER]);
+        const { method, target, body: received } = upstream.lastRequest();
+        expect([method, target]).toEqual(["POST", `/v1${row.path}?beta=true&beta=%2F`]);
+        expect(received.toString()).toBe(body.replace('"all"', '"upstream-all"'));
+        sent += 1;
+      }
+    }
+    const events = await listEvents(sent);
+    // The newest first.
+    expect(events.map(({ endpoint }) => endpoint).toReversed()).toEqual(
+      ROWS.flatMap((row) => pathsOf(row).map(() => row.name)),
+    );
+    for (const event of events) expect(event).toMatchObject({ model: "all", provider: "up", outcome: "ok" });
+  });
+
+  test("refuses another model with the command that adds it, and keeps what that model has", async () => {
+    await addModel("all", CAPABILITIES);
+    await addModel("talk", ["chat", "vision"]);
+    for (const { path, capability } of ROWS) {
+      const response = await app.api("POST", `/v1${path}`, { model: "talk" });
+      const message = await expectError(response, {
+        status: 400,
+        code: "endpoint_not_supported",
+        param: "model",
+      });
+      expect(message).toContain(
+        `lockport model set talk --capability chat --capability vision --capability ${capability}`,
+      );
+    }
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test("asks who calls before it reads anything, and for a model on every one of them", async () => {
+    await addModel("all", CAPABILITIES);
+    for (const { path } of ROWS) {
+      await expectError(await app.api("POST", `/v1${path}`, "no JSON", {}), {
+        status: 401,
+        code: "missing_api_key",
+      });
+      await expectError(await app.api("POST", `/v1${path}`, "no JSON"), {
+        status: 400,
+        code: "invalid_json",
+      });
+      await expectError(await app.api("POST", `/v1${path}`, {}), { status: 400, code: "model_required" });
+      await expectError(await app.api("POST", `/v1${path}`, { model: "none" }), {
+        status: 404,
+        code: "model_not_found",
+      });
+    }
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test("is open from the moment of a change on, and closed when the last such model is gone", async () => {
+    await addModel("talk", ["chat"]);
+    const ask = async () => (await app.api("POST", "/v1/moderations", { model: "talk" })).status;
+    expect(await ask()).toBe(404);
+    await app.api("PATCH", "/admin/v1/models/talk", { capabilities: ["chat", "moderation"] });
+    expect(await ask()).toBe(200);
+    await app.api("DELETE", "/admin/v1/models/talk");
+    expect(await ask()).toBe(404);
+  });
+
+  test("answers a WebSocket with 426 to a caller, and asks first who that is", async () => {
+    await addModel("all", ["responses"]);
+    await expectError(await upgrade("/v1/responses", null), { status: 401, code: "missing_api_key" });
+    const refused = await upgrade("/v1/responses");
+    expect(refused.headers.get("upgrade")).toBe("HTTP/1.1");
+    await expectError(refused, { status: 426, code: "upgrade_not_supported" });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test("sends no key of this server upstream in a query", async () => {
+    await addModel("all", ["messages"]);
+    const response = await app.api("POST", `/v1/messages?key=${app.adminKey}`, { model: "all" });
+    const message = await expectError(response, { status: 400, code: "invalid_request" });
+    expect(message).not.toContain(app.adminKey);
+    expect(upstream.requests).toHaveLength(0);
+  });
+});
+
+/** Asks for a WebSocket, as clients of the Responses API do first. */
+async function upgrade(path: string, key: string | null = app.adminKey): Promise<Response> {
+  const head = [
+    `GET ${path} HTTP/1.1`,
+    `Host: ${new URL(app.url).host}`,
+    ...(key === null ? [] : [`Authorization: Bearer ${key}`]),
+    "Connection: Upgrade, close",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  ];
+  return toResponse(await sendRaw(Number(new URL(app.url).port), `${head.join("\r\n")}\r\n\r\n`));
+}
