@@ -11,6 +11,7 @@ import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { toTierPrices } from "#usage/tier.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
+import { Settlements } from "./settlements.ts";
 import { UnreachedLog } from "./unreached-log.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
@@ -73,6 +74,8 @@ export class Accounts {
   readonly deps: AccountsDeps;
   readonly limits: LimitGate;
   readonly unreached: UnreachedLog;
+  /** What becomes of events whose usage is pending. */
+  readonly settlements: Settlements;
   #openCount = 0;
   #openStreamCount = 0;
   #waiting: (() => void)[] = [];
@@ -81,6 +84,7 @@ export class Accounts {
     this.deps = deps;
     this.limits = deps.limits ?? NO_LIMITS;
     this.unreached = new UnreachedLog(deps);
+    this.settlements = new Settlements({ ...deps, limits: this.limits });
   }
 
   /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */

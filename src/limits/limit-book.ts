@@ -13,6 +13,7 @@ import {
   type LimitRefusals,
   type LimitUse,
   type MetLimit,
+  settle,
   sweep,
   toMet,
   toOpenUses,
@@ -215,6 +216,19 @@ export class LimitBook {
       begin(entry, value, named);
       const counter = end(entry, value, { request: named, amounts });
       if (counter !== null) this.#tell(entry, counter, amounts.endedAtUs);
+    });
+  }
+
+  /**
+   * Called once when a pending event is settled, in the same turn: it counts where it was settled, and no longer where its
+   * request ended.
+   */
+  settled(request: UsageBeginning, before: UsageEnding, after: UsageEnding): void {
+    if (this.#entries.size === 0) return;
+    const amounts = { before: new Amounts(request, before), after: new Amounts(request, after) };
+    this.#index.visit(request, (entry, value) => {
+      const counter = settle(entry, value, { request, ...amounts });
+      this.#tell(entry, counter, amounts.after.endedAtUs);
     });
   }
 

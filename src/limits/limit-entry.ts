@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { isUnmetered, type ReportedUsage, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
+import { isUnknown, type ReportedUsage, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { createWindowSums, NONE_USED, type WindowSums } from "./limit-counter.ts";
 import type { Used } from "./limit-sums.ts";
@@ -136,6 +136,33 @@ export function end(
   return counter;
 }
 
+/** Its event has ended otherwise than was known. Returns where it counts. */
+export function settle(
+  entry: Entry,
+  value: string,
+  {
+    request,
+    before,
+    after,
+  }: { readonly request: UsageBeginning; readonly before: Amounts; readonly after: Amounts },
+): Counter {
+  const counter = entry.counters.get(value) ?? makeCounter(entry, value, request);
+  const { limit } = entry;
+  const [unpriced, unknown] = [after.unpriced - before.unpriced, after.unknown - before.unknown];
+  if (isCountedFromBegin(limit)) {
+    counter.sums?.add(request.arrivedAtUs, { amount: 0n, unpriced, unknown });
+  } else {
+    counter.sums?.add(before.endedAtUs, {
+      amount: -before.get(limit),
+      unpriced: -before.unpriced,
+      unknown: -before.unknown,
+    });
+    const { unpriced: short, unknown: untold } = after;
+    counter.sums?.add(after.endedAtUs, { amount: after.get(limit), unpriced: short, unknown: untold });
+  }
+  return counter;
+}
+
 /** Drops values of `each` that have nothing under way and nothing in their window. */
 export function sweep({ limit, counters, brought }: Entry, nowUs: InstantUs): void {
   if (limit.each === null) return;
@@ -152,7 +179,7 @@ export class Amounts {
   readonly endedAtUs: InstantUs;
   /** 1 when some of it had no price. */
   readonly unpriced: number;
-  /** 1 when its usage was not told. */
+  /** 1 when its usage was not told, or not yet. */
   readonly unknown: number;
   readonly #ending: UsageEnding;
   #tokens: bigint | null = null;
@@ -160,7 +187,7 @@ export class Amounts {
   constructor(request: UsageBeginning, ending: UsageEnding) {
     this.endedAtUs = request.arrivedAtUs + ending.durationUs;
     this.unpriced = ending.unpriced ? 1 : 0;
-    this.unknown = isUnmetered(ending) ? 1 : 0;
+    this.unknown = isUnknown(ending) ? 1 : 0;
     this.#ending = ending;
   }
 

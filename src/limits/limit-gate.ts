@@ -18,6 +18,10 @@ export interface LimitGate {
   began(request: UsageBeginning): void;
   /** In the turn in which its end goes to the ledger. `named`: under the model that its answer named, where it began without one. */
   ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void;
+  /** In the turn in which the settlement of a pending event goes to the ledger. `before`: as the ledger had it. */
+  settled(request: UsageBeginning, before: UsageEnding, after: UsageEnding): void;
+  /** The ledger has changed in a way that memory has not followed: what was used is read from it again. */
+  distrust(): void;
   /** Instead of `ended`, when its end could not go there. */
   lost(request: UsageBeginning): void;
 }
@@ -29,5 +33,7 @@ export const NO_LIMITS: LimitGate = {
   dependsOnModel: () => false,
   began: () => undefined,
   ended: () => undefined,
+  settled: () => undefined,
+  distrust: () => undefined,
   lost: () => undefined,
 };

@@ -106,8 +106,7 @@ export class Limits implements LimitGate {
     this.#latestUs = isSetBack ? nowUs : Math.max(nowUs, this.#latestUs);
     if (!isSetBack) return null;
     this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
-    this.#successor = null;
-    this.book.forget(set.limits);
+    this.distrust();
     return this.book.isComplete ? null : this.#waitFor(request);
   }
 
@@ -152,6 +151,17 @@ export class Limits implements LimitGate {
   ended(request: UsageBeginning, ending: UsageEnding, named?: UsageBeginning): void {
     this.book.ended(request, ending, named);
     this.#successor?.ended(request, ending, named);
+  }
+
+  settled(request: UsageBeginning, before: UsageEnding, after: UsageEnding): void {
+    this.book.settled(request, before, after);
+    this.#successor?.settled(request, before, after);
+  }
+
+  distrust(): void {
+    if (this.#set === null) return;
+    this.#successor = null;
+    this.book.forget(this.#set.limits);
   }
 
   lost(request: UsageBeginning): void {

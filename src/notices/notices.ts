@@ -72,6 +72,7 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
         prices.ended(request, providerName, ending);
         providers.ended(request, providerName, ending);
       },
+      settled: (request, providerName, ending) => prices.ended(request, providerName, ending),
     },
     counts: () => outbox.counts(),
     waitingCount: () => outbox.waitingCount(),

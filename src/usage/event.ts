@@ -1,5 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
 import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
 
 export const OUTCOMES = ["ok", "upstream_error", "unreachable", "cancelled"] as const;
@@ -37,15 +38,24 @@ export function isUnmetered({
   );
 }
 
+/**
+ * Whether limits count a request among those whose usage is unknown: it ended without one (`isUnmetered`), or its usage is
+ * still to come.
+ */
+export function isUnknown(ending: Pick<UsageEnding, "outcome" | "statusCode" | "usage">): boolean {
+  return ending.usage?.shape === "pending" || isUnmetered(ending);
+}
+
 export const CLIENT_LENGTH_MAX = 256;
 export const ERROR_KIND_LENGTH_MAX = 64;
 
 /**
  * How an upstream counts its input: `inclusive` when the input contains cache reads and cache writes (OpenAI), `exclusive`
  * when both are counted beside it (the messages dialect). Reports normalise by it. `begun` is exclusive, of a stream that its
- * caller left behind the event that tells the input and before the one that tells the output.
+ * caller left behind the event that tells the input and before the one that tells the output. `pending` has no quantities:
+ * the upstream works on in the background, and tells later what it used (`Settlement`).
  */
-export const USAGE_SHAPES = ["inclusive", "exclusive", "begun"] as const;
+export const USAGE_SHAPES = ["inclusive", "exclusive", "begun", "pending"] as const;
 export type UsageShape = (typeof USAGE_SHAPES)[number];
 
 /** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
@@ -56,6 +66,9 @@ export interface ReportedUsage {
 
 /** The usage of a request that cannot use anything: it only asks or counts, or it never reached its upstream. */
 export const NOTHING_USED: ReportedUsage = { shape: "exclusive", quantities: {} };
+
+/** The usage of a request whose upstream works on in the background: it is told later, once (`Settlement`), or never. */
+export const PENDING_USAGE: ReportedUsage = { shape: "pending", quantities: {} };
 
 /** Who asks whom for what: the fields that repeat from request to request. */
 export interface UsageDimensions {
@@ -106,6 +119,28 @@ export interface UsageEnding {
   /** True when a unit with a quantity above zero had no price. */
   readonly unpriced: boolean;
 }
+
+/**
+ * How a request ended whose event is pending: the first terminal status of its answer. It takes the place of what the event
+ * says of its outcome, usage and cost, once.
+ */
+export interface Settlement extends Pick<
+  UsageEnding,
+  "statusCode" | "outcome" | "errorKind" | "usage" | "tier" | "prices" | "costPico" | "unpriced"
+> {
+  readonly event: EventOrigin;
+  /** Limits count the event from then on, and reports where it arrived. */
+  readonly settledAtUs: InstantUs;
+}
+
+/**
+ * An event as a settlement finds it. `unsettled`: it is pending, or a kill has cut it off, which may have come behind the
+ * answer that told its id. `settled`: any other. `absent`: it is not in the ledger, or not yet, where another replica has
+ * recorded it.
+ */
+export type FoundEvent =
+  | { readonly kind: "unsettled"; readonly subject: UsageBeginning; readonly ending: UsageEnding }
+  | { readonly kind: "settled" | "absent" };
 
 /** One request, accounted for: metadata and numbers, never content. */
 export interface UsageEvent extends UsageBeginning, UsageEnding {}

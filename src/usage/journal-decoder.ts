@@ -1,5 +1,5 @@
 import { type PriceSet, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
-import type { UsageDimensions } from "./event.ts";
+import type { Settlement, UsageDimensions } from "./event.ts";
 import {
   type JournalEntry,
   type JournalLine,
@@ -31,7 +31,8 @@ export type DecodedLine =
       readonly ending: UsageFigures;
       /** One object for all ends that name the same. */
       readonly manner: UsageManner;
-    };
+    }
+  | { readonly kind: "settle"; readonly settlement: Settlement };
 
 type SpelledBegin = Extract<JournalEntry, { readonly kind: "begin" }>;
 type SpelledEnd = Extract<JournalEntry, { readonly kind: "end" }>;
@@ -65,6 +66,7 @@ export class JournalDecoder {
     if (entry === null) return null;
     switch (entry.kind) {
       case "mark":
+      case "settle":
         return entry;
       case "run":
         this.startSegment();

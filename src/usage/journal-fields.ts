@@ -6,8 +6,8 @@ import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts"
 
 /** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
 const ARRIVAL_US_MAX = 9e15;
-/** Eleven days: nine million of them still add up to an INTEGER. */
-export const DURATION_US_MAX = 1e12;
+/** 115 days, longer than an answer in the background is waited for: 900,000 of them still add up to an INTEGER. */
+export const DURATION_US_MAX = 1e13;
 
 export function toText(value: unknown): string | null {
   return typeof value === "string" ? value : null;

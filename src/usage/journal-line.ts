@@ -1,4 +1,4 @@
-import type { UsageEnding, UsageShape, UsageDimensions } from "./event.ts";
+import type { ReportedUsage, Settlement, UsageEnding, UsageShape, UsageDimensions } from "./event.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import {
   toArrival,
@@ -61,7 +61,8 @@ export type JournalEntry =
       readonly sequence: number;
       readonly ending: UsageFigures;
       readonly prices: number | PriceSet;
-    };
+    }
+  | { readonly kind: "settle"; readonly settlement: Settlement };
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
@@ -134,6 +135,7 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     const fields = typeof dimensions === "number" ? dimensions : fromDimensions(dimensions);
     return ["b", sequence, arrivedAtUs, streamed ? 1 : 0, fields];
   }
+  if (entry.kind === "settle") return fromSettlement(entry.settlement);
   const { ending, prices } = entry;
   // Null, never undefined: JSON.stringify takes four times as long over an array that holds one.
   const fields = [
@@ -151,6 +153,25 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     ending.usage?.quantities ?? null,
   ];
   return withConditions(fields, ending);
+}
+
+/** Spelled out, since it may be kept apart from the lines around it until its event comes. */
+function fromSettlement({ event, settledAtUs, ...ending }: Settlement): readonly unknown[] {
+  return [
+    "s",
+    event.eventId,
+    event.lane,
+    settledAtUs,
+    ending.statusCode,
+    ending.outcome,
+    ending.errorKind,
+    ending.prices,
+    ending.costPico === null ? null : ending.costPico.toString(),
+    ending.unpriced ? 1 : 0,
+    ending.usage?.shape ?? null,
+    ending.usage?.quantities ?? null,
+    ending.tier ?? null,
+  ];
 }
 
 /** What most endings have none of stands last, and takes no byte where it is absent. */
@@ -224,6 +245,8 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
         prices: typeof prices === "number" ? prices : toPrices(prices),
       };
     }
+    case "s":
+      return { kind: "settle", settlement: toSettlement(fields) };
     default:
       return null;
   }
@@ -245,20 +268,42 @@ function toDimensions(fields: readonly unknown[]): UsageDimensions {
   };
 }
 
+function toSettlement(fields: readonly unknown[]): Settlement {
+  return {
+    event: { eventId: toArrival(fields[1]), lane: toCount(fields[2]) },
+    settledAtUs: toArrival(fields[3]),
+    statusCode: toCount(fields[4]),
+    outcome: toOutcome(fields[5]),
+    errorKind: toText(fields[6]),
+    prices: toPrices(fields[7]),
+    costPico: toCost(fields[8]),
+    unpriced: fields[9] === 1,
+    usage: toUsage(fields[10], fields[11]),
+    tier: toText(fields[12]) ?? undefined,
+  };
+}
+
+function toUsage(shape: unknown, quantities: unknown): ReportedUsage | null {
+  const [known, members] = [toShape(shape), toMembers(quantities)];
+  return known === null || members === null ? null : { shape: known, quantities: toQuantities(members) };
+}
+
+function toCost(value: unknown): bigint | null {
+  const cost = toText(value);
+  return cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null;
+}
+
 /** Null when the usage is not spelled by unit: an earlier version's line, which would be read as no usage. */
 function toEnding(fields: readonly unknown[]): UsageFigures | null {
-  const cost = toText(fields[8]);
-  const shape = toShape(fields[10]);
-  const quantities = toMembers(fields[11]);
-  if (shape !== null && quantities === null) return null;
+  if (toShape(fields[10]) !== null && toMembers(fields[11]) === null) return null;
   return {
     statusCode: toCount(fields[2]),
     outcome: toOutcome(fields[3]),
     errorKind: toText(fields[4]),
     durationUs: toDuration(fields[5]),
     timeToFirstByteUs: fields[6] === null ? null : toDuration(fields[6]),
-    usage: shape === null || quantities === null ? null : { shape, quantities: toQuantities(quantities) },
-    costPico: cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null,
+    usage: toUsage(fields[10], fields[11]),
+    costPico: toCost(fields[8]),
     unpriced: fields[9] === 1,
     tier: toText(fields[12]) ?? undefined,
     failure: toFailure(fields[13]),

@@ -43,6 +43,8 @@ export interface UsageMetrics {
 export interface UsageCounter {
   /** Called once per usage event, when its end is written. Takes a fraction of a microsecond; never throws. */
   count(ending: UsageEnding): void;
+  /** Adds what a request used that was counted while its usage was pending. */
+  settle(ending: UsageEnding): void;
 }
 
 export interface CountedRequest {
@@ -170,7 +172,10 @@ export function createUsageMetrics(): UsageMetrics {
   return {
     open(request) {
       let series: Requests | null = null;
-      return { count: (ending) => countEnding((series ??= getSeries(request)), ending) };
+      return {
+        count: (ending) => countEnding((series ??= getSeries(request)), ending),
+        settle: (ending) => countUsage((series ??= getSeries(request)), ending),
+      };
     },
     requests: () => requests,
     units: () => units,
@@ -179,9 +184,14 @@ export function createUsageMetrics(): UsageMetrics {
 }
 
 function countEnding(series: Requests, ending: UsageEnding): void {
-  const { outcome, durationUs, usage } = ending;
+  const { outcome, durationUs } = ending;
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
+  countUsage(series, ending);
+}
+
+function countUsage(series: Requests, ending: UsageEnding): void {
+  const { usage } = ending;
   if (usage !== null) addUsage(series, usage, ending);
   if (isUnmetered(ending)) series.unmeteredCount += 1;
 }

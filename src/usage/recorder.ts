@@ -1,5 +1,6 @@
-import type { UsageEnding, UsageBeginning } from "./event.ts";
+import type { FoundEvent, Settlement, UsageEnding, UsageBeginning } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
@@ -40,6 +41,7 @@ export interface RecorderOptions {
   readonly sync: "interval" | "request" | "database";
   /** How long the oldest line has been waiting for the database, in milliseconds; asked with `database` alone. */
   readonly uncommittedMs?: () => number;
+  readonly findEvent: (event: EventOrigin) => Promise<FoundEvent>;
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -58,9 +60,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   let closing: Promise<void> | null = null;
   let closed = false;
 
-  const open = (subject: UsageBeginning): OpenUsage => {
-    if (closing !== null)
-      throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
+  const refuseFull = () => {
     if (journal.isFull) {
       throw new ProxyError(
         "internal_error",
@@ -73,6 +73,22 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         "Usage cannot be recorded: the database does not confirm it. Try again later.",
       );
     }
+  };
+
+  /** Fulfilled when what was appended last is as safe as is asked for. */
+  const kept = (): Promise<void> => {
+    // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
+    if (options.sync === "database")
+      return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
+        throw new UnconfirmedUsage();
+      });
+    return options.sync === "request" ? journal.synced() : journal.written();
+  };
+
+  const open = (subject: UsageBeginning): OpenUsage => {
+    if (closing !== null)
+      throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
+    refuseFull();
     lastSequence += 1;
     openCount += 1;
     const sequence = lastSequence;
@@ -92,14 +108,17 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         journal.appended();
         openCount -= 1;
         if (closing !== null && openCount === 0) settled.resolve();
-        // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
-        if (options.sync === "database")
-          return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
-            throw new UnconfirmedUsage();
-          });
-        return options.sync === "request" ? journal.synced() : journal.written();
+        return kept();
       },
     };
+  };
+
+  const settle = (settlement: Settlement): Promise<void> => {
+    if (closed) throw new ProxyError("internal_error", "The server is stopping.", { isLogged: true });
+    refuseFull();
+    journal.lines.append(encodeJournalLine({ kind: "settle", settlement }));
+    journal.appended();
+    return kept();
   };
 
   const closeOnce = async () => {
@@ -112,6 +131,8 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   journal.appended();
   return {
     open,
+    settle,
+    findEvent: options.findEvent,
     written: () => journal.written(),
     flush: options.flush,
     close: () => (closing ??= closeOnce()),

@@ -1,5 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { UsageEnding, UsageBeginning } from "./event.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
+import type { FoundEvent, Settlement, UsageEnding, UsageBeginning } from "./event.ts";
 
 /**
  * Where responses wait for the database, it did not confirm an event in time. The event is in the journal; a response that
@@ -29,6 +30,14 @@ export interface UsageLedger {
    * its end. It goes upstream only when `written` is fulfilled. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
    */
   open(subject: UsageBeginning): OpenUsage;
+  /**
+   * Writes down how a pending event ended; fulfilled as the `end` of a request is. An event that is not pending any more stays
+   * as it is, so that it may be called again; one that is not in the ledger yet is settled when it comes. Throws
+   * `internal_error` when the ledger cannot take it.
+   */
+  settle(settlement: Settlement): Promise<void>;
+  /** Looks for an event after everything that has ended before. Rejects when the ledger cannot be read. */
+  findEvent(event: EventOrigin): Promise<FoundEvent>;
   /** Fulfilled when everything opened and ended so far survives a kill of the process: once for all that goes on together. */
   written(): Promise<void>;
   /** Fulfilled when everything ended before this call can be read from the reports. */
@@ -41,4 +50,6 @@ export interface UsageLedger {
 export interface UsageWatch {
   /** `providerName` is the provider's name in metrics. Takes a microsecond at most; never throws. */
   ended(request: UsageBeginning, providerName: string, ending: UsageEnding): void;
+  /** Hears of each pending event that is settled here; otherwise as `ended`. */
+  settled(request: UsageBeginning, providerName: string, ending: UsageEnding): void;
 }

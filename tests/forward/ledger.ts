@@ -37,6 +37,8 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
           },
         };
       },
+      settle: () => Promise.resolve(),
+      findEvent: () => Promise.resolve({ kind: "absent" }),
       written: () => Promise.resolve(),
       flush: () => Promise.resolve(),
       close: () => Promise.resolve(),

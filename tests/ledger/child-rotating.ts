@@ -28,6 +28,7 @@ const journal = new Journal({
 const recorder = createRecorder({
   journal,
   sync: "interval",
+  findEvent: async () => ({ kind: "absent" }),
   flush: async () => undefined,
   close: () => journal.close(),
 });

@@ -70,6 +70,7 @@ function createFailingBench({ isCopying = false } = {}) {
   const ledger = createRecorder({
     journal,
     sync: "interval",
+    findEvent: async () => ({ kind: "absent" }),
     flush: () => journal.stored(),
     close: () => journal.close(),
   });

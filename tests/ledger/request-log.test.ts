@@ -19,6 +19,7 @@ import {
   DAY_US,
   ENDING,
   EVERYTHING,
+  isPending,
   matchesFilter,
   NEW_YEAR_US,
   SUBJECT,
@@ -114,7 +115,9 @@ describe("the request log", () => {
             sealBeforeUs: NEW_YEAR_US + sealDays * DAY_US,
             pruneBeforeUs,
           });
-          const kept = events.filter(({ subject }) => subject.arrivedAtUs >= pruneBeforeUs);
+          const kept = events.filter(
+            ({ subject, ending }) => subject.arrivedAtUs >= pruneBeforeUs || isPending(ending),
+          );
           for (const [asked, page] of questions) {
             const expected = kept.filter((usage) => matches(asked, usage)).sort(compareBy(page.order));
             const { rows, total, snapped } = readFrom(reader, listRequests(asked, page));
@@ -258,9 +261,13 @@ describe("a clock that was ahead and made retention run early", () => {
           });
           // The clock is set back.
           written.writer.boundRetention({ nowUs: presentUs, ageUsMax: null });
-          const kept = after.filter(({ subject }) => subject.arrivedAtUs >= Math.min(presentUs, aheadUs));
+          const kept = after.filter(
+            ({ subject, ending }) => subject.arrivedAtUs >= Math.min(presentUs, aheadUs) || isPending(ending),
+          );
           written.append(after);
-          const left = [...ahead.filter(({ subject }) => subject.arrivedAtUs >= aheadUs), ...kept];
+          const isLeft = ({ subject, ending }: RandomUsage) =>
+            subject.arrivedAtUs >= aheadUs || isPending(ending);
+          const left = [...ahead.filter(isLeft), ...kept];
           for (const asked of questions) {
             const { rows, total } = readFrom(written.reader, listRequests(asked, { limit: 500, offset: 0 }));
             const found = left.filter((usage) => matches(asked, usage)).length;

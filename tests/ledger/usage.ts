@@ -17,8 +17,8 @@ import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { Outcome, UsageEnding, UsageBeginning } from "#usage/event.ts";
-import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
+import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/event.ts";
+import { OUTCOMES, PENDING_USAGE, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
@@ -64,6 +64,10 @@ export const RUN_LINE = Buffer.from(encodeJournalLine({ kind: "run" }));
 export function toBeginLine(sequence: number, subject: UsageBeginning): Buffer {
   const { arrivedAtUs, streamed, ...dimensions } = subject;
   return Buffer.from(encodeJournalLine({ kind: "begin", sequence, arrivedAtUs, streamed, dimensions }));
+}
+
+export function toSettleLine(settlement: Settlement): Buffer {
+  return Buffer.from(encodeJournalLine({ kind: "settle", settlement }));
 }
 
 export function toEndLine(sequence: number, ending: UsageEnding): Buffer {
@@ -136,6 +140,11 @@ const arrival = fc
   )
   .map(([days, withinDay, micros]) => NEW_YEAR_US + days * DAY_US + withinDay + micros);
 
+/** Retention passes it over. */
+export function isPending({ usage }: Pick<UsageEnding, "usage">): boolean {
+  return usage?.shape === "pending";
+}
+
 export const arbitrarySubject: fc.Arbitrary<UsageBeginning> = fc
   .record({
     arrivedAtUs: arrival,
@@ -203,10 +212,13 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
     ),
     timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
     usage: fc.option(
-      fc.record({
-        shape: fc.constantFrom(...USAGE_SHAPES),
-        quantities,
-      }),
+      fc
+        .record({
+          shape: fc.constantFrom(...USAGE_SHAPES),
+          quantities,
+        })
+        // What is pending has told nothing yet.
+        .map((usage) => (usage.shape === "pending" ? PENDING_USAGE : usage)),
     ),
     prices: fc.constantFrom<PriceSet>(
       {},

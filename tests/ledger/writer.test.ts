@@ -8,6 +8,8 @@ import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { describeWriter, drain, toLines } from "./contract-writer.ts";
+import { type CheckedEvent, checkTotals, EVENTS_SQL } from "../support/ledger-totals.ts";
+import { describeSettlements } from "./contract-settlement.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
@@ -63,6 +65,12 @@ function createBench(readBytesMax?: number) {
     append: (segment: number, bytes: Uint8Array) =>
       appendFileSync(segmentPath(journalDirectory, segment), bytes),
     segments: () => [...new Bun.Glob("*.journal").scanSync(journalDirectory)].length,
+    lane: 0,
+    checkTotals: async () => {
+      const database = new Database(databasePath, { readonly: true });
+      checkTotals(database, database.query<CheckedEvent, []>(EVENTS_SQL).all());
+      database.close();
+    },
     read: async <Row>(sql: string): Promise<Row[]> => {
       const database = new Database(databasePath, { readonly: true });
       const rows = database.query<Row, []>(sql).all();
@@ -73,6 +81,7 @@ function createBench(readBytesMax?: number) {
 }
 
 describeWriter("SQLite", createBench, { cutStride: 1, runs: 10 });
+describeSettlements("SQLite", createBench, { runs: 60 });
 
 describe("the journal", () => {
   test("costs one statement for each event and one for each total, however many events a batch has", async () => {

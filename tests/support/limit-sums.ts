@@ -81,6 +81,7 @@ function spellAll(sums: ReadonlyMap<string, Sum>): ReadonlyMap<string, string> {
 
 /** It was answered with success, or its caller left before an error came, and no usage was told, or only its beginning. */
 function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolean {
+  if (shape === "pending") return true;
   if (shape !== null && shape !== "begun") return false;
   const isSuccess = status >= 200 && status <= 299;
   return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));

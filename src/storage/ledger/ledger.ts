@@ -175,7 +175,14 @@ export async function openLedgerOf<Place extends object>(
   const close = () => (closing ??= closeOnce());
 
   const uncommittedMs = () => backlog.ageMs;
-  const ledger = createRecorder({ journal, sync: options.sync, uncommittedMs, flush, close });
+  const ledger = createRecorder({
+    journal,
+    sync: options.sync,
+    uncommittedMs,
+    findEvent: (event) => report({ kind: "findEvent", question: event }),
+    flush,
+    close,
+  });
   try {
     await writer.ready();
   } catch (cause) {

@@ -85,7 +85,7 @@ function* sumWindow(
         const request = requests.find(row.combination);
         if (request === null) continue;
         index.visit(request, ({ limit }, value) => {
-          addTo(getHeld(held, limit, toKey(limit, value, request)), row, request.isUntold);
+          addTo(getHeld(held, limit, toKey(limit, value, request)), row, request);
         });
       }
     };
@@ -125,7 +125,7 @@ function getHeld(held: Map<Limit, Map<string, Held>>, limit: Limit, key: SumKey)
   return known;
 }
 
-function addTo({ parts }: Held, row: CountedRow, isUntold: boolean): void {
+function addTo({ parts }: Held, row: CountedRow, { isUntold, isPending }: NamedRequest): void {
   let part = parts.get(row.startUs);
   if (part === undefined) {
     part = { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
@@ -134,6 +134,7 @@ function addTo({ parts }: Held, row: CountedRow, isUntold: boolean): void {
   part.requests += row.requests;
   part.unpriced += row.unpriced;
   if (isUntold) part.unknown += row.untold;
+  if (isPending) part.unknown += row.requests;
   part.costHi += row.costHi;
   part.costLo += row.costLo;
   part.tokens += row.tokens;
@@ -160,6 +161,8 @@ interface NamedRequest extends LimitedRequest {
   readonly principalName: string;
   /** Whether no usage was told. */
   readonly isUntold: boolean;
+  /** Whether it is still to come. */
+  readonly isPending: boolean;
 }
 
 const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
@@ -242,6 +245,10 @@ class StoredRequest implements NamedRequest {
 
   get isUntold(): boolean {
     return this.#row.shape === null || this.#row.shape === "begun";
+  }
+
+  get isPending(): boolean {
+    return this.#row.shape === "pending";
   }
 
   get tags(): readonly string[] {

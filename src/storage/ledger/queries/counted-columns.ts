@@ -2,7 +2,7 @@ import { UNITS } from "#kernel/units.ts";
 import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
-import { IS_UNTOLD, UNMETERED_RESULT } from "./unmetered.ts";
+import { IS_PENDING, IS_UNTOLD, UNMETERED_RESULT } from "./unmetered.ts";
 
 /** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
 export const LONG_REQUEST_US = 600_000_000;
@@ -16,7 +16,7 @@ export function toCountedColumns(dialect: Dialect): string {
     return sql;
   };
   return `${toMeasure("requests")} AS requests, ${toMeasure("unpriced_requests")} AS unpriced_requests,
-    CASE WHEN ${IS_UNTOLD} THEN m.unmetered ELSE ${dialect.toConstant(0)} END AS unknown_requests,
+    CASE WHEN ${IS_UNTOLD} THEN m.unmetered WHEN ${IS_PENDING} THEN ${dialect.toConstant(1)} ELSE ${dialect.toConstant(0)} END AS unknown_requests,
     ${toMeasure("cost_hi")} AS cost_hi, ${toMeasure("cost_lo")} AS cost_lo,
     ${TOKEN_COLUMNS.map((column) => `coalesce(${toMeasure(column)}, 0.0)`).join(" + ")} AS tokens`;
 }

@@ -6,5 +6,8 @@ const IS_SUCCESS = "status_code >= 200 AND status_code < 300";
 export const UNMETERED_RESULT = `outcome = 'ok' AND ${IS_SUCCESS}
   OR outcome = 'cancelled' AND (${IS_SUCCESS} OR status_code = ${STATUS_CANCELLED})`;
 
+/** True for a combination whose usage is still to come. */
+export const IS_PENDING = "coalesce(shape, '') = 'pending'";
+
 /** True for a combination without a usage, or with only its beginning. */
 export const IS_UNTOLD = "coalesce(shape, 'begun') = 'begun'";

@@ -2,6 +2,7 @@ import type { Reading } from "#storage/ledger/queries/reading.ts";
 import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
 import type { EncodedReport, ReportTransfer } from "#stats/store.ts";
 import { compressReport } from "#storage/ledger/threads/compressed-report.ts";
+import { findEvent } from "#storage/ledger/queries/unsettled-events.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
@@ -23,6 +24,7 @@ const ANSWERS: Answers = {
   listRequests: ({ query, page }) => listRequests(query, page),
   listRecorded,
   loadLastUsed: ({ ids }) => loadLastUsed(ids),
+  findEvent,
   readSeries,
   readGroupedSeries: (question) => compressed(readGroupedSeries(question), question),
   readSummary: (question) => compressed(readSummary(question), question),

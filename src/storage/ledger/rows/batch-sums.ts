@@ -1,5 +1,5 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
-import { isUnmetered, type Outcome } from "#usage/event.ts";
+import { isUnknown, type Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
 import { type CountedEvent, Sum } from "./sums.ts";
 import { TOKEN_COLUMNS } from "./total-columns.ts";
@@ -27,11 +27,24 @@ export class BatchSums {
   readonly #days = new Map<number, Map<number, DaySum[]>>();
 
   add(event: CountedEvent): void {
+    const [ofHour, ofDay] = this.#sumsOf(event);
+    ofHour.add(event);
+    ofDay.add(event);
+  }
+
+  /** See `Sum.take`. */
+  take(event: CountedEvent): void {
+    const [ofHour, ofDay] = this.#sumsOf(event);
+    ofHour.take(event);
+    ofDay.take(event);
+  }
+
+  #sumsOf(event: CountedEvent): readonly [Sum, Sum] {
     const { id, combination, result } = event;
     const { outcome } = event.ending;
     const hour = toHour(id);
     const inHour = getOrMake(this.#hours, hour, () => new Map<Outcome, HourSum>());
-    getOrMake(inHour, outcome, () => ({ hour, outcome, sum: new Sum() })).sum.add(event);
+    const ofHour = getOrMake(inHour, outcome, () => ({ hour, outcome, sum: new Sum() }));
 
     const day = toDay(id);
     const inDay = getOrMake(this.#days, day, () => new Map<number, DaySum[]>());
@@ -39,7 +52,7 @@ export class BatchSums {
     let ofResult = results.find((known) => known.result === result);
     if (ofResult === undefined)
       results.push((ofResult = { day, combination, result, outcome, sum: new Sum() }));
-    ofResult.sum.add(event);
+    return [ofHour.sum, ofResult.sum];
   }
 
   *hours(): Generator<HourSum> {
@@ -83,7 +96,7 @@ export function toCarriedRow({ id, combination, ending, cost, amounts }: Counted
     arrivedDay,
     combination,
     unpriced: ending.unpriced ? 1 : 0,
-    unknown: isUnmetered(ending) ? 1 : 0,
+    unknown: isUnknown(ending) ? 1 : 0,
     costHi: cost?.hi ?? 0,
     costLo: cost?.lo ?? 0,
     tokens,

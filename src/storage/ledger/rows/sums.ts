@@ -88,6 +88,21 @@ export class Sum {
   #durationUs = 0;
   #lastSeenUs = 0;
   readonly #bands = Array.from({ length: BAND_US.length + 1 }, () => 0);
+  #isReduced = false;
+
+  /** Whether something was taken out: the row that it is added to may be left with nothing, or with an earlier last event. */
+  get isReduced(): boolean {
+    return this.#isReduced;
+  }
+
+  /** An event that was counted, of which nothing but its duration was known. */
+  take({ ending: { durationUs } }: CountedEvent): void {
+    this.#isReduced = true;
+    this.#requests -= 1;
+    this.#durationUs -= durationUs;
+    const band = toBand(durationUs);
+    this.#bands[band] = (this.#bands[band] ?? 0) - 1;
+  }
 
   add({ id, ending, cost, amounts }: CountedEvent): void {
     this.#requests += 1;
@@ -101,8 +116,7 @@ export class Sum {
     for (let index = 0; index < amounts.length; index += 1) this.#addUnit(index, amounts[index] ?? null);
     this.#durationUs += durationUs;
     this.#lastSeenUs = Math.max(this.#lastSeenUs, id);
-    let band = 0;
-    while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
+    const band = toBand(durationUs);
     this.#bands[band] = (this.#bands[band] ?? 0) + 1;
   }
 
@@ -143,4 +157,10 @@ export class Sum {
   #addUnit(index: number, more: number | null): void {
     if (more !== null) this.#units[index] = (this.#units[index] ?? 0) + more;
   }
+}
+
+function toBand(durationUs: number): number {
+  let band = 0;
+  while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
+  return band;
 }

@@ -34,6 +34,27 @@ export interface TotalTable {
   readonly measures: readonly string[];
 }
 
+/** Drops the row of a key, which is bound, when it was left with nothing. */
+export function toDropEmpty({ table, keys }: Pick<TotalTable, "table" | "keys">): string {
+  return `DELETE FROM ${table} WHERE ${keys.map((key) => `${key} = ?`).join(" AND ")} AND requests = 0`;
+}
+
+/**
+ * Puts the last event of a day's row right when one was taken out: the columns of `where` tell the row, whose values are bound
+ * behind its first instant. Reads no further back than to the event that is the last one now.
+ */
+export function toLastSeen(table: string, where: readonly string[], ofLane = ""): string {
+  return `UPDATE ${table} SET last_seen_us = coalesce((SELECT e.id FROM event AS e CROSS JOIN manner AS m ON m.id = e.manner
+      WHERE e.id <= ${table}.last_seen_us AND e.id >= ? AND e.combination = ${table}.combination
+        AND m.result = ${table}.result ${ofLane} ORDER BY e.id DESC LIMIT 1), last_seen_us)
+    WHERE ${where.map((column) => `${column} = ?`).join(" AND ")}`;
+}
+
+/** The same for a row of `month_total`, from the sealed days `[?, ?)`. */
+export const MONTH_LAST_SEEN = `UPDATE month_total SET last_seen_us = (SELECT max(last_seen_us) FROM sealed_day_total AS s
+    WHERE s.combination = month_total.combination AND s.result = month_total.result AND s.day >= ? AND s.day < ?)
+  WHERE combination = ? AND result = ? AND month = ?`;
+
 /** The end of an INSERT that adds measures to those that are there; SQL that every engine speaks. */
 export function onConflict({ table, keys, measures }: TotalTable): string {
   const carry = `${table}.cost_lo + excluded.cost_lo >= ${COST_SEAM}`;

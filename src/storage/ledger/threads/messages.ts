@@ -1,11 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
+import type { FoundEvent } from "#usage/event.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
@@ -117,6 +119,7 @@ interface ReaderQuestions {
     readonly question: { readonly ids: readonly string[] };
     readonly answer: ReadonlyMap<string, InstantUs>;
   };
+  readonly findEvent: { readonly question: EventOrigin; readonly answer: FoundEvent };
   readonly readSeries: ReportQuestion<"readSeries">;
   readonly readGroupedSeries: ReportQuestion<"readGroupedSeries">;
   readonly readSummary: ReportQuestion<"readSummary">;

@@ -13,7 +13,11 @@ const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
 const REPORTS_WAITING_PER_ASKER_MAX = 50;
 /** Look-ups go before reports and take a few milliseconds. */
-const LOOKUPS: ReadonlySet<QuestionKind> = new Set<QuestionKind>(["loadLastUsed", "listRecorded"]);
+const LOOKUPS: ReadonlySet<QuestionKind> = new Set<QuestionKind>([
+  "loadLastUsed",
+  "listRecorded",
+  "findEvent",
+]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;

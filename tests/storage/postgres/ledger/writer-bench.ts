@@ -8,6 +8,7 @@ import { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
 import type { WriterOptions } from "#storage/postgres/ledger/write/writer-options.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "../../../ledger/usage.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import type { BenchWriter, WriterBench } from "../../../ledger/contract-writer.ts";
 
 /** A spool of a test: its journal, and the runs of it. */
@@ -110,6 +111,8 @@ export async function createWriterBench(
   const damage: { lines: number; tornBytes: number }[] = [];
   return {
     damage,
+    lane: spool.lane,
+    checkTotals: async () => void (await checkPostgresTotals(database)),
     append: (segment, bytes) => spool.append(segment, bytes),
     async openWriter(): Promise<BenchWriter> {
       const writer = await spool.openWriter({

@@ -4,7 +4,7 @@ import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { ensureCarriedTotals } from "./carried-totals.ts";
 import { ensureConditionColumns } from "./condition-columns.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
+import { APPLICATION_ID, PENDING_SQL, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Where the Workers find usage.db. */
@@ -31,6 +31,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
     return withSetupErrors(path, () => {
       createSchema(database, path);
       database.run(SERVER_RUN_SQL);
+      database.run(PENDING_SQL);
       ensureConditionColumns(database);
       ensureCarriedTotals(database);
       return readPosition(database);

@@ -36,6 +36,14 @@ CREATE TABLE IF NOT EXISTS server_run (
 INSERT INTO server_run VALUES (1, 0, '') ON CONFLICT DO NOTHING;
 `;
 
+/** Made where it is missing, as `SERVER_RUN_SQL` is. */
+export const PENDING_SQL = `
+CREATE TABLE IF NOT EXISTS pending_event (
+  id INTEGER PRIMARY KEY,
+  combination INTEGER NOT NULL
+) STRICT;
+`;
+
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
  *
@@ -56,6 +64,8 @@ INSERT INTO server_run VALUES (1, 0, '') ON CONFLICT DO NOTHING;
  * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row. `sealed_month`
  * holds those of the sealed days of a month, made from `month_total`.
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
+ * `pending_event` has the ids of the rows of `event` that wait for a settlement, with their combination: retention passes
+ * them over, and reports count them.
  * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
@@ -192,7 +202,7 @@ CREATE TABLE sealed_month (
   cells BLOB NOT NULL
 ) STRICT;
 
-${CARRIED_SQL}
+${CARRIED_SQL}${PENDING_SQL}
 CREATE TABLE key_use (
   key_id TEXT PRIMARY KEY,
   last_used_us INTEGER NOT NULL

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { CARRIED_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { CARRIED_MEASURES, toDropEmpty } from "#storage/ledger/rows/total-columns.ts";
 import { type Binding, prepareAdd } from "./total-columns.ts";
 
 const CARRIED = {
@@ -13,9 +13,11 @@ const CARRIED = {
 /** The totals of requests that ended on another day than they arrived (`ensureCarriedTotals`). Only within the writer's transaction. */
 export class CarriedTotals {
   readonly #add: Statement<unknown, Binding[]>;
+  readonly #trim: Statement<unknown, Binding[]>;
 
   constructor(database: Database) {
     this.#add = prepareAdd(database, CARRIED);
+    this.#trim = database.prepare(toDropEmpty(CARRIED));
   }
 
   add(event: CountedEvent): void {
@@ -23,5 +25,14 @@ export class CarriedTotals {
     if (row === null) return;
     const { endedDay, arrivedDay, combination, unpriced, unknown, costHi, costLo, tokens } = row;
     this.#add.run(endedDay, arrivedDay, combination, 1, unpriced, unknown, costHi, costLo, tokens);
+  }
+
+  /** See `Sum.take`. */
+  take(event: CountedEvent): void {
+    const row = toCarriedRow(event);
+    if (row === null) return;
+    const { endedDay, arrivedDay, combination, unknown } = row;
+    this.#add.run(endedDay, arrivedDay, combination, -1, 0, -unknown, 0, 0, 0);
+    this.#trim.run(endedDay, arrivedDay, combination);
   }
 }

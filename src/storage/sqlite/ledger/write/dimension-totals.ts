@@ -5,7 +5,7 @@ import { Dimensions } from "./dimensions.ts";
 import type { StoredMeasures } from "#storage/ledger/rows/sums.ts";
 import { Sum } from "#storage/ledger/rows/sums.ts";
 import type { Binding } from "./total-columns.ts";
-import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { HOUR_MEASURES, toDropEmpty } from "#storage/ledger/rows/total-columns.ts";
 import { prepareAdd } from "./total-columns.ts";
 
 interface DayRow extends StoredMeasures {
@@ -20,6 +20,12 @@ interface LateSum {
   readonly sum: Sum;
 }
 
+const DIMENSION = {
+  table: "dimension_total",
+  keys: ["day", "dimension", "outcome"],
+  measures: HOUR_MEASURES,
+};
+
 /**
  * The totals of dimensions, of sealed days only: days by value and outcome. `from` is the table that holds a day when it is
  * sealed. Only within the writer's transaction.
@@ -28,6 +34,7 @@ export class DimensionTotals {
   readonly #dimensions: Dimensions;
   readonly #readDay: Statement<DayRow, [number]>;
   readonly #add: Statement<unknown, Binding[]>;
+  readonly #trim: Statement<unknown, Binding[]>;
 
   constructor(database: Database, from: "day_total" | "sealed_day_total", limits?: DimensionLimits) {
     this.#dimensions = new Dimensions(database, limits);
@@ -35,11 +42,8 @@ export class DimensionTotals {
       `SELECT combination, outcome, ${HOUR_MEASURES.join(", ")}
        FROM ${from} AS t CROSS JOIN result ON result.id = t.result WHERE day = ?`,
     );
-    this.#add = prepareAdd(database, {
-      table: "dimension_total",
-      keys: ["day", "dimension", "outcome"],
-      measures: HOUR_MEASURES,
-    });
+    this.#add = prepareAdd(database, DIMENSION);
+    this.#trim = database.prepare(toDropEmpty(DIMENSION));
   }
 
   // Summed here, in one pass: each row counts in several dimensions.
@@ -68,6 +72,7 @@ export class DimensionTotals {
     this.#dimensions.load([combination]);
     for (const dimension of this.#dimensions.idsOf(combination, day)) {
       this.#add.run(...sum.hourMeasures<Binding>(day, dimension, outcome));
+      if (sum.isReduced) this.#trim.run(day, dimension, outcome);
     }
   }
 
@@ -75,6 +80,7 @@ export class DimensionTotals {
   finalize(): void {
     this.#readDay.finalize();
     this.#add.finalize();
+    this.#trim.finalize();
     this.#dimensions.finalize();
   }
 

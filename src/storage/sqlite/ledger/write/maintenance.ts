@@ -8,6 +8,8 @@ import type { Totals } from "./totals.ts";
 /** Rows removed in one transaction: every pause stays under 150 ms. */
 const PRUNE_ROWS_MAX = 5_000;
 
+const IS_REMOVABLE = "id NOT IN (SELECT id FROM pending_event)";
+
 /** How far days are sealed and rows removed. Its steps run within the writer's transaction, which stores both. */
 export class Maintenance {
   readonly #database: Database;
@@ -62,7 +64,7 @@ export class Maintenance {
   load(prunedBeforeUs: InstantUs): void {
     this.prunedBeforeUs = prunedBeforeUs;
     const { first } = this.#database
-      .query<{ first: number | null }, []>("SELECT min(id) AS first FROM event")
+      .query<{ first: number | null }, []>(`SELECT min(id) AS first FROM event WHERE ${IS_REMOVABLE}`)
       .get() ?? { first: null };
     this.#refusedBeforeUs = Math.min(prunedBeforeUs, first ?? prunedBeforeUs);
   }
@@ -92,16 +94,21 @@ export class Maintenance {
     return hour === null ? 0 : (hour + 1) * HOUR_US;
   }
 
-  /** Removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. */
+  /**
+   * Removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. Those of pending
+   * events stay.
+   */
   prune(beforeUs: InstantUs): boolean {
     if (beforeUs <= this.#refusedBeforeUs) return false;
     const slice = this.#database
       .query<{ id: number }, [number, number]>(
-        "SELECT id FROM event WHERE id < ? ORDER BY id LIMIT 1 OFFSET ?",
+        `SELECT id FROM event WHERE id < ? AND ${IS_REMOVABLE} ORDER BY id LIMIT 1 OFFSET ?`,
       )
       .get(beforeUs, PRUNE_ROWS_MAX);
     const untilUs = slice?.id ?? beforeUs;
-    this.#database.query<unknown, [number]>("DELETE FROM event WHERE id < ?").run(untilUs);
+    this.#database
+      .query<unknown, [number]>(`DELETE FROM event WHERE id < ? AND ${IS_REMOVABLE}`)
+      .run(untilUs);
     this.#hours.dropBefore(untilUs);
     this.prunedBeforeUs = Math.max(this.prunedBeforeUs, untilUs);
     this.#refusedBeforeUs = untilUs;

@@ -1,9 +1,17 @@
 import type { Database, Statement } from "bun:sqlite";
+import { DAY_US } from "#kernel/clock.ts";
 import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { BatchSums, type DaySum } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { DAY_MEASURES, HOUR_MEASURES, onConflict } from "#storage/ledger/rows/total-columns.ts";
-import { toMonth } from "#storage/ledger/windows/calendar.ts";
+import {
+  DAY_MEASURES,
+  HOUR_MEASURES,
+  MONTH_LAST_SEEN,
+  onConflict,
+  toDropEmpty,
+  toLastSeen,
+} from "#storage/ledger/rows/total-columns.ts";
+import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
 import { DimensionTotals } from "./dimension-totals.ts";
 import type { Binding } from "./total-columns.ts";
 import { prepareAdd } from "./total-columns.ts";
@@ -29,6 +37,13 @@ export class Totals {
   readonly #sealDay: Statement<unknown, [number]>;
   readonly #sealMonth: Statement<unknown, [number, number]>;
   readonly #dropDay: Statement<unknown, [number]>;
+  readonly #trimHour: Statement<unknown, Binding[]>;
+  readonly #trimDay: Statement<unknown, Binding[]>;
+  readonly #trimSealedDay: Statement<unknown, Binding[]>;
+  readonly #trimMonth: Statement<unknown, Binding[]>;
+  readonly #seeDay: Statement<unknown, Binding[]>;
+  readonly #seeSealedDay: Statement<unknown, Binding[]>;
+  readonly #seeMonth: Statement<unknown, Binding[]>;
   readonly #dimensions: DimensionTotals;
   readonly #sums = new BatchSums();
 
@@ -38,6 +53,14 @@ export class Totals {
     this.#addSealedDay = prepareAdd(database, SEALED_DAY);
     this.#addMonth = prepareAdd(database, MONTH);
     this.#dimensions = new DimensionTotals(database, "day_total", limits);
+
+    this.#trimHour = database.prepare(toDropEmpty(HOUR));
+    this.#trimDay = database.prepare(toDropEmpty(DAY));
+    this.#trimSealedDay = database.prepare(toDropEmpty(SEALED_DAY));
+    this.#trimMonth = database.prepare(toDropEmpty(MONTH));
+    this.#seeDay = database.prepare(toLastSeen(DAY.table, DAY.keys));
+    this.#seeSealedDay = database.prepare(toLastSeen(SEALED_DAY.table, SEALED_DAY.keys));
+    this.#seeMonth = database.prepare(MONTH_LAST_SEEN);
 
     const measures = DAY_MEASURES.join(", ");
     this.#sealDay = database.prepare(
@@ -57,14 +80,27 @@ export class Totals {
     this.#sums.add(event);
   }
 
+  /** See `Sum.take`. */
+  take(event: CountedEvent): void {
+    this.#sums.take(event);
+  }
+
   /** Writes down what was added since the last time. */
   store(sealedBeforeDay: number): void {
-    for (const { hour, outcome, sum } of this.#sums.hours())
+    for (const { hour, outcome, sum } of this.#sums.hours()) {
       this.#addHour.run(...sum.hourMeasures<Binding>(hour, outcome));
+      if (sum.isReduced) this.#trimHour.run(hour, outcome);
+    }
     for (const total of this.#sums.days()) {
       const { day, combination, result, sum } = total;
-      if (day >= sealedBeforeDay) this.#addDay.run(...sum.dayMeasures(day, combination, result));
-      else this.#storeLate(total);
+      if (day < sealedBeforeDay) this.#storeLate(total);
+      else {
+        this.#addDay.run(...sum.dayMeasures(day, combination, result));
+        if (sum.isReduced) {
+          this.#trimDay.run(day, combination, result);
+          this.#seeDay.run(day * DAY_US, day, combination, result);
+        }
+      }
     }
     this.#sums.clear();
   }
@@ -85,8 +121,15 @@ export class Totals {
 
   /** Into a day that was moved already. */
   #storeLate({ day, combination, result, outcome, sum }: DaySum): void {
+    const month = toMonth(day);
     this.#addSealedDay.run(...sum.dayMeasures(combination, day, result));
-    this.#addMonth.run(...sum.dayMeasures(combination, result, toMonth(day)));
+    this.#addMonth.run(...sum.dayMeasures(combination, result, month));
+    if (sum.isReduced) {
+      this.#trimSealedDay.run(combination, day, result);
+      this.#seeSealedDay.run(day * DAY_US, combination, day, result);
+      this.#trimMonth.run(combination, result, month);
+      this.#seeMonth.run(toFirstDay(month), toFirstDay(month + 1), combination, result, month);
+    }
     this.#dimensions.addLate({ day, combination, outcome, sum });
   }
 }

@@ -1,6 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import type { Settlement } from "#usage/event.ts";
 import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
@@ -16,6 +17,16 @@ import { isSame, type JournalPosition, listSegments, segmentPath } from "#storag
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { splitCost, toAmounts } from "#storage/ledger/rows/sums.ts";
 import { toDay } from "#storage/ledger/windows/calendar.ts";
+import {
+  type EventRow,
+  toAddedEvent,
+  toLooks,
+  toLooksSql,
+  toSettled,
+  toTakenEvent,
+} from "#storage/ledger/queries/unsettled-events.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { PendingEvents } from "./pending-events.ts";
 import { SealedHours } from "./sealed-hours.ts";
 import { SealedMonths } from "./sealed-months.ts";
 import { Totals } from "./totals.ts";
@@ -38,6 +49,8 @@ export class UsageWriter {
   readonly #carried: CarriedTotals;
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
+  readonly #pending: PendingEvents;
+  readonly #look: Statement<EventRow, [string]>;
   readonly #hours: SealedHours;
   readonly #months: SealedMonths;
   readonly #maintenance: Maintenance;
@@ -59,6 +72,8 @@ export class UsageWriter {
     this.#carried = new CarriedTotals(database);
     this.#open = new OpenRequests(storeBegins(database));
     this.#rows = new EventRows(database);
+    this.#pending = new PendingEvents(database);
+    this.#look = database.prepare(toLooksSql(SQLITE));
     this.#hours = new SealedHours(database);
     this.#months = new SealedMonths(database);
     this.#maintenance = new Maintenance(database, {
@@ -158,6 +173,8 @@ export class UsageWriter {
       const begun = this.#open.end(entry.sequence);
       if (begun === null) return false;
       this.#add(begun, entry.ending, entry.manner);
+    } else if (entry.kind === "settle") {
+      this.#settle(entry.settlement);
     }
     return true;
   }
@@ -168,24 +185,57 @@ export class UsageWriter {
     const cost = splitCost(ending.costPico);
     const amounts = toAmounts(ending.usage);
     const { arrivedAtUs } = begun;
+    const isPending = manner.shape === "pending";
     // What was pruned never comes back, also not by a late end; its totals do.
-    const id = this.#maintenance.isRefused(arrivedAtUs)
-      ? arrivedAtUs
-      : this.#rows.add({
-          begun,
-          ending,
-          combination,
-          cost,
-          manner: this.#interning.manner(manner, begun.streamed),
-        });
-    if (id < this.#maintenance.sealedBeforeDay * DAY_US) {
-      this.#hours.dropHourOf(id);
-      this.#months.dropMonthOf(toDay(id));
-    }
+    const id =
+      this.#maintenance.isRefused(arrivedAtUs) && !isPending
+        ? arrivedAtUs
+        : this.#rows.add({
+            arrivedAtUs,
+            ending,
+            combination,
+            cost,
+            manner: this.#interning.manner(manner, begun.streamed),
+          });
+    if (isPending) this.#pending.add(id, combination);
+    this.#dropCellsOf(id);
     const event = { id, combination, result, cost, ending, amounts };
     this.#totals.add(event);
     this.#carried.add(event);
     this.#eventIds.push(id);
+  }
+
+  /** An event that is not there, or is settled already, stays as it is. */
+  #settle(settlement: Settlement): void {
+    const { event } = settlement;
+    const [found] = toLooks(this.#look.all(JSON.stringify([event.eventId])), [event]);
+    const unsettled = found?.unsettled ?? null;
+    if (unsettled === null) return;
+    const { dimensions, origin, streamed } = unsettled;
+    const { ending, manner } = toSettled(unsettled, settlement);
+    const combination = this.#interning.combination(dimensions, manner);
+    const ids = { combination, result: this.#interning.result(manner) };
+    const [taken, added] = [toTakenEvent(unsettled), toAddedEvent(unsettled, ending, ids)];
+    const { cost } = added;
+    this.#rows.replace(origin.eventId, {
+      ending,
+      combination,
+      cost,
+      manner: this.#interning.manner(manner, streamed),
+    });
+    this.#pending.drop(origin.eventId);
+    this.#dropCellsOf(origin.eventId);
+    this.#totals.take(taken);
+    this.#totals.add(added);
+    this.#carried.take(taken);
+    this.#carried.add(added);
+  }
+
+  /** The sums of a sealed hour and its month are made anew once an event of them has changed. */
+  #dropCellsOf(id: InstantUs): void {
+    if (id >= this.#maintenance.sealedBeforeDay * DAY_US) return;
+    this.#hours.dropHourOf(id);
+    this.#months.dropMonthOf(toDay(id));
   }
 
   #removeSegments(): void {

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { priceUsage } from "#usage/cost.ts";
+import { PENDING_USAGE, type Settlement, type UsageEnding } from "#usage/event.ts";
+import { scale } from "../support/scale.ts";
+import { type CreateWriterBench, drain, expectSums } from "./contract-writer.ts";
+import {
+  arbitraryEnding,
+  arbitrarySubject,
+  DAY_US,
+  ENDING,
+  NEW_YEAR_US,
+  type RandomUsage,
+  RUN_LINE,
+  SUBJECT,
+  toBeginLine,
+  toEndLine,
+  toSettleLine,
+} from "./usage.ts";
+
+const PENDING: UsageEnding = {
+  ...ENDING,
+  usage: PENDING_USAGE,
+  prices: {},
+  costPico: null,
+  unpriced: false,
+};
+
+/** How the event of a request is settled, and what it is from then on. */
+function toSettlement(
+  { subject, ending }: RandomUsage,
+  told: UsageEnding,
+  { settledAtUs, lane = 0 }: { readonly settledAtUs: number; readonly lane?: number },
+): { readonly settlement: Settlement; readonly settled: RandomUsage } {
+  const { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced } = told;
+  const figures = { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced };
+  const { arrivedAtUs } = subject;
+  const { timeToFirstByteUs } = ending;
+  return {
+    settlement: { event: { eventId: arrivedAtUs, lane }, settledAtUs, ...figures },
+    settled: {
+      subject,
+      ending: { ...figures, durationUs: settledAtUs - arrivedAtUs, timeToFirstByteUs },
+    },
+  };
+}
+
+const settledEnding = arbitraryEnding
+  .filter(({ usage }) => usage?.shape !== "pending")
+  .map((ending) => Object.assign({}, ending, { failure: undefined }))
+  .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
+
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("end" as const),
+      subject: arbitrarySubject,
+      ending: fc.oneof(fc.constant(PENDING), arbitraryEnding),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("settle" as const),
+      pick: fc.nat(),
+      ending: settledEnding,
+      afterUs: fc.constantFrom(0, 5_000_000, 3_600_000_000, DAY_US, 40 * DAY_US),
+    }),
+  },
+  { weight: 2, arbitrary: fc.constant({ kind: "drain" as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: "restart" as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("seal" as const), days: fc.constantFrom(2, 31, 59, 101) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("prune" as const), days: fc.constantFrom(0, 1, 30, 59) }),
+  },
+);
+
+/** What becomes of pending events, whatever the engine. */
+export function describeSettlements(
+  engineName: string,
+  createBench: CreateWriterBench,
+  { runs }: { readonly runs: number },
+): void {
+  const record = async (usages: readonly RandomUsage[]) => {
+    const bench = await createBench();
+    const writer = await bench.openWriter();
+    const lines = usages.flatMap(({ subject, ending }, index) => [
+      toBeginLine(index + 1, subject),
+      toEndLine(index + 1, ending),
+    ]);
+    bench.append(1, Buffer.concat(lines));
+    await drain(writer);
+    return { bench, writer };
+  };
+
+  describe(`a pending event of ${engineName}`, () => {
+    test("is one event before and after its settlement, at its arrival, with what it cost", async () => {
+      const usage = { subject: SUBJECT, ending: PENDING };
+      const { bench, writer } = await record([usage]);
+      await using _ = bench;
+      expect(await bench.read("SELECT id FROM pending_event")).toEqual([{ id: SUBJECT.arrivedAtUs }]);
+      const { settlement, settled } = toSettlement(usage, ENDING, {
+        settledAtUs: SUBJECT.arrivedAtUs + DAY_US,
+        lane: bench.lane,
+      });
+      bench.append(1, toSettleLine(settlement));
+      await drain(writer);
+      await writer.close();
+      expect(
+        await bench.read("SELECT id, duration_us, first_byte_us, cost_hi, output_tokens FROM event"),
+      ).toEqual([
+        {
+          id: SUBJECT.arrivedAtUs,
+          duration_us: DAY_US,
+          first_byte_us: ENDING.timeToFirstByteUs,
+          cost_hi: 0,
+          output_tokens: 20,
+        },
+      ]);
+      expect(await bench.read("SELECT id FROM pending_event")).toEqual([]);
+      // Nothing is left of what it was: no row of totals that counts nothing.
+      for (const table of ["hour_total", "day_total"])
+        expect(await bench.read(`SELECT requests FROM ${table}`)).toEqual([{ requests: 1 }]);
+      expect(await bench.read("SELECT arrived_day, ended_day, requests FROM carried_total")).toEqual([
+        { arrived_day: NEW_YEAR_US / DAY_US, ended_day: NEW_YEAR_US / DAY_US + 1, requests: 1 },
+      ]);
+      await expectSums(bench, [settled]);
+      await bench.checkTotals();
+    });
+
+    test("is settled once: what comes later changes nothing, nor what is told of one that is not pending", async () => {
+      const usages = [
+        { subject: SUBJECT, ending: PENDING },
+        { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 10 }, ending: ENDING },
+      ] as const;
+      const { bench, writer } = await record(usages);
+      await using _ = bench;
+      const first = toSettlement(usages[0], ENDING, {
+        settledAtUs: NEW_YEAR_US + 5_000_000,
+        lane: bench.lane,
+      });
+      const second = toSettlement(
+        usages[0],
+        { ...ENDING, costPico: 1n },
+        { settledAtUs: NEW_YEAR_US + 6_000_000, lane: bench.lane },
+      );
+      const other = toSettlement(
+        usages[1],
+        { ...ENDING, costPico: 2n },
+        { settledAtUs: NEW_YEAR_US + 6_000_000, lane: bench.lane },
+      );
+      for (const { settlement } of [first, second, first, other]) bench.append(1, toSettleLine(settlement));
+      await drain(writer);
+      await writer.close();
+      expect(bench.damage).toEqual([]);
+      await expectSums(bench, [first.settled, usages[1]]);
+      await bench.checkTotals();
+    });
+
+    test("that a kill has cut off is settled as well: its answer may have told its id before", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      bench.append(1, Buffer.concat([RUN_LINE, toBeginLine(1, SUBJECT), RUN_LINE]));
+      await drain(writer);
+      const cutOff = { subject: SUBJECT, ending: { ...PENDING, timeToFirstByteUs: null } };
+      const { settlement, settled } = toSettlement(cutOff, ENDING, {
+        settledAtUs: NEW_YEAR_US + 5_000_000,
+        lane: bench.lane,
+      });
+      bench.append(1, toSettleLine(settlement));
+      await drain(writer);
+      await writer.close();
+      await expectSums(bench, [settled]);
+      await bench.checkTotals();
+    });
+
+    test("is no row that retention removes, however many there are, and goes once it is settled", async () => {
+      const usages = [0, 1, 2].map((index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: index === 1 ? ENDING : PENDING,
+      }));
+      const { bench, writer } = await record(usages);
+      await using _ = bench;
+      const ids = async () =>
+        (await bench.read<{ id: number }>("SELECT id FROM event ORDER BY id")).map(({ id }) => id);
+      while (await writer.seal(NEW_YEAR_US / DAY_US + 1));
+      while (await writer.prune(NEW_YEAR_US + DAY_US));
+      expect(await ids()).toEqual([NEW_YEAR_US, NEW_YEAR_US + 2]);
+      const [first] = usages;
+      const { settlement, settled } = toSettlement(first!, ENDING, {
+        settledAtUs: NEW_YEAR_US + 2 * DAY_US,
+        lane: bench.lane,
+      });
+      bench.append(1, toSettleLine(settlement));
+      await drain(writer);
+      while (await writer.prune(NEW_YEAR_US + 2 * DAY_US));
+      expect(await ids()).toEqual([NEW_YEAR_US + 2]);
+      await writer.close();
+      await expectSums(bench, [settled, ...usages.slice(1)]);
+      await bench.checkTotals();
+    });
+
+    test("leaves totals that are the sum of the rows, in whatever order ends, settlements, starts, sealing and retention come", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(step, { minLength: 4, maxLength: 40 }),
+          fc.integer({ min: 900, max: 20_000 }),
+          async (steps, readBytesMax) => {
+            await using bench = await createBench(readBytesMax);
+            let writer = await bench.openWriter();
+            const usages: RandomUsage[] = [];
+            const waiting = new Set<number>();
+            for (const one of steps) {
+              if (one.kind === "end") {
+                // Away from every other, and from where rows are cut off.
+                const subject = { ...one.subject, arrivedAtUs: one.subject.arrivedAtUs + usages.length * 10 };
+                if (one.ending.usage?.shape === "pending") waiting.add(usages.length);
+                usages.push({ subject, ending: one.ending });
+                const begun = toBeginLine(usages.length, subject);
+                bench.append(1, Buffer.concat([begun, toEndLine(usages.length, one.ending)]));
+              } else if (one.kind === "settle") {
+                const index = one.pick % Math.max(usages.length, 1);
+                const usage = usages[index];
+                if (usage === undefined) continue;
+                const settledAtUs = usage.subject.arrivedAtUs + one.afterUs;
+                const { settlement, settled } = toSettlement(usage, one.ending, {
+                  settledAtUs,
+                  lane: bench.lane,
+                });
+                bench.append(1, toSettleLine(settlement));
+                if (waiting.delete(index)) usages[index] = settled;
+              } else if (one.kind === "restart") {
+                await writer.writeBatch();
+                await writer.close();
+                writer = await bench.openWriter();
+              } else {
+                await drain(writer);
+                if (one.kind === "seal") while (await writer.seal(NEW_YEAR_US / DAY_US + one.days));
+                if (one.kind === "prune")
+                  while (await writer.prune(NEW_YEAR_US + one.days * DAY_US + 1_800_000_000));
+              }
+            }
+            await drain(writer);
+            await writer.close();
+            const pending = [...waiting]
+              .map((index) => usages[index]?.subject.arrivedAtUs ?? 0)
+              .sort((one, other) => one - other);
+            expect(
+              (await bench.read<{ id: number }>("SELECT id FROM pending_event ORDER BY id")).map(
+                ({ id }) => id,
+              ),
+            ).toEqual(pending);
+            expect(
+              await bench.read(
+                `SELECT e.id FROM event AS e JOIN combination AS c ON c.id = e.combination WHERE shape = 'pending' ORDER BY e.id`,
+              ),
+            ).toEqual(pending.map((id) => ({ id })));
+            await expectSums(bench, usages);
+            await bench.checkTotals();
+          },
+        ),
+        { numRuns: runs * scale },
+      );
+    }, 60_000);
+  });
+}
