@@ -4,7 +4,12 @@ export interface SecretBox {
   hashToken(token: string): string;
   /** What the token was stored as under the secrets before this one, the newest first; mostly none. */
   formerHashes(token: string): readonly string[];
-  /** The keys behind both, the newest first, sealed by another box: what a rotation hands on. */
+  /**
+   * Keyed HMAC-SHA256 of a response's id as lower-case hex: what it is kept under, and then what it would be kept under by the
+   * secrets before this one. The keys follow from the token keys, so that a rotation keeps what keys can ask for.
+   */
+  hashResponseId(id: string): readonly [string, ...string[]];
+  /** The keys behind tokens, the newest first, sealed by another box: what a rotation hands on. */
   sealTokenKeys(by: SecretBox): readonly Uint8Array[];
   /** This box with the former token keys that another one has sealed for it. Throws as `open` does. */
   withFormer(sealedTokenKeys: readonly Uint8Array[]): SecretBox;
@@ -37,6 +42,7 @@ const HEADER_BYTES = 1 + IV_BYTES + TAG_BYTES;
 /** Secrets of which the token keys are kept: each costs an unknown key one more HMAC and one more look-up (some 6 µs). */
 export const FORMER_SECRETS_MAX = 16;
 const TOKEN_KEY_CONTEXT = "former token key";
+const RESPONSE_KEY_LABEL = "lockport response id v1";
 
 export function createSecretBox(secret: Uint8Array): SecretBox {
   return createBox(secret, []);
@@ -47,6 +53,8 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
     throw new RangeError(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   const tokenKey = deriveKey(secret, "lockport token hash v1");
   const sealKey = deriveKey(secret, "lockport credential seal v1");
+  const responseKey = deriveKey(tokenKey, RESPONSE_KEY_LABEL);
+  const formerResponseKeys = formerTokenKeys.map((key) => deriveKey(key, RESPONSE_KEY_LABEL));
   const signKey = deriveKey(secret, "lockport signed value v1");
   const openAs = (format: number, sealed: Uint8Array, context: string): string => {
     if (sealed.byteLength < HEADER_BYTES || sealed[0] !== format) throw new Error("unknown sealed format");
@@ -62,6 +70,10 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
   return {
     hashToken: (token) => hmacSha256(tokenKey, token).toString("hex"),
     formerHashes: (token) => formerTokenKeys.map((key) => hmacSha256(key, token).toString("hex")),
+    hashResponseId: (id) => [
+      hmacSha256(responseKey, id).toString("hex"),
+      ...formerResponseKeys.map((key) => hmacSha256(key, id).toString("hex")),
+    ],
     sealTokenKeys: (by) =>
       [tokenKey, ...formerTokenKeys].map((key) =>
         by.seal(Buffer.from(key).toString("base64"), TOKEN_KEY_CONTEXT),

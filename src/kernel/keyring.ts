@@ -64,6 +64,7 @@ export function createKeyring(
     },
     hashToken: (token) => box.hashToken(token),
     formerHashes: (token) => box.formerHashes(token),
+    hashResponseId: (id) => box.hashResponseId(id),
     sealTokenKeys: (by) => box.sealTokenKeys(by),
     withFormer: (sealed) => box.withFormer(sealed),
     seal: (plaintext, context) => box.seal(plaintext, context),

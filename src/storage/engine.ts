@@ -1,4 +1,5 @@
 import type { AuditStore } from "#audit/store.ts";
+import type { ResponseStore } from "#catalog/kept-response.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { SlotSource } from "#catalog/slots.ts";
 import type { SharedAttempts } from "#identity/attempts.ts";
@@ -117,6 +118,7 @@ export interface CatalogStores {
   readonly catalog: CatalogStore;
   readonly limits: LimitStore;
   readonly notices: NoticeStore;
+  readonly responses: ResponseStore;
 }
 
 /** Everything that a server keeps: the catalog's stores and the usage ledger. */

@@ -386,6 +386,8 @@ async function fillInstallation(filled: string): Promise<void> {
     INSERT INTO pricing_feed VALUES (1, '2026-03', 3);
     INSERT INTO notices (sequence, body) VALUES (7, '{}');
     INSERT INTO notice_marks VALUES ('limit "x"', 4);
+    INSERT INTO kept_responses VALUES ('00ff', 'principal-alice', 'model-1', 'provider-openai', ${NEW_YEAR_US}, 0, 0, 5),
+      ('00ff', 'principal-bob', 'model-1', 'provider-openai', ${NEW_YEAR_US}, 0, 1, 6);
     INSERT INTO models VALUES ('a-name', 'quick', NULL, NULL, NULL, (SELECT id FROM models), 'declared', 1, 5)`);
   const events = fc.sample(arbitraryEvent(CAST, SCENE_US), { numRuns: EVENTS, seed: 16 });
   const ledger = writeLedger(events, {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hkdfSync } from "node:crypto";
+import { createHmac, hkdfSync } from "node:crypto";
 import { createSecretBox, equalsConstantTime } from "#kernel/crypto.ts";
 
 const secret = new Uint8Array(32).fill(7);
@@ -39,6 +39,20 @@ describe("secrets at rest", () => {
     expect(box.hashToken("lp_x")).toMatch(/^[0-9a-f]{64}$/);
     expect(box.hashToken("lp_x")).toBe(createSecretBox(secret).hashToken("lp_x"));
     expect(box.hashToken("lp_x")).not.toBe(otherBox.hashToken("lp_x"));
+  });
+
+  test("the hash of a response's id has a key of its own, which follows the token keys through a rotation", () => {
+    const [hash, ...others] = box.hashResponseId("resp_1");
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(others).toEqual([]);
+    expect(hash).not.toBe(box.hashToken("resp_1"));
+    expect(hash).not.toBe(otherBox.hashResponseId("resp_1")[0]);
+    const rotated = otherBox.withFormer(box.sealTokenKeys(otherBox));
+    expect(rotated.hashResponseId("resp_1")).toEqual([otherBox.hashResponseId("resp_1")[0], hash]);
+    const derive = (key: Uint8Array, label: string) =>
+      Buffer.from(hkdfSync("sha256", key, new Uint8Array(0), label, 32));
+    const key = derive(derive(secret, "lockport token hash v1"), "lockport response id v1");
+    expect(hash).toBe(createHmac("sha256", key).update("resp_1").digest("hex"));
   });
 
   test("a signed value verifies, and a changed value, signature or key does not", () => {

@@ -7,6 +7,7 @@ import { testPrincipalsContract } from "./contract-principals.ts";
 import { testRelayTokensContract } from "./contract-relay-tokens.ts";
 import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
+import { testResponsesContract } from "./contract-responses.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { CatalogEngine, Engine } from "./support.ts";
 
@@ -30,5 +31,6 @@ export function testCatalogStoresContract(
   testCatalogContract(engineName, createEngine);
   testLimitsContract(engineName, createEngine);
   testNoticesContract(engineName, createEngine);
+  testResponsesContract(engineName, createEngine);
   testStorageSequences(engineName, createEngine, { runs: historyRuns });
 }

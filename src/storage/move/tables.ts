@@ -29,6 +29,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   catalog("limits", "limits", "id"),
   catalog("notices", "notices", "sequence"),
   catalog("notice_marks", "marks of notices", "name"),
+  catalog("kept_responses", "kept responses", "id_hash, principal_id"),
   catalog("audit_events", "audit log", "id"),
   usage("ledger_state", "state of the ledger", "id"),
   usage("tag", "tags", "id"),

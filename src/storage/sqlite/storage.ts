@@ -35,6 +35,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       catalog: database.catalog,
       limits: database.limits,
       notices: database.notices,
+      responses: database.responses,
       ledger: usage.ledger,
       keyUse: usage.keyUse,
       stats: usage.stats,

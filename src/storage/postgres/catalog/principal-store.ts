@@ -16,6 +16,7 @@ import {
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import { oidcSubjects, principals } from "./identity-schema.ts";
+import { orphanResponses } from "./responses.ts";
 import type { StoreSteps } from "./secret-store.ts";
 
 type PrincipalStore = Pick<
@@ -88,6 +89,7 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
         await requireAdminLeft(tx, before, null);
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         await tx.orm.delete(principals).where(eq(principals.id, id));
+        await orphanResponses(tx, id);
         await recordAudit(tx, [audit]);
         return { result: undefined, changes: toChanges(id) };
       }),

@@ -9,6 +9,7 @@ import { createLimitStore } from "./limits.ts";
 import type { StoreMemory } from "./memory.ts";
 import { createNoticeStore } from "./notices.ts";
 import { createReads } from "./reads.ts";
+import { createResponseStore } from "./responses.ts";
 
 export interface StoresOptions {
   /** See `PURPOSES.serve`. */
@@ -29,5 +30,6 @@ export function createStores({ postgres, memory, freshness, clock }: StoresOptio
     catalog: createCatalogStore(memory, steps),
     limits: createLimitStore(memory.limits, steps),
     notices: createNoticeStore(reads),
+    responses: createResponseStore(reads),
   };
 }

@@ -4,6 +4,7 @@ import presence0002 from "#drizzle/postgres/0002_presence.sql" with { type: "tex
 import catalog0003 from "#drizzle/postgres/0003_fixed_tags_and_unknown_usage.sql" with { type: "text" };
 import ledger0004 from "#drizzle/postgres/0004_unknown_late_ends.sql" with { type: "text" };
 import ledger0005 from "#drizzle/postgres/0005_tier_and_failure.sql" with { type: "text" };
+import catalog0006 from "#drizzle/postgres/0006_kept_responses.sql" with { type: "text" };
 import type { Migration } from "#storage/migration.ts";
 
 /** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
@@ -14,4 +15,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0003_fixed_tags_and_unknown_usage", sql: catalog0003 },
   { name: "0004_unknown_late_ends", sql: ledger0004 },
   { name: "0005_tier_and_failure", sql: ledger0005 },
+  { name: "0006_kept_responses", sql: catalog0006 },
 ];

@@ -14,6 +14,7 @@ import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
 import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
+import { createResponseStore } from "./responses.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { bindFormerCredentials } from "./former-credentials.ts";
 import { followSecrets } from "#storage/catalog/secret-state.ts";
@@ -94,6 +95,7 @@ export function toCatalogDatabase(
     catalog: createCatalogStore(connection, recordAudit, tell),
     limits: createLimitStore(connection, recordAudit, tell),
     notices: createNoticeStore(connection),
+    responses: createResponseStore(connection),
     findUnreadable: () =>
       findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
     close: () => connection.close(),

@@ -1,0 +1,38 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { EventOrigin } from "#kernel/ids.ts";
+
+/** Under which a response is found: an id that two principals were given is two entries. */
+export interface ResponseKey {
+  /** Keyed hash of its id (`SecretBox.hashResponseId`): the id itself is stored nowhere. */
+  readonly idHash: string;
+  readonly principalId: string;
+}
+
+/** Where a response is whose content its provider keeps, and which request it answered. */
+export interface KeptResponse extends ResponseKey {
+  /** Internal id of the model that was asked for: a rename is followed. */
+  readonly modelId: string;
+  /** A model that moves leaves its responses where they are. */
+  readonly providerId: string;
+  readonly event: EventOrigin;
+  /** False as long as the event may be pending. */
+  readonly isSettled: boolean;
+  readonly expiresAtUs: InstantUs;
+}
+
+/** The responses that callers may ask for by their ids, and nothing of their content. Asked for by the data plane alone. */
+export interface ResponseStore {
+  /** Of two with one key the later one counts; one call has a key once. Fulfilled when they survive a kill and a loss of power. */
+  keep(responses: readonly KeptResponse[]): Promise<void>;
+  /** Under any of these hashes, which all stand for one id; also one that has expired. */
+  find(idHashes: readonly string[], principalId: string): Promise<KeptResponse | null>;
+  markSettled(key: ResponseKey): Promise<void>;
+  remove(key: ResponseKey): Promise<void>;
+  /** Removes settled ones whose time is over, at most so many; returns how many there were. */
+  removeExpired(nowUs: InstantUs, rowsMax: number): Promise<number>;
+  /** Those not settled yet whose principal was deleted. */
+  listOrphans(rowsMax: number): Promise<readonly KeptResponse[]>;
+}
+
+/** Expiry of a response whose principal is gone and whose event is to be settled: it is found no more. */
+export const ORPHANED_AT_US = 0;

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { type KeptResponse, ORPHANED_AT_US } from "#catalog/kept-response.ts";
+import { principal, START_US, type CatalogEngine } from "./support.ts";
+
+const kept = (idHash: string, changes: Partial<KeptResponse> = {}): KeptResponse => ({
+  idHash,
+  principalId: "principal-ann",
+  modelId: "model-1",
+  providerId: "provider-1",
+  event: { eventId: START_US, lane: 3 },
+  isSettled: true,
+  expiresAtUs: START_US + 1_000,
+  ...changes,
+});
+
+/** Where responses are that their providers keep. */
+export function testResponsesContract(engineName: string, createEngine: () => CatalogEngine): void {
+  describe(`${engineName}: kept responses`, () => {
+    const openWithPeople = async (engine: CatalogEngine) => {
+      const stores = await engine.open();
+      await stores.identity.createPrincipal(principal("ann"), null);
+      await stores.identity.createPrincipal(principal("bob"), null);
+      return stores;
+    };
+
+    test("are found by hash and principal on every connection, and by no other principal", async () => {
+      await using engine = createEngine();
+      const left = await openWithPeople(engine);
+      const right = await engine.open();
+      await left.responses.keep([kept("one"), kept("two", { isSettled: false })]);
+      expect(await right.responses.find(["one"], "principal-ann")).toEqual(kept("one"));
+      expect(await right.responses.find(["two"], "principal-ann")).toEqual(kept("two", { isSettled: false }));
+      expect(await right.responses.find(["other", "two"], "principal-ann")).not.toBeNull();
+      expect(await right.responses.find(["one"], "principal-bob")).toBeNull();
+      expect(await right.responses.find(["three"], "principal-ann")).toBeNull();
+      expect(await right.responses.find([], "principal-ann")).toBeNull();
+    });
+
+    test("are two entries when one id was given to two people, and the later one when it was given to one twice", async () => {
+      await using engine = createEngine();
+      const { responses } = await openWithPeople(engine);
+      const ofBob = kept("one", { principalId: "principal-bob", modelId: "model-2" });
+      const later = kept("one", {
+        modelId: "model-3",
+        providerId: "provider-3",
+        event: { eventId: START_US + 9, lane: 0 },
+        isSettled: false,
+        expiresAtUs: START_US + 2_000,
+      });
+      await responses.keep([kept("one"), ofBob]);
+      await responses.keep([later]);
+      expect(await responses.find(["one"], "principal-ann")).toEqual(later);
+      expect(await responses.find(["one"], "principal-bob")).toEqual(ofBob);
+      await responses.remove(later);
+      await responses.remove(later);
+      expect(await responses.find(["one"], "principal-ann")).toBeNull();
+      expect(await responses.find(["one"], "principal-bob")).toEqual(ofBob);
+    });
+
+    test("are marked as settled one by one", async () => {
+      await using engine = createEngine();
+      const { responses } = await openWithPeople(engine);
+      await responses.keep([kept("one", { isSettled: false }), kept("two", { isSettled: false })]);
+      await responses.markSettled(kept("one"));
+      await responses.markSettled(kept("none"));
+      expect((await responses.find(["one"], "principal-ann"))?.isSettled).toBe(true);
+      expect((await responses.find(["two"], "principal-ann"))?.isSettled).toBe(false);
+    });
+
+    test("are removed when they have expired, so many at once, but for those that are to be settled", async () => {
+      await using engine = createEngine();
+      const { responses } = await openWithPeople(engine);
+      const at = (idHash: string, expiresAtUs: number, isSettled = true) =>
+        kept(idHash, { expiresAtUs, isSettled });
+      await responses.keep([at("a", 10), at("b", 20), at("c", 30), at("d", 31), at("pending", 10, false)]);
+      expect(await responses.removeExpired(9, 10)).toBe(0);
+      expect(await responses.removeExpired(30, 2)).toBe(2);
+      expect(await responses.removeExpired(30, 2)).toBe(1);
+      expect(await responses.removeExpired(30, 2)).toBe(0);
+      const left = await Promise.all(
+        ["a", "b", "c", "d", "pending"].map((hash) => responses.find([hash], "principal-ann")),
+      );
+      expect(left.map((one) => one?.idHash)).toEqual([undefined, undefined, undefined, "d", "pending"]);
+    });
+
+    test("of a deleted principal that are not settled wait for it and are found expired, also ones that come later", async () => {
+      await using engine = createEngine();
+      const { identity, responses } = await openWithPeople(engine);
+      const pending = kept("pending", { isSettled: false });
+      const ofBob = kept("pending", { isSettled: false, principalId: "principal-bob" });
+      await responses.keep([pending, kept("settled"), ofBob]);
+      expect(await responses.listOrphans(10)).toEqual([]);
+      await identity.deletePrincipal("principal-ann", null);
+      const orphan = { ...pending, expiresAtUs: ORPHANED_AT_US };
+      expect(await responses.listOrphans(10)).toEqual([orphan]);
+      const late = { ...orphan, idHash: "late" };
+      await responses.keep([kept("late", { isSettled: false }), kept("late but settled")]);
+      expect(
+        (await responses.listOrphans(10)).toSorted((one, other) => (one.idHash < other.idHash ? -1 : 1)),
+      ).toEqual([late, orphan]);
+      expect(await responses.listOrphans(1)).toHaveLength(1);
+      expect(await responses.removeExpired(START_US, 10)).toBe(0);
+      await responses.remove(pending);
+      await responses.remove(late);
+      expect(await responses.listOrphans(10)).toEqual([]);
+      expect(await responses.find(["pending"], "principal-bob")).toEqual(ofBob);
+    });
+
+    test("leave what is remembered of the catalog and the limits as it is", async () => {
+      await using engine = createEngine();
+      const { catalog, limits, responses } = await openWithPeople(engine);
+      const [set, snapshot] = [await limits.snapshot(), await catalog.snapshot()];
+      await responses.keep([kept("one")]);
+      await responses.markSettled(kept("one"));
+      await responses.remove(kept("one"));
+      expect(limits.peek()).toBe(set);
+      expect(catalog.peek()).toBe(snapshot);
+    });
+  });
+}
