@@ -12,13 +12,16 @@ const STEP_BYTES = 64 * 1024;
 /** All large texts share a slice of each turn. */
 const turns = new Turns(1);
 
-/** `scanJson` of a text of any length, which lets others have their turn: 60 MB of short keys take 0.6 s and more. */
-export async function scanJsonInTurns(
-  text: Uint8Array,
-  names: readonly string[],
-  sliceMsMax = SLICE_MS_MAX,
-): Promise<ScannedText> {
-  const scan = new JsonScan(text, names);
+/** A text that is scanned in parts. */
+interface Scan<Scanned> {
+  /** Up to where it has come. */
+  readonly at: number;
+  /** Goes on up to `untilAt`, or a little further; null until the whole text is scanned. */
+  run(untilAt: number): Scanned | null;
+}
+
+/** Scans a text of any length and lets others have their turn: 60 MB of short keys take 0.6 s and more. */
+export async function scanInTurns<Scanned>(scan: Scan<Scanned>, sliceMsMax = SLICE_MS_MAX): Promise<Scanned> {
   for (;;) {
     const untilMs = performance.now() + sliceMsMax;
     do {
@@ -27,4 +30,13 @@ export async function scanJsonInTurns(
     } while (performance.now() < untilMs);
     await turns.next();
   }
+}
+
+/** `scanJson` of a large text. */
+export async function scanJsonInTurns(
+  text: Uint8Array,
+  names: readonly string[],
+  sliceMsMax = SLICE_MS_MAX,
+): Promise<ScannedText> {
+  return scanInTurns(new JsonScan(text, names), sliceMsMax);
 }
