@@ -1,21 +1,19 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "./capability.ts";
 
-/**
- * What a model is for, as far as it can be guessed. Endpoints here serve the first three; `transcription` is reserved; the
- * rest is what no endpoint of the data plane takes.
- */
+/** What a model is for, as far as it can be guessed. The last three have no endpoint. */
 export const MODEL_KINDS = [
   "chat",
   "completions",
   "embeddings",
   "transcription",
   "responses",
-  "realtime",
+  "messages",
   "speech",
   "image",
-  "video",
   "moderation",
   "rerank",
+  "realtime",
+  "video",
   "other",
 ] as const;
 export type ModelKind = (typeof MODEL_KINDS)[number];
@@ -26,26 +24,38 @@ export const GUESS_SOURCES = ["provider", "name", "default"] as const;
 /** Capabilities are declared by an admin, never probed: this is what is proposed for a model that a provider lists. */
 export interface CapabilityGuess {
   readonly kind: ModelKind;
-  /** Empty when no endpoint serves the kind. */
+  /** Empty when no endpoint serves it. */
   readonly capabilities: readonly Capability[];
   readonly from: (typeof GUESS_SOURCES)[number];
 }
 
-const CAPABILITIES_OF: { readonly [kind in ModelKind]?: readonly Capability[] } = {
+const CAPABILITIES_OF: { readonly [kind in ModelKind]: readonly Capability[] } = {
   chat: CAPABILITIES_DEFAULT,
   completions: ["completions"],
   embeddings: ["embeddings"],
   transcription: ["transcription"],
+  responses: ["responses"],
+  messages: ["messages"],
+  speech: ["speech"],
+  image: ["images"],
+  moderation: ["moderation"],
+  rerank: ["rerank"],
+  realtime: [],
+  video: [],
+  other: [],
 };
 
 export function toCapabilities(kind: ModelKind): readonly Capability[] {
-  return CAPABILITIES_OF[kind] ?? [];
+  return CAPABILITIES_OF[kind];
 }
 
-/** Whether an endpoint of today serves what was guessed. */
-export function isServable({ kind }: Pick<CapabilityGuess, "kind">): boolean {
-  return kind === "chat" || kind === "completions" || kind === "embeddings";
+/** Whether there is an endpoint for it. */
+export function isServable({ capabilities }: Pick<CapabilityGuess, "capabilities">): boolean {
+  return capabilities.length > 0;
 }
+
+/** Models that judge a text are asked through chat, whatever lists call them: `/moderations` has none of them. */
+const GUARD_PATTERN = /llama-guard|prompt-guard|shieldgemma|nemoguard/;
 
 /**
  * In this order, since names hold several of these words: `bge-reranker` is no embedding model, `gemini-2.5-flash-preview-tts`
@@ -53,7 +63,8 @@ export function isServable({ kind }: Pick<CapabilityGuess, "kind">): boolean {
  */
 const NAMES: readonly (readonly [kind: ModelKind, pattern: RegExp])[] = [
   ["rerank", /rerank|llama-rank/],
-  ["moderation", /(?:^|[/_-])moderation|llama-guard|llama-prompt-guard|prompt-guard|shieldgemma|nemoguard/],
+  ["moderation", /(?:^|[/_-])moderation/],
+  ["moderation", GUARD_PATTERN],
   ["transcription", /whisper|transcri|\basr\b|parakeet/],
   ["realtime", /realtime|native-audio|-live(?:-|$)|-voice-(?:\d|latest)/],
   ["speech", /(?:^|[/_.-])tts(?:[/_.-]|$)|text-to-speech|orpheus|kokoro|playai-|lyria/],
@@ -67,7 +78,7 @@ const NAMES: readonly (readonly [kind: ModelKind, pattern: RegExp])[] = [
   // OpenAI and xAI serve these on /v1/responses alone; others resell them, under longer names, on chat as well.
   [
     "responses",
-    /^(?:o\d-pro|gpt-5[\d.]*-pro|gpt-5[\d.]*-codex|o\d[a-z-]*-deep-research|codex-mini|grok-[\d.]+-multi-agent)/,
+    /^(?:o\d-pro|gpt-5[\d.]*-pro|gpt-5[\d.]*-codex|o\d[a-z-]*-deep-research|codex-mini|computer-use-preview|grok-[\d.]+-multi-agent)/,
   ],
   ["completions", /^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/],
 ];
@@ -76,7 +87,6 @@ const NAMES: readonly (readonly [kind: ModelKind, pattern: RegExp])[] = [
 export function guessByName(upstreamName: string): CapabilityGuess {
   const name = upstreamName.toLowerCase().replace(/^models\//, "");
   const kind = NAMES.find(([, pattern]) => pattern.test(name))?.[0];
-  return kind === undefined
-    ? { kind: "chat", capabilities: CAPABILITIES_DEFAULT, from: "default" }
-    : { kind, capabilities: toCapabilities(kind), from: "name" };
+  if (kind === undefined) return { kind: "chat", capabilities: CAPABILITIES_DEFAULT, from: "default" };
+  return { kind, capabilities: GUARD_PATTERN.test(name) ? [] : toCapabilities(kind), from: "name" };
 }

@@ -28,6 +28,19 @@ export interface Deployment {
   readonly capabilities: readonly Capability[] | null;
 }
 
+/** What LiteLLM's `mode` of a model means here; its other modes name no endpoint of ours. */
+export const CAPABILITIES_OF_MODE: ReadonlyMap<string, readonly Capability[]> = new Map([
+  ["chat", CAPABILITIES_DEFAULT],
+  ["completion", ["completions"]],
+  ["embedding", ["embeddings"]],
+  ["responses", ["responses"]],
+  ["audio_transcription", ["transcription"]],
+  ["audio_speech", ["speech"]],
+  ["image_generation", ["images"]],
+  ["moderation", ["moderation"]],
+  ["rerank", ["rerank"]],
+]);
+
 /** A key that LiteLLM reads from its own environment: stored as it is, it would be sent upstream as a credential. */
 const ENVIRONMENT_REFERENCE = "os.environ/";
 
@@ -56,19 +69,14 @@ export function parseDeployment(draft: DeploymentDraft): Deployment {
     upstreamName: withParam(paramOf("model"), () => parseUpstreamName(toUpstreamName(draft))),
     baseUrl,
     apiKey: withParam(paramOf("api_key"), () => parseApiKey(apiKey)),
-    capabilities: mode === undefined ? null : toCapabilities(mode),
+    // A mode that names no endpoint of ours counts as chat (section 4.7).
+    capabilities: mode === undefined ? null : (CAPABILITIES_OF_MODE.get(mode) ?? CAPABILITIES_DEFAULT),
   };
 }
 
 /** LiteLLM writes `openai/gpt-4o` for the model `gpt-4o` of an OpenAI-compatible server; in `compat_params` a name is the name. */
 function toUpstreamName({ paramsField, model }: DeploymentDraft): string {
   return paramsField === "litellm_params" ? model.replace(/^openai\//, "") : model;
-}
-
-/** Modes that name no endpoint of ours count as chat (section 4.7). */
-function toCapabilities(mode: string): readonly Capability[] {
-  if (mode === "embedding") return ["embeddings"];
-  return mode === "completion" ? ["completions"] : CAPABILITIES_DEFAULT;
 }
 
 /** The refusal of a field that has another name here. */

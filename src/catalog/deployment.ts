@@ -2,7 +2,7 @@ import type { Actor } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { CAPABILITIES_DEFAULT } from "./capability.ts";
+import { CAPABILITIES_DEFAULT, type Capability } from "./capability.ts";
 import { findCredential, type Provider } from "./provider.ts";
 import { type Deployment, type DeploymentDraft, parseDeployment } from "./deployment-draft.ts";
 import { planModelDelete, toModelEntry } from "./model-plan.ts";
@@ -67,12 +67,24 @@ export function planDeploymentDelete(id: string, actor: Actor): CatalogPlan<void
 
 /** A mode that was said and that the model cannot serve makes another deployment: a 200 would promise what is not so. */
 function isSame({ provider, upstreamName, capabilities }: ResolvedModel, deployment: Deployment): boolean {
+  const wanted = deployment.capabilities ?? [];
+  const serves = (each: readonly Capability[]) =>
+    each.every((capability) => capabilities.includes(capability));
+  // Its mode counted as chat before it had an endpoint: what was bound so stays what it is.
+  const countedAsChat = wanted.some((capability) => !FORMER_CAPABILITIES.has(capability));
   return (
     provider.baseUrl === deployment.baseUrl &&
     upstreamName === deployment.upstreamName &&
-    (deployment.capabilities ?? []).every((capability) => capabilities.includes(capability))
+    (serves(wanted) || (countedAsChat && serves(CAPABILITIES_DEFAULT)))
   );
 }
+
+/** Those that modes named from the beginning. */
+const FORMER_CAPABILITIES: ReadonlySet<Capability> = new Set([
+  ...CAPABILITIES_DEFAULT,
+  "completions",
+  "embeddings",
+]);
 
 interface ProviderWish {
   readonly deployment: Deployment;

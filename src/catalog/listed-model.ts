@@ -1,5 +1,11 @@
-import { CAPABILITIES_DEFAULT, isCapability, type Capability } from "./capability.ts";
-import { guessByName, toCapabilities, type CapabilityGuess, type ModelKind } from "./capability-guess.ts";
+import { CAPABILITIES, isCapability, type Capability } from "./capability.ts";
+import {
+  guessByName,
+  MODEL_KINDS,
+  toCapabilities,
+  type CapabilityGuess,
+  type ModelKind,
+} from "./capability-guess.ts";
 
 /** An entry of a provider's list of models, of which only that it is an object is known. */
 export type ListedModel = { readonly [field: string]: unknown };
@@ -10,17 +16,43 @@ export type ListedModel = { readonly [field: string]: unknown };
  * `supports_chat`, and our own capabilities where the provider is another Lockport. OpenAI, Groq, vLLM and Ollama say nothing.
  */
 export function guessListed(upstreamName: string, entry: ListedModel): CapabilityGuess {
+  const own = findOwnCapabilities(entry);
+  if (own !== null) return own;
   const byName = guessByName(upstreamName);
   const told =
-    findOwnCapabilities(entry) ??
-    findByModalities(entry) ??
-    findByType(entry) ??
-    findByFlags(entry, byName.kind) ??
-    findBySupport(entry);
-  if (told === null) return byName;
+    findByModalities(entry) ?? findByType(entry) ?? findByFlags(entry, byName.kind) ?? findBySupport(entry);
+  if (told === null) return withServedBeside(byName, upstreamName, entry);
   // It does not chat, and its name does not say what it does instead.
   if (told.kind === "other" && byName.from === "name" && byName.kind !== "chat") return byName;
-  return told;
+  if (told.kind === "moderation" && byName.kind === "moderation") return { ...byName, from: "provider" };
+  return withServedBeside(told, upstreamName, entry);
+}
+
+/** Words of OpenAI's own list for who owns a model; a reseller's list names itself, or the vendor in other words. */
+const OPENAI_OWNERS: ReadonlySet<unknown> = new Set(["openai", "openai-internal", "system"]);
+/** Chat models of OpenAI are on `/v1/responses` too, but for those that search or speak (its model pages). */
+const OPENAI_RESPONSES_PATTERN = /^(?:gpt-\d|o\d|chatgpt-)(?!.*-(?:audio|search))/;
+
+/** What a vendor serves a chat model by beside chat, where its list is the vendor's own: any other says chat and means no more. */
+function withServedBeside(
+  guess: CapabilityGuess,
+  upstreamName: string,
+  { owned_by: owner, type }: ListedModel,
+): CapabilityGuess {
+  if (guess.kind !== "chat") return guess;
+  const beside: Capability | null =
+    OPENAI_OWNERS.has(owner) && OPENAI_RESPONSES_PATTERN.test(upstreamName)
+      ? "responses"
+      : type === "model" && upstreamName.startsWith("claude-")
+        ? "messages"
+        : null;
+  return beside === null
+    ? guess
+    : { ...guess, capabilities: inOrder([...guess.capabilities, beside]), from: "provider" };
+}
+
+function inOrder(capabilities: readonly Capability[]): readonly Capability[] {
+  return CAPABILITIES.filter((capability) => capabilities.includes(capability));
 }
 
 function toGuess(kind: ModelKind, { vision = false }: { readonly vision?: boolean } = {}): CapabilityGuess {
@@ -36,9 +68,7 @@ function toGuess(kind: ModelKind, { vision = false }: { readonly vision?: boolea
 function findOwnCapabilities({ capabilities }: ListedModel): CapabilityGuess | null {
   if (!Array.isArray(capabilities)) return null;
   const known = capabilities.filter(isCapability);
-  const kind = (["chat", "completions", "embeddings", "transcription"] as const).find((each) =>
-    known.includes(each),
-  );
+  const kind = MODEL_KINDS.find((each) => toCapabilities(each).some((one) => known.includes(one)));
   return kind === undefined ? null : { kind, capabilities: known, from: "provider" };
 }
 
@@ -137,11 +167,7 @@ function findByFlags({ capabilities: flags }: ListedModel, byName: ModelKind): C
   const kind = FLAGS.find(([flag]) => flags[flag] === true)?.[1] ?? "other";
   const guess = toGuess(kind, { vision: flags["vision"] === true });
   const alsoCompletes = kind === "chat" && flags["completion"] === true;
-  return alsoCompletes ? { ...guess, capabilities: withCompletions(guess.capabilities) } : guess;
-}
-
-function withCompletions(capabilities: readonly Capability[]): readonly Capability[] {
-  return [...CAPABILITIES_DEFAULT, "completions", ...capabilities.filter((each) => each === "vision")];
+  return alsoCompletes ? { ...guess, capabilities: inOrder([...guess.capabilities, "completions"]) } : guess;
 }
 
 function findBySupport(entry: ListedModel): CapabilityGuess | null {

@@ -98,16 +98,14 @@ export function requireCapability(resolved: ResolvedModel, endpoint: EndpointNam
   const { alias } = resolved.bound;
   throw new ProxyError(
     "endpoint_not_supported",
-    isAlwaysOpen === true
-      ? told
-      : `${told} An admin adds it: ${toAddCommand(alias, [...capabilities, ...missing])}`,
+    isAlwaysOpen === true ? told : `${told} An admin adds it: ${toAddCommand(alias, missing)}`,
     { param: "model", model: resolved.model.alias },
   );
 }
 
-/** The command that gives a model these capabilities, in place of all that it has. */
+/** The command that gives a model these capabilities beside those that it has. */
 export function toAddCommand(alias: string, capabilities: readonly Capability[]): string {
-  return `lockport model set ${alias} ${capabilities.map((name) => `--capability ${name}`).join(" ")}`;
+  return `lockport model set ${alias} ${capabilities.map((name) => `--add-capability ${name}`).join(" ")}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { toBaseUrl } from "#catalog/upstream-url.ts";
 import type { Capability } from "#catalog/capability.ts";
+import { ENDPOINTS, toRow } from "#catalog/endpoint.ts";
 import { readText, type AddressContext, type FoundUpstream } from "./litellm-address.ts";
 import { readReferred, readVariable } from "./litellm-values.ts";
 import type { SourceMap } from "./source.ts";
@@ -36,15 +37,24 @@ export function readCloud(
   if (written?.value === null)
     return refuse(`the variable ${written.variable ?? ""} for its base URL is not set`);
   const text = written?.value ?? findUsualBase(word, context);
-  const address = { params, model, text, line, context };
+  const address = { params, model, text, line, context, capabilities };
   if (word.startsWith("azure")) return readAzure(address) ?? refuse(AZURE_REASON);
   if (word.startsWith("bedrock")) {
-    if (capabilities.includes("embeddings"))
-      return refuse("Bedrock's OpenAI-compatible address has no embeddings");
+    const lacking = capabilities.find((capability) => NOT_OF_BEDROCK.has(capability));
+    if (lacking !== undefined) return refuse(`Bedrock's OpenAI-compatible address has no ${lacking}`);
     return readBedrock(address, word) ?? refuse(BEDROCK_REASON);
   }
   return readVertex(address) ?? refuse(VERTEX_REASON);
 }
+
+const NOT_OF_BEDROCK: ReadonlySet<Capability> = new Set([
+  "embeddings",
+  "transcription",
+  "speech",
+  "images",
+  "moderation",
+  "rerank",
+]);
 
 interface Address {
   readonly params: SourceMap;
@@ -53,6 +63,7 @@ interface Address {
   readonly text: string | null;
   readonly line: number;
   readonly context: AddressContext;
+  readonly capabilities: readonly Capability[];
 }
 
 function findUsualBase(word: string, { variables }: AddressContext): string | null {
@@ -81,7 +92,7 @@ const ENTRA_FIELDS = ["azure_ad_token", "tenant_id", "client_id", "azure_usernam
  * A resource of Azure's own host is called by its v1 interface, which takes the deployment's name as model and its key as a
  * bearer token, without api-version. A gateway in front keeps its deployment URLs, as endpoints of a provider.
  */
-function readAzure({ params, model, text, context }: Address): CloudAddress | null {
+function readAzure({ params, model, text, context, capabilities }: Address): CloudAddress | null {
   const url = text === null ? null : URL.parse(text);
   if (url === null || text === null) return null;
   if (!params.entries.has("api_key") && ENTRA_FIELDS.some((field) => params.entries.has(field))) return null;
@@ -119,14 +130,24 @@ function readAzure({ params, model, text, context }: Address): CloudAddress | nu
     endpoints:
       query === ""
         ? null
-        : {
-            chat: toUrl("chat/completions"),
-            completions: toUrl("completions"),
-            embeddings: toUrl("embeddings"),
-          },
+        : Object.fromEntries(
+            ENDPOINTS.filter((endpoint) => OF_DEPLOYMENT_URLS.has(endpoint))
+              .filter((endpoint) => toRow(endpoint).isAlwaysOpen === true || capabilities.includes(endpoint))
+              .map((endpoint) => [endpoint, toUrl(toRow(endpoint).path.slice(1))]),
+          ),
     remark: BEARER_REMARK,
   };
 }
+
+/** What Azure has below a deployment's URL (its REST reference). */
+const OF_DEPLOYMENT_URLS: ReadonlySet<Capability> = new Set([
+  "chat",
+  "completions",
+  "embeddings",
+  "transcription",
+  "speech",
+  "images",
+]);
 
 const BEARER_REMARK =
   "carried over with its URL, and its key goes as a bearer token: a gateway that wants the api-key header refuses it";

@@ -1,4 +1,6 @@
-import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
+import type { Capability } from "#catalog/capability.ts";
+import { guessByName, isServable, type CapabilityGuess } from "#catalog/capability-guess.ts";
+import { CAPABILITIES_OF_MODE } from "#catalog/deployment-draft.ts";
 import { parseAlias, isUpstreamName } from "#catalog/model-draft.ts";
 import { parseApiKey, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -87,10 +89,12 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
     );
   const found = findUpstream(params, model);
   if (typeof found === "string") return leave(line, found);
-  const capabilities = readCapabilities(infoMap, found);
+  const guess = guessByName(found.model);
+  const capabilities = readCapabilities(infoMap, found, guess);
   if (capabilities === null) {
     const modeLine = infoMap.entries.get("mode")?.line ?? entry.line;
-    return leave(modeLine, "no endpoint here serves its mode (chat, completion and embedding are served)");
+    const modes = [...CAPABILITIES_OF_MODE.keys()].join(", ");
+    return leave(modeLine, `no endpoint here serves its mode (those served: ${modes})`);
   }
   const base = readPlace(params, found, { context, capabilities });
   if (base.url === null) return leave(base.line, base.reason);
@@ -106,8 +110,11 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
     return leave(params.entries.get("api_key")?.line ?? line, "its API key cannot be sent in a header");
   }
   if (remark !== null) note(line, `is ${remark}.`);
-  if (findEntry(infoMap, "mode") === undefined && capabilities.includes("embeddings"))
-    note(line, "is taken for an embedding model by its name; model_info.mode would say it.");
+  if (capabilities === guess.capabilities && guess.from === "name")
+    note(
+      line,
+      `is taken for a model for ${capabilities.join(", ")} by its name; model_info.mode would say it.`,
+    );
   listUnread(params, "litellm_params", note);
   listUnread(infoMap, "model_info", note);
 
@@ -147,20 +154,20 @@ function wrong(sentence: string): ReadDeployment {
   return { kind: "wrong", sentence };
 }
 
-const EMBEDDING_NAME_PATTERN = /embed|(?:^|\/)(?:bge|gte|e5)-/i;
-
-/** Null for a mode that nothing serves. */
-function readCapabilities(info: SourceMap, { word, model }: FoundUpstream): readonly Capability[] | null {
+/** Null for a mode that nothing serves; without one, what the model's name says. */
+function readCapabilities(
+  info: SourceMap,
+  { word }: FoundUpstream,
+  guess: CapabilityGuess,
+): readonly Capability[] | null {
   const mode = readText(info, "mode");
-  const hasVision = readFlag(findEntry(info, "supports_vision")?.value) === true;
-  const isCompletion =
-    mode === "completion" ||
-    (mode === undefined && (word === "text-completion-openai" || word === "azure_text"));
-  if (isCompletion) return ["completions"];
-  if (mode === "embedding" || (mode === undefined && EMBEDDING_NAME_PATTERN.test(model)))
-    return ["embeddings"];
-  if (mode !== undefined && mode !== "chat") return null;
-  return [...CAPABILITIES_DEFAULT, ...(hasVision ? (["vision"] as const) : [])];
+  if (mode === undefined && (word === "text-completion-openai" || word === "azure_text"))
+    return ["completions"];
+  if (mode === undefined && guess.from === "name" && isServable(guess)) return guess.capabilities;
+  const capabilities = CAPABILITIES_OF_MODE.get(mode ?? "chat");
+  if (capabilities === undefined) return null;
+  const sees = capabilities.includes("chat") && readFlag(findEntry(info, "supports_vision")?.value) === true;
+  return sees ? [...capabilities, "vision"] : capabilities;
 }
 
 function readTimeout(params: SourceMap): number | null {

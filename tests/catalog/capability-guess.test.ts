@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import type { Capability } from "#catalog/capability.ts";
 import { guessByName } from "#catalog/capability-guess.ts";
 import { guessListed } from "#catalog/listed-model.ts";
 
-const CHAT = ["chat", "chat_stream"];
-const SEES = [...CHAT, "vision"];
+const CHAT: Capability[] = ["chat", "chat_stream"];
+const SEES: Capability[] = [...CHAT, "vision"];
 
 describe("what a model is for is guessed", () => {
   test("by its name where the provider says nothing, as OpenAI, Groq, vLLM and Ollama do", () => {
@@ -51,7 +52,21 @@ describe("what a model is for is guessed", () => {
       for (const name of each)
         expect({ name, kind: guessByName(name).kind }).toEqual({ name, kind } as never);
     expect(guessByName("gpt-5")).toEqual({ kind: "chat", capabilities: CHAT, from: "default" } as never);
-    expect(guessByName("dall-e-3")).toEqual({ kind: "image", capabilities: [], from: "name" });
+    const served = {
+      "dall-e-3": ["images"],
+      "o3-pro": ["responses"],
+      "tts-1": ["speech"],
+      "omni-moderation-latest": ["moderation"],
+      "rerank-v3.5": ["rerank"],
+      "whisper-1": ["transcription"],
+      "claude-haiku-4-5": CHAT,
+      // They are asked through chat: no provider has them under /moderations.
+      "meta-llama/Llama-Guard-4-12B": [],
+      "sora-2": [],
+      "gpt-realtime": [],
+    };
+    for (const [name, capabilities] of Object.entries(served))
+      expect({ name, capabilities: guessByName(name).capabilities }).toEqual({ name, capabilities } as never);
   });
 
   test.each([
@@ -67,7 +82,7 @@ describe("what a model is for is guessed", () => {
       "OpenRouter, images",
       { architecture: { modality: "text->image", output_modalities: ["image"] } },
       "image",
-      [],
+      ["images"],
     ],
     [
       "OpenRouter, embeddings",
@@ -78,8 +93,8 @@ describe("what a model is for is guessed", () => {
     ["Together, chat", { type: "chat", organization: "Meta" }, "chat", CHAT],
     ["Together, base models", { type: "language", organization: "Meta" }, "completions", ["completions"]],
     ["Together, embeddings", { type: "embedding", organization: "BAAI" }, "embeddings", ["embeddings"]],
-    ["Together, rerank", { type: "rerank", organization: "Salesforce" }, "rerank", []],
-    ["Together, moderation", { type: "moderation", organization: "Meta" }, "moderation", []],
+    ["Together, rerank", { type: "rerank", organization: "Salesforce" }, "rerank", ["rerank"]],
+    ["Together, moderation", { type: "moderation", organization: "Meta" }, "moderation", ["moderation"]],
     ["Vercel", { type: "language", owned_by: "openai" }, "chat", CHAT],
     ["LM Studio", { type: "vlm" }, "chat", SEES],
     ["Novita", { model_type: "embedding" }, "embeddings", ["embeddings"]],
@@ -112,6 +127,18 @@ describe("what a model is for is guessed", () => {
     ["Fireworks", { supports_chat: true, supports_image_input: true }, "chat", SEES],
     ["Fireworks, no chat", { supports_chat: false }, "other", []],
     [
+      "another Lockport, messages",
+      { capabilities: ["messages", "vision"] },
+      "messages",
+      ["messages", "vision"],
+    ],
+    [
+      "another Lockport, several",
+      { capabilities: ["chat", "chat_stream", "responses"] },
+      "chat",
+      [...CHAT, "responses"],
+    ],
+    [
       "another Lockport",
       { capabilities: ["completions", "vision"] },
       "completions",
@@ -143,5 +170,36 @@ describe("what a model is for is guessed", () => {
       expect(guessListed("bge-m3", entry as never)).toMatchObject({ kind: "embeddings", from: "name" });
       expect(guessListed("some-model", entry as never)).toMatchObject({ kind: "chat", from: "default" });
     }
+  });
+
+  test("by what its vendor's own list serves it by beside chat, and by nothing else where another lists it", () => {
+    const OPENAI = { object: "model", owned_by: "system" };
+    const ANTHROPIC = { type: "model", display_name: "A name", created_at: "2026-01-01T00:00:00Z" };
+    const listed = (name: string, entry: object) => guessListed(name, entry as never).capabilities;
+    for (const name of ["gpt-5.1", "gpt-4o-mini", "gpt-3.5-turbo", "o3", "chatgpt-4o-latest"])
+      expect([name, listed(name, OPENAI)]).toEqual([name, [...CHAT, "responses"]]);
+    expect(guessListed("gpt-4.1", { owned_by: "openai" })).toEqual({
+      kind: "chat",
+      capabilities: [...CHAT, "responses"],
+      from: "provider",
+    } as never);
+    expect(listed("claude-opus-4-5", ANTHROPIC)).toEqual([...CHAT, "messages"] as never);
+    // Those answer chat alone, and these something else alone.
+    for (const name of ["gpt-4o-audio-preview", "gpt-4o-search-preview", "gpt-5-search-api", "my-model"])
+      expect([name, listed(name, OPENAI)]).toEqual([name, CHAT]);
+    expect(listed("gpt-5-pro", OPENAI)).toEqual(["responses"]);
+    expect(listed("gpt-4o-mini-transcribe", OPENAI)).toEqual(["transcription"]);
+    for (const entry of [
+      {},
+      { owned_by: "vllm" },
+      { owned_by: "OpenAI" },
+      { type: "chat" },
+      { owned_by: 1 },
+    ]) {
+      expect(listed("gpt-5.1", entry)).toEqual(CHAT as never);
+      expect(listed("openai/gpt-5.1", { ...entry, ...OPENAI })).toEqual(CHAT as never);
+      expect(listed("claude-opus-4-5", entry)).toEqual(CHAT as never);
+    }
+    expect(listed("llama-guard-4-12b", { type: "moderation" })).toEqual([]);
   });
 });

@@ -107,7 +107,14 @@ describe("a deployment", () => {
     ["embedding", ["embeddings"]],
     ["completion", ["completions"]],
     ["chat", ["chat", "chat_stream"]],
-    ["image_generation", ["chat", "chat_stream"]],
+    ["responses", ["responses"]],
+    ["audio_transcription", ["transcription"]],
+    ["audio_speech", ["speech"]],
+    ["image_generation", ["images"]],
+    ["moderation", ["moderation"]],
+    ["rerank", ["rerank"]],
+    ["realtime", ["chat", "chat_stream"]],
+    ["constructor", ["chat", "chat_stream"]],
     [undefined, ["chat", "chat_stream"]],
   ])("of mode %p can do %p", async (mode, capabilities) => {
     expect((await deploy({ mode })).capabilities).toEqual(capabilities);
@@ -171,6 +178,17 @@ describe("registering again", () => {
       model: { hidden: true },
       capabilities: ["chat", "chat_stream", "vision"],
     });
+  });
+
+  test("what was bound for chat while its mode had no endpoint is still the same deployment, and keeps its capabilities", async () => {
+    const { model } = await deploy({ mode: "chat" });
+    const before = await fixture.state();
+    for (const mode of ["audio_transcription", "responses", "rerank"]) {
+      expect(await deploy({ mode })).toMatchObject({ model, capabilities: ["chat", "chat_stream"] });
+    }
+    expect(await fixture.state()).toEqual(before);
+    await fixture.catalog.updateModel("fast", { capabilities: ["embeddings"] }, ADMIN);
+    await refused({ mode: "rerank" }, "alias_exists", "model_name");
   });
 
   test("a name for a target under what it leads to is the same deployment, and stays a name", async () => {

@@ -45,7 +45,7 @@ describe("provider discover", () => {
 
   test("shows what each model is guessed to be, and binds it as that: nothing for which there is no endpoint, unless it is named", async () => {
     const [local, remote] = waysTo(app);
-    const ids = ["fast", "bge-m3", "whisper-1", "dall-e-3", "my-embedder"];
+    const ids = ["fast", "bge-m3", "gpt-realtime", "sora-2", "my-embedder", "whisper-1"];
     const list = JSON.stringify({ data: ids.map((id) => ({ id })) });
     const run = async (line: string, way = local) => {
       const running = way.run(line);
@@ -56,23 +56,24 @@ describe("provider discover", () => {
     expect(shown.data.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
       ["UPSTREAM NAME", "KIND", "CAPABILITIES", "BOUND ALIAS"],
       ["bge-m3", "embeddings", "embeddings", "-"],
-      ["dall-e-3", "image", "-", "-"],
       ["fast", "chat", "chat,chat_stream", "-"],
+      ["gpt-realtime", "realtime", "-", "-"],
       ["my-embedder", "embeddings", "embeddings", "-"],
+      ["sora-2", "video", "-", "-"],
       ["whisper-1", "transcription", "transcription", "-"],
       [""],
     ]);
     expect(shown.messages).toContain(
-      "2 models for which there is no endpoint here (image, transcription) would not be bound",
+      "2 models for which there is no endpoint here (realtime, video) would not be bound",
     );
 
     const bound = await run("provider discover up --bind --capability my-embedder=chat,vision --hidden");
     expect({ code: bound.code, lines: bound.data.trimEnd().split("\n").length }).toEqual({
       code: 0,
-      lines: 6,
+      lines: 7,
     });
-    expect(bound.messages).toContain("(image, transcription) were not bound");
-    expect(bound.messages).toContain("3 models without a price (bge-m3, fast, my-embedder)");
+    expect(bound.messages).toContain("(realtime, video) were not bound");
+    expect(bound.messages).toContain("models without a price (bge-m3, fast, my-embedder");
     expect(bound.messages).toMatch(/model set bge-m3 --price 'input_tokens=USD'\n$/);
     const capabilities = async () =>
       Object.fromEntries(
@@ -84,13 +85,12 @@ describe("provider discover", () => {
       "bge-m3": ["embeddings"],
       fast: ["chat", "chat_stream"],
       "my-embedder": ["chat", "vision"],
+      "whisper-1": ["transcription"],
     });
 
-    await run("provider discover up --bind --model whisper-1 --model dall-e-3", remote);
-    expect(await capabilities()).toMatchObject({
-      "whisper-1": ["transcription"],
-      "dall-e-3": ["chat", "chat_stream"],
-    });
+    await run("provider discover up --bind --model sora-2 --capability gpt-realtime=responses", remote);
+    expect(await capabilities()).toMatchObject({ "sora-2": ["chat", "chat_stream"] });
+    expect(await capabilities()).not.toHaveProperty("gpt-realtime");
     const typo = await run("provider discover up --bind --capability fats=embeddings");
     expect(typo).toMatchObject({ code: 1, data: "" });
     expect(typo.messages).toContain("has no model fats.\n(Did you mean fast?)");
@@ -100,6 +100,39 @@ describe("provider discover", () => {
       expect(refused.messages).toContain("--capability:");
     }
   });
+});
+
+test("provider discover proposes what its list says beside chat, and leaves a model that is bound as it is", async () => {
+  const [local] = waysTo(app);
+  const models = [
+    { id: "gpt-5.1", object: "model", owned_by: "system" },
+    { id: "gpt-4o", object: "model", owned_by: "openai" },
+    { id: "llama-3.3-70b", object: "model", owned_by: "vllm" },
+    { id: "omni-moderation-latest", object: "model", owned_by: "system" },
+  ];
+  await app.api("POST", "/admin/v1/models", {
+    provider: "up",
+    upstream_name: "gpt-4o",
+    capabilities: ["chat"],
+  });
+  for (const options of ["", " --bind"]) {
+    const running = local.run(`provider discover up --json${options}`);
+    await (await upstream.nextCall()).reply({ body: JSON.stringify({ data: models }) });
+    const rows = JSON.parse((await running).data) as { upstream_name: string; capabilities: string[] }[];
+    expect(rows.map((row) => [row.upstream_name, row.capabilities])).toEqual([
+      ["gpt-4o", ["chat"]],
+      ["gpt-5.1", ["chat", "chat_stream", "responses"]],
+      ["llama-3.3-70b", ["chat", "chat_stream"]],
+      ["omni-moderation-latest", ["moderation"]],
+    ]);
+  }
+  const bound: any = await (await app.api("GET", "/v1/models")).json();
+  expect(bound.data.map(({ id, capabilities }: any) => [id, capabilities])).toEqual([
+    ["gpt-4o", ["chat"]],
+    ["gpt-5.1", ["chat", "chat_stream", "responses"]],
+    ["llama-3.3-70b", ["chat", "chat_stream"]],
+    ["omni-moderation-latest", ["moderation"]],
+  ]);
 });
 
 describe("model add of a name that the provider does not list", () => {

@@ -94,6 +94,41 @@ describe("model set", () => {
     expect((await prices())["best"]).toEqual({ input_tokens: 7 });
   });
 
+  test("adds a capability beside those that a model has, and takes none away, by the command of the refusal", async () => {
+    const app = await startApp();
+    for (const [index, way] of waysTo(app).entries()) {
+      const there = (line: string) => way.run(line);
+      const alias = `fast${index}`;
+      const change = async (line: string) => {
+        const { code, messages } = await there(line);
+        expect({ line, code }).toEqual({ line, code: 0 });
+        return messages;
+      };
+      await there(`provider add up${index} --base-url http://127.0.0.1:9/v1 --no-api-key`);
+      await there(
+        `model add ${alias} --provider up${index} --upstream-name u --capability chat --capability vision`,
+      );
+      await there(`model alias best${index} ${alias}`);
+      const path = index === 0 ? "/v1/responses" : "/v1/rerank";
+      const refusal = await (await app.api("POST", path, { model: alias })).text();
+      const [, command = ""] = /`lockport (model set NAME [^`]+)`/.exec(refusal) ?? [];
+      const [, added] = /--add-capability (\w+)$/.exec(command) ?? [];
+      expect(await change(command.replace("NAME", alias))).toBe(
+        `model ${alias}: capabilities chat,vision -> chat,vision,${added}\n`,
+      );
+      expect((await app.api("POST", path, { model: alias })).status).not.toBe(404);
+      expect(await change(`model set ${alias} --add-capability chat --add-capability speech`)).toContain(
+        "speech\n",
+      );
+      expect(await change(`model set ${alias} --add-capability speech`)).toBe(
+        `model ${alias}: is so already\n`,
+      );
+      const ofName = await there(`model set best${index} --add-capability images`);
+      expect(ofName).toMatchObject({ code: 1, data: "" });
+    }
+    await app.stop();
+  });
+
   test("says which model was probably meant, and refuses what says nothing or cannot be", async () => {
     await addProvider("up", "http://127.0.0.1:9/v1");
     await done("model add gpt-4o --provider up --upstream-name u");
@@ -110,6 +145,9 @@ describe("model set", () => {
       " --no-target",
       " --target a --provider up",
       " --capability embedding",
+      " --add-capability response",
+      " --add-capability responses --capability chat",
+      " --target a --add-capability responses",
     ]) {
       const refused = await run(`model set gpt-4o${wrong}`);
       expect({ wrong, code: refused.code, data: refused.data }).toEqual({ wrong, code: 2, data: "" });

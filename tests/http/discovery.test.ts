@@ -136,7 +136,7 @@ test("with include_capabilities=1 each model comes with what it would be bound a
   const chat = ["chat", "chat_stream"];
   expect(await ask("?include_capabilities=1")).toEqual(
     [
-      ["dall-e-3", "image", [], "name"],
+      ["dall-e-3", "image", ["images"], "name"],
       ["fast", "chat", chat, "default"],
       ["sees", "chat", [...chat, "vision"], "provider"],
       ["whisper-1", "transcription", ["transcription"], "name"],

@@ -73,7 +73,7 @@ describe("a path whose capability no model has", () => {
         for (const headers of [{}, { authorization: `Bearer ${app.adminKey}` }]) {
           const response = await app.api("POST", path, { model: "talk" }, headers);
           const message = await expectError(response, { status: 404, code: "unknown_endpoint" });
-          expect(message).toContain(`lockport model set NAME --capability ${row.capability}`);
+          expect(message).toContain(`lockport model set NAME --add-capability ${row.capability}`);
         }
       }
     }
@@ -129,9 +129,7 @@ describe("a path whose capability a model has", () => {
         code: "endpoint_not_supported",
         param: "model",
       });
-      expect(message).toContain(
-        `lockport model set talk --capability chat --capability vision --capability ${capability}`,
-      );
+      expect(message).toContain(`lockport model set talk --add-capability ${capability}`);
     }
     expect(upstream.requests).toHaveLength(0);
   });

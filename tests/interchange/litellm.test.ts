@@ -118,6 +118,60 @@ describe("a model of a LiteLLM config", () => {
       "https://api.perplexity.ai",
     ],
   ];
+  for (const [mode, capability] of [
+    ["responses", "responses"],
+    ["audio_transcription", "transcription"],
+    ["audio_speech", "speech"],
+    ["image_generation", "images"],
+    ["moderation", "moderation"],
+    ["rerank", "rerank"],
+  ] as const) {
+    test(`of mode ${mode} is carried over with ${capability} alone, and a model that is there keeps what it has`, () => {
+      const text = config(model("m", "model: openai/any", `mode: ${mode}, supports_vision: true`));
+      const planned = plan(text);
+      expect(lines(planned)[1]).toBe(`add model m: api.openai.com: any; ${capability}`);
+      expect(notes(planned)).toEqual([expect.stringContaining("OPENAI_API_KEY")]);
+
+      const parsed = parseLitellmConfig(text, {});
+      if (parsed.kind === "refused") throw new Error("it is one");
+      const bound = { provider: "api.openai.com", upstream_name: "any", capabilities: ["chat"] } as const;
+      const current = {
+        lockport_catalog: 1 as const,
+        providers: { "api.openai.com": { base_url: "https://api.openai.com/v1" } },
+        models: { m: { ...bound, capabilities: [...bound.capabilities] } },
+      };
+      const again = planImport(parsed.config, current, () => null);
+      expect(again.file.models).toEqual({});
+      expect(notes(again).join()).toContain("m: is there already and keeps its capabilities (chat).");
+    });
+  }
+
+  test("without a mode is taken for what its name says, and that is noted", () => {
+    const names = {
+      "whisper-1": ["transcription"],
+      "tts-1": ["speech"],
+      "gpt-image-1": ["images"],
+      "omni-moderation-latest": ["moderation"],
+      "gpt-5-codex": ["responses"],
+      "text-embedding-3-small": ["embeddings"],
+      // Nothing serves these, and their names have always been taken for chat.
+      "gpt-realtime": ["chat", "chat_stream"],
+      "gpt-5": ["chat", "chat_stream"],
+    };
+    for (const [name, capabilities] of Object.entries(names)) {
+      const planned = plan(config(model("m", `model: openai/${name}, api_key: k`)));
+      expect([name, planned.file.models?.["m"]?.capabilities]).toEqual([name, capabilities as never]);
+      expect(notes(planned)).toEqual(
+        capabilities.includes("chat")
+          ? []
+          : [`2: m: is taken for a model for ${capabilities[0]} by its name; model_info.mode would say it.`],
+      );
+    }
+    const said = plan(config(model("m", "model: openai/whisper-1, api_key: k", "mode: chat")));
+    expect(said.file.models?.["m"]?.capabilities).toEqual(["chat", "chat_stream"]);
+    expect(notes(said)).toEqual([]);
+  });
+
   for (const [params, info, route, baseUrl] of carried) {
     test(`{${params}}${info === "" ? "" : ` with {${info}}`} becomes ${route}`, () => {
       const planned = plan(config(model("m", params, info)), { VLLM: "http://10.0.0.9:8000/v1" });
@@ -150,8 +204,15 @@ describe("a model of a LiteLLM config", () => {
     ["m", "model: openai/x, api_base: 'ftp://x/v1'", "", "no full http or https URL"],
     ["m", "model: openai/x, api_base: 'http://169.254.169.254/v1'", "", "no full http or https URL"],
     ["m", "model: gemini/x, api_base: 'https://x.example.org'", "", "the provider's own dialect"],
-    ["m", "model: openai/x", "mode: image_generation", "no endpoint here serves its mode"],
-    ["m", "model: openai/whisper-1", "mode: audio_transcription", "no endpoint here serves its mode"],
+    ["m", "model: openai/x", "mode: realtime", "no endpoint here serves its mode"],
+    ["m", "model: openai/sora-2", "mode: video_generation", "no endpoint here serves its mode"],
+    ["m", "model: openai/x", "mode: constructor", "no endpoint here serves its mode"],
+    [
+      "m",
+      "model: bedrock/x, api_key: k, aws_region_name: us-east-1",
+      "mode: rerank",
+      "Bedrock's OpenAI-compatible address has no rerank",
+    ],
     ["org/*", "model: openai/*", "", "a wildcard"],
     ["my model", "model: openai/x", "", "a name here is letters"],
     ["m", 'model: openai/x, api_key: "sk-secret\\nx"', "", "cannot be sent in a header"],
@@ -283,6 +344,14 @@ describe("a model of a LiteLLM config", () => {
           embeddings: `${base}/embeddings?api-version=2024-10-21`,
         },
       });
+    });
+
+    test("the deployment URL of a gateway leads to what its model is for, below that URL too", () => {
+      const params = `model: azure/d1, api_base: '${gateway}', api_version: '2024-10-21', api_key: k`;
+      const { file } = plan(config(model("m", params, "mode: audio_transcription")));
+      const { endpoints } = file.providers?.["gw.example.org"] ?? {};
+      expect(endpoints?.["transcription"]).toBe(`${gateway}/audio/transcriptions?api-version=2024-10-21`);
+      expect(Object.keys(endpoints ?? {})).toEqual(["chat", "completions", "embeddings", "transcription"]);
     });
 
     test("Azure's usual variable holds the key for a host of Azure's, and for no other", () => {

@@ -12,7 +12,7 @@ import { NumberField } from "../components/number-field.tsx";
 import { Popover } from "../components/popover.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { formatMoneyExact } from "../text/format.ts";
-import { isOffered, type BindAction, type BindRow } from "./bind-rows.ts";
+import { type BindAction, type BindRow } from "./bind-rows.ts";
 
 /** The prices that nearly every model has; the others are behind a button. */
 export const FIRST_UNITS = ["input_tokens", "output_tokens"] as const;
@@ -61,7 +61,7 @@ export function CapabilityCell({ row, disabled, onChange }: CellProps) {
   const { upstreamName, capabilities } = row;
   const words = capabilities.map((capability) => CAPABILITY_LABEL[capability]).join(", ");
   // What no endpoint serves says what it is until somebody binds it in spite of that.
-  if (!isOffered(row) && !row.isTicked)
+  if (!row.isOffered && !row.isTicked)
     return <span className="text-ink-soft">{KIND_LABEL[row.kind]}: not served</span>;
   return (
     <Popover
@@ -95,6 +95,7 @@ const KIND_LABEL = {
   embeddings: "Embeddings",
   transcription: "Transcription",
   responses: "Responses API",
+  messages: "Messages API",
   realtime: "Realtime",
   speech: "Speech",
   image: "Images",

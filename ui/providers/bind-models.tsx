@@ -11,7 +11,7 @@ import { TextField } from "../components/text-field.tsx";
 import { useDiscardQuestion } from "../form/discard-question.tsx";
 import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
 import { formatCount } from "../text/format.ts";
-import { canFill, isOffered } from "./bind-rows.ts";
+import { canFill } from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
 import { StepFooter } from "./step-footer.tsx";
 import { type BindOutcome, useBindRun } from "./use-bind-run.ts";
@@ -44,7 +44,7 @@ export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange 
     () => all.filter(({ upstreamName, alias }) => `${upstreamName}\n${alias}`.toLowerCase().includes(wanted)),
     [all, wanted],
   );
-  const free = shown.filter((row) => row.boundAlias === null && isOffered(row));
+  const free = shown.filter((row) => row.boundAlias === null && row.isOffered);
   const ticked = all.filter(({ isTicked }) => isTicked);
   const isBusy = progress !== null;
   const [byHand, setByHand] = useState("");

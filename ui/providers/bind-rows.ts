@@ -1,5 +1,5 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
-import { guessByName, isServable, type ModelKind } from "#catalog/capability-guess.ts";
+import { guessByName, isServable, type CapabilityGuess, type ModelKind } from "#catalog/capability-guess.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { DiscoveredModels, ModelDraft } from "../api/catalog.ts";
 import { NO_PRICES, toPricing, type PriceFields, type Prices } from "../catalog/price-set.ts";
@@ -14,6 +14,8 @@ export interface BindRow {
   readonly alias: string;
   /** What it is taken for; only a guess until it is bound. */
   readonly kind: ModelKind;
+  /** Whether it is ticked with all others: what no endpoint serves is bound only when it is ticked by itself. */
+  readonly isOffered: boolean;
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
   /** Why the last try failed. */
@@ -44,7 +46,7 @@ export function toBindRows(discovered: DiscoveredModels["models"]): BindRows {
     discovered.map(({ upstream_name: upstreamName, bound_alias: boundAlias, kind, capabilities }) => {
       const named = toNewRow(upstreamName);
       const row =
-        kind === undefined ? named : { ...named, kind, capabilities: orDefault(capabilities ?? []) };
+        kind === undefined ? named : { ...named, kind, ...toProposed({ capabilities: capabilities ?? [] }) };
       return [upstreamName, { ...row, boundAlias }];
     }),
   );
@@ -112,14 +114,12 @@ function toAlias(upstreamName: string): string {
   return upstreamName.replace(/[^A-Za-z0-9._:/-]+/gu, "-").replace(/^[^A-Za-z0-9]+/u, "");
 }
 
-/** Whether it is ticked with all others: what no endpoint here serves is bound only when it is ticked by itself. */
-export function isOffered({ kind }: BindRow): boolean {
-  return isServable({ kind });
-}
-
 /** Bound in spite of the guess, a model is one for chat unless something else is chosen. */
-function orDefault(capabilities: readonly Capability[]): readonly Capability[] {
-  return capabilities.length === 0 ? CAPABILITIES_DEFAULT : capabilities;
+function toProposed(
+  guess: Pick<CapabilityGuess, "capabilities">,
+): Pick<BindRow, "isOffered" | "capabilities"> {
+  const isOffered = isServable(guess);
+  return { isOffered, capabilities: isOffered ? guess.capabilities : CAPABILITIES_DEFAULT };
 }
 
 function toNewRow(upstreamName: string): BindRow {
@@ -130,7 +130,7 @@ function toNewRow(upstreamName: string): BindRow {
     isTicked: false,
     alias: toAlias(upstreamName),
     kind: guess.kind,
-    capabilities: orDefault(guess.capabilities),
+    ...toProposed(guess),
     prices: NO_PRICES,
     failure: null,
     isByHand: false,

@@ -8,7 +8,7 @@ export interface Discovered {
   readonly upstream_name: string;
   readonly bound_alias: string | null;
   readonly kind: ModelKind;
-  /** Those that a bound model has, or that an unbound one would get; empty where no endpoint serves its kind. */
+  /** Those that a bound model has, or that an unbound one would get; empty where no endpoint serves it. */
   readonly capabilities: readonly Capability[];
   readonly guessed_from: CapabilityGuess["from"];
 }

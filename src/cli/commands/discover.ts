@@ -88,8 +88,8 @@ export function addDiscoverCommand(provider: Command, terminal: Terminal): void 
     "after",
     `
 Kind and capabilities are guessed from what the provider says of a model, else from its name; a model that is bound
-shows its own. Models for which there is no endpoint here (images, speech, moderation, …) are bound only when
---model or --capability names them.`,
+shows its own, and keeps them: lockport model set NAME --add-capability CAPABILITY. Models for which there is no
+endpoint here (realtime, video, …) are bound only when --model or --capability names them.`,
   );
   addExamples(command, [
     "lockport provider discover openai",

@@ -22,7 +22,10 @@ interface SetOptions extends InstallationOptions {
   readonly upstreamName?: string;
   /** False with `--no-target`. */
   readonly target?: string | false;
+  /** In place of all that it has. */
   readonly capability?: readonly string[];
+  /** Beside those that it has. */
+  readonly addCapability?: readonly string[];
   /** Per million; null takes the price away. */
   readonly price?: { readonly [unit: string]: number | null };
   readonly hidden?: boolean;
@@ -40,6 +43,13 @@ export function addModelSetCommand(model: Command, terminal: Terminal): void {
     .option("--no-target", "route by itself again; needs --provider and --upstream-name")
     .addOption(
       choicesOption("--capability <capability>", "in place of all that it has; repeatable", CAPABILITIES),
+    )
+    .addOption(
+      choicesOption(
+        "--add-capability <capability>",
+        "beside those that it has; repeatable",
+        CAPABILITIES,
+      ).conflicts("capability"),
     )
     .addOption(
       pairsOption({
@@ -75,13 +85,15 @@ model takes a price that is none from its target again. Prices apply from the ne
     "lockport model set fast --price input_tokens=0.15 --price cached_input_tokens=0.075",
     "lockport model set fast --provider vllm --upstream-name llama-3.3-70b",
     "lockport model set embed --capability embeddings",
+    "lockport model set fast --add-capability responses",
     "lockport model set default --target fast",
     "lockport model set fast --hidden",
   ]);
 }
 
 function checkSaid(options: SetOptions): void {
-  const { alias, provider, upstreamName, target, capability, price, hidden } = options;
+  const { alias, provider, upstreamName, target, price, hidden } = options;
+  const capability = options.capability ?? options.addCapability;
   const said = [alias, provider, upstreamName, target, capability, price, hidden];
   if (said.every((value) => value === undefined)) {
     throw new CommandError("usage", "Say what to change: lockport model set --help lists what can be.");
@@ -90,7 +102,7 @@ function checkSaid(options: SetOptions): void {
   if (typeof target === "string" && isBinding) {
     throw new CommandError(
       "usage",
-      "--target goes without --provider, --upstream-name and --capability: a name has its target's.",
+      "--target goes without --provider, --upstream-name and capabilities: a name has its target's.",
     );
   }
   if (target === false && (provider === undefined || upstreamName === undefined)) {
@@ -103,7 +115,9 @@ function checkSaid(options: SetOptions): void {
 }
 
 async function toPatch(api: Client, before: ModelView, options: SetOptions) {
-  const { alias, provider, upstreamName, target, capability: capabilities, price, hidden } = options;
+  const { alias, provider, upstreamName, target, capability, addCapability, price, hidden } = options;
+  const capabilities =
+    addCapability === undefined ? capability : [...new Set([...before.capabilities, ...addCapability])];
   return given({
     alias,
     provider,

@@ -1,5 +1,6 @@
 import type { Capability } from "#catalog/capability.ts";
 import { ENDPOINT_NAMES, toPaths, toRow } from "#catalog/endpoint.ts";
+import { toAddCommand } from "#catalog/resolve.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Route } from "./route.ts";
 
@@ -17,7 +18,6 @@ const INTERFACE_PREFIXES = ["v1", "my", "stats", "admin", "auth", "model", "tran
 /** First segments under `/v1` that the OpenAI API has and this interface does not serve (specification, section 1). */
 const UNSUPPORTED_OPENAI_PATHS = [
   "assistants",
-  "audio",
   "batches",
   "chatkit",
   "containers",
@@ -25,11 +25,8 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "evals",
   "files",
   "fine_tuning",
-  "images",
-  "moderations",
   "organization",
   "realtime",
-  "responses",
   "threads",
   "uploads",
   "vector_stores",
@@ -65,7 +62,26 @@ export function createPathIndex(
     if (name === undefined) return null;
     const { path, capability, isAlwaysOpen } = toRow(name);
     if (isAlwaysOpen === true || findOpen().has(capability)) return null;
-    return `/v1${path} is not supported until a model has the capability ${capability}. An admin opens it: \`lockport model set NAME --capability ${capability}\`, or Models on the page.${IN_PLACE_OF[capability] ?? ""}`;
+    return `/v1${path} is not supported until a model has the capability ${capability}. An admin opens it: \`${toAddCommand("NAME", [capability])}\`, or Models on the page.${IN_PLACE_OF[capability] ?? ""}`;
+  };
+
+  const listServed = () => {
+    const served = listOpen().filter(({ path }) => path.startsWith("/v1/"));
+    return `Served are ${served.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
+  };
+
+  /** A path beside those of the table, such as `/v1/audio/voices`; null where the table has none that begins so. */
+  const describeBeside = (first: string | undefined): string | null => {
+    const rows = ENDPOINT_NAMES.map(toRow).filter(
+      ({ path, isAlwaysOpen }) => isAlwaysOpen !== true && path.split("/")[1] === first,
+    );
+    if (rows.length === 0) return null;
+    const open = findOpen();
+    const closed = new Set(rows.map(({ capability }) => capability).filter((one) => !open.has(one)));
+    const opening = [...closed].map(
+      (capability) => ` \`${toAddCommand("NAME", [capability])}\` opens POST /v1${toRow(capability).path}.`,
+    );
+    return `There is no such endpoint under /v1/${first}.${opening.join("")} ${listServed()}`;
   };
 
   /** Methods that are served at this path, in alphabetical order; a catch-all route does not count. */
@@ -109,9 +125,10 @@ export function createPathIndex(
     if (closed !== null) return closed;
     const openAiPath = UNSUPPORTED_OPENAI_PATHS.find((path) => path === name);
     if (openAiPath !== undefined) {
-      const served = listOpen().filter(({ path }) => path.startsWith("/v1/"));
-      return `The OpenAI endpoints under /v1/${openAiPath} are not supported. Served are ${served.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
+      return `The OpenAI endpoints under /v1/${openAiPath} are not supported. ${listServed()}`;
     }
+    const beside = describeBeside(name);
+    if (beside !== null) return beside;
     if (name === "models" && steps.at(-1) !== "")
       return "GET /v1/models lists the models; there is no endpoint for one of them.";
     const near = describeNear(pathname);
