@@ -6,6 +6,7 @@ import { SQL } from "bun";
 import * as fc from "fast-check";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { LEFT_COLUMNS, LEFT_TABLES, MOVED_TABLES } from "#storage/move/tables.ts";
+import { PENDING_USAGE } from "#usage/event.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { ENDING, NEW_YEAR_US, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { arbitraryEvent, DAY_US } from "../oracle/events.ts";
@@ -97,7 +98,7 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
       { id: String(REPLAYED_US), outcome: "ok" },
       { id: String(INTERRUPTED_US), outcome: "unreachable" },
     ]);
-    expect(after.get("event")).toHaveLength((before.get("event")?.length ?? 0) + 3);
+    expect(after.get("event")).toHaveLength((before.get("event")?.length ?? 0) + 4);
   });
 
   test("gives what is new ids behind those that were moved, and each day's rows its partition", async () => {
@@ -405,6 +406,8 @@ async function fillInstallation(filled: string): Promise<void> {
     toBeginLine(2, { ...SUBJECT, arrivedAtUs: INTERRUPTED_US }),
     toBeginLine(3, { ...SUBJECT, arrivedAtUs: Date.now() * 1000 }),
     toEndLine(3, ENDING),
+    toBeginLine(4, { ...SUBJECT, arrivedAtUs: REPLAYED_US + 500 }),
+    toEndLine(4, { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false }),
   ];
   appendFileSync(segmentPath(join(filled, "journal"), 2), Buffer.concat(lines));
   using usage = new Database(join(filled, "usage.db"), { readwrite: true });

@@ -13,6 +13,8 @@ const KEYS = new Set(["hour", "outcome", "day", "combination", "result", "ended_
 
 /** How far days are sealed and rows removed is taken along by itself. */
 const STATE = "ledger_state";
+/** Each has the lane that its event has been given. */
+const PENDING = "pending_event";
 const TABLES = MOVED_TABLES.filter(({ file, name }) => file === "usage" && name !== STATE).map(
   ({ name }) => name,
 );
@@ -24,7 +26,7 @@ const TABLES = MOVED_TABLES.filter(({ file, name }) => file === "usage" && name 
 export async function copyLedger(from: Database, to: Postgres, chance: Chance): Promise<void> {
   await to.transaction(async (tx) => {
     await tx.run(`TRUNCATE ${TABLES.join(", ")}`);
-    for (const table of TABLES) {
+    for (const table of TABLES.filter((name) => name !== PENDING)) {
       const rows = from.query<Row, []>(`SELECT * FROM ${table}`).all();
       if (rows.length === 0) continue;
       const laned = LANED.has(table) ? rows.flatMap((row) => toLanes(table, row, chance)) : rows;
@@ -33,6 +35,10 @@ export async function copyLedger(from: Database, to: Postgres, chance: Chance): 
         [JSON.stringify(laned.map(toJson))],
       );
     }
+    await tx.run(
+      `INSERT INTO ${PENDING} (id, lane, combination) SELECT e.id, e.lane, e.combination
+       FROM event AS e JOIN combination AS c ON c.id = e.combination WHERE c.shape = 'pending'`,
+    );
     const state = from
       .query<{ sealed: number; pruned: number }, []>(
         `SELECT sealed_before_day AS sealed, pruned_before_us AS pruned FROM ${STATE}`,

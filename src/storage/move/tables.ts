@@ -42,6 +42,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("sealed_hour", "sums of hours", "hour"),
   usage("sealed_month", "sums of months", "month"),
   usage("key_use", "last use of keys", "key_id"),
+  usage("pending_event", "pending requests", "id"),
   measured("event", "request log", "id"),
   measured("hour_total", "totals of hours", "hour, outcome"),
   measured("day_total", "totals of days", "day, combination, result"),

@@ -4,8 +4,13 @@ import { join } from "node:path";
 import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 
-const MIGRATION = join(import.meta.dir, "../../../drizzle/postgres/0001_ledger.sql");
-/** Columns that later migrations have added to the tables of that one. */
+/** Those that make tables of the ledger. */
+const LEDGER_FILES = ["0001_ledger.sql", "0007_pending_events.sql"].map((name) =>
+  join(import.meta.dir, "../../../drizzle/postgres", name),
+);
+const readLedgerSql = async () =>
+  (await Promise.all(LEDGER_FILES.map((path) => Bun.file(path).text()))).join("\n");
+/** Columns that later migrations have added to these tables. */
 const ADDED_COLUMN = /^ALTER TABLE "?(\w+)"? ADD COLUMN "?(\w+)"?/gm;
 
 /** What only one of the two has: a replica's spool and lane here, the one server of a file there. */
@@ -16,7 +21,10 @@ const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
   hour_total: ["lane"],
   ledger_state: ["refused_before_us"],
   open_request: ["lane"],
+  pending_event: ["lane"],
   recorded_batch: ["ids", "lane", "number", "recorded_at"],
+  // Where a settlement waits for an event that another replica has.
+  settlement: ["id", "lane", "line"],
   spool: ["batch", "heard_at", "holder", "id", "lane", "offset", "run", "segment"],
 };
 const ONLY_SQLITE: { readonly [table: string]: readonly string[] } = {
@@ -27,7 +35,7 @@ const ONLY_SQLITE: { readonly [table: string]: readonly string[] } = {
 type Columns = { readonly [table: string]: readonly string[] };
 
 test("the ledger's tables and columns are those of usage.db, but for lanes, spools and the one server of a file", async () => {
-  const postgres = parseColumns(await Bun.file(MIGRATION).text(), MIGRATIONS);
+  const postgres = parseColumns(await readLedgerSql(), MIGRATIONS);
   const sqlite = readColumns();
   expect(Object.keys(sqlite).length).toBeGreaterThan(15);
   expect(without(postgres, sqlite)).toEqual(ONLY_POSTGRES);
@@ -35,7 +43,7 @@ test("the ledger's tables and columns are those of usage.db, but for lanes, spoo
 });
 
 test("every text of the ledger sorts by its bytes, as it does in usage.db", async () => {
-  const texts = (await Bun.file(MIGRATION).text()).split("\n").filter((line) => /\btext\b/.test(line));
+  const texts = (await readLedgerSql()).split("\n").filter((line) => /\btext\b/.test(line));
   expect(texts.length).toBeGreaterThan(20);
   expect(texts.filter((line) => !line.includes('COLLATE "C"'))).toEqual([]);
 });

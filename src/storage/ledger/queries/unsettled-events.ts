@@ -60,8 +60,8 @@ export function toLooksSql({ eventKey, isAnyOfKeys }: Dialect): string {
   return `SELECT e.id, ${lane}, e.combination, m.result, m.streamed, e.duration_us, e.first_byte_us, c.principal_id,
        c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model, c.upstream_name, c.endpoint, c.client, c.tags,
        c.shape, r.outcome, r.error_kind, r.status_code
-     FROM event AS e CROSS JOIN combination AS c ON c.id = e.combination CROSS JOIN manner AS m ON m.id = e.manner
-       CROSS JOIN result AS r ON r.id = m.result
+     FROM event AS e JOIN combination AS c ON c.id = e.combination JOIN manner AS m ON m.id = e.manner
+       JOIN result AS r ON r.id = m.result
      WHERE ${isAnyOfKeys("e.id")}`;
 }
 

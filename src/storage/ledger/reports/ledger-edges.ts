@@ -26,7 +26,9 @@ export function* readEdges(): Reading<LedgerEdges | null> {
     endUs,
     sealedBeforeDay: state.sealed_before_day,
     prunedBeforeUs: state.pruned_before_us,
-    rows: yield* areEventsPartitioned ? findRowEdges({ fromUs: rowsFromUs, toUs: endUs }) : readRowEdges(),
+    rows: yield* areEventsPartitioned
+      ? withPending(yield* findRowEdges({ fromUs: rowsFromUs, toUs: endUs }))
+      : readRowEdges(),
   };
 }
 
@@ -37,6 +39,18 @@ function* readRowEdges(): Reading<LedgerEdges["rows"]> {
   return row === null || row.first === null || row.last === null
     ? null
     : { firstUs: row.first, lastUs: row.last };
+}
+
+/** The rows of pending events stay where all others of their time were removed. */
+function* withPending(rows: LedgerEdges["rows"]): Reading<LedgerEdges["rows"]> {
+  const row = yield* one<{ first: number | null; last: number | null }>(
+    "SELECT min(id) AS first, max(id) AS last FROM pending_event",
+  );
+  if (row === null || row.first === null || row.last === null) return rows;
+  return {
+    firstUs: Math.min(row.first, rows?.firstUs ?? row.first),
+    lastUs: Math.max(row.last, rows?.lastUs ?? row.last),
+  };
 }
 
 /** Whole days from either end, each time twice as many: where nothing was removed, or all but little, the first has one. */

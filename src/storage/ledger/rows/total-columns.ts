@@ -1,3 +1,4 @@
+import { DAY_US } from "#kernel/clock.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { COST_SEAM } from "./sums.ts";
 
@@ -34,26 +35,20 @@ export interface TotalTable {
   readonly measures: readonly string[];
 }
 
-/** Drops the row of a key, which is bound, when it was left with nothing. */
-export function toDropEmpty({ table, keys }: Pick<TotalTable, "table" | "keys">): string {
-  return `DELETE FROM ${table} WHERE ${keys.map((key) => `${key} = ?`).join(" AND ")} AND requests = 0`;
-}
-
 /**
- * Puts the last event of a day's row right when one was taken out: the columns of `where` tell the row, whose values are bound
- * behind its first instant. Reads no further back than to the event that is the last one now.
+ * The last event of a day's row `t` when one was taken out: the next one before it. Nothing is
+ * changed where the row's events are not all there any more.
  */
-export function toLastSeen(table: string, where: readonly string[], ofLane = ""): string {
-  return `UPDATE ${table} SET last_seen_us = coalesce((SELECT e.id FROM event AS e CROSS JOIN manner AS m ON m.id = e.manner
-      WHERE e.id <= ${table}.last_seen_us AND e.id >= ? AND e.combination = ${table}.combination
-        AND m.result = ${table}.result ${ofLane} ORDER BY e.id DESC LIMIT 1), last_seen_us)
-    WHERE ${where.map((column) => `${column} = ?`).join(" AND ")}`;
+export function toLastOfDay(ofLane = ""): string {
+  return `coalesce((SELECT e.id FROM event AS e WHERE e.id <= CAST(t.last_seen_us AS bigint) AND e.id >= CAST(t.day AS bigint) * ${DAY_US}
+      AND e.combination = t.combination AND e.manner IN (SELECT id FROM manner WHERE result = t.result) ${ofLane} ORDER BY e.id DESC LIMIT 1), t.last_seen_us)`;
 }
 
-/** The same for a row of `month_total`, from the sealed days `[?, ?)`. */
-export const MONTH_LAST_SEEN = `UPDATE month_total SET last_seen_us = (SELECT max(last_seen_us) FROM sealed_day_total AS s
-    WHERE s.combination = month_total.combination AND s.result = month_total.result AND s.day >= ? AND s.day < ?)
-  WHERE combination = ? AND result = ? AND month = ?`;
+/** The same of a month's row `t`, whose days are `[first, end)`. */
+export function toLastOfMonth(first: string, end: string): string {
+  return `(SELECT max(s.last_seen_us) FROM sealed_day_total AS s
+    WHERE s.combination = t.combination AND s.result = t.result AND s.day >= ${first} AND s.day < ${end})`;
+}
 
 /** The end of an INSERT that adds measures to those that are there; SQL that every engine speaks. */
 export function onConflict({ table, keys, measures }: TotalTable): string {

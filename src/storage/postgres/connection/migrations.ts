@@ -5,6 +5,7 @@ import catalog0003 from "#drizzle/postgres/0003_fixed_tags_and_unknown_usage.sql
 import ledger0004 from "#drizzle/postgres/0004_unknown_late_ends.sql" with { type: "text" };
 import ledger0005 from "#drizzle/postgres/0005_tier_and_failure.sql" with { type: "text" };
 import catalog0006 from "#drizzle/postgres/0006_kept_responses.sql" with { type: "text" };
+import ledger0007 from "#drizzle/postgres/0007_pending_events.sql" with { type: "text" };
 import type { Migration } from "#storage/migration.ts";
 
 /** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
@@ -16,4 +17,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0004_unknown_late_ends", sql: ledger0004 },
   { name: "0005_tier_and_failure", sql: ledger0005 },
   { name: "0006_kept_responses", sql: catalog0006 },
+  { name: "0007_pending_events", sql: ledger0007 },
 ];

@@ -82,6 +82,8 @@ const FORGET_SQL = [
   "open_request",
   "recorded_batch",
   "event",
+  "pending_event",
+  "settlement",
   "hour_total",
   "day_total",
   "sealed_day_total",

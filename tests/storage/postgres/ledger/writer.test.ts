@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeSettlements } from "../../../ledger/contract-settlement.ts";
 import { describeWriter } from "../../../ledger/contract-writer.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
@@ -26,5 +27,11 @@ describe.skipIf(postgresMissing !== null)("the writer", () => {
     (readBytesMax) =>
       createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax),
     { cutStride: 6, runs: 6 },
+  );
+  describeSettlements(
+    "PostgreSQL",
+    (readBytesMax) =>
+      createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax),
+    { runs: 12 },
   );
 });

@@ -27,9 +27,17 @@ export async function boundRetention(tx: Transaction, { nowUs, ageUsMax }: Reten
   return ageUsMax === null ? refusedBeforeUs : nowUs - ageUsMax;
 }
 
-/** A step: drops the oldest partition whose day lies before `beforeUs` as a whole; false when there is none. */
+/**
+ * A step: drops the oldest partition whose day lies before `beforeUs` as a whole and that holds no pending event; false when
+ * there is none. The rows of the others are removed in slices.
+ */
 export async function dropDay(tx: Transaction, beforeUs: InstantUs): Promise<boolean> {
-  const [day] = await listPartitions(tx);
+  const pending = await tx.all<{ day: number }>(
+    `SELECT DISTINCT id / ${DAY_US} AS day FROM pending_event WHERE id < $1`,
+    [beforeUs],
+  );
+  const kept = new Set(pending.map(({ day }) => day));
+  const day = (await listPartitions(tx)).find((one) => !kept.has(one));
   if (day === undefined || (day + 1) * DAY_US > beforeUs) return false;
   // Before the bounds: a batch has its rows first, and then those.
   await tx.run(`DROP TABLE ${toPartitionName(day)}`);
@@ -37,16 +45,19 @@ export async function dropDay(tx: Transaction, beforeUs: InstantUs): Promise<boo
   return true;
 }
 
+const IS_REMOVABLE =
+  "NOT EXISTS (SELECT FROM pending_event AS p WHERE p.id = event.id AND p.lane = event.lane)";
+
 /** A step: removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. */
 export async function pruneRows(tx: Transaction, beforeUs: InstantUs): Promise<boolean> {
   const { refusedBeforeUs } = await readBounds(tx, { isLocked: true });
   if (beforeUs <= refusedBeforeUs) return false;
   const [slice] = await tx.all<{ id: number }>(
-    "SELECT id FROM event WHERE id < $1 ORDER BY id LIMIT 1 OFFSET $2",
+    `SELECT id FROM event WHERE id < $1 AND ${IS_REMOVABLE} ORDER BY id LIMIT 1 OFFSET $2`,
     [beforeUs, PRUNE_ROWS_MAX],
   );
   const untilUs = slice?.id ?? beforeUs;
-  await tx.run("DELETE FROM event WHERE id < $1", [untilUs]);
+  await tx.run(`DELETE FROM event WHERE id < $1 AND ${IS_REMOVABLE}`, [untilUs]);
   await advance(tx, untilUs);
   return slice !== undefined;
 }

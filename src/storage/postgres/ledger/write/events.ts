@@ -6,8 +6,9 @@ import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { readBounds } from "./bounds.ts";
 import type { EventRows } from "./event-rows.ts";
 import { storeLate } from "./late-totals.ts";
-import type { PendingEvent } from "./pending-event.ts";
+import type { EndedEvent } from "./ended-event.ts";
 import type { Value } from "./rows.ts";
+import { isPending, storePending } from "./settlements.ts";
 import { addTotals, addUnique, CARRIED, DAY, HOUR } from "./totals.ts";
 
 /** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
@@ -25,14 +26,15 @@ export interface BatchPlace {
 /** Adds events to everything that counts them, behind `moveSpool`. */
 export async function storeEvents(
   tx: Sql,
-  events: readonly PendingEvent[],
+  events: readonly EndedEvent[],
   { lane, number, rows, dimensionLimits }: BatchPlace,
 ): Promise<void> {
   // Behind the lock of the spool's row, which sealing takes of all: the bound cannot move any more.
   const { sealedBeforeDay, refusedBeforeUs } = await readBounds(tx);
   // What was pruned never comes back, also not by a late end; its totals do.
-  const kept = events.filter(({ arrivedAtUs }) => arrivedAtUs >= refusedBeforeUs);
+  const kept = events.filter((event) => event.arrivedAtUs >= refusedBeforeUs || isPending(event));
   await rows.add(tx, kept);
+  await storePending(tx, lane, events.filter(isPending));
   const sums = new BatchSums();
   const carried: Value[][] = [];
   for (const event of events) {

@@ -45,6 +45,41 @@ export function addTotals(sql: Sql, total: Total, rows: Iterable<readonly Value[
   return add(sql, total, { rows, isGrouped: true });
 }
 
+/** Drops those of the rows with these keys that were left with nothing. */
+export async function dropEmpty(sql: Sql, total: Total, keys: readonly (readonly Value[])[]): Promise<void> {
+  if (keys.length === 0) return;
+  const { given, isGiven } = toGiven(total);
+  const rows = new Rows(given);
+  for (const key of keys) rows.add(key);
+  await sql.run(
+    `DELETE FROM ${total.table} AS t USING ${toSource(given, "given")} WHERE ${isGiven} AND t.requests = 0`,
+    rows.bindings,
+  );
+}
+
+/** Sets when the rows with these keys have their last event, which `last` tells of a row `t`. */
+export async function moveLast(
+  sql: Sql,
+  total: Total,
+  { rows: keys, last }: { readonly rows: readonly (readonly Value[])[]; readonly last: string },
+): Promise<void> {
+  if (keys.length === 0) return;
+  const { given, isGiven } = toGiven(total);
+  const rows = new Rows(given);
+  for (const key of keys) rows.add(key);
+  await sql.run(
+    `UPDATE ${total.table} AS t SET last_seen_us = ${last} FROM ${toSource(given, "given")} WHERE ${isGiven}`,
+    rows.bindings,
+  );
+}
+
+function toGiven({ keys, columns }: Total): { readonly given: ColumnTypes; readonly isGiven: string } {
+  return {
+    given: columns.slice(0, keys.length),
+    isGiven: keys.map((key) => `t.${key} = given.${key}`).join(" AND "),
+  };
+}
+
 async function add(
   sql: Sql,
   { table, keys, measures, columns, ending }: Total,

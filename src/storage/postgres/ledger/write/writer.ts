@@ -10,17 +10,20 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor } from "#usage/journal-line.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Settlement } from "#usage/event.ts";
 import { storeEvents } from "./events.ts";
 import { EventRows } from "./event-rows.ts";
-import { type PendingEvent, toPending } from "./pending-event.ts";
+import { type EndedEvent, toEnded } from "./ended-event.ts";
 import { Interning } from "./interning.ts";
 import { endRecorded, readBegins, StoredBeginChanges } from "./open-requests.ts";
 import { moveSpool, PositionMovedError, readSpool, type SpoolClaim } from "./spool.ts";
+import { applySettlements, isUnsettled, storeSettlements } from "./settlements.ts";
 import type { WriterOptions } from "./writer-options.ts";
 
 /** Lines of one read, up to its end or to the first mark. */
 interface Batch {
-  readonly events: readonly PendingEvent[];
+  readonly events: readonly EndedEvent[];
+  readonly settlements: readonly Settlement[];
   readonly mark: number | null;
   readonly next: JournalPosition;
   readonly hasMore: boolean;
@@ -63,6 +66,8 @@ export class UsageWriter {
   /** Set when a transaction failed: memory may be ahead of the database. */
   #isStale = true;
   #attempt: Attempt | null = null;
+  /** Whether settlements may be waiting whose events are there, or events whose settlements are. */
+  #maySettle = true;
   /** What stands before it is committed, and `onMark` has not been fulfilled. */
   #mark: number | null = null;
 
@@ -84,6 +89,8 @@ export class UsageWriter {
   /** Commits the next lines of the journal, if any; false when its end was reached. */
   async writeBatch(): Promise<boolean> {
     const from = await this.#refresh();
+    // Sums at a mark have what was settled before it.
+    await this.#settle();
     await this.#reachMark();
     const startedMs = performance.now();
     const chunk = this.#reader.read(from, this.#options.isLive?.(from.segment));
@@ -100,6 +107,8 @@ export class UsageWriter {
       this.#begins.clear();
       if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
       if (batch.next.segment !== from.segment) this.trimSegments();
+      this.#maySettle ||= batch.settlements.length > 0 || batch.events.some(isUnsettled);
+      await this.#settle();
       return batch.hasMore;
     } catch (cause) {
       this.#isStale = true;
@@ -138,9 +147,19 @@ export class UsageWriter {
     this.#reader.close();
   }
 
+  async #settle(): Promise<void> {
+    const { dimensionLimits } = this.#options;
+    while (this.#maySettle)
+      this.#maySettle = await applySettlements(this.#postgres, {
+        interning: this.#interning,
+        dimensionLimits,
+      });
+  }
+
   #decode(chunk: JournalChunk, from: JournalPosition): Batch {
     if (from.offsetBytes === 0) this.#decoder.startSegment();
-    const events: PendingEvent[] = [];
+    const events: EndedEvent[] = [];
+    const settlements: Settlement[] = [];
     let damaged = 0;
     const line = new LineCursor(chunk.lines);
     while (line.next()) {
@@ -149,23 +168,25 @@ export class UsageWriter {
         damaged += 1;
       } else if (entry.kind === "run") {
         // A new process began: what is open was cut off with the one before.
-        for (const begun of this.#open.takeAll()) events.push(toPending(begun, CUT_OFF, CUT_OFF_MANNER));
+        for (const begun of this.#open.takeAll()) events.push(toEnded(begun, CUT_OFF, CUT_OFF_MANNER));
       } else if (entry.kind === "mark") {
         // What follows belongs to the next transaction.
         const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };
         const damage = { lines: damaged, tornBytes: 0 };
-        return { events, mark: entry.number, next, hasMore: true, damage };
+        return { events, settlements, mark: entry.number, next, hasMore: true, damage };
       } else if (entry.kind === "begin") {
         this.#open.begin(entry.sequence, entry.begun);
       } else if (entry.kind === "end") {
         const begun = this.#open.end(entry.sequence);
         if (begun === null) damaged += 1;
-        else events.push(toPending(begun, entry.ending, entry.manner));
+        else events.push(toEnded(begun, entry.ending, entry.manner));
+      } else if (entry.kind === "settle") {
+        settlements.push(entry.settlement);
       }
     }
     if (chunk.next.segment !== from.segment) this.#open.storeAll();
     const damage = { lines: damaged, tornBytes: chunk.tornBytes };
-    return { events, mark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
+    return { events, settlements, mark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
   }
 
   async #store(
@@ -176,7 +197,7 @@ export class UsageWriter {
       startedMs,
     }: { readonly batch: Batch; readonly from: JournalPosition; readonly startedMs: number },
   ): Promise<void> {
-    const { events, mark, next } = batch;
+    const { events, settlements, mark, next } = batch;
     this.#attempt = null;
     const number = await moveSpool(tx, this.#claim, {
       from,
@@ -188,6 +209,7 @@ export class UsageWriter {
       const { dimensionLimits } = this.#options;
       await storeEvents(tx, events, { lane: this.#claim.lane, number, rows: this.#rows, dimensionLimits });
     }
+    await storeSettlements(tx, settlements);
     await this.#begins.store(tx, this.#claim.lane);
     this.#attempt = {
       number,
@@ -241,6 +263,7 @@ export class UsageWriter {
     if (!isWhole) await endRecorded(this.#postgres, this.#claim.lane, this.#open);
     this.#position = position;
     this.#lastBatch = Math.max(this.#lastBatch, batch);
+    this.#maySettle = true;
     this.#isStale = false;
     return position;
   }

@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
 import { toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { CARRIED_MEASURES, toDropEmpty } from "#storage/ledger/rows/total-columns.ts";
-import { type Binding, prepareAdd } from "./total-columns.ts";
+import { CARRIED_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { type Binding, prepareAdd, prepareDropEmpty } from "./total-columns.ts";
 
 const CARRIED = {
   table: "carried_total",
@@ -17,7 +17,7 @@ export class CarriedTotals {
 
   constructor(database: Database) {
     this.#add = prepareAdd(database, CARRIED);
-    this.#trim = database.prepare(toDropEmpty(CARRIED));
+    this.#trim = prepareDropEmpty(database, CARRIED);
   }
 
   add(event: CountedEvent): void {

@@ -5,8 +5,8 @@ import { Dimensions } from "./dimensions.ts";
 import type { StoredMeasures } from "#storage/ledger/rows/sums.ts";
 import { Sum } from "#storage/ledger/rows/sums.ts";
 import type { Binding } from "./total-columns.ts";
-import { HOUR_MEASURES, toDropEmpty } from "#storage/ledger/rows/total-columns.ts";
-import { prepareAdd } from "./total-columns.ts";
+import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { prepareAdd, prepareDropEmpty } from "./total-columns.ts";
 
 interface DayRow extends StoredMeasures {
   readonly combination: number;
@@ -43,7 +43,7 @@ export class DimensionTotals {
        FROM ${from} AS t CROSS JOIN result ON result.id = t.result WHERE day = ?`,
     );
     this.#add = prepareAdd(database, DIMENSION);
-    this.#trim = database.prepare(toDropEmpty(DIMENSION));
+    this.#trim = prepareDropEmpty(database, DIMENSION);
   }
 
   // Summed here, in one pass: each row counts in several dimensions.

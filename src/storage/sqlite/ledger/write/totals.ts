@@ -1,20 +1,18 @@
 import type { Database, Statement } from "bun:sqlite";
-import { DAY_US } from "#kernel/clock.ts";
 import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { BatchSums, type DaySum } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
 import {
   DAY_MEASURES,
   HOUR_MEASURES,
-  MONTH_LAST_SEEN,
   onConflict,
-  toDropEmpty,
-  toLastSeen,
+  toLastOfDay,
+  toLastOfMonth,
 } from "#storage/ledger/rows/total-columns.ts";
 import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
 import { DimensionTotals } from "./dimension-totals.ts";
 import type { Binding } from "./total-columns.ts";
-import { prepareAdd } from "./total-columns.ts";
+import { prepareAdd, prepareDropEmpty, prepareLast } from "./total-columns.ts";
 
 const HOUR = { table: "hour_total", keys: ["hour", "outcome"], measures: HOUR_MEASURES };
 const DAY = { table: "day_total", keys: ["day", "combination", "result"], measures: DAY_MEASURES };
@@ -54,13 +52,13 @@ export class Totals {
     this.#addMonth = prepareAdd(database, MONTH);
     this.#dimensions = new DimensionTotals(database, "day_total", limits);
 
-    this.#trimHour = database.prepare(toDropEmpty(HOUR));
-    this.#trimDay = database.prepare(toDropEmpty(DAY));
-    this.#trimSealedDay = database.prepare(toDropEmpty(SEALED_DAY));
-    this.#trimMonth = database.prepare(toDropEmpty(MONTH));
-    this.#seeDay = database.prepare(toLastSeen(DAY.table, DAY.keys));
-    this.#seeSealedDay = database.prepare(toLastSeen(SEALED_DAY.table, SEALED_DAY.keys));
-    this.#seeMonth = database.prepare(MONTH_LAST_SEEN);
+    this.#trimHour = prepareDropEmpty(database, HOUR);
+    this.#trimDay = prepareDropEmpty(database, DAY);
+    this.#trimSealedDay = prepareDropEmpty(database, SEALED_DAY);
+    this.#trimMonth = prepareDropEmpty(database, MONTH);
+    this.#seeDay = prepareLast(database, DAY, toLastOfDay());
+    this.#seeSealedDay = prepareLast(database, SEALED_DAY, toLastOfDay());
+    this.#seeMonth = prepareLast(database, MONTH, toLastOfMonth("?", "?"));
 
     const measures = DAY_MEASURES.join(", ");
     this.#sealDay = database.prepare(
@@ -98,7 +96,7 @@ export class Totals {
         this.#addDay.run(...sum.dayMeasures(day, combination, result));
         if (sum.isReduced) {
           this.#trimDay.run(day, combination, result);
-          this.#seeDay.run(day * DAY_US, day, combination, result);
+          this.#seeDay.run(day, combination, result);
         }
       }
     }
@@ -126,7 +124,7 @@ export class Totals {
     this.#addMonth.run(...sum.dayMeasures(combination, result, month));
     if (sum.isReduced) {
       this.#trimSealedDay.run(combination, day, result);
-      this.#seeSealedDay.run(day * DAY_US, combination, day, result);
+      this.#seeSealedDay.run(combination, day, result);
       this.#trimMonth.run(combination, result, month);
       this.#seeMonth.run(toFirstDay(month), toFirstDay(month + 1), combination, result, month);
     }

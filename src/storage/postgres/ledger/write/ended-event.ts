@@ -7,7 +7,7 @@ import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
 import type { Interned } from "./interning.ts";
 
 /** A request that has ended, on its way into the ledger. */
-export interface PendingEvent extends Interned {
+export interface EndedEvent extends Interned {
   readonly arrivedAtUs: InstantUs;
   readonly ending: UsageFigures;
   readonly cost: SplitCost | null;
@@ -22,7 +22,7 @@ export interface PendingEvent extends Interned {
 const QUANTITY_MAX = 1e290;
 
 /** Makes an event whose ids are 0 until they are found, and whose quantities PostgreSQL can add up. */
-export function toPending(begun: Begun, ending: UsageFigures, manner: UsageManner): PendingEvent {
+export function toEnded(begun: Begun, ending: UsageFigures, manner: UsageManner): EndedEvent {
   const { arrivedAtUs, streamed, dimensions } = begun;
   const usage = toBounded(ending.usage);
   return {
