@@ -26,17 +26,10 @@ import { free } from "#kernel/bytes.ts";
 import { createDepartures } from "./departures.ts";
 import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
 import { hasPrices } from "./metered-units.ts";
-import {
-  type ParsedRequestBody,
-  parseLargeBody,
-  parseRequestBody,
-  refuseLargeBatch,
-  refuseUntoldStream,
-} from "./request-body.ts";
-import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
+import { isForm, parseBody, type ParsedBody, refuseName, toUpstreamBody } from "./exchanged-body.ts";
+import { refuseLargeBatch, refuseUntoldStream } from "./request-body.ts";
 import { type Route, createRoutes } from "./route.ts";
 import { type Shared, createShared } from "./shared.ts";
-import { toUpstreamBody } from "./upstream-body.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
@@ -86,7 +79,7 @@ export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
-   * `endpoint_not_supported`, `invalid_request` (param `stream`, or the field that another one looks like),
+   * `endpoint_not_supported`, `invalid_multipart`, `invalid_request` (param `stream`, or the field that another one looks like),
    * `embedding_batch_too_large`, `limit_exceeded`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
@@ -132,12 +125,11 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     if (input.headers.has("content-encoding")) {
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
-    return input.body.length > SCANNED_AT_ONCE_BYTES_MAX
-      ? parseLargeBody(input.body, input.endpoint).then((parsed) => find(input, parsed))
-      : find(input, parseRequestBody(input.body, input.endpoint));
+    const parsed = parseBody(input);
+    return parsed instanceof Promise ? parsed.then((body) => find(input, body)) : find(input, parsed);
   }
 
-  function find(input: ExchangeInput, parsed: ParsedRequestBody): Promise<ExchangeResult> {
+  function find(input: ExchangeInput, parsed: ParsedBody): Promise<ExchangeResult> {
     const known = deps.catalog.peek();
     if (known !== null) return follow(input, parsed, known);
     return deps.catalog.snapshot().then((catalog) => follow(input, parsed, catalog));
@@ -145,15 +137,18 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 
   function follow(
     input: ExchangeInput,
-    parsed: ParsedRequestBody,
+    parsed: ParsedBody,
     catalog: CatalogSnapshot,
   ): Promise<ExchangeResult> {
     const resolved = resolveModel(catalog, parsed.model, input.caller.models);
     requireCapability(resolved, input.endpoint, parsed.stream);
-    refuseUntoldStream(parsed);
-    refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
+    if (!isForm(parsed)) {
+      refuseUntoldStream(parsed);
+      refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
+    }
 
     const route = routeTo(resolved, input.endpoint);
+    refuseName(parsed, route);
     const subject = toSubject(input, parsed, route.model);
     const following = accounts.limits.current(subject);
     const known = { route, subject };
@@ -164,7 +159,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 
   function begin(
     input: ExchangeInput,
-    parsed: ParsedRequestBody,
+    parsed: ParsedBody,
     { route, subject }: { readonly route: Route; readonly subject: UsageBeginning },
   ): Promise<ExchangeResult> {
     const warnings = accounts.limits.admit(subject, () => hasPrices(route.model.prices, input.endpoint));
@@ -200,7 +195,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
-    parsed: ParsedRequestBody,
+    parsed: ParsedBody,
     { route, open }: { readonly route: Route; readonly open: OpenExchange },
   ): Promise<ExchangeResult> {
     const { account, cancellation, idleMs } = open;
@@ -219,9 +214,10 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 
-      const body = toUpstreamBody(input, parsed, route.upstreamName);
+      const body = toUpstreamBody(input, parsed, route);
       const headers = toUpstreamHeaders(input.headers, {
         authorization,
+        contentType: isForm(parsed) ? input.headers.get("content-type") : null,
         bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
       });
       await accounts.written();

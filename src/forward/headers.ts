@@ -130,19 +130,26 @@ const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
 /** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
 export const USER_AGENT_DEFAULT = "lockport";
 
+interface UpstreamCallHeaders {
+  readonly authorization: string | null;
+  /** Of a form, whose boundary it has; null for JSON. */
+  readonly contentType: string | null;
+  readonly bodyBytes: number;
+}
+
 /**
  * The headers of an upstream call. `authorization` is the provider's, and the caller's own is not among the rest. Pairs, and
  * not an object: a header may be called `__proto__`.
  */
 export function toUpstreamHeaders(
   caller: Headers,
-  { authorization, bodyBytes }: { readonly authorization: string | null; readonly bodyBytes: number },
+  { authorization, contentType, bodyBytes }: UpstreamCallHeaders,
 ): [string, string][] {
   const named = namedByConnection(caller.get("connection"));
   const headers: [string, string][] = [
     ["accept-encoding", "identity"],
     ["content-length", String(bodyBytes)],
-    ["content-type", "application/json"],
+    ["content-type", contentType ?? "application/json"],
   ];
   if (authorization !== null) headers.push(["authorization", authorization]);
   const sessions = listSessions(caller);

@@ -108,7 +108,7 @@ export function createApp(deps: ServedDeps): App {
   /** Whether a path is there: that of another endpoint than the first three answers as an unknown one until a model serves it. */
   const isOpen = async (endpoint: EndpointName): Promise<boolean> => {
     const { isAlwaysOpen, capability, body } = toRow(endpoint);
-    if (body === "form" || body === null) return false;
+    if (body === null) return false;
     if (isAlwaysOpen === true) return true;
     const catalog = deps.catalog.peek() ?? (await deps.catalog.snapshot());
     return catalog.capabilities.has(capability);

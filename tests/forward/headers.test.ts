@@ -148,6 +148,7 @@ describe("request headers", () => {
       new Headers({ expect: "100-continue", "content-length": "3", host: "x" }),
       {
         authorization: null,
+        contentType: null,
         bodyBytes: 77,
       },
     );
@@ -202,7 +203,9 @@ describe("a header that holds a secret of this server stays behind", () => {
   test.each(SECRETS)("when it is %s", (_, value) => {
     for (const name of ["x-any", "user-agent", "x-request-id", "openai-beta", "baggage"]) {
       const caller = new Headers({ [name]: value, cookie: `proxy_session=${SESSION}`, "x-kept": "kept" });
-      const upstream = new Map(toUpstreamHeaders(caller, { authorization: null, bodyBytes: 1 }));
+      const upstream = new Map(
+        toUpstreamHeaders(caller, { authorization: null, contentType: null, bodyBytes: 1 }),
+      );
       const relayed = new Map(toRelayHeaders(caller, { token: "lpt_short", bodyBytes: 1 }));
       for (const headers of [upstream, relayed]) {
         expect([...headers.values()]).not.toContain(value);
@@ -232,7 +235,7 @@ describe("a header that holds a secret of this server stays behind", () => {
     values.forEach((value, index) => caller.set(`x-${index}`, value));
     caller.set("x-short", "short");
     for (const headers of [
-      new Map(toUpstreamHeaders(caller, { authorization: null, bodyBytes: 1 })),
+      new Map(toUpstreamHeaders(caller, { authorization: null, contentType: null, bodyBytes: 1 })),
       new Map(toRelayHeaders(caller, { token: RELAY_TOKEN, bodyBytes: null })),
     ]) {
       expect(values.map((_, index) => headers.get(`x-${index}`))).toEqual(values);

@@ -23,7 +23,7 @@ export const refused = (code: string): Expected => ({ status: STATUS[code] ?? 40
 
 const isDataPlane = (path: string) =>
   path === "/v2/rerank" ||
-  /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens)?|messages(\/count_tokens)?|audio\/speech|images\/generations|moderations|rerank)$/.test(
+  /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens)?|messages(\/count_tokens)?|audio\/(transcriptions|translations|speech)|images\/(generations|edits)|moderations|rerank)$/.test(
     path,
   );
 

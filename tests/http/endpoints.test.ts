@@ -4,8 +4,10 @@ import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../supp
 import { until } from "../support/waiting.ts";
 import { expectError, sendRaw, toResponse } from "./support.ts";
 
-/** The rows of the specification's table that take JSON, told a second time on purpose. */
+/** The rows of the specification's table that take a body, told a second time on purpose. */
 const ROWS = [
+  { name: "transcription", path: "/audio/transcriptions", capability: "transcription", form: true },
+  { name: "translation", path: "/audio/translations", capability: "transcription", form: true },
   { name: "responses", path: "/responses", capability: "responses" },
   { name: "responses/compact", path: "/responses/compact", capability: "responses" },
   { name: "responses/input_tokens", path: "/responses/input_tokens", capability: "responses" },
@@ -18,6 +20,23 @@ const ROWS = [
   { name: "rerank", path: "/rerank", capability: "rerank", also: ["/v2/rerank"] },
 ] as const;
 const CAPABILITIES = [...new Set(ROWS.map(({ capability }) => capability))];
+
+/** A form as SDKs make it, and as it has to arrive: nothing is changed but the model. */
+function toForm(model: string): string {
+  const parts = [
+    'name="file"; filename="a.wav"\r\ncontent-type: audio/wav\r\n\r\n\0\xff model \r\n--other',
+    `name="model"\r\n\r\n${model}`,
+    'name="stream_options"\r\n\r\n{"a":1}',
+  ];
+  return `${parts.map((part) => `--cut\r\ncontent-disposition: form-data; ${part}\r\n`).join("")}--cut--\r\n`;
+}
+const FORM_TYPE = "multipart/form-data; boundary=cut";
+const toJson = (model: string) => `{"x": 1.0, "model":"${model}","stream_options":{"a":1},"input":[1,2]}`;
+/** What a row is asked with: images are edited either way. */
+const bodiesOf = (row: (typeof ROWS)[number]) => [
+  ...("form" in row ? [] : [{ type: "application/json", of: toJson }]),
+  ...("form" in row || row.name === "images/edits" ? [{ type: FORM_TYPE, of: toForm }] : []),
+];
 
 const pathsOf = (row: (typeof ROWS)[number]) => [
   `/v1${row.path}`,
@@ -98,32 +117,40 @@ describe("a path whose capability no model has", () => {
 describe("a path whose capability a model has", () => {
   test("goes to that path of the provider, with nothing of the body changed but the model, and its query", async () => {
     await addModel("all", CAPABILITIES);
-    let sent = 0;
+    const names: string[] = [];
     for (const row of ROWS) {
       for (const path of pathsOf(row)) {
-        // What only chat completions force, and what other endpoints do not read, stays as it came.
-        const body = '{"x": 1.0, "model":"all","stream_options":{"a":1},"input":[1,2]}';
-        const response = await app.api("POST", `${path}?beta=true&beta=%2F`, body);
-        expect([response.status, await response.text()]).toEqual([200, ANSWER]);
-        const { method, target, body: received } = upstream.lastRequest();
-        expect([method, target]).toEqual(["POST", `/v1${row.path}?beta=true&beta=%2F`]);
-        expect(received.toString()).toBe(body.replace('"all"', '"upstream-all"'));
-        sent += 1;
+        for (const { type, of } of bodiesOf(row)) {
+          // What only chat completions force, and what other endpoints do not read, stays as it came.
+          const response = await app.api(
+            "POST",
+            `${path}?beta=true&beta=%2F`,
+            Buffer.from(of("all"), "latin1"),
+            {
+              authorization: `Bearer ${app.adminKey}`,
+              "content-type": type,
+            },
+          );
+          expect([response.status, await response.text()]).toEqual([200, ANSWER]);
+          const { method, target, headers, body } = upstream.lastRequest();
+          expect([method, target]).toEqual(["POST", `/v1${row.path}?beta=true&beta=%2F`]);
+          expect([headers.get("content-type"), body.toString("latin1")]).toEqual([type, of("upstream-all")]);
+          names.push(row.name);
+        }
       }
     }
-    const events = await listEvents(sent);
+    const events = await listEvents(names.length);
     // The newest first.
-    expect(events.map(({ endpoint }) => endpoint).toReversed()).toEqual(
-      ROWS.flatMap((row) => pathsOf(row).map(() => row.name)),
-    );
+    expect(events.map(({ endpoint }) => endpoint).toReversed()).toEqual(names);
     for (const event of events) expect(event).toMatchObject({ model: "all", provider: "up", outcome: "ok" });
   });
 
   test("refuses another model with the command that adds it, and keeps what that model has", async () => {
     await addModel("all", CAPABILITIES);
     await addModel("talk", ["chat", "vision"]);
-    for (const { path, capability } of ROWS) {
-      const response = await app.api("POST", `/v1${path}`, { model: "talk" });
+    for (const row of ROWS) {
+      const { capability } = row;
+      const response = await askOf(row, "talk");
       const message = await expectError(response, {
         status: 400,
         code: "endpoint_not_supported",
@@ -136,20 +163,13 @@ describe("a path whose capability a model has", () => {
 
   test("asks who calls before it reads anything, and for a model on every one of them", async () => {
     await addModel("all", CAPABILITIES);
-    for (const { path } of ROWS) {
-      await expectError(await app.api("POST", `/v1${path}`, "no JSON", {}), {
-        status: 401,
-        code: "missing_api_key",
-      });
-      await expectError(await app.api("POST", `/v1${path}`, "no JSON"), {
-        status: 400,
-        code: "invalid_json",
-      });
-      await expectError(await app.api("POST", `/v1${path}`, {}), { status: 400, code: "model_required" });
-      await expectError(await app.api("POST", `/v1${path}`, { model: "none" }), {
-        status: 404,
-        code: "model_not_found",
-      });
+    for (const row of ROWS) {
+      const path = `/v1${row.path}`;
+      await expectError(await app.api("POST", path, "no JSON", {}), { status: 401, code: "missing_api_key" });
+      const code = "form" in row ? "invalid_multipart" : "invalid_json";
+      await expectError(await app.api("POST", path, "no JSON"), { status: 400, code });
+      await expectError(await askOf(row, ""), { status: 400, code: "model_required" });
+      await expectError(await askOf(row, "none"), { status: 404, code: "model_not_found" });
     }
     expect(upstream.requests).toHaveLength(0);
   });
@@ -181,6 +201,15 @@ describe("a path whose capability a model has", () => {
     expect(upstream.requests).toHaveLength(0);
   });
 });
+
+/** The body that a row takes, whatever it holds. */
+function askOf(row: (typeof ROWS)[number], model: string): Promise<Response> {
+  const [{ type, of }] = bodiesOf(row) as [ReturnType<typeof bodiesOf>[number]];
+  return app.api("POST", `/v1${row.path}`, of(model), {
+    authorization: `Bearer ${app.adminKey}`,
+    "content-type": type,
+  });
+}
 
 /** Asks for a WebSocket, as clients of the Responses API do first. */
 async function upgrade(path: string, key: string | null = app.adminKey): Promise<Response> {

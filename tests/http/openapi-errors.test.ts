@@ -14,7 +14,7 @@ import {
 } from "../support/identity-provider.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
-import { nameOf, stepsOf } from "./openapi-replay.ts";
+import { nameOf, stepsOf, toForm } from "./openapi-replay.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
 interface SeenElsewhere {
@@ -182,8 +182,13 @@ async function see(operation: Route, code: ErrorCode, sent: Sent = {}): Promise<
   const response = await fetch(to.url + path, {
     method: operation.method,
     redirect: "manual",
-    headers: { ...(body !== undefined && { "content-type": JSON_TYPE }), ...headers },
-    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    headers: {
+      ...(body !== undefined && !(body instanceof FormData) && { "content-type": JSON_TYPE }),
+      ...headers,
+    },
+    ...(body !== undefined && {
+      body: typeof body === "string" || body instanceof FormData ? body : JSON.stringify(body),
+    }),
   });
   await expectTold(operation, code, response);
 }
@@ -257,10 +262,17 @@ test("a data plane request is refused for its model, its capability, its batch a
     // There no model can do anything.
     if (operation.opensWith !== undefined)
       await see(operation, "unknown_endpoint", { to: off, headers: {}, body: {} });
-    await see(operation, "model_required", { body: {} });
-    await see(operation, "model_not_found", { body: { model: "nothing" } });
-    await see(operation, "endpoint_not_supported", { body: { model: "poor" } });
-    await see(operation, "provider_unreachable", { body: { model: "m" } });
+    const isForm = operation.bodyType !== undefined;
+    const asking = (fields: Record<string, string>) => ({ body: isForm ? toForm(fields) : fields });
+    if (isForm || operation.path.endsWith("/edits"))
+      await see(operation, "invalid_multipart", {
+        headers: { ...asAdmin(), "content-type": "multipart/form-data" },
+        body: "no form",
+      });
+    await see(operation, "model_required", asking({ a: "b" }));
+    await see(operation, "model_not_found", asking({ model: "nothing" }));
+    await see(operation, "endpoint_not_supported", asking({ model: "poor" }));
+    await see(operation, "provider_unreachable", asking({ model: "m" }));
     if (operation.path.endsWith("embeddings")) {
       await see(operation, "embedding_batch_too_large", { body: { model: "m", input: ["1", "2", "3"] } });
     }

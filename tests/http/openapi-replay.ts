@@ -58,7 +58,7 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
 }
 
 /** Each member is a part; what is called by the name of a file is one. */
-function toForm(example: object): FormData {
+export function toForm(example: object): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(example)) {
     const isFile = typeof value === "string" && /\.[a-z]+$/.test(value);

@@ -51,8 +51,7 @@ describe("the document", () => {
     expect(told).toEqual(served);
     const codes = new Set(ROUTES.flatMap(toErrorCodes));
     expect(Object.keys(ERROR_STATUS).filter((code) => !codes.has(code as ErrorCode))).toEqual([
-      // Of forms, of paths by id, and of a WebSocket, which is no POST.
-      "invalid_multipart",
+      // Of paths by id, and of a WebSocket, which is no POST.
       "response_not_found",
       "upgrade_not_supported",
     ]);
@@ -257,7 +256,7 @@ async function answer(call: UpstreamCall): Promise<void> {
   if (method === "HEAD") await call.reply({});
   else if (target.endsWith("/models")) {
     await call.reply({ body: JSON.stringify({ data: [{ id: "gpt-5" }, { id: "gpt-5-mini" }] }) });
-  } else if (body.toString().includes('"stream":true')) {
+  } else if (/"stream":true|name="stream"/.test(body.toString())) {
     await call.beginStream();
     await call.sendChunk(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
     await call.endStream();

@@ -145,7 +145,11 @@ const TOLD: { readonly [endpoint in BodyEndpoint]: Told } = {
   },
   "images/edits": {
     summary: "Change images",
-    example: { model: MODEL.alias, prompt: "A lock on a quay", image: "quay.png" },
+    example: {
+      model: MODEL.alias,
+      prompt: "A lock on a quay",
+      images: [{ image_url: "https://example.com/quay.png" }],
+    },
     contents: [toForeignJson(IMAGES), EVENT_STREAM],
   },
   moderation: {
@@ -173,8 +177,7 @@ export const ENDPOINT_ROUTES: readonly Route[] = ENDPOINT_NAMES.filter(hasBody).
 );
 
 function hasBody(name: EndpointName): name is BodyEndpoint {
-  const { body } = toRow(name);
-  return body === "json";
+  return toRow(name).body !== null;
 }
 
 function toRoute(name: BodyEndpoint, path: string): Route {
@@ -190,7 +193,7 @@ function toRoute(name: BodyEndpoint, path: string): Route {
     description: `Forwarded to the provider of the alias; the header \`x-proxy-tags\` labels the usage (\`key:value\`, …).${isOpening ? ` Served as soon as a model has the capability \`${capability}\`; until then \`unknown_endpoint\`.` : ""}`,
     ...(isOpening && { opensWith: capability }),
     body: ProxyRequestBody,
-    ...(body !== "json" && { bodyType: "multipart/form-data" }),
+    ...(body === "form" && { bodyType: "multipart/form-data" }),
     example,
     answer: toForeignAnswer(contents, FROM_PROVIDER),
     upstreamErrorHeaders: [...FROM_PROVIDER, "x-proxy-error-source"],
