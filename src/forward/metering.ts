@@ -1,6 +1,7 @@
 import type { MeterName } from "#catalog/endpoint.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
+import { createResponsesMeter } from "#usage/meter-responses.ts";
 import type { Meter, MeterOptions, MeterReading } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
@@ -30,7 +31,7 @@ const UNMETERED: Metering = {
 
 const METERS: { readonly [name in MeterName]: (options: MeterOptions) => Meter } = {
   chat: createChatMeter,
-  responses: createChatMeter,
+  responses: createResponsesMeter,
   messages: (options) => createMessagesMeter({ ...options, counting: false }),
   transcription: createChatMeter,
   speech: createChatMeter,

@@ -42,6 +42,8 @@ export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | 
   if (kind === "cancelled" && errorKind === null && metered?.complete !== true) {
     return { outcome: "cancelled", statusCode, errorKind: null };
   }
+  if (errorKind === null && statusCode < 400 && metered?.response?.status === "cancelled")
+    return { outcome: "cancelled", statusCode, errorKind: null };
   if (statusCode >= 400)
     return { outcome: "upstream_error", statusCode, errorKind: errorKind ?? `http_${statusCode}` };
   return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };

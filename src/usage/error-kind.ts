@@ -21,9 +21,11 @@ export function toErrorKind(statusCode: number, body: unknown): string {
   const error = isJsonObject(message["error"]) ? message["error"] : {};
   const errorType =
     typeof error["type"] === "string" && QUOTA_TYPES.has(error["type"]) ? null : error["type"];
-  // `{"type":"error"}` names the envelope, not the kind.
-  const messageType = message["type"] === "error" ? null : message["type"];
+  // `{"type":"error"}` names the envelope, not the kind: that is `code` beside it (`ResponseErrorEvent` of openai 7.57).
+  const isEnvelope = message["type"] === "error";
+  const messageType = isEnvelope ? null : message["type"];
   const candidates = [
+    isEnvelope ? message["code"] : null,
     errorType,
     error["code"],
     error["status"],

@@ -8,7 +8,7 @@ const CHAT: MeterDialect = {
   addEventUsage: addChatUsage,
   endsAnswer: hasFinishReason,
   // `[DONE]` alone: a finish reason is followed by the event that holds the usage.
-  lastEventType: null,
+  isLast: () => false,
   defaultsToExclusive: false,
   telling: createTelling("finish_reason"),
 };

@@ -4,6 +4,8 @@ import type { UsageAccumulator } from "./usage-accumulator.ts";
 
 const FIRST_EVENT_TYPE = "message_start";
 const LAST_EVENT_TYPE = "message_stop";
+/** With the reason of the stop: nothing of the answer comes behind it. */
+const DELTA_TYPE = "message_delta";
 /** What follows the last of them is `message_delta`, with the reason of the stop and the usage in one. */
 const BLOCK_END_TYPE = "content_block_stop";
 
@@ -14,9 +16,9 @@ const MESSAGES: MeterDialect = {
   findModel: findMessageModel,
   beginsUsage: ({ type }) => type === FIRST_EVENT_TYPE,
   endsAnswer: ({ type }) => type === BLOCK_END_TYPE,
-  lastEventType: LAST_EVENT_TYPE,
+  isLast: ({ type, delta }) => type === LAST_EVENT_TYPE || (type === DELTA_TYPE && hasStopReason(delta)),
   defaultsToExclusive: true,
-  telling: createTelling(LAST_EVENT_TYPE, BLOCK_END_TYPE),
+  telling: createTelling(LAST_EVENT_TYPE, BLOCK_END_TYPE, "stop_reason"),
 };
 
 /** Counting tokens uses none, whatever its answer holds. */
@@ -45,5 +47,9 @@ function findMessageModel({ type, message, model }: JsonObject): unknown {
 /** What a stream begins with, and what it says at its end; other events hold content. */
 function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): boolean {
   if (type === FIRST_EVENT_TYPE) return accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
-  return type === "message_delta" && accumulator.add(usage);
+  return type === DELTA_TYPE && accumulator.add(usage);
+}
+
+function hasStopReason(delta: unknown): boolean {
+  return isJsonObject(delta) && typeof delta["stop_reason"] === "string";
 }

@@ -7,6 +7,17 @@ import { TellingSearch } from "./telling.ts";
 import { readTier } from "./tier.ts";
 import { UsageAccumulator } from "./usage-accumulator.ts";
 
+/** What an answer of the Responses API tells of the response that it holds. */
+export interface ToldResponse {
+  readonly id: string;
+  /** As it was told last; null when it was not told. */
+  readonly status: string | null;
+  /** Whether its upstream works on after the answer. */
+  readonly isBackground: boolean;
+  /** Whether its upstream keeps it, to be asked for by its id. */
+  readonly isStored: boolean;
+}
+
 /** What a response told of its usage and of its end. */
 export interface MeterReading {
   /** Null when the upstream reported nothing. */
@@ -21,6 +32,8 @@ export interface MeterReading {
   readonly model?: string;
   /** The service tier (`toTier`); absent for the standard one. */
   readonly tier?: string | undefined;
+  /** Absent for an answer that is no response of the Responses API. */
+  readonly response?: ToldResponse;
 }
 
 /** Bytes in, quantities out. Pure: no stream, no clock, no store. Never throws, whatever the bytes are. */
@@ -29,6 +42,8 @@ export interface Meter {
   push(bytes: Uint8Array): void;
   /** True once a stream has told all of its answer, as long as the usage of it is still to come. */
   readonly awaitsUsage: boolean;
+  /** What the bytes so far have told; null before, and always for an answer that is no stream. */
+  readonly response: ToldResponse | null;
   /** Called once, after the last byte that came. */
   finish(): MeterReading;
 }
@@ -48,12 +63,16 @@ export interface MeterDialect {
   addEventUsage(event: JsonObject, accumulator: UsageAccumulator): boolean;
   /** The model that a unary body, or an event of a stream, names; absent where that is not looked for. */
   findModel?(message: JsonObject): unknown;
+  /** The response that a unary body, or an event of a stream, holds; absent where that is not looked for. */
+  findResponse?(message: JsonObject): ToldResponse | null;
+  /** The error, for `toErrorKind`, of a message that says elsewhere than others that it failed; null for any other. */
+  findFailure?(message: JsonObject): JsonObject | null;
   /** Whether the usage of this event is told before the answer; absent where none is. */
   beginsUsage?(event: JsonObject): boolean;
   /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
   endsAnswer(event: JsonObject): boolean;
-  /** The `type` of the event that ends a stream; `[DONE]` ends every stream. */
-  readonly lastEventType: string | null;
+  /** Whether a reader of this event has had the whole answer; `[DONE]` ends every stream. */
+  isLast(event: JsonObject): boolean;
   readonly defaultsToExclusive: boolean;
   /** Finds out which events cannot tell anything; made by `createTelling`. */
   readonly telling: TellingSearch;
@@ -99,6 +118,7 @@ class StreamMeter implements Meter, SseSink {
   readonly #accumulator: UsageAccumulator;
   #errorKind: string | null = null;
   #model: string | null = null;
+  #response: ToldResponse | null = null;
   #complete = false;
   #awaitsUsage = false;
   #isUsageBegun = false;
@@ -123,6 +143,10 @@ class StreamMeter implements Meter, SseSink {
     return this.#awaitsUsage && !this.#complete && !hasFailed;
   }
 
+  get response(): ToldResponse | null {
+    return this.#response;
+  }
+
   finish(): MeterReading {
     this.#parser.finish();
     if (this.#statusCode >= ERROR_STATUS_MIN) this.#errorKind ??= toErrorKind(this.#statusCode, undefined);
@@ -132,6 +156,7 @@ class StreamMeter implements Meter, SseSink {
       complete: this.#complete,
       ...(this.#isUsageBegun && { isUsageBegun: true }),
       ...(this.#model !== null && { model: this.#model }),
+      ...(this.#response !== null && { response: this.#response }),
       tier: this.#accumulator.tier(this.#tier),
     };
   }
@@ -156,14 +181,16 @@ class StreamMeter implements Meter, SseSink {
     if (name === "error" || (isJsonObject(event) && isError(event)))
       this.#errorKind ??= toErrorKind(this.#statusCode, event);
     if (!isJsonObject(event)) return;
+    const failure = this.#dialect.findFailure?.(event) ?? null;
+    if (failure !== null) this.#errorKind ??= toErrorKind(this.#statusCode, failure);
     this.#model ??= toText(this.#dialect.findModel?.(event));
+    this.#response = this.#dialect.findResponse?.(event) ?? this.#response;
     this.#readTier(readOwnTier(event));
     if (this.#dialect.addEventUsage(event, this.#accumulator)) {
       this.#awaitsUsage = false;
       this.#isUsageBegun = this.#dialect.beginsUsage?.(event) === true;
     } else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
-    const { lastEventType } = this.#dialect;
-    if (lastEventType !== null && event["type"] === lastEventType) this.#complete = true;
+    if (this.#dialect.isLast(event)) this.#complete = true;
   }
 
   #readTier(told: string | null): void {
@@ -180,6 +207,7 @@ function readOwnTier(message: JsonObject): string | null {
 
 class UnaryMeter implements Meter {
   readonly awaitsUsage = false;
+  readonly response = null;
   readonly #dialect: MeterDialect;
   readonly #statusCode: number;
   #only: Uint8Array | null = null;
@@ -206,12 +234,15 @@ class UnaryMeter implements Meter {
       this.#pruner === null ? parseJson(decoder.decode(this.#only ?? undefined)) : this.#pruner.finish();
     const accumulator = new UsageAccumulator(this.#dialect);
     if (isJsonObject(body)) this.#dialect.addUsage(body, accumulator);
-    const isFailure = this.#statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
+    const failure = isJsonObject(body) ? (this.#dialect.findFailure?.(body) ?? null) : null;
+    const isFailure = this.#statusCode >= ERROR_STATUS_MIN || failure !== null || isOnlyError(body);
     const model = isJsonObject(body) ? toText(this.#dialect.findModel?.(body)) : null;
+    const response = isJsonObject(body) ? (this.#dialect.findResponse?.(body) ?? null) : null;
     return {
       ...(model !== null && { model }),
+      ...(response !== null && { response }),
       usage: accumulator.total(),
-      errorKind: isFailure ? toErrorKind(this.#statusCode, body) : null,
+      errorKind: isFailure ? toErrorKind(this.#statusCode, failure ?? body) : null,
       complete: body !== undefined,
       tier: accumulator.tier(isJsonObject(body) ? readOwnTier(body) : null),
     };

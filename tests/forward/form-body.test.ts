@@ -116,7 +116,7 @@ function readLeniently(body: string, boundary: string): string[] {
           .toLowerCase()
           .replaceAll(/[\s\\'"\0]/g, ""),
     );
-    if (names.some((name) => /^\W*model\b/.test(name))) found.push(value.replace(/\r\n$/, ""));
+    if (names.some((name) => /^\W*model(?![\w-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
   }
   return found;
 }

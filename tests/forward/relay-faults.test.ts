@@ -280,10 +280,10 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
       { outcome: "cancelled", statusCode: 200, usage: { quantities: { input_tokens: 7, output_tokens: 1 } } },
     ],
     [
-      "after the usage",
+      "after the reason of the stop: it has had its answer",
       async (call) => (await call.beginStream(), await call.sendChunk(START + DELTA + USAGE)),
       "message_delta",
-      { outcome: "cancelled", usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
+      { outcome: "ok", usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
     ],
     [
       "after message_stop: it has had its answer",

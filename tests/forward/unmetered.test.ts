@@ -152,7 +152,7 @@ describe("a relayed request that ended without its usage moves proxy_unmetered_t
         { shape: "begun", quantities: { input_tokens: 7, output_tokens: 1, cached_input_tokens: 5 } },
       ],
       [
-        "cancelled",
+        "ok",
         { shape: "exclusive", quantities: { input_tokens: 7, output_tokens: 3, cached_input_tokens: 5 } },
       ],
     ]);

@@ -43,7 +43,7 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
     complete: false,
   },
   "error-alone": { usage: null, errorKind: "rate_limit_error", complete: false },
-  "no-stop-unterminated": { ...ok(11, 2, 8, 5, 0), complete: false },
+  "no-stop-unterminated": ok(11, 2, 8, 5, 0),
   "without-event-names": ok(11, 2, 8, 5),
   "without-caches": ok(11, 2),
   "broken-event-is-skipped": ok(11, 2, 8, 5, 0),
@@ -108,9 +108,10 @@ describe("streams of the messages dialect", () => {
     },
   );
 
-  test("a stream that breaks off anywhere has the usage seen so far, and is complete only behind message_stop", () => {
+  test("a stream that breaks off anywhere has the usage seen so far, and is complete only behind the reason of its stop", () => {
     const bytes = readFileSync(join(folder, "plain.sse"));
-    const stopEnd = bytes.indexOf('{"type":"message_stop"}') + '{"type":"message_stop"}'.length;
+    const reason = bytes.indexOf('"end_turn"');
+    const stopEnd = bytes.indexOf("\n", reason);
     let outputTokens = -1;
     for (let end = 0; end <= bytes.length; end += 1) {
       const { usage, errorKind, complete } = readStream([bytes.subarray(0, end)]);
