@@ -174,6 +174,18 @@ describe("a path whose capability a model has", () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
+  test("tells clients of the messages API alone not to try a wrong key again", async () => {
+    await addModel("all", CAPABILITIES);
+    for (const { path, capability } of ROWS) {
+      const response = await app.api("POST", `/v1${path}`, "{}", { "x-api-key": "lp_wrong" });
+      expect({ path, told: response.headers.get("x-should-retry") }).toEqual({
+        path,
+        told: capability === "messages" ? "false" : null,
+      });
+      await expectError(response, { status: 401, code: "invalid_api_key" });
+    }
+  });
+
   test("is open from the moment of a change on, and closed when the last such model is gone", async () => {
     await addModel("talk", ["chat"]);
     const ask = async () => (await app.api("POST", "/v1/moderations", { model: "talk" })).status;

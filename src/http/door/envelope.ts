@@ -40,6 +40,8 @@ export function toErrorResponse(
   });
   // RFC 9110, section 15.5.2: a 401 names a way to authenticate. `Bearer` makes no browser ask for a password.
   if (error.status === 401) headers.set("www-authenticate", "Bearer");
+  // Claude Code (2.1.330) tries a wrong key for minutes without a word unless it is told that this does not help.
+  if (error.status === 401 && dialect === "messages") headers.set("x-should-retry", "false");
   if (error.retryAfterSeconds !== null) headers.set("retry-after", String(error.retryAfterSeconds));
   for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
   const closes = (error instanceof BodyRefusal && error.closesConnection) || closesAfter(request);
