@@ -33,8 +33,14 @@ export type FetchedModels =
   | { readonly kind: "refused"; readonly status: number }
   | { readonly kind: "failed"; readonly error: "timeout" | "connection_error" | "response_too_large" };
 
+export interface ModelsPage {
+  /** Null for the first page, else the id that it comes after. */
+  readonly afterId: string | null;
+  readonly signal: AbortSignal;
+}
+
 /** One GET of `<base URL>/models`, bounded in time and size. Never throws. */
-export type FetchModels = (provider: Provider, signal: AbortSignal) => Promise<FetchedModels>;
+export type FetchModels = (provider: Provider, page: ModelsPage) => Promise<FetchedModels>;
 
 export interface Discovery {
   /**
@@ -61,7 +67,7 @@ export function createDiscovery({ catalog, fetchModels, clock, secrets }: Discov
     async discover(providerName, signal) {
       const provider = (await catalog.snapshot()).findProvider(providerName);
       if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
-      const listed = readAnswer(await fetchModels(provider, signal));
+      const listed = await list(provider, signal);
       const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
       return {
         provider: provider.name,
@@ -72,7 +78,7 @@ export function createDiscovery({ catalog, fetchModels, clock, secrets }: Discov
     async test(draft, signal) {
       const provider = toUnstoredProvider(draft, { secrets, nowUs: clock.nowUs() });
       if ((await catalog.snapshot()).findProvider(provider.name) !== null) throw providerExists();
-      const listed = readAnswer(await fetchModels(provider, signal));
+      const listed = await list(provider, signal);
       return {
         provider: provider.name,
         discoveredAtUs: clock.nowUs(),
@@ -80,16 +86,28 @@ export function createDiscovery({ catalog, fetchModels, clock, secrets }: Discov
       };
     },
   };
+
+  async function list(provider: Provider, signal: AbortSignal): Promise<readonly Listed[]> {
+    const listed = new Map<string, CapabilityGuess>();
+    const untilMs = clock.monotonicMs() + DISCOVERY_MS_MAX;
+    let afterId: string | null = null;
+    let count: number;
+    do {
+      if (clock.monotonicMs() > untilMs) throw unreachable("timeout");
+      const answer: unknown = readAnswer(await fetchModels(provider, { afterId, signal }));
+      count = listed.size;
+      addListed(listed, answer);
+      afterId = findNextPage(answer);
+      // A server that does not know pages answers the same one for ever.
+    } while (afterId !== null && listed.size > count);
+    return [...listed].toSorted(([left], [right]) => compareCodeUnits(left, right));
+  }
 }
 
 const NO_ALIASES: ReadonlyMap<string, string> = new Map();
 
-function toDiscovered([upstreamName, entry]: Listed, aliases: ReadonlyMap<string, string>): DiscoveredModel {
-  return {
-    upstreamName,
-    boundAlias: aliases.get(upstreamName) ?? null,
-    guess: guessListed(upstreamName, entry),
-  };
+function toDiscovered([upstreamName, guess]: Listed, aliases: ReadonlyMap<string, string>): DiscoveredModel {
+  return { upstreamName, boundAlias: aliases.get(upstreamName) ?? null, guess };
 }
 
 /** Stored providers have ids that are UUIDs. The credential is sealed as theirs are: the call upstream opens it. */
@@ -110,33 +128,41 @@ function toUnstoredProvider(
 /** The largest public catalogs list some hundreds; no admin would choose from more. */
 export const DISCOVERED_MODELS_MAX = 10_000;
 
-type Listed = readonly [upstreamName: string, entry: ListedModel];
+/** A page that began in time may take its own time limit more. */
+export const DISCOVERY_MS_MAX = 30_000;
 
-function readAnswer(answer: FetchedModels): readonly Listed[] {
-  if (answer.kind === "failed") {
-    throw new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
-  }
+type Listed = readonly [upstreamName: string, guess: CapabilityGuess];
+
+function readAnswer(answer: FetchedModels): unknown {
+  if (answer.kind === "failed") throw unreachable(answer.error);
   if (answer.kind === "refused") {
     throw failed(`The provider's models endpoint answered with status ${answer.status}.`);
   }
-  const listed = parseList(answer.body);
-  if (listed.length > DISCOVERED_MODELS_MAX) {
-    throw failed(`The provider lists more than ${DISCOVERED_MODELS_MAX} models.`);
-  }
-  return listed;
+  return parseJson(answer.body);
 }
 
 /** `{data: [{id}, …]}`, each id once; an entry whose id could not be bound as an upstream name is left out. */
-function parseList(body: Uint8Array): readonly Listed[] {
-  const entries = findEntries(parseJson(body));
+function addListed(listed: Map<string, CapabilityGuess>, answer: unknown): void {
+  const entries = findEntries(answer);
   if (entries === null) throw failed("The provider's models endpoint answered without a data array.");
-  const listed = new Map<string, ListedModel>();
   for (const entry of entries) {
     if (!isObject(entry)) continue;
     const { id } = entry;
-    if (typeof id === "string" && isUpstreamName(id) && !listed.has(id)) listed.set(id, entry);
+    if (typeof id !== "string" || !isUpstreamName(id) || listed.has(id)) continue;
+    listed.set(id, guessListed(id, entry));
+    if (listed.size > DISCOVERED_MODELS_MAX)
+      throw failed(`The provider lists more than ${DISCOVERED_MODELS_MAX} models.`);
   }
-  return [...listed].toSorted(([left], [right]) => compareCodeUnits(left, right));
+}
+
+/**
+ * The id that the next page comes after; null on the last page. Anthropic lists 20 models a page
+ * (platform.claude.com/docs/en/api/models-list): without the next ones the newest alone would be found.
+ */
+function findNextPage(answer: unknown): string | null {
+  if (!isObject(answer) || answer["has_more"] !== true) return null;
+  const { last_id: lastId } = answer;
+  return typeof lastId === "string" && isUpstreamName(lastId) ? lastId : null;
 }
 
 function parseJson(body: Uint8Array): unknown {
@@ -170,6 +196,10 @@ function toBoundAliases(snapshot: CatalogSnapshot, providerId: string): Readonly
     if (!aliases.has(route.upstreamName)) aliases.set(route.upstreamName, alias);
   }
   return aliases;
+}
+
+function unreachable(error: string): ProxyError {
+  return new ProxyError("provider_unreachable", `The provider did not answer: ${error}.`);
 }
 
 function failed(message: string): ProxyError {

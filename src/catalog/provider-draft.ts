@@ -1,7 +1,14 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { AUTH_STYLE_DEFAULT } from "./auth-style.ts";
 import { ENDPOINTS, isEndpoint } from "./endpoint.ts";
-import { parseApiKey, parseCaPem, parseMaxConcurrency, parseTimeout } from "./provider-fields.ts";
+import {
+  parseApiKey,
+  parseAuthStyle,
+  parseCaPem,
+  parseMaxConcurrency,
+  parseTimeout,
+} from "./provider-fields.ts";
 import {
   type EndpointOverrides,
   type Provider,
@@ -18,6 +25,7 @@ export interface ProviderDraft {
   readonly wireFormat?: string | undefined;
   /** Empty is none. */
   readonly apiKey?: string | undefined;
+  readonly authStyle?: string | undefined;
   readonly verifyTls?: boolean | undefined;
   /** Empty is none. */
   readonly caPem?: string | undefined;
@@ -34,6 +42,7 @@ export interface ProviderPatch {
   /** Empty removes the stored credential. */
   readonly apiKey?: string | undefined;
   readonly removeCredential?: boolean | undefined;
+  readonly authStyle?: string | undefined;
   readonly verifyTls?: boolean | undefined;
   /** Empty removes the custom trust root. */
   readonly caPem?: string | undefined;
@@ -80,6 +89,7 @@ export function parseProviderDraft(draft: ProviderDraft): ParsedProviderDraft {
       wireFormat: "openai",
       baseUrl: parseBaseUrl(draft.baseUrl),
       endpoints: parseEndpoints(draft.endpoints ?? {}),
+      authStyle: parseAuthStyle(draft.authStyle ?? AUTH_STYLE_DEFAULT),
       verifyTls: draft.verifyTls ?? true,
       caPem: parseCaPem(draft.caPem ?? ""),
       timeoutConnectSeconds: parseTimeout(
@@ -110,6 +120,7 @@ export function parseProviderPatch(patch: ProviderPatch): ParsedProviderPatch {
       ...(patch.enabled !== undefined && { enabled: patch.enabled }),
       ...(patch.baseUrl !== undefined && { baseUrl: parseBaseUrl(patch.baseUrl) }),
       ...(patch.endpoints !== undefined && { endpoints: parseEndpoints(patch.endpoints) }),
+      ...(patch.authStyle !== undefined && { authStyle: parseAuthStyle(patch.authStyle) }),
       ...(patch.verifyTls !== undefined && { verifyTls: patch.verifyTls }),
       ...(patch.caPem !== undefined && { caPem: parseCaPem(patch.caPem) }),
       ...(patch.timeoutConnectSeconds !== undefined && {

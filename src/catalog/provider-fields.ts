@@ -1,5 +1,6 @@
 import { findCertificates } from "#kernel/certificates.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { AUTH_STYLES, type AuthStyle, isAuthStyle } from "./auth-style.ts";
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
 export const TIMEOUT_SECONDS_MAX = 86_400;
@@ -8,7 +9,7 @@ export const API_KEY_LENGTH_MAX = 8192;
 /** The pool of a whole operating system is about 250 KB. */
 export const CA_PEM_LENGTH_MAX = 1_048_576;
 
-/** Text that can stand in an `Authorization` field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
+/** Text that can stand in a field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
 const HEADER_VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Empty is none. Throws `invalid_request`, param `api_key`: a line break in it would end the header it is sent in. */
@@ -22,6 +23,14 @@ export function parseApiKey(text: string): string | null {
     );
   }
   return text;
+}
+
+/** Throws `invalid_request`, param `auth_style`. */
+export function parseAuthStyle(text: string): AuthStyle {
+  if (isAuthStyle(text)) return text;
+  throw new ProxyError("invalid_request", `auth_style is ${AUTH_STYLES.join(" or ")}.`, {
+    param: "auth_style",
+  });
 }
 
 /**

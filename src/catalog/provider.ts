@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { AuthStyle } from "./auth-style.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -20,6 +21,8 @@ export interface Provider {
   readonly endpoints: EndpointOverrides;
   /** AES-256-GCM, made by `sealCredential`. */
   readonly sealedCredential: Uint8Array | null;
+  /** Not bound to the credential: whatever it says, the credential goes to the same servers. */
+  readonly authStyle: AuthStyle;
   readonly verifyTls: boolean;
   readonly caPem: string | null;
   readonly timeoutConnectSeconds: number;
@@ -52,8 +55,8 @@ export function sealCredential(
 }
 
 /**
- * The upstream credential in the clear, or null when the provider has none. For the `Authorization` header of an upstream
- * call and nothing else. Throws `internal_error` when the ciphertext was altered, or anything that it is bound to was.
+ * The upstream credential in the clear, or null when the provider has none. For the header of an upstream call that
+ * `toAuthHeader` makes, and nothing else. Throws `internal_error` when the ciphertext was altered, or anything that it is bound to was.
  */
 export function openCredential(secrets: SecretBox, provider: Provider): string | null {
   const { name, sealedCredential } = provider;

@@ -199,7 +199,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     { route, open }: { readonly route: Route; readonly open: OpenExchange },
   ): Promise<ExchangeResult> {
     const { account, cancellation, idleMs } = open;
-    const { queue, target, authorization } = route;
+    const { queue, target, authHeader } = route;
     const { method, meter, passesQuery } = toRow(input.endpoint);
     const { maxConcurrency } = route.model.provider;
     const untilMs = parsed.stream ? null : clock.monotonicMs() + idleMs;
@@ -216,7 +216,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 
       const body = toUpstreamBody(input, parsed, route);
       const headers = toUpstreamHeaders(input.headers, {
-        authorization,
+        authHeader,
         contentType: isForm(parsed) ? input.headers.get("content-type") : null,
         bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
       });

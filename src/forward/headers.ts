@@ -131,19 +131,20 @@ const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
 export const USER_AGENT_DEFAULT = "lockport";
 
 interface UpstreamCallHeaders {
-  readonly authorization: string | null;
+  /** The provider's credential as it takes it; null when it has none. */
+  readonly authHeader: [name: string, value: string] | null;
   /** Of a form, whose boundary it has; null for JSON. */
   readonly contentType: string | null;
   readonly bodyBytes: number;
 }
 
 /**
- * The headers of an upstream call. `authorization` is the provider's, and the caller's own is not among the rest. Pairs, and
+ * The headers of an upstream call. `authHeader` is the provider's, and the caller's own is not among the rest. Pairs, and
  * not an object: a header may be called `__proto__`.
  */
 export function toUpstreamHeaders(
   caller: Headers,
-  { authorization, contentType, bodyBytes }: UpstreamCallHeaders,
+  { authHeader, contentType, bodyBytes }: UpstreamCallHeaders,
 ): [string, string][] {
   const named = namedByConnection(caller.get("connection"));
   const headers: [string, string][] = [
@@ -151,7 +152,7 @@ export function toUpstreamHeaders(
     ["content-length", String(bodyBytes)],
     ["content-type", contentType ?? "application/json"],
   ];
-  if (authorization !== null) headers.push(["authorization", authorization]);
+  if (authHeader !== null) headers.push(authHeader);
   const sessions = listSessions(caller);
   let hasUserAgent = false;
   caller.forEach((value, name) => {

@@ -1,5 +1,6 @@
+import { toAuthHeader } from "#catalog/auth-style.ts";
 import { openCredential, type Provider } from "#catalog/provider.ts";
-import type { FetchedModels, FetchModels } from "#catalog/discovery.ts";
+import type { FetchedModels, FetchModels, ModelsPage } from "#catalog/discovery.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
@@ -22,18 +23,19 @@ export const MODELS_CALL_MS_MAX = 30_000;
 export const MODELS_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * The one upstream call that is not a caller's request: it takes no permit of `max_concurrency` and leaves no usage event.
+ * The upstream call that is not a caller's request: it takes no permit of `max_concurrency` and leaves no usage event.
  * What holds for the others holds for it: no redirect is followed, no byte is decoded, the provider's TLS settings apply.
  */
 export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCallDeps): FetchModels {
   const deadlines = createDeadlines(() => clock.monotonicMs());
   const bytesMax = Math.min(maxResponseBytes, MODELS_BYTES_MAX);
-  return async (provider, signal) => {
+  return async (provider, { afterId, signal }) => {
     const cancellation = new Cancellation({ signal }, { limits: deadlines });
     // One limit for the whole call: without a body nothing tells when the connection stands (docs/decisions.md).
     const limitMs = (provider.timeoutConnectSeconds + provider.timeoutReadSeconds) * 1000;
     cancellation.arm(Math.min(limitMs, MODELS_CALL_MS_MAX));
-    const answer = await call(provider, openCredential(secrets, provider), { cancellation, bytesMax });
+    const request = toModelsRequest(provider, openCredential(secrets, provider), afterId);
+    const answer = await call(provider, request, { cancellation, bytesMax });
     // Closes the connection of a refusal, or of a body that is too large, instead of reading the rest.
     cancellation.cancel("cancelled");
     return answer;
@@ -47,7 +49,7 @@ interface CallBounds {
 
 async function call(
   provider: Provider,
-  credential: string | null,
+  { url, headers }: ModelsRequest,
   { cancellation, bytesMax }: CallBounds,
 ): Promise<FetchedModels> {
   const failed = (): FetchedModels => ({
@@ -55,8 +57,8 @@ async function call(
     error: cancellation.cause === "timeout" ? "timeout" : "connection_error",
   });
   try {
-    const response = await fetch(`${provider.baseUrl}/models`, {
-      headers: toHeaders(credential),
+    const response = await fetch(url, {
+      headers,
       // On a connection that was kept open the runtime would send it again by itself.
       keepalive: false,
       decompress: false,
@@ -74,12 +76,28 @@ async function call(
   }
 }
 
-function toHeaders(credential: string | null): [string, string][] {
+interface ModelsRequest {
+  readonly url: string;
+  readonly headers: [string, string][];
+}
+
+/** Anthropic's API refuses a request without one; this is its newest (platform.claude.com/docs/en/api/versioning). */
+const ANTHROPIC_VERSION = "2026-10-21";
+
+/** How a provider is asked for a page of its models. */
+export function toModelsRequest(
+  { baseUrl, authStyle }: Provider,
+  credential: string | null,
+  afterId: ModelsPage["afterId"],
+): ModelsRequest {
   const headers: [string, string][] = [
     ["accept", "application/json"],
     ["accept-encoding", "identity"],
     ["user-agent", USER_AGENT_DEFAULT],
   ];
-  if (credential !== null) headers.push(["authorization", `Bearer ${credential}`]);
-  return headers;
+  const authHeader = toAuthHeader(authStyle, credential);
+  if (authHeader !== null) headers.push(authHeader);
+  if (authStyle === "x-api-key") headers.push(["anthropic-version", ANTHROPIC_VERSION]);
+  const query = afterId === null ? "" : `?after_id=${encodeURIComponent(afterId)}`;
+  return { url: `${baseUrl}/models${query}`, headers };
 }

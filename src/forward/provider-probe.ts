@@ -6,10 +6,9 @@ import type { FetchedModels } from "#catalog/discovery.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { USER_AGENT_DEFAULT } from "./headers.ts";
 import { joinPieces } from "#kernel/bytes.ts";
 import { bufferBody } from "./response-buffer.ts";
-import { MODELS_BYTES_MAX } from "./models-call.ts";
+import { MODELS_BYTES_MAX, toModelsRequest } from "./models-call.ts";
 import { tlsOptions } from "./upstream.ts";
 
 const STEP_MS_MAX = 5_000;
@@ -67,13 +66,9 @@ async function callModels(provider: Provider, { clock, secrets }: ProbeDeps): Pr
   }
   const startedMs = clock.monotonicMs();
   try {
-    const response = await fetch(`${provider.baseUrl}/models`, {
-      headers: {
-        accept: "application/json",
-        "accept-encoding": "identity",
-        "user-agent": USER_AGENT_DEFAULT,
-        ...(credential === null ? {} : { authorization: `Bearer ${credential}` }),
-      },
+    const { url, headers } = toModelsRequest(provider, credential, null);
+    const response = await fetch(url, {
+      headers,
       keepalive: false,
       decompress: false,
       redirect: "manual",

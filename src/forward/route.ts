@@ -1,4 +1,5 @@
 import { type EndpointName, usesNothing } from "#catalog/endpoint.ts";
+import { toAuthHeader } from "#catalog/auth-style.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
@@ -16,9 +17,10 @@ export interface Route {
   readonly target: UpstreamTarget;
   /** `max_concurrency` counts per provider and host. */
   readonly queue: PermitQueue;
-  /** The provider's, as `Authorization` says it; null when it has none. */
+  /** The provider's; null when it has none. */
   readonly credential: string | null;
-  readonly authorization: string | null;
+  /** The header that it is sent in. */
+  readonly authHeader: [name: string, value: string] | null;
   /** The upstream model name as it stands in a body. */
   readonly upstreamName: Uint8Array;
   readonly proxiedBy: ProxiedBy;
@@ -67,7 +69,7 @@ function makeRoute(
     target: upstream.openTarget(url, provider),
     queue: limiter.openQueue(`${provider.id} ${new URL(url).host}`),
     credential,
-    authorization: credential === null ? null : `Bearer ${credential}`,
+    authHeader: toAuthHeader(provider.authStyle, credential),
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
     usesNothing: usesNothing(endpoint),

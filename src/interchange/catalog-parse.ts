@@ -91,6 +91,7 @@ const PROVIDER_SHAPE = {
   api_key_env: "text",
   api_key_file: "text",
   ca_pem_file: "text",
+  auth_style: "text",
   verify_tls: "boolean",
   timeout_connect: "number",
   timeout_read: "number",

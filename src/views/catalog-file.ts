@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { CATALOG_FORMAT, type CatalogDraft } from "#catalog/catalog-draft.ts";
 import { findOwnPrices } from "#catalog/price-plan.ts";
@@ -28,6 +29,7 @@ export interface FileProvider {
   /** Where a secret is found when the file is applied; the file itself holds none. */
   readonly api_key_env?: string;
   readonly api_key_file?: string;
+  readonly auth_style?: string;
   readonly ca_pem_file?: string;
   readonly verify_tls?: boolean;
   readonly timeout_connect?: number;
@@ -72,6 +74,7 @@ export function toProviderDraft(name: string, provider: FileProvider): CatalogDr
     baseUrl: provider.base_url,
     apiKey: provider.api_key,
     needsCredential: provider.api_key_env !== undefined || provider.api_key_file !== undefined,
+    authStyle: provider.auth_style,
     caPem: provider.ca_pem,
     needsCa: provider.ca_pem_file !== undefined,
     verifyTls: provider.verify_tls,
@@ -115,13 +118,15 @@ export function toCatalogFileView(catalog: CatalogPicture): Required<CatalogFile
 }
 
 function toProviderFields(provider: Provider, toVariable: (name: string) => string) {
-  const { name, baseUrl, verifyTls, timeoutConnectSeconds, timeoutReadSeconds, maxConcurrency } = provider;
+  const { name, baseUrl, authStyle, verifyTls, maxConcurrency } = provider;
+  const { timeoutConnectSeconds, timeoutReadSeconds } = provider;
   const overrides = Object.entries(provider.endpoints).toSorted(([left], [right]) =>
     compareCodeUnits(left, right),
   );
   return {
     base_url: baseUrl,
     ...(provider.sealedCredential !== null && { api_key_env: toVariable(name) }),
+    ...(authStyle !== AUTH_STYLE_DEFAULT && { auth_style: authStyle }),
     ...(provider.caPem !== null && { ca_pem_file: `${name}-ca.pem` }),
     ...(!verifyTls && { verify_tls: false }),
     ...(timeoutConnectSeconds !== TIMEOUT_CONNECT_SECONDS_DEFAULT && {

@@ -1,5 +1,6 @@
 import type { Endpoint } from "#catalog/endpoint.ts";
 import type { DiscoveredModels } from "#catalog/discovery.ts";
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
@@ -15,6 +16,7 @@ export function toProviderView(provider: Provider) {
     wire_format: provider.wireFormat,
     base_url: provider.baseUrl,
     has_credential: provider.sealedCredential !== null,
+    ...(provider.authStyle !== AUTH_STYLE_DEFAULT && { auth_style: provider.authStyle }),
     verify_tls: provider.verifyTls,
     has_custom_ca: provider.caPem !== null,
     timeout_connect: provider.timeoutConnectSeconds,
@@ -56,8 +58,26 @@ export function toResolveView(resolved: ResolvedModel, endpoint: Endpoint) {
   };
 }
 
-/** An entry of `GET /v1/models` (section 2.5). */
-export function toModelListEntry(resolved: ResolvedModel, options: { readonly includePricing: boolean }) {
+export interface ModelListOptions {
+  readonly includePricing: boolean;
+  /** Adds what Anthropic's clients read (`ModelInfo` and `Page` of @anthropic-ai/sdk 1.12). */
+  readonly forAnthropic: boolean;
+}
+
+/** `GET /v1/models` (section 2.5, and endpoints): all of the models, on one page. */
+export function toModelListView(models: readonly ResolvedModel[], options: ModelListOptions) {
+  return {
+    object: "list" as const,
+    data: models.map((resolved) => toModelListEntry(resolved, options)),
+    ...(options.forAnthropic && {
+      has_more: false as const,
+      first_id: models.at(0)?.model.alias ?? null,
+      last_id: models.at(-1)?.model.alias ?? null,
+    }),
+  };
+}
+
+function toModelListEntry(resolved: ResolvedModel, { includePricing, forAnthropic }: ModelListOptions) {
   const { model } = resolved;
   return {
     id: model.alias,
@@ -67,9 +87,15 @@ export function toModelListEntry(resolved: ResolvedModel, options: { readonly in
     capabilities: resolved.capabilities,
     alias_of: toTarget(resolved),
     hidden: model.hidden,
-    ...(options.includePricing && {
+    ...(includePricing && {
       pricing: toPricingView(resolved.prices),
       pricing_inherited: resolved.pricesInherited,
+    }),
+    ...(forAnthropic && {
+      type: "model" as const,
+      display_name: model.alias,
+      // Whole seconds, as Anthropic has them.
+      created_at: `${formatInstant(model.createdAtUs).slice(0, "YYYY-MM-DDTHH:MM:SS".length)}Z`,
     }),
   };
 }

@@ -30,6 +30,7 @@ export const STORED_FIELDS = {
     "name",
     "base_url",
     "has_credential",
+    "auth_style",
     "verify_tls",
     "has_custom_ca",
     "timeout_connect",

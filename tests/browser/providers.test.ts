@@ -219,7 +219,7 @@ describeInBrowser("the providers page", () => {
     await call("PATCH", "/providers/edited", { api_key: "first-key", max_concurrency: 3 });
     const { page } = await visit("/providers?open=edited");
     await page.getByRole("button", { name: "Save changes", disabled: true }).waitFor();
-    await page.getByText("TLS, timeouts, limits and endpoints").click();
+    await page.getByText("Key header, TLS, timeouts, limits and endpoints").click();
     await page.getByRole("textbox", { name: "Read timeout" }).fill("45");
     await page.getByRole("textbox", { name: "Max concurrency" }).fill("");
     const [saved] = await Promise.all([
@@ -322,7 +322,7 @@ describeInBrowser("the providers page", () => {
       await tabThrough(page);
       await shoot(page, `providers-${theme}`);
       await page.getByRole("button", { name: "Add provider" }).first().click();
-      await page.getByText("TLS, timeouts, limits and endpoints").click();
+      await page.getByText("Key header, TLS, timeouts, limits and endpoints").click();
       await checkAccessibility(page, theme);
       if (theme === "light") await checkFitsSmall(page);
       await tabThrough(page, { within: "[role=dialog]" });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { FetchedModels } from "#catalog/discovery.ts";
-import { createDiscovery, DISCOVERED_MODELS_MAX } from "#catalog/discovery.ts";
+import { createDiscovery, DISCOVERED_MODELS_MAX, DISCOVERY_MS_MAX } from "#catalog/discovery.ts";
 import { ADMIN, openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
 
 let fixture: TestCatalog;
@@ -26,6 +26,53 @@ const discover = (answer: FetchedModels, name = "acme") =>
 const CHAT = { kind: "chat", capabilities: ["chat", "chat_stream"], from: "default" } as const;
 const namesOf = async (answer: FetchedModels) =>
   (await discover(answer)).models.map(({ upstreamName }) => upstreamName);
+
+describe("a list of several pages", () => {
+  const FIRST = { data: [{ id: "b" }], has_more: true, last_id: "b" };
+  /** Answers its pages one after another, and tells which were asked for. */
+  const discoverPages = async (pages: readonly object[], monotonicMs: () => number = () => 0) => {
+    const asked: (string | null)[] = [];
+    const discovery = createDiscovery({
+      ...fixture,
+      clock: { ...clock, monotonicMs },
+      fetchModels: async (_, { afterId }) => {
+        asked.push(afterId);
+        return answered(JSON.stringify(pages[Math.min(asked.length, pages.length) - 1]));
+      },
+    });
+    const { models } = await discovery.discover("acme", new AbortController().signal);
+    return { asked, names: models.map(({ upstreamName }) => upstreamName) };
+  };
+
+  test("is read to its end, each page after the last id of the one before", async () => {
+    const next = { data: [{ id: "a" }, { id: "b" }], has_more: false, last_id: "b" };
+    expect(await discoverPages([FIRST, next])).toEqual({ asked: [null, "b"], names: ["a", "b"] });
+  });
+
+  test("ends where a page brings nothing new: its server knows no pages", async () => {
+    expect(await discoverPages([FIRST])).toEqual({ asked: [null, "b"], names: ["b"] });
+  });
+
+  test.each([
+    { ...FIRST, has_more: "true" },
+    { ...FIRST, last_id: null },
+    { ...FIRST, last_id: "a\nb" },
+    { ...FIRST, last_id: 7 },
+  ])("ends where no next page is told: %j", async (page) => {
+    expect(await discoverPages([page])).toEqual({ asked: [null], names: ["b"] });
+  });
+
+  test(`is given up after ${DISCOVERY_MS_MAX} ms, and what was read of it is not shown as all`, async () => {
+    let nowMs = 0;
+    const pages = Array.from({ length: 99 }, (_, page) => ({
+      ...FIRST,
+      data: [{ id: `m-${page}` }],
+    }));
+    const discovering = discoverPages(pages, () => (nowMs += 10_000));
+    const { code, message } = await refusalOf(() => discovering);
+    expect([code, message]).toEqual(["provider_unreachable", expect.stringContaining("timeout")]);
+  });
+});
 
 describe("what a provider lists", () => {
   test("is sorted, each model once, with the time of asking, and makes nothing", async () => {

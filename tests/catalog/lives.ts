@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { UNITS } from "#kernel/units.ts";
@@ -39,6 +40,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       name: fc.constantFrom(...PROVIDERS),
       host: fc.constantFrom("10.0.0.1", "models.example.org"),
       apiKey: fc.constantFrom(undefined, "sk-1"),
+      authStyle: fc.constantFrom(undefined, ...AUTH_STYLES),
       verifyTls: fc.boolean(),
       timeoutReadSeconds: fc.constantFrom(undefined, 20.5, 300),
       maxConcurrency: fc.constantFrom(undefined, 4),

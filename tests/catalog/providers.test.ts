@@ -36,6 +36,7 @@ describe("making a provider", () => {
       baseUrl: BASE_URL,
       endpoints: {},
       sealedCredential: null,
+      authStyle: "bearer",
       verifyTls: true,
       caPem: null,
       timeoutConnectSeconds: 10,
@@ -279,6 +280,17 @@ describe("changing a provider", () => {
     });
     expect(openCredential(fixture.secrets, after)).toBe("sk-one");
     expect(await stored()).toEqual(after);
+  });
+
+  test("may change how the credential is sent, which stays as it was sealed", async () => {
+    const before = await create({ apiKey: "sk-one" });
+    const after = await update({ authStyle: "x-api-key" });
+    expect(after).toEqual({ ...before, authStyle: "x-api-key" });
+    expect(openCredential(fixture.secrets, after)).toBe("sk-one");
+    await expectRefused(fixture, () => update({ authStyle: "basic" }), {
+      code: "invalid_request",
+      param: "auth_style",
+    });
   });
 
   test("replaces the whole set of endpoints, and an empty ca_pem removes the trust root", async () => {

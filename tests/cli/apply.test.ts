@@ -106,6 +106,26 @@ describe("lockport apply", () => {
     expect((await runIn("two", `apply ${path} --exit-code --yes`)).code).toBe(2);
   });
 
+  test("carries how a provider's key is sent, and tells of it where it changes, in both directions", async () => {
+    const text = await fill("one");
+    await runIn("one", "provider set up --auth-style x-api-key");
+    const changed = (await runIn("one", "export")).data;
+    expect(changed).toBe(
+      text.replace("api_key_env: UP_API_KEY", "api_key_env: UP_API_KEY\n    auth_style: x-api-key"),
+    );
+    writeFileSync(path, text);
+    expect((await runIn("one", `apply ${path} --yes`)).data).toContain("auth_style: x-api-key -> bearer");
+    writeFileSync(path, changed);
+    expect((await runIn("one", `apply ${path} --yes`)).data).toContain("auth_style: bearer -> x-api-key");
+    expect((await runIn("two", `apply ${path} --dry-run`)).data).toContain("auth_style: x-api-key");
+    writeFileSync(path, changed.replace("auth_style: x-api-key", "auth_style: basic"));
+    const refused = await runIn("one", `apply ${path} --yes`);
+    expect([refused.code, refused.messages]).toEqual([
+      1,
+      expect.stringContaining("auth_style is bearer or x-api-key."),
+    ]);
+  });
+
   test("asks on a terminal, and does nothing but for a yes", async () => {
     writeFileSync(path, await fill("one"));
     for (const typed of ["", "n", "what"]) {

@@ -166,16 +166,27 @@ describe("providers", () => {
   });
 
   test("every option of a provider reaches it", async () => {
-    const line = `${add} --no-verify-tls --timeout-connect 2 --timeout-read 7.5 --max-concurrency 3 --endpoint chat=http://127.0.0.1:8/chat`;
+    const line = `${add} --auth-style x-api-key --no-verify-tls --timeout-connect 2 --timeout-read 7.5 --max-concurrency 3 --endpoint chat=http://127.0.0.1:8/chat`;
     expect(await json(line)).toMatchObject({
       name: "up",
       base_url: "http://127.0.0.1:9/v1",
+      auth_style: "x-api-key",
       verify_tls: false,
       timeout_connect: 2,
       timeout_read: 7.5,
       max_concurrency: 3,
       endpoints: { chat: "http://127.0.0.1:8/chat" },
       enabled: true,
+    });
+  });
+
+  test("how its key is sent can be changed; another word is a mistake of typing", async () => {
+    await run(add);
+    expect(await json("provider set up --auth-style x-api-key")).toMatchObject({ auth_style: "x-api-key" });
+    expect(await json("provider set up --auth-style bearer")).not.toHaveProperty("auth_style");
+    expect(await run("provider set up --auth-style basic")).toMatchObject({
+      code: 2,
+      messages: expect.stringContaining("Allowed choices are bearer, x-api-key."),
     });
   });
 

@@ -352,6 +352,24 @@ describe("lockport doctor on providers", () => {
     expect(upstream.lastRequest().headers.get("authorization")).toBe("Bearer upstream credential 1");
   });
 
+  test("asks one that takes x-api-key so, with a version of Anthropic's API, for all of its pages", async () => {
+    const upstream = await provider("claude", {
+      script: (call) =>
+        call.reply({
+          body: call.request.target.includes("after_id")
+            ? '{"data":[{"id":"a"}],"has_more":false}'
+            : '{"data":[{"id":"b"}],"has_more":true,"last_id":"b"}',
+        }),
+    });
+    await run("provider set claude --auth-style x-api-key");
+    expect((await diagnose()).find("provider claude")?.finding).toMatch(/lists 2 models$/);
+    expect(upstream.requests.map(({ target }) => target)).toEqual(["/v1/models", "/v1/models?after_id=b"]);
+    for (const { headers } of upstream.requests) {
+      expect(headers.get("x-api-key")).toBe("upstream credential 1");
+      expect([headers.has("authorization"), headers.has("anthropic-version")]).toEqual([false, true]);
+    }
+  });
+
   test("tells a page, a refused credential, an error, an answer that is no list, silence and a closed port apart", async () => {
     const html = {
       headers: ["content-type: text/html; charset=utf-8"],

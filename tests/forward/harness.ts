@@ -173,6 +173,7 @@ export function toSnapshot(setup: Setup): CatalogSnapshot {
     baseUrl: setup.baseUrl,
     endpoints: {},
     sealedCredential: null,
+    authStyle: "bearer",
     verifyTls: true,
     caPem: null,
     timeoutConnectSeconds: 5,

@@ -107,6 +107,15 @@ describe("request headers", () => {
     expect(upstream.lastRequest().head).not.toContain("lp_callers-own");
   });
 
+  test("a provider that takes its credential as x-api-key gets it so and no Authorization header, and never the caller's own", async () => {
+    const { upstream, proxy } = await startPair(answer, { provider: { authStyle: "x-api-key" } });
+    const headers = { authorization: "Bearer lp_callers-own", "x-api-key": "lp_callers-own" };
+    expect((await proxy.post(CHAT, { headers })).status).toBe(200);
+    const { head, headers: sent } = upstream.lastRequest();
+    expect([sent.get("x-api-key"), sent.has("authorization")]).toEqual([CREDENTIAL, false]);
+    expect(head).not.toContain("lp_callers-own");
+  });
+
   test("a caller without a User-Agent does not make the proxy's runtime speak in its place", async () => {
     const { upstream, proxy } = await startPair(answer);
     const caller = await openCaller({ port: proxy.port, body: CHAT });
@@ -147,7 +156,7 @@ describe("request headers", () => {
     const headers = toUpstreamHeaders(
       new Headers({ expect: "100-continue", "content-length": "3", host: "x" }),
       {
-        authorization: null,
+        authHeader: null,
         contentType: null,
         bodyBytes: 77,
       },
@@ -204,7 +213,7 @@ describe("a header that holds a secret of this server stays behind", () => {
     for (const name of ["x-any", "user-agent", "x-request-id", "openai-beta", "baggage"]) {
       const caller = new Headers({ [name]: value, cookie: `proxy_session=${SESSION}`, "x-kept": "kept" });
       const upstream = new Map(
-        toUpstreamHeaders(caller, { authorization: null, contentType: null, bodyBytes: 1 }),
+        toUpstreamHeaders(caller, { authHeader: null, contentType: null, bodyBytes: 1 }),
       );
       const relayed = new Map(toRelayHeaders(caller, { token: "lpt_short", bodyBytes: 1 }));
       for (const headers of [upstream, relayed]) {
@@ -235,7 +244,7 @@ describe("a header that holds a secret of this server stays behind", () => {
     values.forEach((value, index) => caller.set(`x-${index}`, value));
     caller.set("x-short", "short");
     for (const headers of [
-      new Map(toUpstreamHeaders(caller, { authorization: null, contentType: null, bodyBytes: 1 })),
+      new Map(toUpstreamHeaders(caller, { authHeader: null, contentType: null, bodyBytes: 1 })),
       new Map(toRelayHeaders(caller, { token: RELAY_TOKEN, bodyBytes: null })),
     ]) {
       expect(values.map((_, index) => headers.get(`x-${index}`))).toEqual(values);

@@ -26,6 +26,12 @@ describe("the provider's credential in an error answer", () => {
     },
   );
 
+  test("is masked where it was sent as x-api-key, too", async () => {
+    const provider = { authStyle: "x-api-key" } as const;
+    const { proxy } = await startPair((call) => call.reply({ status: 401, body: SAID }), { provider });
+    expect(await (await proxy.post(CHAT)).text()).toBe(MASKED);
+  });
+
   test.each([200, 201, 302])(
     "is no matter of an answer with status %d, whose bytes pass as they are",
     async (status) => {

@@ -398,6 +398,59 @@ test("a caller that hangs up closes the upstream's connection", async () => {
   await upstreamCall.closed;
 });
 
+describe("a provider that takes its credential as x-api-key", () => {
+  const ANTHROPIC = { authStyle: "x-api-key" } as const;
+  /** As Anthropic lists: newest first, a page at a time, and only to who names a version. */
+  const pages: UpstreamScript = (upstreamCall) => {
+    const { headers, target } = upstreamCall.request;
+    if (headers.get("x-api-key") !== CREDENTIAL) return upstreamCall.reply({ status: 401, body: "{}" });
+    if (!headers.has("anthropic-version")) return upstreamCall.reply({ status: 400, body: "{}" });
+    const afterId = new URL(target, "http://acme").searchParams.get("after_id");
+    const page =
+      afterId === null
+        ? {
+            data: [{ id: "claude-c", type: "model" }, { id: "claude-b" }],
+            has_more: true,
+            last_id: "claude-b",
+          }
+        : { data: [{ id: "claude-a", type: "model" }], has_more: false, last_id: "claude-a" };
+    return upstreamCall.reply({ body: JSON.stringify(page) });
+  };
+  const namesIn = async (response: Response) => {
+    const { models }: { models: { upstream_name: string }[] } = JSON.parse(await response.text());
+    return models.map(({ upstream_name }) => upstream_name);
+  };
+
+  test("is asked so, with a version of Anthropic's API and without Authorization, and all of its pages are listed", async () => {
+    await startProvider(pages, ANTHROPIC);
+    expect(await namesIn(await discover())).toEqual(["claude-a", "claude-b", "claude-c"]);
+    expect(upstream.requests.map(({ target }) => target)).toEqual([
+      "/v1/models",
+      "/v1/models?after_id=claude-b",
+    ]);
+    for (const { headers } of upstream.requests) expect(headers.has("authorization")).toBe(false);
+  });
+
+  test("is asked so before it is stored, too", async () => {
+    upstream = await startUpstream({ script: pages });
+    const draft = { name: "new", base_url: upstream.baseUrl, api_key: CREDENTIAL, auth_style: "x-api-key" };
+    const answer = await call(harness, "POST", "/admin/v1/discover", { body: draft });
+    expect(await namesIn(answer)).toEqual(["claude-a", "claude-b", "claude-c"]);
+  });
+
+  test("is refused as any other where its key is wrong, which stands in no message", async () => {
+    await startProvider(pages, { ...ANTHROPIC, apiKey: "another-secret-word" });
+    expect(await refusal("discovery_failed")).toContain("401");
+  });
+});
+
+test("a provider that takes a bearer is asked with no version of Anthropic's API", async () => {
+  await startProvider((upstreamCall) => upstreamCall.reply({ body: LIST }));
+  expect((await discover()).status).toBe(200);
+  const { headers } = upstream.lastRequest();
+  expect([headers.has("anthropic-version"), headers.has("x-api-key")]).toEqual([false, false]);
+});
+
 describe("the call of a models endpoint", () => {
   const fetchModels = async (bounds: { maxResponseBytes?: number; monotonicMs?: () => number }) => {
     const { catalog, clock } = harness.deps;
@@ -409,7 +462,7 @@ describe("the call of a models endpoint", () => {
       secrets: harness.secrets,
       maxResponseBytes,
     });
-    return callModels(provider, new AbortController().signal);
+    return callModels(provider, { afterId: null, signal: new AbortController().signal });
   };
 
   test(`ends after ${MODELS_CALL_MS_MAX} ms, however long the provider may be silent otherwise`, async () => {

@@ -71,6 +71,7 @@ describe("POST /admin/v1/providers", () => {
       base_url: "https://api.example.org/v1",
       wire_format: "openai",
       api_key: "sk-planted-secret",
+      auth_style: "x-api-key",
       verify_tls: false,
       ca_pem: caPem,
       timeout_connect: 1.5,
@@ -83,6 +84,7 @@ describe("POST /admin/v1/providers", () => {
     expect(single).toBe(created);
     expect(JSON.parse(created)).toMatchObject({
       has_credential: true,
+      auth_style: "x-api-key",
       verify_tls: false,
       has_custom_ca: true,
       timeout_connect: 1.5,
@@ -124,6 +126,9 @@ describe("POST /admin/v1/providers", () => {
     [{ max_concurrency: 1.5 }, "invalid_request", "max_concurrency"],
     [{ max_concurrency: "3" }, "invalid_request", "max_concurrency"],
     [{ verify_tls: "yes" }, "invalid_request", "verify_tls"],
+    [{ auth_style: "basic" }, "invalid_request", "auth_style"],
+    [{ auth_style: "" }, "invalid_request", "auth_style"],
+    [{ auth_style: null }, "invalid_request", "auth_style"],
     [{ api_key: "a\nb" }, "invalid_request", "api_key"],
     [{ ca_pem: "no pem" }, "invalid_request", "ca_pem"],
     [{ enabled: true }, "invalid_request", "enabled"],
@@ -295,6 +300,7 @@ describe("PATCH /admin/v1/providers/{name}", () => {
     [{ enabled: false }, { enabled: false }],
     [{ base_url: "https://new.example/v1/" }, { base_url: "https://new.example/v1" }],
     [{ verify_tls: false }, { verify_tls: false }],
+    [{ auth_style: "x-api-key" }, { auth_style: "x-api-key" }],
     [{ ca_pem: "" }, { has_custom_ca: false }],
     [{}, { enabled: true }],
   ])("%j gives %j", async (patch, expected) => {
@@ -303,11 +309,25 @@ describe("PATCH /admin/v1/providers/{name}", () => {
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining(expected)]);
   });
 
+  test("auth_style: bearer, the default, is absent from every view, and the entity tag tells of its change", async () => {
+    const name = await create({ api_key: "k", auth_style: "bearer" });
+    const path = `${PROVIDERS}/${name}`;
+    const before = await call(harness, "GET", path);
+    expect(await before.json()).not.toHaveProperty("auth_style");
+    const changed = await call(harness, "PATCH", path, { body: { auth_style: "x-api-key" } });
+    expect(changed.headers.get("etag")).not.toBe(before.headers.get("etag"));
+    const back = await call(harness, "PATCH", path, { body: { auth_style: "bearer" } });
+    expect(await back.json()).not.toHaveProperty("auth_style");
+    expect(back.headers.get("etag")).toBe(before.headers.get("etag"));
+    expect(await lastEvent()).toMatchObject({ action: "provider.update", target_ref: name });
+  });
+
   test.each([
     [{ name: "renamed" }, "invalid_request", "name"],
     [{ wire_format: "openai" }, "invalid_request", "wire_format"],
     [{ enabled: "true" }, "invalid_request", "enabled"],
     [{ enabled: null }, "invalid_request", "enabled"],
+    [{ auth_style: "Bearer" }, "invalid_request", "auth_style"],
     [{ timeout_read: 0 }, "invalid_request", "timeout_read"],
     [{ timeout_connect: 1e9 }, "invalid_request", "timeout_connect"],
     [{ base_url: "nope" }, "invalid_base_url", "base_url"],

@@ -200,8 +200,11 @@ describe("GET /v1/models", () => {
   const list = async (query = "", headers: Record<string, string> = {}) => {
     const response = await call(harness, "GET", `/v1/models${query}`, { headers });
     expect(response.status).toBe(200);
-    const models: { object: string; data: { id: string; [field: string]: unknown }[] } =
-      await response.json();
+    const models: {
+      object: string;
+      data: { id: string; [field: string]: unknown }[];
+      [field: string]: unknown;
+    } = await response.json();
     return models;
   };
   const key = () => ({ authorization: `Bearer ${harness.adminKey}` });
@@ -221,6 +224,29 @@ describe("GET /v1/models", () => {
       hidden: false,
     });
     expect(data[1]?.["alias_of"]).toBeNull();
+  });
+
+  test("with a header anthropic-version has what Anthropic's clients read; without it nothing of that, whoever asks", async () => {
+    const plain = await list("", { "user-agent": "Anthropic/JS 1.12.0" });
+    expect(Object.keys(plain)).toEqual(["object", "data"]);
+    expect(plain).toEqual(await list());
+    for (const query of ["", "?limit=1&after_id=Fast&before_id=big"]) {
+      const asked = await list(query, { "anthropic-version": "2026-10-21" });
+      const { data, ...rest } = asked;
+      expect(rest).toEqual({ object: "list", has_more: false, first_id: "Fast", last_id: "embed" });
+      for (const [index, { type, display_name, created_at, ...entry }] of data.entries()) {
+        expect([entry]).toEqual(plain.data.slice(index, index + 1));
+        const createdAt = new Date(Number(entry["created"]) * 1000).toISOString().replace(".000Z", "Z");
+        expect({ type, display_name, created_at }).toEqual({
+          type: "model",
+          display_name: entry.id,
+          created_at: createdAt,
+        });
+      }
+    }
+    const none = await list("?endpoint=vision", { "anthropic-version": "2023-06-01" });
+    expect(none).toEqual({ object: "list", data: [], has_more: false, first_id: null, last_id: null });
+    expect(await list("?endpoint=vision")).toEqual({ object: "list", data: [] });
   });
 
   test("in its plain form is public and answers 200 whatever the key", async () => {

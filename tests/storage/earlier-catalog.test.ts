@@ -42,6 +42,19 @@ test("keys and relay tokens of the first schema are found as they were, and a co
   expect(existsSync(`${engine.path}.before-${CATALOG_MIGRATIONS[1]?.name}`)).toBe(true);
 });
 
+test("a provider of an earlier schema is sent its credential as before, as a bearer", async () => {
+  await using engine = createSqliteEngine();
+  makeFirstCatalog(engine.path);
+  {
+    using client = openSqlite(engine.path);
+    client.run(
+      `INSERT INTO providers VALUES ('provider-up', 'up', 'openai', 'http://up.example/v1', '{}', NULL, 1, NULL, 10, 300, NULL, 1, ${START_US})`,
+    );
+  }
+  const { catalog } = await engine.open();
+  expect((await catalog.snapshot()).findProvider("up")).toMatchObject({ name: "up", authStyle: "bearer" });
+});
+
 test("an executable of the first schema refuses a catalog of this one, and leaves it as it is", async () => {
   await using engine = createSqliteEngine();
   await (await engine.open()).close();

@@ -127,6 +127,7 @@ export function provider(name: string, changes: Partial<Provider> = {}): Provide
     baseUrl: `https://${name}.example/v1`,
     endpoints: {},
     sealedCredential: null,
+    authStyle: "bearer",
     verifyTls: true,
     caPem: null,
     timeoutConnectSeconds: 10,

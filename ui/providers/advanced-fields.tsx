@@ -1,17 +1,35 @@
 import { useState } from "react";
+import type { AuthStyle } from "#catalog/auth-style.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { Button } from "../components/button.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { toFieldError } from "../components/field-frame.tsx";
 import { FileDrop } from "../components/file-drop.tsx";
 import { NumberField } from "../components/number-field.tsx";
+import { SelectField } from "../components/select-field.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS, type ProviderFieldsProps } from "./provider-form.ts";
 
 /** The server's limit: the certificates of a whole operating system are a quarter of it. */
 const CA_SIZE_BYTES_MAX = 1_048_576;
 const TIMEOUT_SECONDS_MAX = 86_400;
-const PARAMS = ["verify_tls", "ca_pem", "timeout_connect", "timeout_read", "max_concurrency", "endpoints"];
+const AUTH_STYLE_OPTIONS = [
+  { value: "bearer", label: "Authorization: Bearer" },
+  { value: "x-api-key", label: "x-api-key", detail: "Anthropic's API" },
+] as const satisfies readonly {
+  readonly value: AuthStyle;
+  readonly label: string;
+  readonly detail?: string;
+}[];
+const PARAMS = [
+  "auth_style",
+  "verify_tls",
+  "ca_pem",
+  "timeout_connect",
+  "timeout_read",
+  "max_concurrency",
+  "endpoints",
+];
 
 /** What most providers need no change of; open when one of its fields was refused. */
 export function AdvancedFields(props: ProviderFieldsProps) {
@@ -25,8 +43,17 @@ export function AdvancedFields(props: ProviderFieldsProps) {
       onToggle={(event) => setOpen(event.currentTarget.open)}
       className="rounded-control border border-line"
     >
-      <summary className="px-3 py-2 text-xs font-medium">TLS, timeouts, limits and endpoints</summary>
+      <summary className="px-3 py-2 text-xs font-medium">
+        Key header, TLS, timeouts, limits and endpoints
+      </summary>
       <div className="flex flex-col gap-4 border-t border-line px-3 py-3">
+        <SelectField
+          label="API key sent as"
+          options={AUTH_STYLE_OPTIONS}
+          value={values.authStyle}
+          error={toFieldError(failure, "auth_style")}
+          onValueChange={(authStyle) => set({ authStyle })}
+        />
         <SwitchField
           label="Verify the TLS certificate"
           hint={

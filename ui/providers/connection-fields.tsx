@@ -1,3 +1,4 @@
+import type { AuthStyle } from "#catalog/auth-style.ts";
 import { Button } from "../components/button.tsx";
 import { CheckboxField } from "../components/choice-field.tsx";
 import { Icon } from "../components/icon.tsx";
@@ -33,7 +34,8 @@ export function ConnectionFields({ form, before, preset }: ConnectionFieldsProps
           label="API key"
           placeholder={before?.has_credential === true ? "A key is stored. Enter another to replace it." : ""}
           hint={
-            preset?.hint ?? "Sent to the provider as a bearer token. Stored encrypted and never shown again."
+            preset?.hint ??
+            `Sent to the provider as ${SENT_AS[values.authStyle]}. Stored encrypted and never shown again.`
           }
           {...form.field("apiKey", "api_key")}
           required={before === null && preset?.key === "needed"}
@@ -52,6 +54,11 @@ export function ConnectionFields({ form, before, preset }: ConnectionFieldsProps
     </>
   );
 }
+
+const SENT_AS = { bearer: "a bearer token", "x-api-key": "x-api-key" } as const satisfies Record<
+  AuthStyle,
+  string
+>;
 
 interface BaseUrlWarningProps {
   readonly baseUrl: string;

@@ -1,4 +1,5 @@
 import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
+import { AUTH_STYLE_DEFAULT, type AuthStyle } from "#catalog/auth-style.ts";
 import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
 import type { Form } from "../form/use-form.ts";
 
@@ -15,6 +16,7 @@ export interface ProviderForm {
   /** Empty leaves what is stored. */
   readonly apiKey: string;
   readonly removesKey: boolean;
+  readonly authStyle: AuthStyle;
   readonly verifyTls: boolean;
   /** Null leaves what is stored; empty removes it. */
   readonly caPem: string | null;
@@ -52,6 +54,7 @@ export const NEW_PROVIDER: ProviderForm = {
   baseUrl: "",
   apiKey: "",
   removesKey: false,
+  authStyle: AUTH_STYLE_DEFAULT,
   verifyTls: true,
   caPem: null,
   timeoutConnectSeconds: TIMEOUT_CONNECT_SECONDS,
@@ -66,6 +69,7 @@ export function toProviderForm(provider: ProviderDetails): ProviderForm {
     baseUrl: provider.base_url,
     apiKey: "",
     removesKey: false,
+    authStyle: provider.auth_style ?? AUTH_STYLE_DEFAULT,
     verifyTls: provider.verify_tls,
     caPem: null,
     timeoutConnectSeconds: provider.timeout_connect,
@@ -85,6 +89,7 @@ export function toProviderDraft(form: ProviderForm): ProviderDraft {
     timeout_connect: form.timeoutConnectSeconds ?? TIMEOUT_CONNECT_SECONDS,
     timeout_read: form.timeoutReadSeconds ?? TIMEOUT_READ_SECONDS,
     ...(form.apiKey !== "" && { api_key: form.apiKey.trim() }),
+    ...(form.authStyle !== AUTH_STYLE_DEFAULT && { auth_style: form.authStyle }),
     ...(form.caPem !== null && form.caPem !== "" && { ca_pem: form.caPem }),
     ...(form.maxConcurrency !== null && { max_concurrency: form.maxConcurrency }),
     ...(Object.keys(endpoints).length > 0 && { endpoints }),
@@ -101,6 +106,7 @@ export function toProviderPatch(form: ProviderForm, before: ProviderDetails): No
     ...(form.baseUrl.trim() !== was.baseUrl && { base_url: form.baseUrl.trim() }),
     ...(form.removesKey && form.apiKey === "" && { remove_credential: true }),
     ...(form.apiKey !== "" && { api_key: form.apiKey.trim() }),
+    ...(form.authStyle !== was.authStyle && { auth_style: form.authStyle }),
     ...(form.verifyTls !== was.verifyTls && { verify_tls: form.verifyTls }),
     ...(form.caPem !== null && { ca_pem: form.caPem }),
     ...(timeoutConnect !== was.timeoutConnectSeconds && { timeout_connect: timeoutConnect }),

@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
 import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
 import type { Note, Problem } from "#interchange/source.ts";
@@ -141,6 +142,7 @@ const MODEL_FIELDS = [
 /** Fields of a provider in the order of a line, with what goes without saying. */
 const PROVIDER_DEFAULTS: { readonly [field: string]: unknown } = {
   base_url: undefined,
+  auth_style: AUTH_STYLE_DEFAULT,
   verify_tls: true,
   timeout_connect: TIMEOUT_CONNECT_SECONDS_DEFAULT,
   timeout_read: TIMEOUT_READ_SECONDS_DEFAULT,
@@ -151,8 +153,9 @@ const PROVIDER_DEFAULTS: { readonly [field: string]: unknown } = {
 
 function describeProvider({ name, action, before, after, credential }: Change, sources: SecretSources) {
   if (before !== null && after === null) return [show("base_url", before["base_url"])];
-  const now = after ?? {};
-  const fields = Object.entries(PROVIDER_DEFAULTS).filter(([field]) => field in now);
+  const [was, now] = [before ?? {}, after ?? {}];
+  // A field that is absent has its default.
+  const fields = Object.entries(PROVIDER_DEFAULTS).filter(([field]) => field in was || field in now);
   const key = credential === "set" ? [`API key from ${sources.keys.get(name) ?? "the request"}`] : [];
   const trusts =
     now["has_custom_ca"] === true ? [`trusts ${sources.trustRoots.get(name) ?? "its own roots"}`] : [];
@@ -168,7 +171,10 @@ function describeProvider({ name, action, before, after, credential }: Change, s
     ];
   }
   return [
-    ...fields.map(([field]) => `${field}: ${show(field, before?.[field])} -> ${show(field, now[field])}`),
+    ...fields.map(
+      ([field, usual]) =>
+        `${field}: ${show(field, was[field] ?? usual)} -> ${show(field, now[field] ?? usual)}`,
+    ),
     ...("base_url" in now && credential === "kept" ? ["its stored API key goes to the new address"] : []),
     ...key,
     ...trusts,

@@ -70,6 +70,7 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     "lockport provider add openai --base-url https://api.openai.com/v1",
     "lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file key.txt",
     "pass show openai | lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file -",
+    "lockport provider add anthropic --base-url https://api.anthropic.com/v1 --auth-style x-api-key",
     "lockport provider add vllm --base-url http://10.0.0.7:8000/v1 --no-api-key --max-concurrency 8",
   ]);
 

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { pairsOption } from "./choice.ts";
+import { choiceOption, pairsOption } from "./choice.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { collectPairs, readCaFile, readNumber, readSecretInput } from "./input.ts";
@@ -12,6 +13,7 @@ export interface ProviderOptions extends InstallationOptions {
   readonly apiKeyFile?: string;
   /** False with `--no-api-key`. */
   readonly apiKey?: boolean;
+  readonly authStyle?: string;
   readonly verifyTls?: boolean;
   readonly caFile?: string;
   readonly timeoutConnect?: number;
@@ -26,6 +28,13 @@ const OPTIONAL_API_KEY_QUESTION = "API key of the provider (empty for none): ";
 export function addProviderOptions(command: Command): Command {
   return command
     .option("--api-key-file <path>", "read the provider's API key from a file; - is stdin or a prompt")
+    .addOption(
+      choiceOption(
+        "--auth-style <style>",
+        "how the API key is sent; default: bearer. Anthropic's API: x-api-key",
+        AUTH_STYLES,
+      ),
+    )
     .option("--ca-file <path>", "PEM file that is trusted instead of the system's roots")
     .option("--timeout-connect <seconds>", "default: 10", readNumber)
     .option("--timeout-read <seconds>", "default: 300; also the deadline of unary requests", readNumber)
@@ -33,7 +42,7 @@ export function addProviderOptions(command: Command): Command {
     .addOption(
       pairsOption({
         flags: "--endpoint <endpoint=url>",
-        description: "URL of its own for chat, completions or embeddings; repeatable",
+        description: "URL of its own for an endpoint, named by its capability; repeatable",
         keys: ENDPOINTS,
         collect: collectPairs,
       }),
@@ -49,6 +58,7 @@ export function toSetCommand(name: string, change: readonly string[], options: I
 /** The fields of a draft or a patch that these options say; what is not said is undefined. */
 export async function toProviderSettings(options: ProviderOptions) {
   return {
+    authStyle: options.authStyle,
     verifyTls: options.verifyTls,
     caPem: options.caFile === undefined ? undefined : await readCaFile(options.caFile),
     timeoutConnectSeconds: options.timeoutConnect,
@@ -66,6 +76,7 @@ type ProviderSettings = Awaited<ReturnType<typeof toProviderSettings>> & {
 export function toProviderBody(settings: ProviderSettings) {
   return {
     base_url: settings.baseUrl,
+    auth_style: settings.authStyle,
     verify_tls: settings.verifyTls,
     ca_pem: settings.caPem,
     timeout_connect: settings.timeoutConnectSeconds,

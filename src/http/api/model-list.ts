@@ -12,7 +12,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Door } from "#http/door/door.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { isNavigation, type Page } from "#http/page/page.ts";
-import { toModelListEntry } from "#views/catalog.ts";
+import { toModelListView } from "#views/catalog.ts";
 
 export interface ModelListDeps {
   readonly door: Door;
@@ -45,6 +45,8 @@ const LISTING = {
   ],
   errors: ["invalid_endpoint", "missing_api_key", "invalid_api_key"],
 } as const;
+const FOR_ANTHROPIC =
+  "With the header `anthropic-version` it has what clients of Anthropic's API read, too; their parameters of paging are ignored.";
 const LIST = json(
   200,
   ModelList,
@@ -83,14 +85,16 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
       includeHidden,
       scope: caller === null ? null : toModelScope(caller),
     });
-    return {
-      object: "list" as const,
-      data: models.map((model) => toModelListEntry(model, { includePricing })),
-    };
+    const forAnthropic = request.headers.has("anthropic-version");
+    return toModelListView(models, { includePricing, forAnthropic });
   };
   return new Elysia({ tags: ["Models"] })
     .use(guard)
-    .get("/v1/models", ({ request }) => list(request), route({ ...LISTING, answer: LIST }))
+    .get(
+      "/v1/models",
+      ({ request }) => list(request),
+      route({ ...LISTING, description: FOR_ANTHROPIC, answer: LIST }),
+    )
     .get(
       "/models",
       ({ request, set }) => {
@@ -104,7 +108,7 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
       },
       route({
         ...LISTING,
-        description: "A browser that navigates here gets the web page.",
+        description: `A browser that navigates here gets the web page. ${FOR_ANTHROPIC}`,
         answer: { ...LIST, contents: [LIST.contents[0], { type: "text/html", schema: WebPage }] },
       }),
     );

@@ -146,6 +146,7 @@ type ProviderSettings = Omit<
 function toSettings(body: ProviderSettings) {
   return {
     apiKey: body.api_key,
+    authStyle: body.auth_style,
     verifyTls: body.verify_tls,
     caPem: body.ca_pem,
     timeoutConnectSeconds: body.timeout_connect,

@@ -1,6 +1,7 @@
 import { t, type TSchema } from "elysia";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { ORIGINS } from "#catalog/model.ts";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
 import { Cap, Capabilities, closed, Overrides, Pricing, told } from "./requests.ts";
 
@@ -16,6 +17,7 @@ const CATALOG_PROVIDER = {
   api_key_env: t.Optional(t.String({ description: "Where `lockport apply` finds the key; not read here." })),
   api_key_file: t.Optional(t.String({ description: "Like `api_key_env`." })),
   ca_pem_file: t.Optional(t.String({ description: "Where `lockport apply` finds `ca_pem`; not read here." })),
+  auth_style: t.Optional(told(AUTH_STYLES)),
   verify_tls: t.Optional(t.Boolean()),
   timeout_connect: t.Optional(t.Number()),
   timeout_read: t.Optional(t.Number()),

@@ -3,6 +3,7 @@ import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { Cost, Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
 
@@ -13,6 +14,9 @@ const providerFields = {
   wire_format: Type.Literal("openai"),
   base_url: Type.String(),
   has_credential: Type.Boolean(),
+  auth_style: Type.Optional(
+    oneOf(AUTH_STYLES, { description: "How its credential is sent; absent for `bearer`." }),
+  ),
   verify_tls: Type.Boolean(),
   has_custom_ca: Type.Boolean(),
   timeout_connect: Type.Number({ description: "Seconds." }),
@@ -74,10 +78,16 @@ const ModelListEntry = view("ModelListEntry", {
   hidden: Type.Boolean(),
   pricing: Type.Optional(ModelPricing),
   pricing_inherited: Type.Optional(Type.Boolean()),
+  type: Type.Optional(Type.Literal("model")),
+  display_name: Type.Optional(Type.String({ description: "The alias." })),
+  created_at: Type.Optional(Type.String({ format: "date-time" })),
 });
 export const ModelList = view("ModelList", {
   object: Type.Literal("list"),
   data: Type.Array(ModelListEntry),
+  has_more: Type.Optional(Type.Literal(false)),
+  first_id: Type.Optional(nullable(Type.String())),
+  last_id: Type.Optional(nullable(Type.String())),
 });
 
 export const ResolveResult = view("ResolveResult", {
@@ -157,10 +167,11 @@ export const ListPricing = view("ListPricing", {
   ),
 });
 
-const { base_url, verify_tls, has_custom_ca, timeout_connect, timeout_read, max_concurrency, enabled } =
-  providerFields;
+const { base_url, auth_style, verify_tls, has_custom_ca, timeout_connect, timeout_read } = providerFields;
+const { max_concurrency, enabled } = providerFields;
 const CHANGED_PROVIDER = {
   base_url,
+  auth_style,
   verify_tls,
   has_custom_ca,
   timeout_connect,

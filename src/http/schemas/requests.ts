@@ -3,6 +3,7 @@ import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import { API_KEY_LENGTH_MAX, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
 import {
@@ -64,6 +65,7 @@ const ApiKey = t.String(judged({ maxLength: API_KEY_LENGTH_MAX }));
 const TimeoutSeconds = t.Number(judged({ exclusiveMinimum: 0, maximum: TIMEOUT_SECONDS_MAX }));
 /** What making and changing a provider both take. */
 const PROVIDER_SETTINGS = {
+  auth_style: t.Optional(told(AUTH_STYLES)),
   verify_tls: t.Optional(t.Boolean()),
   ca_pem: t.Optional(t.String()),
   timeout_connect: t.Optional(TimeoutSeconds),

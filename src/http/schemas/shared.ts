@@ -23,8 +23,11 @@ export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([
  * One of some words, in answers: the server's own, so that its type is as narrow as they are. `enum` beside a string is a
  * keyword that TypeBox does not know: it is shown in the OpenAPI document, and never run.
  */
-export function oneOf<const Word extends string>(words: readonly Word[]) {
-  return Type.Unsafe<Word>(Type.String({ enum: [...words] }));
+export function oneOf<const Word extends string>(
+  words: readonly Word[],
+  options: { readonly description?: string } = {},
+) {
+  return Type.Unsafe<Word>(Type.String({ enum: [...words], ...options }));
 }
 
 /** An object with a field of one shape for each name. */

@@ -3,6 +3,7 @@ import { isEndpoint } from "#catalog/endpoint.ts";
 import type { Capability } from "#catalog/capability.ts";
 import type { Endpoint } from "#catalog/endpoint.ts";
 import type { Model, Route } from "#catalog/model.ts";
+import { isAuthStyle } from "#catalog/auth-style.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
 import { parseJson } from "./column-json.ts";
@@ -28,6 +29,8 @@ export function toProvider(row: ProviderRow): Provider {
   const endpoints = parseEndpoints(row.endpoints);
   if (endpoints === null)
     throw new UnreadableRowError({ table: "providers", id: row.id, column: "endpoints" });
+  if (!isAuthStyle(row.authStyle))
+    throw new UnreadableRowError({ table: "providers", id: row.id, column: "auth_style" });
   return { ...row, endpoints };
 }
 

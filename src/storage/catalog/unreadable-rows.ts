@@ -1,3 +1,4 @@
+import { isAuthStyle } from "#catalog/auth-style.ts";
 import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
 import { readTags } from "./fixed-tags.ts";
 import { LIMIT_READERS } from "./limit-rows.ts";
@@ -12,6 +13,7 @@ interface Look {
 
 const LOOKS: readonly Look[] = [
   { table: "providers", column: "endpoints", isReadable: isReadableEndpoints },
+  { table: "providers", column: "auth_style", isReadable: isAuthStyle },
   { table: "models", column: "capabilities", isReadable: isReadableCapabilities },
   ...Object.entries(LIMIT_READERS).map(([column, isReadable]) => ({ table: "limits", column, isReadable })),
   ...["api_keys", "relay_tokens"].flatMap((table) =>

@@ -1,7 +1,8 @@
 import type { Environment } from "#boot/settings/environment.ts";
-import { createDiscovery } from "#catalog/discovery.ts";
+import { createDiscovery, type FetchModels } from "#catalog/discovery.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import { createModelsCall, MODELS_BYTES_MAX } from "#forward/models-call.ts";
 import { probeProvider, type ProbeOutcome } from "#forward/provider-probe.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -84,7 +85,10 @@ async function toCheck(provider: Provider, outcome: ProbeOutcome, look: Provider
     return toFailure(name, "/models answered with a web page (HTML) and not with JSON", advice);
   }
   try {
-    const discovery = createDiscovery({ ...look, fetchModels: async () => fetched });
+    const fetchNext = createModelsCall({ ...look, maxResponseBytes: MODELS_BYTES_MAX });
+    const fetchModels: FetchModels = async (asked, page) =>
+      page.afterId === null ? fetched : fetchNext(asked, page);
+    const discovery = createDiscovery({ ...look, fetchModels });
     const { models } = await discovery.discover(provider.name, new AbortController().signal);
     const finding = `answers in ${Math.round(durationMs)} ms, lists ${models.length} models`;
     return durationMs > SLOW_MS

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { boolean, check, doublePrecision, foreignKey, index, pgTable, primaryKey } from "drizzle-orm/pg-core";
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
 import type { Origin } from "#catalog/model.ts";
+import type { AuthStyle } from "#catalog/auth-style.ts";
 import type { Unit } from "#kernel/units.ts";
 import { bytes, integer, text } from "./columns.ts";
 
@@ -33,6 +34,7 @@ export const providers = pgTable(
     maxConcurrency: integer("max_concurrency"),
     enabled: boolean("enabled").notNull(),
     createdAtUs: integer("created_at_us").notNull(),
+    authStyle: text("auth_style").$type<AuthStyle>().notNull().default("bearer"),
   },
   (table) => [
     check("providers_name_given", sql`${table.name} <> ''`),

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { ORIGINS } from "#catalog/model.ts";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import type { Unit } from "#kernel/units.ts";
 import {
   blob,
@@ -43,6 +44,7 @@ export const providers = sqliteTable(
     maxConcurrency: integer("max_concurrency"),
     enabled: integer("enabled", { mode: "boolean" }).notNull(),
     createdAtUs: integer("created_at_us").notNull(),
+    authStyle: text("auth_style", { enum: AUTH_STYLES }).notNull().default("bearer"),
   },
   (table) => [
     check("providers_name_given", sql`${table.name} <> ''`),

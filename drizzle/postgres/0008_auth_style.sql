@@ -1,0 +1,1 @@
+ALTER TABLE "providers" ADD COLUMN "auth_style" text COLLATE "C" DEFAULT 'bearer' NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE `providers` ADD `auth_style` text DEFAULT 'bearer' NOT NULL;
