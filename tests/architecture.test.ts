@@ -35,7 +35,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   ],
   http: ["views", "forward", "notices", "limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   views: ["limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],
-  snippets: ["kernel"],
+  snippets: ["catalog"],
   interchange: ["views", "catalog", "kernel"],
   forward: ["limits", "usage", "catalog", "identity", "kernel"],
   storage: ["notices", "limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],

@@ -47,8 +47,50 @@ export const AI_SDK: SnippetClient = {
         "});",
         "console.log(embedding.length);",
       ]),
+    responses: (subject) =>
+      toNode(subject, "generateText", [
+        "const { text } = await generateText({",
+        `  model: lockport(${quoteJson(toModel(subject))}),`,
+        `  prompt: ${quoteJson(QUESTION)},`,
+        "});",
+        "console.log(text);",
+      ]),
   },
-  notes: ['Write lockport.chat("…"): lockport("…") alone calls the Responses API, which is not served.'],
+  notes: [
+    'lockport("…") alone calls the Responses API, which a model with the capability responses answers; lockport.chat("…") calls chat completions.',
+  ],
+};
+
+export const AI_SDK_ANTHROPIC: SnippetClient = {
+  id: "ai-sdk-anthropic",
+  name: "Vercel AI SDK, Anthropic provider",
+  kind: "openai",
+  language: "typescript",
+  file: "example.ts",
+  install: "npm install ai @ai-sdk/anthropic",
+  snippets: {
+    messages: (subject) =>
+      toNodeSource(subject, {
+        kind: "openai",
+        imports: [
+          'import { createAnthropic } from "@ai-sdk/anthropic";',
+          'import { generateText } from "ai";',
+        ],
+        toLines: (secret) => [
+          "const lockport = createAnthropic({",
+          `  baseURL: ${quoteJson(toDialectUrl(subject))},`,
+          `  apiKey: ${secret},`,
+          "});",
+          "",
+          "const { text } = await generateText({",
+          `  model: lockport(${quoteJson(toModel(subject))}),`,
+          `  prompt: ${quoteJson(QUESTION)},`,
+          "});",
+          "console.log(text);",
+        ],
+      }),
+  },
+  notes: ["This provider's base URL ends in /v1; Anthropic's own SDKs take the address alone."],
 };
 
 function toNode(

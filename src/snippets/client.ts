@@ -1,13 +1,37 @@
-/** What a snippet shows: an answer at once, word by word, or vectors. Each needs the model's capability for it. */
-export const SNIPPET_USES = ["chat", "stream", "embeddings"] as const;
-export type SnippetUse = (typeof SNIPPET_USES)[number];
+import type { Capability } from "#catalog/capability.ts";
 
-/** The `openai` kind calls `/v1` with an API key, the `relay` kind the messages API under a relay token. */
-export type SnippetKind = "openai" | "relay";
+/** What a snippet shows, and what a model has to be able to do for it (specification, section 4.2). */
+export const NEEDS = {
+  chat: ["chat"],
+  stream: ["chat", "chat_stream"],
+  responses: ["responses"],
+  messages: ["messages"],
+  embeddings: ["embeddings"],
+  transcription: ["transcription"],
+  speech: ["speech"],
+  images: ["images"],
+  moderation: ["moderation"],
+  rerank: ["rerank"],
+} as const satisfies { readonly [use: string]: readonly Capability[] };
+export type SnippetUse = keyof typeof NEEDS;
+export const SNIPPET_USES: readonly SnippetUse[] = Object.keys(NEEDS).filter(isUse);
+
+function isUse(word: string): word is SnippetUse {
+  return Object.hasOwn(NEEDS, word);
+}
+
+/** Whether a model that can do this answers the snippet. */
+export function isServed(use: SnippetUse, capabilities: readonly Capability[]): boolean {
+  return NEEDS[use].every((needed) => capabilities.includes(needed));
+}
+
+/** The `openai` kind has an API key and `/v1` as its base URL, `messages` a key and the origin, `relay` a relay token. */
+export type SnippetKind = "openai" | "messages" | "relay";
 
 /** The variable that stands in a snippet where the secret itself is not shown: an API key, or a relay token. */
 export const SECRET_VARIABLES = {
   openai: "LOCKPORT_KEY",
+  messages: "LOCKPORT_KEY",
   relay: "LOCKPORT_RELAY_TOKEN",
 } as const satisfies Record<SnippetKind, string>;
 
@@ -31,13 +55,13 @@ export interface SnippetClient {
   readonly id: string;
   readonly name: string;
   readonly kind: SnippetKind;
-  readonly language: "shell" | "python" | "typescript" | "yaml";
+  readonly language: "shell" | "python" | "typescript" | "yaml" | "toml";
   /** Where the text goes; null for a shell. */
   readonly file: string | null;
   /** A command line that installs the client; null when it is there already or has ways of its own. */
   readonly install: string | null;
-  /** The texts, each ending with a line break. A program's own settings are under `chat`. */
-  readonly snippets: { readonly chat: ToSnippet } & { readonly [use in SnippetUse]?: ToSnippet };
+  /** The texts, each ending with a line break. A program's own settings are under the first of its uses. */
+  readonly snippets: { readonly [use in SnippetUse]?: ToSnippet };
   /** What one runs into, in plain sentences. */
   readonly notes: readonly string[];
 }
@@ -70,3 +94,9 @@ export function toText(lines: readonly string[]): string {
 export const QUESTION = "Say hello in one sentence.";
 /** What the examples turn into vectors. */
 export const PASSAGE = "A sentence to find again.";
+/** What the examples say, draw, sort and take down. */
+export const SENTENCE = "Hello from Lockport.";
+export const PICTURE = "A lighthouse at night";
+export const QUERY = "What keeps ships off the rocks?";
+export const DOCUMENTS = ["A lighthouse", "A lock of a canal"];
+export const RECORDING = "hello.mp3";

@@ -1,6 +1,11 @@
 import {
+  DOCUMENTS,
   PASSAGE,
+  PICTURE,
+  QUERY,
   QUESTION,
+  RECORDING,
+  SENTENCE,
   SECRET_VARIABLES,
   toDialectUrl,
   toModel,
@@ -10,7 +15,7 @@ import {
 } from "./client.ts";
 import { quoteShell, quoteShellWithVariable } from "./quote.ts";
 
-export const CURL: SnippetClient = {
+export const CURL = {
   id: "curl",
   name: "curl",
   kind: "openai",
@@ -24,19 +29,59 @@ export const CURL: SnippetClient = {
       toCall(subject, "curl -sS -N", "chat/completions", { ...toChatBody(subject), stream: true }),
     embeddings: (subject) =>
       toCall(subject, "curl -sS", "embeddings", { model: toModel(subject), input: PASSAGE }),
+    responses: (subject) =>
+      toCall(subject, "curl -sS", "responses", { model: toModel(subject), input: QUESTION }),
+    messages: (subject) =>
+      toCall(
+        subject,
+        "curl -sS",
+        "messages",
+        { ...toChatBody(subject), max_tokens: 256 },
+        "anthropic-version: 2023-06-01",
+      ),
+    transcription: (subject) =>
+      toText([
+        `curl -sS ${quoteShell(`${toDialectUrl(subject)}/audio/transcriptions`)} \\`,
+        `  -H ${toAuthorization(subject)} \\`,
+        // A form's value that begins with @ or < would be a file's.
+        `  --form-string ${quoteShell(`model=${toModel(subject)}`)} \\`,
+        `  -F ${quoteShell(`file=@${RECORDING}`)}`,
+      ]),
+    speech: (subject) =>
+      toCall(subject, "curl -sS -o speech.mp3", "audio/speech", {
+        model: toModel(subject),
+        voice: "alloy",
+        input: SENTENCE,
+      }),
+    images: (subject) =>
+      toCall(subject, "curl -sS", "images/generations", { model: toModel(subject), prompt: PICTURE }),
+    moderation: (subject) =>
+      toCall(subject, "curl -sS", "moderations", { model: toModel(subject), input: PASSAGE }),
+    rerank: (subject) =>
+      toCall(subject, "curl -sS", "rerank", {
+        model: toModel(subject),
+        query: QUERY,
+        documents: DOCUMENTS,
+      }),
   },
   notes: [],
-};
+} satisfies SnippetClient;
 
 interface Body {
   readonly [field: string]: unknown;
 }
 
-function toCall(subject: SnippetSubject, command: string, path: string, body: Body): string {
+function toCall(
+  subject: SnippetSubject,
+  command: string,
+  path: string,
+  body: Body,
+  ...headers: readonly string[]
+): string {
   return toText([
     `${command} ${quoteShell(`${toDialectUrl(subject)}/${path}`)} \\`,
     `  -H ${toAuthorization(subject)} \\`,
-    "  -H 'content-type: application/json' \\",
+    ...["content-type: application/json", ...headers].map((header) => `  -H ${quoteShell(header)} \\`),
     `  -d ${quoteShell(JSON.stringify(body))}`,
   ]);
 }

@@ -18,6 +18,7 @@ export const LANGCHAIN_PYTHON: SnippetClient = {
   install: "pip install langchain-openai",
   snippets: {
     chat: (subject) => toPythonChat(subject, [`print(model.invoke(${quoteJson(QUESTION)}).content)`]),
+    responses: (subject) => toPythonChat(subject, [`print(model.invoke(${quoteJson(QUESTION)}).text)`], true),
     stream: (subject) =>
       toPythonChat(subject, [
         `for chunk in model.stream(${quoteJson(QUESTION)}):`,
@@ -40,7 +41,7 @@ export const LANGCHAIN_PYTHON: SnippetClient = {
       }),
   },
   notes: [
-    "use_responses_api=False keeps it on chat completions, whatever the model is called.",
+    "use_responses_api says which API it calls; without it, the model's name and its tools do.",
     "check_embedding_ctx_length=False sends text: otherwise it sends token numbers of OpenAI's own models, which other models take for something else.",
     'In reports it is OpenAI/Python; default_headers={"x-proxy-tags": "app:NAME"} tells it apart.',
   ],
@@ -59,6 +60,12 @@ export const LANGCHAIN_JS: SnippetClient = {
         `const answer = await model.invoke(${quoteJson(QUESTION)});`,
         "console.log(answer.text);",
       ]),
+    responses: (subject) =>
+      toNodeChat(
+        subject,
+        [`const answer = await model.invoke(${quoteJson(QUESTION)});`, "console.log(answer.text);"],
+        { useResponses: true },
+      ),
     stream: (subject) =>
       toNodeChat(
         subject,
@@ -83,10 +90,10 @@ export const LANGCHAIN_JS: SnippetClient = {
         ],
       }),
   },
-  notes: ["useResponsesApi: false keeps it on chat completions, whatever the model is called."],
+  notes: ["useResponsesApi says which API it calls; without it, the model's name and its tools do."],
 };
 
-function toPythonChat(subject: SnippetSubject, call: readonly string[]): string {
+function toPythonChat(subject: SnippetSubject, call: readonly string[], useResponses = false): string {
   return toPythonSource(subject, {
     kind: "openai",
     imports: ["from langchain_openai import ChatOpenAI"],
@@ -95,7 +102,7 @@ function toPythonChat(subject: SnippetSubject, call: readonly string[]): string 
       `    base_url=${quoteJson(toDialectUrl(subject))},`,
       `    api_key=${secret},`,
       `    model=${quoteJson(toModel(subject))},`,
-      "    use_responses_api=False,",
+      `    use_responses_api=${useResponses ? "True" : "False"},`,
       ")",
       "",
       ...call,
@@ -103,7 +110,11 @@ function toPythonChat(subject: SnippetSubject, call: readonly string[]): string 
   });
 }
 
-function toNodeChat(subject: SnippetSubject, call: readonly string[], { writes = false } = {}): string {
+function toNodeChat(
+  subject: SnippetSubject,
+  call: readonly string[],
+  { writes = false, useResponses = false } = {},
+): string {
   return toNodeSource(subject, {
     kind: "openai",
     writes,
@@ -113,7 +124,7 @@ function toNodeChat(subject: SnippetSubject, call: readonly string[], { writes =
       `  configuration: { baseURL: ${quoteJson(toDialectUrl(subject))} },`,
       `  apiKey: ${secret},`,
       `  model: ${quoteJson(toModel(subject))},`,
-      "  useResponsesApi: false,",
+      `  useResponsesApi: ${useResponses},`,
       "});",
       "",
       ...call,

@@ -1,6 +1,9 @@
 import {
   PASSAGE,
+  PICTURE,
   QUESTION,
+  RECORDING,
+  SENTENCE,
   toDialectUrl,
   toModel,
   type SnippetClient,
@@ -10,7 +13,8 @@ import { quoteJson } from "./quote.ts";
 import { toNodeSource, toPythonSource } from "./source.ts";
 
 const LAST_CHUNK_NOTE = "The last chunk of a stream has no choices: it carries the usage.";
-const RESPONSES_NOTE = "Call chat.completions: client.responses is the Responses API, which is not served.";
+const RESPONSES_NOTE =
+  "client.responses needs a model with the capability responses, client.chat.completions one with chat.";
 
 export const OPENAI_PYTHON: SnippetClient = {
   id: "openai-python",
@@ -47,6 +51,53 @@ export const OPENAI_PYTHON: SnippetClient = {
         `    input=${quoteJson(PASSAGE)},`,
         ")",
         "print(len(answer.data[0].embedding))",
+      ]),
+    responses: (subject) =>
+      toPython(subject, [
+        "response = client.responses.create(",
+        `    model=${quoteJson(toModel(subject))},`,
+        `    input=${quoteJson(QUESTION)},`,
+        ")",
+        "print(response.output_text)",
+      ]),
+    transcription: (subject) =>
+      toPython(subject, [
+        `with open(${quoteJson(RECORDING)}, "rb") as recording:`,
+        "    answer = client.audio.transcriptions.create(",
+        `        model=${quoteJson(toModel(subject))},`,
+        "        file=recording,",
+        "    )",
+        "print(answer.text)",
+      ]),
+    speech: (subject) =>
+      toPython(subject, [
+        "with client.audio.speech.with_streaming_response.create(",
+        `    model=${quoteJson(toModel(subject))},`,
+        '    voice="alloy",',
+        `    input=${quoteJson(SENTENCE)},`,
+        ") as speech:",
+        '    speech.stream_to_file("speech.mp3")',
+      ]),
+    images: (subject) =>
+      toPython(
+        subject,
+        [
+          "answer = client.images.generate(",
+          `    model=${quoteJson(toModel(subject))},`,
+          `    prompt=${quoteJson(PICTURE)},`,
+          ")",
+          'with open("picture.png", "wb") as picture:',
+          "    picture.write(b64decode(answer.data[0].b64_json))",
+        ],
+        ["from base64 import b64decode", ""],
+      ),
+    moderation: (subject) =>
+      toPython(subject, [
+        "answer = client.moderations.create(",
+        `    model=${quoteJson(toModel(subject))},`,
+        `    input=${quoteJson(PASSAGE)},`,
+        ")",
+        "print(answer.results[0].flagged)",
       ]),
   },
   notes: [LAST_CHUNK_NOTE, RESPONSES_NOTE],
@@ -90,14 +141,69 @@ export const OPENAI_NODE: SnippetClient = {
         "});",
         "console.log(answer.data[0]?.embedding.length);",
       ]),
+    responses: (subject) =>
+      toNode(subject, [
+        "const response = await client.responses.create({",
+        `  model: ${quoteJson(toModel(subject))},`,
+        `  input: ${quoteJson(QUESTION)},`,
+        "});",
+        "console.log(response.output_text);",
+      ]),
+    transcription: (subject) =>
+      toNode(
+        subject,
+        [
+          "const answer = await client.audio.transcriptions.create({",
+          `  model: ${quoteJson(toModel(subject))},`,
+          `  file: createReadStream(${quoteJson(RECORDING)}),`,
+          "});",
+          "console.log(answer.text);",
+        ],
+        { imports: ['import { createReadStream } from "node:fs";'] },
+      ),
+    speech: (subject) =>
+      toNode(
+        subject,
+        [
+          "const speech = await client.audio.speech.create({",
+          `  model: ${quoteJson(toModel(subject))},`,
+          '  voice: "alloy",',
+          `  input: ${quoteJson(SENTENCE)},`,
+          "});",
+          'await writeFile("speech.mp3", Buffer.from(await speech.arrayBuffer()));',
+        ],
+        { imports: [WRITE_FILE] },
+      ),
+    images: (subject) =>
+      toNode(
+        subject,
+        [
+          "const answer = await client.images.generate({",
+          `  model: ${quoteJson(toModel(subject))},`,
+          `  prompt: ${quoteJson(PICTURE)},`,
+          "});",
+          'await writeFile("picture.png", Buffer.from(answer.data?.[0]?.b64_json ?? "", "base64"));',
+        ],
+        { imports: [WRITE_FILE] },
+      ),
+    moderation: (subject) =>
+      toNode(subject, [
+        "const answer = await client.moderations.create({",
+        `  model: ${quoteJson(toModel(subject))},`,
+        `  input: ${quoteJson(PASSAGE)},`,
+        "});",
+        "console.log(answer.results[0]?.flagged);",
+      ]),
   },
   notes: [LAST_CHUNK_NOTE, RESPONSES_NOTE],
 };
 
-function toPython(subject: SnippetSubject, call: readonly string[]): string {
+const WRITE_FILE = 'import { writeFile } from "node:fs/promises";';
+
+function toPython(subject: SnippetSubject, call: readonly string[], imports: readonly string[] = []): string {
   return toPythonSource(subject, {
     kind: "openai",
-    imports: ["from openai import OpenAI"],
+    imports: [...imports, "from openai import OpenAI"],
     toLines: (secret) => [
       "client = OpenAI(",
       `    base_url=${quoteJson(toDialectUrl(subject))},`,
@@ -109,11 +215,20 @@ function toPython(subject: SnippetSubject, call: readonly string[]): string {
   });
 }
 
-function toNode(subject: SnippetSubject, call: readonly string[], { writes = false } = {}): string {
+interface NodeExtras {
+  readonly writes?: boolean;
+  readonly imports?: readonly string[];
+}
+
+function toNode(
+  subject: SnippetSubject,
+  call: readonly string[],
+  { writes = false, imports = [] }: NodeExtras = {},
+): string {
   return toNodeSource(subject, {
     kind: "openai",
     writes,
-    imports: ['import OpenAI from "openai";'],
+    imports: [...imports, 'import OpenAI from "openai";'],
     toLines: (secret) => [
       "const client = new OpenAI({",
       `  baseURL: ${quoteJson(toDialectUrl(subject))},`,

@@ -110,7 +110,7 @@ describe("lockport complete --", () => {
       const expected = commands.map(({ name }) => name);
       expect({ path, offered: await ask(...path, "") }).toEqual({ path, offered: expected });
     }
-    expect(await ask("snippet", "claude")).toEqual(["claude-code"]);
+    expect(await ask("snippet", "claude")).toEqual(["claude-code-key", "claude-code"]);
     expect(await ask("nothing-such")).toEqual([]);
     expect(await ask("key", "nothing-such")).toEqual([]);
   });

@@ -15,7 +15,7 @@ async function run(line: readonly string[], env: Environment = {}) {
 }
 
 const chatOf = (id: string, origin: string, model: string | null = null) =>
-  findClient(id)!.snippets.chat({ origin, model, secret: null });
+  findClient(id)!.snippets.chat!({ origin, model, secret: null });
 
 describe("lockport snippet", () => {
   test("without a client lists them all, and beside the data what cannot work", async () => {
@@ -52,6 +52,33 @@ describe("lockport snippet", () => {
     expect(refused.messages).toContain("aider has a snippet for chat only.");
   });
 
+  test("without a use shows the first that the client has: Codex's file, Claude Code's variables", async () => {
+    const codex = await run(["codex", "--model", "small", "--url", "https://a.example.org"]);
+    expect(Bun.TOML.parse(codex.data)).toEqual({
+      model: "small",
+      model_provider: "lockport",
+      model_providers: {
+        lockport: {
+          name: "Lockport",
+          base_url: "https://a.example.org/v1",
+          wire_api: "responses",
+          env_key: "LOCKPORT_KEY",
+        },
+      },
+    });
+    const claude = await run(["claude-code-key", "--model", "small", "--url", "https://a.example.org"]);
+    expect(claude.data).toBe(
+      `export ANTHROPIC_BASE_URL='https://a.example.org'\nexport ANTHROPIC_AUTH_TOKEN="$LOCKPORT_KEY"\nclaude --model 'small'\n`,
+    );
+    expect(JSON.parse((await run(["codex", "--json"])).data)).toMatchObject({
+      uses: ["responses"],
+      use: "responses",
+    });
+    expect((await run(["codex", "--use", "chat"])).messages).toContain(
+      "Codex CLI has a snippet for responses only.",
+    );
+  });
+
   test.each<[readonly string[], Environment, string]>([
     [[], {}, "http://127.0.0.1:4000"],
     [[], { PROXY_PORT: "8080" }, "http://127.0.0.1:8080"],
@@ -69,11 +96,11 @@ describe("lockport snippet", () => {
     [["curl", "--url", "http://a.example.org/deep/path"], {}, "an origin such as"],
     [["curl", "--model", "a\nb"], {}, "1 to 200 characters"],
     [["curl", "--model", ""], {}, "--model"],
-    [["curl", "--use", "audio"], {}, "Allowed choices are chat, stream, embeddings"],
+    [["curl", "--use", "audio"], {}, "Allowed choices are chat, stream, responses, messages, embeddings"],
     [["curl"], { PROXY_PORT: "0" }, "--url"],
     [["kurl"], {}, "Did you mean curl?"],
-    [["codex"], {}, "It speaks only the Responses API"],
-    [["Responses"], {}, "/v1/responses is not served."],
+    [["Capabilities"], {}, "lockport model set NAME --add-capability CAPABILITY"],
+    [["Realtime"], {}, "There are no WebSockets here."],
   ])("%j with %j is a usage error that says what is right", async (line, env, expected) => {
     const { failed, data, messages } = await run(line, env);
     expect({ failed, data }).toEqual({ failed: true, data: "" });

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { SECRET_VARIABLES, SNIPPET_USES, toUses, type SnippetClient } from "#snippets/client.ts";
+import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
+import { isServed, SECRET_VARIABLES, SNIPPET_USES, toUses, type SnippetClient } from "#snippets/client.ts";
 import { CLIENTS, findClient } from "#snippets/clients.ts";
 import { runProcess } from "../support/process.ts";
 
 const ORIGIN = "http://127.0.0.1:4000";
-const SECRETS = { openai: "lp_plain", relay: "lpt_plain" };
+const SECRETS = { openai: "lp_plain", messages: "lp_plain", relay: "lpt_plain" };
 /** What a name or a secret could hold to become more than a text. */
 const HOSTILE = [
   `a'b"c\`d`,
@@ -34,9 +35,19 @@ describe("the table of clients", () => {
       "ai-sdk",
       "langchain-python",
       "langchain-js",
+      "agents-python",
+      "agents-node",
+      "pydantic-ai",
       "open-webui",
       "continue",
       "aider",
+      "codex",
+      "claude-code-key",
+      "anthropic-python-key",
+      "anthropic-node-key",
+      "ai-sdk-anthropic",
+      "cohere-python",
+      "cohere-node",
       "claude-code",
       "anthropic-python",
       "anthropic-node",
@@ -69,7 +80,10 @@ describe("every snippet", () => {
     const hidden = toSnippet({ origin: ORIGIN, model: "team/small", secret: null });
     const shown = toSnippet({ origin: ORIGIN, model: "team/small", secret });
     for (const text of [hidden, shown]) {
-      expect(text).toContain(client.kind === "relay" ? `${ORIGIN}/transparent/messages/` : `${ORIGIN}/v1`);
+      const bases = { openai: `${ORIGIN}/v1`, messages: ORIGIN, relay: `${ORIGIN}/transparent/messages/` };
+      expect(text).toContain(bases[client.kind]);
+      // These add the version to the path themselves: the origin is all that they are given.
+      if (client.kind === "messages") expect(text).not.toContain("/v1");
       // Open WebUI asks for the list and lets its users choose.
       if (client.id !== "open-webui") expect(text).toContain("team/small");
       expect(text).toEndWith("\n");
@@ -84,7 +98,7 @@ describe("every snippet", () => {
   test("without a model shows a placeholder, or leaves the choice to the program", () => {
     for (const { client, toSnippet } of texts) {
       const text = toSnippet({ origin: ORIGIN, model: null, secret: null });
-      const chooses = client.id === "claude-code" || client.id === "open-webui";
+      const chooses = ["claude-code", "claude-code-key", "open-webui"].includes(client.id);
       expect({ id: client.id, placeholder: text.includes("your-model") }).toEqual({
         id: client.id,
         placeholder: !chooses,
@@ -99,10 +113,10 @@ const inLanguage = (language: SnippetClient["language"]) =>
 
 describe("a name or a secret that looks like code stays a text", () => {
   test.each(HOSTILE)("in a shell: %j", async (hostile) => {
-    for (const { client, toSnippet } of inLanguage("shell")) {
+    for (const { client, use, toSnippet } of inLanguage("shell")) {
       const text = toSnippet({ origin: ORIGIN, model: hostile, secret: hostile });
       // The programs as functions of this shell that say what they were given, each word on its own.
-      const say = `printf '%s\\0' "$@" "$OPENAI_API_KEY" "$ANTHROPIC_BASE_URL"`;
+      const say = `printf '%s\\0' "$@" "$OPENAI_API_KEY" "$ANTHROPIC_AUTH_TOKEN" "$ANTHROPIC_BASE_URL"`;
       const names = ["curl", "aider", "claude", "open_webui"];
       const functions = names.map((name) => `${name}() { ${say}; }`).join("\n");
       const script = `${functions}\n${text.replace("open-webui serve", "open_webui serve")}`;
@@ -114,9 +128,10 @@ describe("a name or a secret that looks like code stays a text", () => {
           ? [`authorization: Bearer ${hostile}`]
           : [client.kind === "relay" ? `${ORIGIN}/transparent/messages/${hostile}` : hostile];
       expect(words).toEqual(expect.arrayContaining(expected));
-      if (client.id === "curl") expect(JSON.parse(words[words.indexOf("-d") + 1]!).model).toBe(hostile);
+      if (client.id === "curl" && use === "transcription") expect(words).toContain(`model=${hostile}`);
+      else if (client.id === "curl") expect(JSON.parse(words[words.indexOf("-d") + 1]!).model).toBe(hostile);
       if (client.id === "aider") expect(words).toContain(`openai/${hostile}`);
-      if (client.id === "claude-code") expect(words).toContain(hostile);
+      if (client.id.startsWith("claude-code")) expect(words).toContain(hostile);
     }
   });
 
@@ -148,6 +163,23 @@ describe("a name or a secret that looks like code stays a text", () => {
     expect(checked).toEqual({ code: 0, data: "", messages: "" });
   });
 
+  test.each(HOSTILE)("in TOML: %j", (hostile) => {
+    for (const { toSnippet } of inLanguage("toml")) {
+      expect(Bun.TOML.parse(toSnippet({ origin: ORIGIN, model: hostile, secret: hostile }))).toEqual({
+        model: hostile,
+        model_provider: "lockport",
+        model_providers: {
+          lockport: {
+            name: "Lockport",
+            base_url: `${ORIGIN}/v1`,
+            wire_api: "responses",
+            experimental_bearer_token: hostile,
+          },
+        },
+      });
+    }
+  });
+
   test.each(HOSTILE)("in YAML: %j", (hostile) => {
     for (const { toSnippet } of inLanguage("yaml")) {
       expect(Bun.YAML.parse(toSnippet({ origin: ORIGIN, model: hostile, secret: hostile }))).toMatchObject({
@@ -158,7 +190,7 @@ describe("a name or a secret that looks like code stays a text", () => {
 });
 
 test("the configuration of Continue is of the shape that it reads", () => {
-  const text = findClient("continue")!.snippets.chat({ origin: ORIGIN, model: "small", secret: null });
+  const text = findClient("continue")!.snippets.chat!({ origin: ORIGIN, model: "small", secret: null });
   expect(Bun.YAML.parse(text)).toEqual({
     name: "Lockport",
     version: "1.0.0",
@@ -180,6 +212,8 @@ test("the configuration of Continue is of the shape that it reads", () => {
 test("a use that a client has no text for is not in its list", () => {
   expect(toUses(findClient("curl")!)).toEqual([...SNIPPET_USES]);
   expect(toUses(findClient("anthropic-node")!)).toEqual(["chat", "stream"]);
+  expect(toUses(findClient("codex")!)).toEqual(["responses"]);
+  expect(toUses(findClient("ai-sdk")!)).toEqual(["chat", "stream", "responses", "embeddings"]);
   expect(toUses(findClient("aider")!)).toEqual(["chat"]);
 });
 
@@ -188,3 +222,27 @@ function scan(source: string): readonly string[] {
   new Bun.Transpiler({ loader: "ts" }).scan(source);
   return [...source.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([literal]) => JSON.parse(literal));
 }
+
+describe("a use", () => {
+  test("is shown for a model that can do what it needs, and chat implies none of the others", () => {
+    const served = (capabilities: readonly Capability[]) =>
+      SNIPPET_USES.filter((use) => isServed(use, capabilities));
+    expect(served(["chat", "vision"])).toEqual(["chat"]);
+    expect(served(["chat", "chat_stream"])).toEqual(["chat", "stream"]);
+    expect(served(["responses"])).toEqual(["responses"]);
+    expect(served([])).toEqual([]);
+    expect(served(CAPABILITIES)).toEqual([...SNIPPET_USES]);
+    // Text completions have no snippet: no client of today asks for them first.
+    for (const capability of CAPABILITIES.filter(
+      (each) => !["completions", "vision", "chat_stream"].includes(each),
+    ))
+      expect([capability, served([capability]).length]).toEqual([capability, 1]);
+  });
+
+  test("has a snippet of curl, and one of a library", () => {
+    for (const use of SNIPPET_USES) {
+      const clients = CLIENTS.filter((client) => toUses(client).includes(use)).map(({ id }) => id);
+      expect([use, clients[0], clients.length > 1]).toEqual([use, "curl", true]);
+    }
+  });
+});

@@ -1,4 +1,3 @@
-import type { SnippetKind } from "#snippets/client.ts";
 import type { IconName } from "../components/icon.tsx";
 
 /** A key or a relay token, as lists show it. */
@@ -58,7 +57,7 @@ export interface SecretKind {
   readonly title: "Key" | "Relay token";
   readonly icon: IconName;
   /** The clients that the examples are for. */
-  readonly clients: SnippetKind;
+  readonly clients: "openai" | "relay";
   /** The request log can be filtered by it. */
   readonly hasRequests: boolean;
   /** It can be held to models. */

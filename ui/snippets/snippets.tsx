@@ -2,10 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Capability } from "#catalog/capability.ts";
 import {
+  isServed,
+  SECRET_VARIABLES,
   SNIPPET_USES,
   toUses,
   type SnippetClient,
-  type SnippetKind,
   type SnippetUse,
 } from "#snippets/client.ts";
 import { CLIENTS } from "#snippets/clients.ts";
@@ -15,8 +16,8 @@ import { CodeBlock } from "../components/code.tsx";
 import { SelectField } from "../components/select-field.tsx";
 
 export interface SnippetsProps {
-  /** Clients of `/v1`, or of the relay. */
-  readonly kind: SnippetKind;
+  /** Clients with an API key, or with a relay token. */
+  readonly kind: "openai" | "relay";
   /** An alias; without one, the first that can chat. */
   readonly model?: string | undefined;
   /** What the model can do: only examples that it answers are shown. All of them without it. */
@@ -32,14 +33,14 @@ export interface SnippetsProps {
 const USE_LABELS: { readonly [use in SnippetUse]: string } = {
   chat: "Complete answer",
   stream: "Streaming",
+  responses: "Responses API",
+  messages: "Messages API",
   embeddings: "Embeddings",
-};
-
-/** What an example asks of a model (specification, section 4.2). */
-const NEEDS: { readonly [use in SnippetUse]: readonly Capability[] } = {
-  chat: ["chat"],
-  stream: ["chat", "chat_stream"],
-  embeddings: ["embeddings"],
+  transcription: "Transcription",
+  speech: "Speech",
+  images: "Images",
+  moderation: "Moderation",
+  rerank: "Rerank",
 };
 
 /** Whether there is an example for a model that can do this. */
@@ -62,17 +63,19 @@ export function Snippets(props: SnippetsProps) {
       : callable.flatMap((one) => one.capabilities));
   const toServedUses = (client: SnippetClient) =>
     toUses(client).filter((use) => capabilities === undefined || isServed(use, capabilities));
-  const clients = CLIENTS.filter((client) => client.kind === kind && toServedUses(client).length > 0);
+  const clients = CLIENTS.filter(
+    (client) => SECRET_VARIABLES[client.kind] === SECRET_VARIABLES[kind] && toServedUses(client).length > 0,
+  );
   const [clientId, setClientId] = useState(clients[0]?.id ?? "");
-  const [wantedUse, setUse] = useState<SnippetUse>("chat");
+  const [wantedUse, setUse] = useState<SnippetUse>();
   const client = clients.find(({ id }) => id === clientId) ?? clients[0];
   const uses = client === undefined ? [] : toServedUses(client);
-  const use = uses.find((known) => known === wantedUse) ?? uses[0] ?? "chat";
-  const served = callable?.find((one) => isServed(use, one.capabilities))?.id;
+  const use = uses.find((known) => known === wantedUse) ?? uses[0];
+  const toSnippet = use === undefined ? undefined : client?.snippets[use];
+  const served = callable?.find((one) => use !== undefined && isServed(use, one.capabilities))?.id;
   // A key may be held to models that are still to come: the example then has the first of them.
   const alias = kind === "relay" ? null : (model ?? served ?? only?.[0] ?? null);
-  if (client === undefined) return null;
-  const toSnippet = client.snippets[use] ?? client.snippets.chat;
+  if (client === undefined || use === undefined || toSnippet === undefined) return null;
   const code = toSnippet({ origin: globalThis.location.origin, model: alias, secret: secret ?? null });
   return (
     <div className="flex min-w-0 flex-col gap-3">
@@ -104,10 +107,6 @@ export function Snippets(props: SnippetsProps) {
       {kind === "openai" && <Unsupported />}
     </div>
   );
-}
-
-function isServed(use: SnippetUse, capabilities: readonly Capability[]): boolean {
-  return NEEDS[use].every((needed) => capabilities.includes(needed));
 }
 
 function Unsupported() {

@@ -22,13 +22,13 @@ import { writeJson } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-const SECRET_NAMES = { openai: "an API key", relay: "a relay token" } as const;
+const SECRET_NAMES = { openai: "an API key", messages: "an API key", relay: "a relay token" } as const;
 const CLIENT_IDS = CLIENTS.map(({ id }) => id);
 
 interface SnippetOptions {
   readonly model?: string;
   readonly url?: string;
-  readonly use: SnippetUse;
+  readonly use?: SnippetUse;
   readonly json?: true;
 }
 
@@ -46,9 +46,7 @@ export function addSnippetCommand(program: Command, terminal: Terminal): void {
     .option("--model <alias>", "model to call", readModel)
     .option("--url <origin>", "address of this server as the client reaches it", readBase)
     .addOption(
-      choiceOption("--use <use>", "what the snippet shows", SNIPPET_USES).default(
-        "chat" satisfies SnippetUse,
-      ),
+      choiceOption("--use <use>", "what the snippet shows; default: the client's first", SNIPPET_USES),
     )
     .option("--json", "print JSON")
     .action((client: SnippetClient | undefined, options: SnippetOptions) => {
@@ -59,7 +57,8 @@ export function addSnippetCommand(program: Command, terminal: Terminal): void {
     "lockport snippet",
     "lockport snippet curl --model small",
     "lockport snippet openai-python --model small --use stream > example.py",
-    "lockport snippet claude-code --url https://models.example.org",
+    "lockport snippet codex --model gpt-5 > ~/.codex/config.toml",
+    "lockport snippet claude-code-key --url https://models.example.org",
   ]);
 }
 
@@ -68,8 +67,9 @@ function readClient(id: string): SnippetClient {
 }
 
 function writeSnippet(terminal: Terminal, client: SnippetClient, options: SnippetOptions): void {
+  const use = options.use ?? toUses(client)[0];
   const toSnippet =
-    client.snippets[options.use] ??
+    (use === undefined ? undefined : client.snippets[use]) ??
     refuse(`${client.name} has a snippet for ${toUses(client).join(" and ")} only.`);
   const origin =
     options.url ??
@@ -78,7 +78,7 @@ function writeSnippet(terminal: Terminal, client: SnippetClient, options: Snippe
     refuse("PROXY_PORT is 0, so say where the server is: --url.");
   const text = toSnippet({ origin, model: options.model ?? null, secret: null });
   if (options.json === true) {
-    writeJson(terminal, { ...toView(client), use: options.use, text });
+    writeJson(terminal, { ...toView(client), use, text });
     return;
   }
   terminal.writeData(text);
