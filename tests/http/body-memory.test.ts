@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
+import type { EndpointName } from "#catalog/endpoint.ts";
 import { openBody, toBodyLimits, toPassageLimits } from "#http/door/body.ts";
 import { Drain } from "#http/door/drain.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
@@ -28,7 +29,11 @@ interface Passing {
 }
 
 /** The data plane's door over a real socket; who plays the exchange lets each body go when the test says so. */
-async function openDoor({ bytesMax, ...options }: BodyMemoryOptions) {
+async function openDoor({
+  bytesMax,
+  endpoint = "chat",
+  ...options
+}: BodyMemoryOptions & { readonly endpoint?: EndpointName }) {
   const harness = await startHarness();
   const { log: harnessLog } = harness.deps;
   const memory = createBodyMemory({ bytesMax, log: harnessLog, ...options });
@@ -59,7 +64,7 @@ async function openDoor({ bytesMax, ...options }: BodyMemoryOptions) {
     port: 0,
     development: false,
     maxRequestBodySize: Infinity,
-    fetch: (request, connections) => ingress.serve("chat", request, connections),
+    fetch: (request, connections) => ingress.serve(endpoint, request, connections),
   });
   running.push(
     () => harness.stop(),
@@ -181,6 +186,20 @@ describe("large request bodies share memory", () => {
       expect((await again).status).toBe(200);
     },
   );
+
+  test("a busy refusal of a messages path has type: error as its first member", async () => {
+    const bounds = { bytesMax: 2 * MIB, totalBytesMax: 2 * MIB, waitMsMax: 100 };
+    const { passing, post } = await openDoor({ ...bounds, endpoint: "messages" });
+    const first = post(toBody(2 * MIB));
+    await until(() => passing.length === 1);
+    const refused = await post(toBody(2 * MIB));
+    expect([refused.status, await refused.text()]).toEqual([
+      503,
+      expect.stringMatching(/^{"type":"error","error":{"message":".*"code":"busy"/),
+    ]);
+    passing[0]?.take();
+    await first;
+  });
 
   test("one that finds too many waiting is refused at once, and who waits keeps its place", async () => {
     const { memory, passing, post } = await openDoor({
