@@ -69,7 +69,7 @@ const IMAGES = {
   capability: "images",
   fields: STREAMED,
   meter: "images",
-  tells: IN_AND_OUT,
+  tells: [["images"], ...IN_AND_OUT],
   passesQuery: true,
 } as const;
 
@@ -214,7 +214,7 @@ export const ENDPOINT_TABLE = {
     body: "json",
     fields: ["model"],
     meter: "rerank",
-    tells: [["input_tokens"]],
+    tells: [["search_units"], ["input_tokens"]],
     kind: "metered",
     passesQuery: true,
   },

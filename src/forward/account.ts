@@ -4,6 +4,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
+import { withBilledRequest } from "#usage/billed-request.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { type Outcome, type ReportedUsage, type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
@@ -45,6 +46,8 @@ export interface AccountSubject {
   readonly named?: (model: string) => AccountSubject | null;
   /** It only asks or counts: whatever its answer tells is no usage. */
   readonly usesNothing?: boolean;
+  /** Whether a price by the request holds for it; absent: where it uses something. */
+  readonly isBilled?: boolean;
 }
 
 /** What the quantities of a request cost. */
@@ -199,10 +202,13 @@ class RecordedAccount implements LateAccount {
       const { outcome, statusCode, errorKind, failure } = classifyOutcome(ending, this.#upstreamStatus);
       const durationUs = this.#sinceArrivalUs();
       const usedNothing = isUnsent || of.usesNothing === true;
-      const reported = usedNothing ? NOTHING_USED : toReported(ending, outcome);
       const inForce = this.#findPrices(of.pricing);
       const tier = usedNothing ? undefined : ending.metered?.tier;
       const prices = toTierPrices(inForce instanceof Promise ? await inForce : inForce, tier);
+      const told = usedNothing ? NOTHING_USED : toReported(ending, outcome);
+      const { isBilled = !usedNothing } = of;
+      const isAnswered = isBilled && isSuccess(this.#upstreamStatus);
+      const reported = isAnswered ? withBilledRequest(told, prices) : told;
       const { costPico, unpriced } = priceUsage(reported, prices);
       const ended = {
         outcome,
@@ -273,6 +279,10 @@ class RecordedAccount implements LateAccount {
       return toKnown(failure);
     }
   }
+}
+
+function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
 }
 
 function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {

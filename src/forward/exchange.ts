@@ -168,6 +168,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       providerName: route.proxiedBy.providerName,
       counter: route.counter,
       usesNothing: route.usesNothing,
+      isBilled: route.isBilled,
       pricing: route.pricing,
     });
     const cancellation = shared.openCancellation(input.connection);

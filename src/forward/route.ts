@@ -1,4 +1,4 @@
-import { type EndpointName, usesNothing } from "#catalog/endpoint.ts";
+import { type EndpointName, toRow, usesNothing } from "#catalog/endpoint.ts";
 import { toAuthHeader } from "#catalog/auth-style.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
@@ -27,6 +27,8 @@ export interface Route {
   readonly counter: UsageCounter;
   /** Whether its requests use nothing by their nature. */
   readonly usesNothing: boolean;
+  /** Whether a price by the request holds for them. */
+  readonly isBilled: boolean;
   readonly pricing: SubjectPricing;
 }
 
@@ -73,6 +75,7 @@ function makeRoute(
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
     usesNothing: usesNothing(endpoint),
+    isBilled: toRow(endpoint).kind === "metered",
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
     // A model that is deleted while its request runs is charged as it was.
     pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },

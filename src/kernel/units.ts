@@ -1,14 +1,17 @@
 import { ProxyError } from "./errors.ts";
 
 interface UnitRow {
-  /** What is counted, as in "price per million tokens". */
-  readonly measure: "tokens" | "seconds";
+  /** What is counted, as in "price per million tokens", and one of it, as in "$0.04 an image". */
+  readonly measure: string;
+  readonly each: string;
   /** The page's words: for a quantity of it, for the heading of a column, and after a number. */
   readonly label: string;
   readonly heading: string;
   readonly short: string;
-  /** Capabilities of the models whose requests use it: without a price, such a model is shown as unpriced. */
+  /** Capabilities of the models whose requests use it: forms ask for its price, others fold it away. */
   readonly usedBy: readonly string[];
+  /** Lists, tables and files name it only where it occurs: most installations use none of it. */
+  readonly isRare?: true;
 }
 
 /** A unit of the reports. Tables of totals keep it in `column`, in whole multiples of 1 / `scale` where that is not 1. */
@@ -23,10 +26,13 @@ interface ReportUnitRow extends UnitRow {
  * own it costs what `detailOf` costs.
  */
 interface DetailUnitRow extends UnitRow {
-  readonly detailOf: "input_tokens";
+  readonly detailOf: "input_tokens" | "output_tokens";
 }
 
-const TEXTUAL = ["chat", "completions"] as const;
+const TEXTUAL = ["chat", "completions", "responses", "messages"] as const;
+/** Requests to these may be told in tokens, or in a unit of their own. */
+const TOLD_EITHER_WAY = ["transcription", "images"] as const;
+const TOKENS = { measure: "tokens", each: "a token" } as const;
 
 /**
  * The metered units by their wire names, in the order in which they are listed. Columns, sums, prices, JSON, CSV, metrics,
@@ -37,27 +43,27 @@ export const UNIT_TABLE = {
     detailOf: null,
     column: "input_tokens",
     scale: 1,
-    measure: "tokens",
+    ...TOKENS,
     label: "Input tokens",
     heading: "Input",
     short: "in",
-    usedBy: [...TEXTUAL, "embeddings"],
+    usedBy: [...TEXTUAL, "embeddings", ...TOLD_EITHER_WAY, "speech", "rerank"],
   },
   output_tokens: {
     detailOf: null,
     column: "output_tokens",
     scale: 1,
-    measure: "tokens",
+    ...TOKENS,
     label: "Output tokens",
     heading: "Output",
     short: "out",
-    usedBy: TEXTUAL,
+    usedBy: [...TEXTUAL, ...TOLD_EITHER_WAY, "speech"],
   },
   cached_input_tokens: {
     detailOf: null,
     column: "cached_input_tokens",
     scale: 1,
-    measure: "tokens",
+    ...TOKENS,
     label: "Cached input tokens",
     heading: "Cached",
     short: "cached",
@@ -68,6 +74,7 @@ export const UNIT_TABLE = {
     column: "audio_us",
     scale: 1e6,
     measure: "seconds",
+    each: "a second",
     label: "Audio seconds",
     heading: "Audio",
     short: "s audio",
@@ -75,7 +82,7 @@ export const UNIT_TABLE = {
   },
   cache_write_tokens: {
     detailOf: "input_tokens",
-    measure: "tokens",
+    ...TOKENS,
     label: "Cache write tokens",
     heading: "Cache write",
     short: "cache write",
@@ -83,11 +90,87 @@ export const UNIT_TABLE = {
   },
   cache_write_1h_tokens: {
     detailOf: "input_tokens",
-    measure: "tokens",
+    ...TOKENS,
     label: "Cache write tokens (1 hour)",
     heading: "1h cache write",
     short: "1h cache write",
     usedBy: TEXTUAL,
+  },
+  input_audio_tokens: {
+    detailOf: "input_tokens",
+    ...TOKENS,
+    label: "Input audio tokens",
+    heading: "Audio in",
+    short: "audio in",
+    usedBy: ["transcription"],
+    isRare: true,
+  },
+  input_image_tokens: {
+    detailOf: "input_tokens",
+    ...TOKENS,
+    label: "Input image tokens",
+    heading: "Image in",
+    short: "image in",
+    usedBy: ["images"],
+    isRare: true,
+  },
+  output_audio_tokens: {
+    detailOf: "output_tokens",
+    ...TOKENS,
+    label: "Output audio tokens",
+    heading: "Audio out",
+    short: "audio out",
+    usedBy: ["speech"],
+    isRare: true,
+  },
+  images: {
+    detailOf: null,
+    column: "images",
+    scale: 1,
+    measure: "images",
+    each: "an image",
+    label: "Images",
+    heading: "Images",
+    short: "images",
+    usedBy: ["images"],
+    isRare: true,
+  },
+  search_units: {
+    detailOf: null,
+    column: "search_units",
+    scale: 1,
+    measure: "search units",
+    each: "a search unit",
+    label: "Search units",
+    heading: "Search units",
+    short: "search units",
+    usedBy: ["rerank"],
+    isRare: true,
+  },
+  web_searches: {
+    detailOf: null,
+    column: "web_searches",
+    scale: 1,
+    measure: "web searches",
+    each: "a web search",
+    label: "Web searches",
+    heading: "Web searches",
+    short: "web searches",
+    usedBy: ["messages"],
+    isRare: true,
+  },
+  requests: {
+    detailOf: null,
+    // Every table of totals has a column `requests`: it counts those without a price too.
+    column: "priced_by_request",
+    scale: 1,
+    measure: "requests",
+    each: "a request",
+    label: "Requests",
+    heading: "By request",
+    short: "requests",
+    usedBy: ["speech", "moderation"],
+    isRare: true,
   },
 } as const satisfies { readonly [unit: string]: ReportUnitRow | DetailUnitRow };
 
@@ -112,6 +195,10 @@ export function isReportUnit(unit: Unit): unit is ReportUnit {
   return !isDetailUnit(unit);
 }
 
+export function isRareUnit(unit: Unit): boolean {
+  return "isRare" in UNIT_TABLE[unit];
+}
+
 /** The report's unit that counts it. */
 export function toReportUnit(unit: Unit): ReportUnit {
   return isDetailUnit(unit) ? UNIT_TABLE[unit].detailOf : unit;
@@ -122,6 +209,11 @@ export const REPORT_UNITS: readonly ReportUnit[] = UNITS.filter(isReportUnit);
 /** The report's units that count tokens. */
 export const TOKEN_UNITS = REPORT_UNITS.filter((unit) => UNIT_TABLE[unit].measure === "tokens");
 export const DETAIL_UNITS: readonly DetailUnit[] = UNITS.filter(isDetailUnit);
+/** Parts by the report's unit that counts them. */
+export const DETAILS_OF: { readonly [unit in ReportUnit]?: readonly DetailUnit[] } = Object.fromEntries(
+  REPORT_UNITS.map((unit) => [unit, DETAIL_UNITS.filter((detail) => toReportUnit(detail) === unit)]),
+);
+export const RARE_UNITS: readonly Unit[] = UNITS.filter(isRareUnit);
 export const UNIT_COLUMNS: readonly UnitColumn[] = REPORT_UNITS.map((unit) => UNIT_TABLE[unit].column);
 
 /** Quantities by unit; an absent unit was not reported, which is not the same as zero. */
@@ -129,6 +221,20 @@ export type Quantities = { readonly [unit in Unit]?: number };
 export type ReportQuantities = { readonly [unit in ReportUnit]?: number };
 /** Sums as tables of totals keep them; null when nothing reported the unit. */
 export type UnitTotals = { readonly [column in UnitColumn]: number | null };
+
+/** What `find` gives for each of the columns. */
+export function toUnitTotals(find: (column: UnitColumn) => number | null): UnitTotals {
+  return {
+    input_tokens: find("input_tokens"),
+    output_tokens: find("output_tokens"),
+    cached_input_tokens: find("cached_input_tokens"),
+    audio_us: find("audio_us"),
+    images: find("images"),
+    search_units: find("search_units"),
+    web_searches: find("web_searches"),
+    priced_by_request: find("priced_by_request"),
+  };
+}
 
 /** What `find` gives for each of the units, in their order; without those for which it gives undefined. */
 export function byUnit<Name extends Unit, Value>(

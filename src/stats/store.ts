@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
+import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
 import type { PercentileState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
@@ -157,7 +157,15 @@ export interface RequestListOptions extends ReportOptions {
   readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
+  /** True to be told the rare units of all rows of the window, which are looked at for it. */
+  readonly areUnitsWanted?: boolean;
 }
+
+export type RequestLog = Paged<RequestLogRow> &
+  ReportNotes & {
+    /** Only where it was asked for. */
+    readonly rareUnits?: readonly Unit[];
+  };
 
 /**
  * Reports over the ledger, read away from the data plane on read-only connections, those of one principal one after the
@@ -169,11 +177,7 @@ export interface StatsStore {
    * With the exact total. A page may be longer than those of the interface. Throws `range_too_large` where an order by size or
    * a filter on single requests would look at too many rows.
    */
-  listRequests(
-    query: StatsQuery,
-    page: Page,
-    options?: RequestListOptions,
-  ): Promise<Paged<RequestLogRow> & ReportNotes>;
+  listRequests(query: StatsQuery, page: Page, options?: RequestListOptions): Promise<RequestLog>;
   /**
    * What was recorded since `after` was given, by the order of recording, since a request that began earlier may end later.
    * An empty one means from now on. A look that finds nothing new asks no reader, and none waits for reports.

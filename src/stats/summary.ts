@@ -1,4 +1,11 @@
-import { type Pico, picoToNumber, REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
+import {
+  type Pico,
+  picoToNumber,
+  isRareUnit,
+  REPORT_UNITS,
+  type ReportUnit,
+  UNIT_TABLE,
+} from "#kernel/units.ts";
 import { makeOnce, toChunks, toMembers } from "./chunks.ts";
 import { type CsvCell, toCsvRow } from "./csv.ts";
 import {
@@ -139,7 +146,6 @@ const FIGURES: readonly Column[] = [
   ["requests", (row) => row.requests],
   ["cancelled", (row) => row.cancelled],
   ["cost", (row) => row.costPico],
-  ...REPORT_UNITS.map((unit, index): Column => [unit, (row) => toQuantity(row, index)]),
 ];
 
 function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<string> {
@@ -148,7 +154,16 @@ function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<stri
     (row) => (key === "provider" ? row.provider : row.subject[key]),
   ]);
   const app: Column = ["app", ({ subject }) => toApp(subject.tags)];
-  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES];
+  const units = REPORT_UNITS.flatMap((unit, index): Column[] => {
+    const isShown = !isRareUnit(unit) || rows.some((row) => toQuantity(row, index) !== null);
+    return isShown ? [[unit, (row) => toQuantity(row, index)]] : [];
+  });
+  // The count of all requests is a column `requests` already.
+  const named = units.map(([unit, toCell]): Column => [
+    unit === "requests" ? "billed_requests" : unit,
+    toCell,
+  ]);
+  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES, ...named];
   yield toCsvRow(columns.map(([name]) => name));
   for (const row of rows) yield toCsvRow(columns.map(([, toCell]) => toCell(row)));
 }

@@ -18,6 +18,7 @@ const MESSAGES: MeterDialect = {
   endsAnswer: ({ type }) => type === BLOCK_END_TYPE,
   isLast: ({ type, delta }) => type === LAST_EVENT_TYPE || (type === DELTA_TYPE && hasStopReason(delta)),
   defaultsToExclusive: true,
+  countsWebSearches: true,
   telling: createTelling(LAST_EVENT_TYPE, BLOCK_END_TYPE, "stop_reason"),
 };
 

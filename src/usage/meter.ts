@@ -74,6 +74,8 @@ export interface MeterDialect {
   /** Whether a reader of this event has had the whole answer; `[DONE]` ends every stream. */
   isLast(event: JsonObject): boolean;
   readonly defaultsToExclusive: boolean;
+  /** Whether its usage tells the searches that the provider made: `web_searches`. */
+  readonly countsWebSearches?: true;
   /** Finds out which events cannot tell anything; made by `createTelling`. */
   readonly telling: TellingSearch;
 }

@@ -1,39 +1,44 @@
 import {
   type Quantities,
   type ReportQuantities,
+  type Unit,
   byUnit,
   DETAIL_UNITS,
+  DETAILS_OF,
   REPORT_UNITS,
-  toReportUnit,
 } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 
+/** The units that contain parts. */
+const WHOLES = ["input_tokens", "output_tokens"] as const;
+
 /**
- * Each token once: input at the full rate, with cache reads and cache writes beside it (decisions, "Reports"). The cached
- * part is taken out of an inclusive prompt, unless it exceeds it, and then what was written, as far as the rest goes. Never
- * negative.
+ * Each token once: input at the full rate, with cache reads, cache writes, audio and images beside it, and output with its
+ * audio beside it (decisions, "Reports"). The cached part is taken out of an inclusive prompt, unless it exceeds it, and then
+ * each detail in the order of the units, as far as the rest goes. Never negative.
  */
 export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quantities {
-  const {
-    input_tokens: input,
-    cached_input_tokens: cached = 0,
-    cache_write_tokens: written,
-    cache_write_1h_tokens: writtenFor1h,
-  } = quantities;
-  if (shape !== "inclusive" || input === undefined) return quantities;
-  const uncached = cached <= input ? input - cached : input;
-  if (written === undefined && writtenFor1h === undefined)
-    return uncached === input ? quantities : { ...quantities, input_tokens: uncached };
-  const billed = Math.min(written ?? 0, uncached);
-  return {
-    ...quantities,
-    // In the order of `toDisjointSql`: of fractions the last digit depends on it.
-    input_tokens: uncached - Math.min((written ?? 0) + (writtenFor1h ?? 0), uncached),
-    ...(written !== undefined && { cache_write_tokens: billed }),
-    ...(writtenFor1h !== undefined && {
-      cache_write_1h_tokens: Math.min(writtenFor1h, uncached - billed),
-    }),
-  };
+  const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
+  if (shape !== "inclusive") return quantities;
+  const isCachedWithin = input !== undefined && cached > 0 && cached <= input;
+  const hasDetails = DETAIL_UNITS.some((detail) => quantities[detail] !== undefined);
+  if (!hasDetails) return isCachedWithin ? { ...quantities, input_tokens: input - cached } : quantities;
+  const disjoint: { [unit in Unit]?: number } = { ...quantities };
+  if (isCachedWithin) disjoint.input_tokens = input - cached;
+  for (const whole of WHOLES) {
+    const there = disjoint[whole];
+    if (there === undefined) continue;
+    // Summed up in the order of `toDisjointSql`: of fractions the last digit depends on it.
+    let taken = 0;
+    for (const detail of DETAILS_OF[whole] ?? []) {
+      const quantity = quantities[detail];
+      if (quantity === undefined) continue;
+      disjoint[detail] = Math.min(quantity, there - Math.min(taken, there));
+      taken += quantity;
+    }
+    disjoint[whole] = there - Math.min(taken, there);
+  }
+  return disjoint;
 }
 
 /** Quantities as reports count them: each unit with its details, such as the input with what was written to a cache. */
@@ -41,9 +46,9 @@ export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
   const disjoint = toDisjointQuantities(usage);
   return byUnit(REPORT_UNITS, (unit) => {
     let sum = disjoint[unit];
-    for (const detail of DETAIL_UNITS) {
+    for (const detail of DETAILS_OF[unit] ?? []) {
       const quantity = disjoint[detail];
-      if (quantity !== undefined && toReportUnit(detail) === unit) sum = (sum ?? 0) + quantity;
+      if (quantity !== undefined) sum = (sum ?? 0) + quantity;
     }
     return sum;
   });

@@ -43,6 +43,25 @@ const WRITTEN_WITHIN = toPlaces([
   ["prompt_tokens_details", "cache_write_tokens"],
   ["input_tokens_details", "cache_write_tokens"],
 ]);
+/**
+ * Parts of the input and of the output that some vendors sell at prices of their own (`CompletionUsage`,
+ * `ImagesResponse.Usage` and `Transcription.Tokens` of openai 7.55, which calls its details `input_token_details`).
+ */
+const AUDIO_WITHIN = toPlaces([
+  ["prompt_tokens_details", "audio_tokens"],
+  ["input_tokens_details", "audio_tokens"],
+  ["input_token_details", "audio_tokens"],
+]);
+const IMAGES_WITHIN = toPlaces([
+  ["prompt_tokens_details", "image_tokens"],
+  ["input_tokens_details", "image_tokens"],
+]);
+const AUDIO_OUT = toPlaces([
+  ["completion_tokens_details", "audio_tokens"],
+  ["output_tokens_details", "audio_tokens"],
+]);
+/** `ServerToolUsage` of @anthropic-ai/sdk 1.8: each search has a price, beside the tokens that it brings. */
+const WEB_SEARCHES = toPlaces([["server_tool_use", "web_search_requests"]]);
 /** The dialect has no one name for it; OpenAI-compatible transcribers and Mistral say these. */
 const AUDIO = toPlaces([["audio_seconds"], ["prompt_audio_seconds"]]);
 /** The cached part, beside the input or within it. */
@@ -53,6 +72,11 @@ const CACHED_WITHIN = [...CACHED_INPUT, ...CACHE_READ];
 const UNTOLD = -1;
 const NOTHING_TOLD: readonly number[] = PATHS.map(() => UNTOLD);
 
+interface AccumulatorOptions {
+  readonly defaultsToExclusive: boolean;
+  readonly countsWebSearches?: boolean | undefined;
+}
+
 /**
  * Gathers the usage objects of one response (decisions, "Usage and prices": merging and shape). Per wire field the last number
  * wins; what is absent, null or no quantity resets nothing, and nothing is summed. Only the whole tells the shape, so that it
@@ -60,14 +84,27 @@ const NOTHING_TOLD: readonly number[] = PATHS.map(() => UNTOLD);
  */
 export class UsageAccumulator {
   readonly #defaultsToExclusive: boolean;
+  readonly #countsWebSearches: boolean;
+  /** What `addQuantity` was told; null until then. */
+  #told: { [unit in Unit]?: number } | null = null;
   /** By place; null until the first quantity, which most streams tell in their last event. */
   #numbers: number[] | null = null;
   #tier: string | null = null;
   #speed: string | null = null;
 
-  /** `defaultsToExclusive` is for the messages dialect: only prompt or completion tokens make it inclusive. */
-  constructor({ defaultsToExclusive }: { readonly defaultsToExclusive: boolean }) {
+  /** Both are for the messages dialect: only prompt or completion tokens make it inclusive, and it tells its searches. */
+  constructor({ defaultsToExclusive, countsWebSearches = false }: AccumulatorOptions) {
     this.#defaultsToExclusive = defaultsToExclusive;
+    this.#countsWebSearches = countsWebSearches;
+  }
+
+  /** Takes a quantity that no usage object holds; of each unit the last one counts. False for what is no quantity. */
+  addQuantity(unit: Unit, value: unknown): boolean {
+    const quantity = toNumber(value);
+    if (quantity === UNTOLD) return false;
+    this.#told ??= {};
+    this.#told[unit] = quantity;
+    return true;
   }
 
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
@@ -96,11 +133,19 @@ export class UsageAccumulator {
 
   /** Null when no quantity was reported at all. */
   total(): ReportedUsage | null {
-    const numbers = this.#numbers;
-    if (numbers === null) return null;
+    const reported = this.#numbers === null ? null : this.#toReported(this.#numbers);
+    if (this.#told === null) return reported;
+    return {
+      shape: reported?.shape ?? "inclusive",
+      quantities: { ...reported?.quantities, ...this.#told },
+    };
+  }
+
+  #toReported(numbers: readonly number[]): ReportedUsage | null {
     const prompt = findFirst(numbers, INCLUSIVE_INPUT);
     const completion = findFirst(numbers, INCLUSIVE_OUTPUT);
     const input = prompt ?? findFirst(numbers, OTHER_INPUT);
+    const output = completion ?? findFirst(numbers, OTHER_OUTPUT);
     const cacheWrites = toCacheWrites(numbers);
     const isCacheBeside =
       input !== undefined && (findFirst(numbers, CACHE_READ) ?? cacheWrites.cache_write_tokens) !== undefined;
@@ -109,18 +154,23 @@ export class UsageAccumulator {
     const isDetailed = (written ?? findFirst(numbers, CACHED_IN_INPUT)) !== undefined;
     const isExclusive =
       (prompt ?? completion) === undefined && (isCacheBeside || (this.#defaultsToExclusive && !isDetailed));
+    // A detail of an inclusive input that other gateways tell beside it may be in it or not.
+    const hasInput = !isExclusive && input !== undefined;
+    const hasOutput = !isExclusive && output !== undefined;
     const quantities = toQuantities({
       input_tokens: input,
-      output_tokens: completion ?? findFirst(numbers, OTHER_OUTPUT),
+      output_tokens: output,
       cached_input_tokens: findFirst(numbers, isExclusive ? CACHED_BESIDE : CACHED_WITHIN),
       audio_seconds: findFirst(numbers, AUDIO),
-      // A part of an inclusive prompt that other gateways tell beside it may be in it or not.
-      cache_write_tokens: isExclusive
-        ? cacheWrites.cache_write_tokens
-        : input === undefined
-          ? undefined
-          : written,
+      cache_write_tokens: isExclusive ? cacheWrites.cache_write_tokens : hasInput ? written : undefined,
       cache_write_1h_tokens: isExclusive ? cacheWrites.cache_write_1h_tokens : undefined,
+      input_audio_tokens: hasInput ? findAny(numbers, AUDIO_WITHIN) : undefined,
+      input_image_tokens: hasInput ? findAny(numbers, IMAGES_WITHIN) : undefined,
+      output_audio_tokens: hasOutput ? findAny(numbers, AUDIO_OUT) : undefined,
+      images: undefined,
+      search_units: undefined,
+      web_searches: this.#countsWebSearches ? findAny(numbers, WEB_SEARCHES) : undefined,
+      requests: undefined,
     });
     return quantities === null ? null : { shape: isExclusive ? "exclusive" : "inclusive", quantities };
   }
@@ -169,6 +219,12 @@ function findFirst(numbers: readonly number[], places: readonly number[]): numbe
     if (number === 0) first = 0;
   }
   return first;
+}
+
+/** A unit that is rare is absent where none was used: most answers tell a zero for each. */
+function findAny(numbers: readonly number[], places: readonly number[]): number | undefined {
+  const found = findFirst(numbers, places);
+  return found === 0 ? undefined : found;
 }
 
 function toPlaces(paths: readonly Path[]): readonly number[] {

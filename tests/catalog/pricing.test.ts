@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ModelDraft, ModelPatch } from "#catalog/model-draft.ts";
-import type { Unit } from "#kernel/units.ts";
+import { type Unit, UNITS } from "#kernel/units.ts";
 import { openTestCatalog, type TestCatalog } from "./support.ts";
 
 const PICO = 1_000_000;
@@ -52,7 +52,7 @@ async function inForce(alias: string): Promise<unknown> {
   return { ...resolved?.prices, inherited: resolved?.pricesInherited };
 }
 
-const MARKED_REST = ["cached_input -", "audio_seconds -", "cache_write -", "cache_write_1h -"];
+const MARKED_REST = UNITS.slice(2).map((unit) => `${unit.replace("_tokens", "")} -`);
 const ownRows = (name: string, first: readonly string[]) =>
   [...first, ...MARKED_REST].map((row) => `${name} ${row} own`);
 

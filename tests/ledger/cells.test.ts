@@ -21,7 +21,21 @@ const arbitraryCell: fc.Arbitrary<Cell> = fc.record({
   output_tokens: quantity,
   cached_input_tokens: quantity,
   audio_us: quantity,
+  images: quantity,
+  search_units: quantity,
+  web_searches: quantity,
+  priced_by_request: quantity,
 });
+const NOTHING = {
+  input_tokens: null,
+  output_tokens: null,
+  cached_input_tokens: null,
+  audio_us: null,
+  images: null,
+  search_units: null,
+  web_searches: null,
+  priced_by_request: null,
+};
 
 test("the cells of an hour are read back as they were written, in whatever order, fractions and nothing reported included", () => {
   fc.assert(
@@ -55,11 +69,31 @@ test("an hour of requests with round prices takes less than one whose costs end 
         unpriced_requests: 0,
         cost_hi: 0,
         cost_lo: tokens * pico,
+        ...NOTHING,
         input_tokens: tokens,
-        output_tokens: null,
-        cached_input_tokens: null,
-        audio_us: null,
       };
     });
   expect(encodeCells(toCells(100_000)).length).toBeLessThan(encodeCells(toCells(100_003)).length * 0.8);
+});
+
+test("cells without a rare unit are the bytes of the version before, which are read back with nothing of it", () => {
+  const cell: Cell = {
+    ...NOTHING,
+    combination: 7,
+    outcome: "ok",
+    requests: 3,
+    priced_requests: 2,
+    unpriced_requests: 1,
+    cost_hi: 4,
+    cost_lo: 250_000,
+    input_tokens: 900,
+    audio_us: 1_500_000,
+  };
+  const before = Uint8Array.fromBase64("KLUv/SAXuQAAAQAICQEABAADAAIABQQaAgoJAAkABRA=");
+  expect(encodeCells([cell]).toBase64()).toBe(before.toBase64());
+  const { measures } = decodeCells(before);
+  expect(measures.map((column) => column[0])).toEqual([
+    3, 2, 1, 4, 250_000, 900, -1, -1, 1_500_000, -1, -1, -1, -1,
+  ]);
+  expect(encodeCells([{ ...cell, images: 2 }]).toBase64()).not.toBe(before.toBase64());
 });

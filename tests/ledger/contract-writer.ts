@@ -15,6 +15,7 @@ import {
   toBeginLine,
   toEndLine,
   toReportInput,
+  toReportOutput,
 } from "./usage.ts";
 
 /** A journal and the writers on it, without threads: what a Worker does, step by step. */
@@ -471,7 +472,8 @@ function sumUp(events: readonly UsageEvent[]): Sums {
     const quantities = event.usage?.quantities ?? {};
     const input = toReportInput(event.usage);
     if (input !== null) sums.input = (sums.input ?? 0) + input;
-    if (quantities.output_tokens !== undefined) sums.output = (sums.output ?? 0) + quantities.output_tokens;
+    const output = toReportOutput(event.usage);
+    if (output !== null) sums.output = (sums.output ?? 0) + output;
     if (quantities.cached_input_tokens !== undefined) {
       sums.cached = (sums.cached ?? 0) + quantities.cached_input_tokens;
     }

@@ -114,13 +114,26 @@ function isOf({ kind, value }: DimensionRow, { subject }: RandomUsage): boolean 
 /** As a row of totals has them. */
 function toMeasures(usages: readonly RandomUsage[]) {
   let pico = 0n;
-  const units = { input_tokens: null, output_tokens: null, cached_input_tokens: null, audio_us: null };
+  const units = {
+    input_tokens: null,
+    output_tokens: null,
+    cached_input_tokens: null,
+    audio_us: null,
+    images: null,
+    search_units: null,
+    web_searches: null,
+    priced_by_request: null,
+  };
   const sums: { -readonly [unit in keyof typeof units]: number | null } = units;
   for (const { ending } of usages) {
     pico += ending.costPico ?? 0n;
-    const { audio_seconds, ...rest } = ending.usage === null ? {} : normaliseUsage(ending.usage);
+    const {
+      audio_seconds,
+      requests: priced_by_request,
+      ...rest
+    } = ending.usage === null ? {} : normaliseUsage(ending.usage);
     const audio_us = audio_seconds === undefined ? undefined : Math.round(audio_seconds * 1e6);
-    for (const [unit, quantity] of Object.entries({ ...rest, audio_us })) {
+    for (const [unit, quantity] of Object.entries({ ...rest, audio_us, priced_by_request })) {
       if (quantity !== undefined)
         sums[unit as keyof typeof units] = (sums[unit as keyof typeof units] ?? 0) + quantity;
     }

@@ -19,7 +19,7 @@ import {
   writeCase,
 } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
-import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, toReportInput } from "./usage.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, toReportInput, toReportOutput } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,11 +45,16 @@ function toUnits(usages: readonly RandomUsage[]) {
   for (const { ending } of usages) {
     const { usage } = ending;
     if (usage === null) continue;
-    const { output_tokens: output, cached_input_tokens: cached, audio_seconds } = usage.quantities;
+    const { cached_input_tokens: cached, audio_seconds } = usage.quantities;
+    const output = toReportOutput(usage);
     const input = toReportInput(usage);
     if (input !== null) add("input_tokens", input);
-    if (output !== undefined) add("output_tokens", output);
+    if (output !== null) add("output_tokens", output);
     if (cached !== undefined) add("cached_input_tokens", cached);
+    for (const unit of ["images", "search_units", "web_searches", "requests"] as const) {
+      const quantity = usage.quantities[unit];
+      if (quantity !== undefined) add(unit, quantity);
+    }
     if (audio_seconds !== undefined) audioUs = (audioUs ?? 0) + Math.round(audio_seconds * 1e6);
   }
   return audioUs === null ? units : { ...units, audio_seconds: audioUs / 1e6 };

@@ -182,6 +182,13 @@ const quantities = fc.record(
     audio_seconds: fc.oneof(fc.integer({ min: 0, max: 600 }), fc.double({ min: 0, max: 600, noNaN: true })),
     cache_write_tokens: tokens,
     cache_write_1h_tokens: tokens,
+    input_audio_tokens: tokens,
+    input_image_tokens: tokens,
+    output_audio_tokens: tokens,
+    images: fc.nat({ max: 9 }),
+    search_units: fc.nat({ max: 9 }),
+    web_searches: fc.nat({ max: 9 }),
+    requests: fc.constant(1),
   },
   { requiredKeys: [] },
 ) as fc.Arbitrary<Quantities>;
@@ -226,6 +233,9 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
       { input_tokens: 3, output_tokens: null },
       { input_tokens: 3, cache_write_tokens: 4, cache_write_1h_tokens: 6 },
       { cache_write_1h_tokens: 6 },
+      { input_tokens: 5, input_audio_tokens: 7, input_image_tokens: 11, output_audio_tokens: 13 },
+      { images: 40_000_000_000, search_units: 2_000_000_000, requests: 1_000_000 },
+      { web_searches: 10_000_000_000, requests: null },
       { output_tokens: 50_000_000, cached_input_tokens: 0, audio_seconds: 100_000_000 },
     ),
   })
@@ -233,15 +243,23 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
   // What was priced follows from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
 
-/** Section 2.10: input at the full rate and what was written to a cache, said apart; null when nothing tells of it. */
+/** Section 2.10: input at the full rate with its details, said apart; null when nothing tells of it. */
 export function toReportInput(usage: UsageEnding["usage"]): number | null {
   const { input_tokens: input, cached_input_tokens: cached = 0 } = usage?.quantities ?? {};
   // It contains the writes.
   if (usage?.shape === "inclusive" && input !== undefined) return cached <= input ? input - cached : input;
-  const parts = [input, usage?.quantities.cache_write_tokens, usage?.quantities.cache_write_1h_tokens].filter(
-    (quantity) => quantity !== undefined,
-  );
+  const { cache_write_tokens, cache_write_1h_tokens, input_audio_tokens, input_image_tokens } =
+    usage?.quantities ?? {};
+  const details = [cache_write_tokens, cache_write_1h_tokens, input_audio_tokens, input_image_tokens];
+  const parts = [input, ...details].filter((quantity) => quantity !== undefined);
   return parts.length === 0 ? null : parts.reduce((sum, quantity) => sum + quantity, 0);
+}
+
+/** The output with its audio, said apart; null when nothing tells of it. */
+export function toReportOutput(usage: UsageEnding["usage"]): number | null {
+  const { output_tokens: output, output_audio_tokens: audio } = usage?.quantities ?? {};
+  if (audio === undefined || (usage?.shape === "inclusive" && output !== undefined)) return output ?? null;
+  return (output ?? 0) + audio;
 }
 
 export interface RandomUsage {
@@ -349,7 +367,7 @@ export function writeUsages(
   usages: readonly RandomUsage[],
   { sealBeforeUs = 0, pruneBeforeUs = 0, late = [], dimensionLimits = FEW_DIMENSIONS }: WriteOptions = {},
 ) {
-  mkdirSync(directory);
+  mkdirSync(directory, { recursive: true });
   const databasePath = join(directory, "usage.db");
   prepareUsageDatabase(databasePath);
   const database = openForWriting(databasePath);

@@ -94,6 +94,13 @@ const usage = fc.option(
         audio_seconds: audio,
         cache_write_tokens: tokens,
         cache_write_1h_tokens: tokens,
+        input_audio_tokens: tokens,
+        input_image_tokens: tokens,
+        output_audio_tokens: tokens,
+        images: fc.nat({ max: 9 }),
+        search_units: fc.nat({ max: 9 }),
+        web_searches: fc.nat({ max: 9 }),
+        requests: fc.constant(1),
       },
       { requiredKeys: [] },
     ),
@@ -107,6 +114,9 @@ const prices = fc.constantFrom(
   { input_tokens: 3, output_tokens: null },
   { input_tokens: 3_000_000, cache_write_tokens: 3_750_000, cache_write_1h_tokens: 6_000_000 },
   { cache_write_1h_tokens: 6_000_000 },
+  { input_tokens: 5, input_audio_tokens: 7, input_image_tokens: 11, output_audio_tokens: 13 },
+  { images: 40_000_000_000, search_units: 2_000_000_000, requests: 1_000_000 },
+  { web_searches: 10_000_000_000, requests: null },
   { input_tokens: 0, output_tokens: 0 },
   { input_tokens: 1_000_000_007 },
   { audio_seconds: 6_000_000_123 },
@@ -174,35 +184,43 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
     });
 }
 
-const BILLED_UNITS = [
+/** Parts, and what each is a part of, in the order in which they are taken out of it. */
+export const PARTS = [
+  ["cache_write_tokens", "input_tokens"],
+  ["cache_write_1h_tokens", "input_tokens"],
+  ["input_audio_tokens", "input_tokens"],
+  ["input_image_tokens", "input_tokens"],
+  ["output_audio_tokens", "output_tokens"],
+] as const;
+const WHOLE_OF = new Map<string, "input_tokens" | "output_tokens">(PARTS);
+export const COUNTED_UNITS = [
   "input_tokens",
   "output_tokens",
   "cached_input_tokens",
   "audio_seconds",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
+  "images",
+  "search_units",
+  "web_searches",
+  "requests",
 ] as const;
+const BILLED_UNITS = [...COUNTED_UNITS, ...PARTS.map(([part]) => part)];
 
 /**
- * Each token once. An inclusive input contains what was read from a cache, unless that is more, and what was written to one,
- * as far as the rest goes: the part that is kept for an hour gives way first.
+ * Each token once. An inclusive input contains what was read from a cache, unless that is more, and its parts, as far as the
+ * rest goes: the last of them gives way first. So does the output.
  */
 export function toParts({ shape, quantities }: ReportedUsage): Quantities {
   const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
-  if (shape === "exclusive" || input === undefined) return quantities;
-  let rest = cached > input ? input : input - cached;
-  const take = (wanted: number | undefined) => {
-    const taken = wanted === undefined || wanted < rest ? wanted : rest;
-    rest -= taken ?? 0;
-    return taken;
-  };
-  const written = take(quantities.cache_write_tokens);
-  const writtenFor1h = take(quantities.cache_write_1h_tokens);
-  return Object.assign({}, quantities, {
-    input_tokens: rest,
-    ...(written !== undefined && { cache_write_tokens: written }),
-    ...(writtenFor1h !== undefined && { cache_write_1h_tokens: writtenFor1h }),
-  });
+  if (shape === "exclusive") return quantities;
+  const left: { -readonly [unit in keyof Quantities]: number } = { ...quantities };
+  if (input !== undefined && cached <= input) left.input_tokens = input - cached;
+  for (const [part, whole] of PARTS) {
+    const [wanted, rest] = [left[part], left[whole]];
+    if (wanted === undefined || rest === undefined) continue;
+    left[part] = Math.min(wanted, rest);
+    left[whole] = rest - left[part];
+  }
+  return left;
 }
 
 /** What a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
@@ -213,9 +231,10 @@ export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "
   let unpriced = false;
   for (const unit of BILLED_UNITS) {
     const quantity = quantities[unit];
-    // What was written to a cache costs as much as input where it has no price of its own.
-    const price = inForce[unit] ?? (unit.startsWith("cache_write") ? inForce.input_tokens : null) ?? null;
-    if (quantity === undefined || (quantity === 0 && unit.startsWith("cache_write"))) continue;
+    // A part costs as much as what it is a part of where it has no price of its own.
+    const whole = WHOLE_OF.get(unit);
+    const price = inForce[unit] ?? (whole === undefined ? null : inForce[whole]) ?? null;
+    if (quantity === undefined || (quantity === 0 && whole !== undefined)) continue;
     if (price === null) unpriced ||= quantity > 0;
     else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);
   }

@@ -73,7 +73,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ["an event that is lost", "DELETE FROM event WHERE id = (SELECT max(id) FROM event)"],
   [
     "an event that is there twice",
-    "INSERT INTO event SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens FROM event LIMIT 1",
+    "INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens) SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens FROM event LIMIT 1",
   ],
   [
     "a cost that is a pico off",
@@ -105,7 +105,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ],
   [
     "a day that is sealed and open",
-    "INSERT INTO day_total SELECT day, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM sealed_day_total",
+    "INSERT INTO day_total (day, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s) SELECT day, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM sealed_day_total",
   ],
   ["a month that is a pico off", "UPDATE month_total SET cost_lo = cost_lo + 1"],
   ["a month with a token too few", "UPDATE month_total SET output_tokens = output_tokens - 1"],

@@ -1,7 +1,7 @@
 import { formatInstant } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { Outcome, UsageEvent } from "#usage/event.ts";
-import { toParts } from "./events.ts";
+import { COUNTED_UNITS, PARTS, toParts } from "./events.ts";
 import type { BucketName } from "./calendar.ts";
 import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
 
@@ -100,7 +100,7 @@ interface Row {
 
 const RELAY = "transparent:messages";
 const HOUR_US = 3_600_000_000;
-const UNIT_NAMES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+const UNIT_NAMES = COUNTED_UNITS;
 export type UnitName = (typeof UNIT_NAMES)[number];
 const FACET_VALUES_MAX = 500;
 /** Buckets of all groups together. */
@@ -257,8 +257,8 @@ function toGroupValue(
 function toSize(rows: readonly Row[], { order }: GroupQuestion): number {
   if (order === "requests") return rows.length;
   if (order === "cost") return toCost(rows) ?? -1;
-  const { audio_seconds: _, ...tokens } = toUnits(rows);
-  const reported = Object.values(tokens);
+  const { input_tokens, output_tokens, cached_input_tokens } = toUnits(rows);
+  const reported = [input_tokens, output_tokens, cached_input_tokens].filter((sum) => sum !== undefined);
   return reported.length === 0 ? -1 : reported.reduce((sum, quantity) => sum + quantity, 0);
 }
 
@@ -354,15 +354,13 @@ function toMissing(world: World, rows: readonly Row[]) {
     const { model, usage, prices, providerId, tier = "" } = event;
     if (model === null || usage === null) return [];
     const parts = toParts(usage);
-    const isPriced = (unit: keyof typeof prices) => (prices[unit] ?? prices.input_tokens ?? null) !== null;
-    // Input tells of the cache writes that have no price either.
-    const unpricedInput = (["cache_write_tokens", "cache_write_1h_tokens"] as const).reduce(
-      (sum, unit) => sum + (isPriced(unit) ? 0 : (parts[unit] ?? 0)),
-      isPriced("input_tokens") ? 0 : (parts.input_tokens ?? 0),
-    );
     return UNIT_NAMES.flatMap((unit, place) => {
-      const own = (prices[unit] ?? null) === null ? (usage.quantities[unit] ?? 0) : 0;
-      const quantity = unit === "input_tokens" ? unpricedInput : own;
+      const own = prices[unit] ?? null;
+      // A unit tells of its parts that have no price either.
+      const quantity = PARTS.filter(([, whole]) => whole === unit).reduce(
+        (sum, [part]) => sum + ((prices[part] ?? own) === null ? (parts[part] ?? 0) : 0),
+        own === null ? (parts[unit] ?? 0) : 0,
+      );
       if (quantity === 0) return [];
       const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
       return { key: [model, Number(providerId === RELAY), tier, place], atUs, unit, total };
@@ -613,11 +611,11 @@ function toUnitDetails({ usage, prices }: UsageEvent): { readonly unit_details?:
     const billed = toMillionths(parts[unit] ?? 0);
     return [unit, billed, perMillion(prices[unit]), billed !== (quantities[unit] ?? 0)] as const;
   });
-  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => {
+  const details = PARTS.map(([unit, whole]) => {
     const billed = toMillionths(parts[unit] ?? 0);
-    return [unit, billed, perMillion(prices[unit] ?? prices.input_tokens), billed > 0] as const;
+    return [unit, billed, perMillion(prices[unit] ?? prices[whole]), billed > 0] as const;
   });
-  const told = [...reported, ...writes].filter(([, , , isTold]) => isTold);
+  const told = [...reported, ...details].filter(([, , , isTold]) => isTold);
   if (told.length === 0) return {};
   return {
     unit_details: Object.fromEntries(told.map(([unit, quantity, price]) => [unit, { quantity, price }])),
@@ -652,12 +650,16 @@ function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
   let audioUs = 0;
   for (const { event } of rows) {
     if (event.usage === null) continue;
-    const { audio_seconds, output_tokens, cached_input_tokens } = event.usage.quantities;
-    const input = toReportInput(event);
-    if (input !== null) units.input_tokens = (units.input_tokens ?? 0) + input;
-    if (output_tokens !== undefined) units.output_tokens = (units.output_tokens ?? 0) + output_tokens;
-    if (cached_input_tokens !== undefined) {
-      units.cached_input_tokens = (units.cached_input_tokens ?? 0) + cached_input_tokens;
+    const { audio_seconds } = event.usage.quantities;
+    const parts = toParts(event.usage);
+    for (const unit of UNIT_NAMES) {
+      const ofUnit = [
+        parts[unit],
+        ...PARTS.map(([part, whole]) => (whole === unit ? parts[part] : undefined)),
+      ];
+      const reported = ofUnit.filter((quantity) => quantity !== undefined);
+      if (unit === "audio_seconds" || reported.length === 0) continue;
+      units[unit] = reported.reduce((sum, quantity) => sum + quantity, units[unit] ?? 0);
     }
     // Kept to the microsecond, so that a sum does not depend on its order.
     if (audio_seconds !== undefined) {
@@ -666,18 +668,6 @@ function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
     }
   }
   return units;
-}
-
-/** Section 2.10 and the decisions, "Reports": input at the full rate, and what was written to a cache. */
-function toReportInput({ usage }: Pick<UsageEvent, "usage">): number | null {
-  if (usage === null) return null;
-  const {
-    input_tokens: input,
-    cache_write_tokens: written,
-    cache_write_1h_tokens: writtenFor1h,
-  } = toParts(usage);
-  const reported = [input, written, writtenFor1h].filter((quantity) => quantity !== undefined);
-  return reported.length === 0 ? null : reported.reduce((sum, quantity) => sum + quantity, 0);
 }
 
 type KeyPart = string | number | readonly string[] | null;

@@ -82,8 +82,8 @@ export function toTaggedId({ tags }: Pick<CheckedEvent, "tags">): string {
 /** Invariant 2: billed quantity × price, each quantity to a millionth, the whole rounded half up to the pico. */
 export function checkCost(event: CheckedEvent): void {
   let micros: bigint | null = null;
-  for (const { unit, quantity, price } of toBilled(event)) {
-    if (quantity === 0 && unit.startsWith("cache_write")) continue;
+  for (const { unit, counted, quantity, price } of toBilled(event)) {
+    if (quantity === 0 && unit !== counted) continue;
     if (quantity === null || price === null) continue;
     const whole = Math.floor(quantity);
     const units = BigInt(whole) * 1_000_000n + BigInt(Math.round((quantity - whole) * 1e6));

@@ -6,10 +6,39 @@ import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
 export const SEAM = 1_000_000_000n;
 const DAY_US = 86_400_000_000;
 const HOUR_US = DAY_US / 24;
-const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+const UNITS = [
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+  "audio_seconds",
+  "images",
+  "search_units",
+  "web_searches",
+  "requests",
+] as const;
+/** Their columns in tables of totals, in the same order. */
+const COLUMNS = [
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+  "audio_us",
+  "images",
+  "search_units",
+  "web_searches",
+  "priced_by_request",
+] as const;
+/** Parts of units, in the order in which they are taken out of them. */
+const PARTS = [
+  ["cache_write_tokens", "input_tokens"],
+  ["cache_write_1h_tokens", "input_tokens"],
+  ["input_audio_tokens", "input_tokens"],
+  ["input_image_tokens", "input_tokens"],
+  ["output_audio_tokens", "output_tokens"],
+] as const;
+type Stored = (typeof UNITS)[number] | (typeof PARTS)[number][0];
 
 /** An event with what it was interned to. */
-export interface CheckedEvent {
+export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly id: number;
   readonly combination: number;
   readonly result: number;
@@ -28,12 +57,6 @@ export interface CheckedEvent {
   readonly prices: string;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_seconds: number | null;
-  readonly cache_write_tokens: number | null;
-  readonly cache_write_1h_tokens: number | null;
 }
 
 /** All events of a ledger, as `CheckedEvent`. */
@@ -168,8 +191,10 @@ function toCellRows({ period, cells }: CellsRow): TotalRow[] {
     const outcome = CELL_OUTCOMES[outcomes[cell] ?? -1] ?? "none";
     const [requests = 0, priced_requests = 0, unpriced_requests = 0, cost_hi = 0, cost_lo = 0, ...units] =
       measures.map((column) => column[cell] ?? -1);
-    const [input_tokens = null, output_tokens = null, cached_input_tokens = null, audio_us = null] =
-      units.map((quantity) => (quantity === -1 ? null : quantity));
+    const toUnit = (column: (typeof COLUMNS)[number]) => {
+      const quantity = units[COLUMNS.indexOf(column)] ?? -1;
+      return quantity === -1 ? null : quantity;
+    };
     return {
       key: `${period} ${combinations[cell]} ${outcome}`,
       fromUs: period * HOUR_US,
@@ -179,47 +204,50 @@ function toCellRows({ period, cells }: CellsRow): TotalRow[] {
       unpriced_requests,
       cost_hi,
       cost_lo,
-      input_tokens,
-      output_tokens,
-      cached_input_tokens,
-      audio_us,
+      input_tokens: toUnit("input_tokens"),
+      output_tokens: toUnit("output_tokens"),
+      cached_input_tokens: toUnit("cached_input_tokens"),
+      audio_us: toUnit("audio_us"),
+      images: toUnit("images"),
+      search_units: toUnit("search_units"),
+      web_searches: toUnit("web_searches"),
+      priced_by_request: toUnit("priced_by_request"),
     };
   });
 }
 
-/** What is billed and at which price: input at the full rate; a cache write without a price of its own costs as input does. */
+/** What is billed and at which price: each unit without its parts; a part without a price of its own costs as its unit does. */
 export function toBilled(event: CheckedEvent) {
   const { input_tokens: input, cached_input_tokens: cached } = event;
-  const isWithin = event.shape === "inclusive" && input !== null;
+  const isInclusive = event.shape === "inclusive";
+  const left = new Map<Stored, number | null>(UNITS.map((unit) => [unit, event[unit]]));
   // What an inclusive input contains comes out of it, as far as it goes; more cached than there is leaves it whole.
-  let rest = isWithin ? input - ((cached ?? 0) > input ? 0 : (cached ?? 0)) : (input ?? 0);
+  if (isInclusive && input !== null && (cached ?? 0) <= input)
+    left.set("input_tokens", input - (cached ?? 0));
   const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
-  const inputPrice = prices["input_tokens"] ?? null;
-  const own = UNITS.map((unit) => ({ unit, quantity: event[unit], price: prices[unit] ?? null }));
-  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => {
-    const written = event[unit];
-    const quantity = isWithin && written !== null ? Math.min(written, rest) : written;
-    if (isWithin) rest -= quantity ?? 0;
-    return { unit, quantity, price: prices[unit] ?? inputPrice };
-  });
-  return [...own, ...writes].map(({ unit, quantity, price }) => ({
+  for (const [part, whole] of PARTS) {
+    const [told, rest] = [event[part], left.get(whole) ?? null];
+    const taken = isInclusive && told !== null && rest !== null ? Math.min(told, rest) : told;
+    left.set(part, taken);
+    if (isInclusive && rest !== null) left.set(whole, rest - (taken ?? 0));
+  }
+  const wholeOf = new Map<Stored, Stored>(PARTS);
+  return [...left].map(([unit, quantity]) => ({
     unit,
-    quantity: unit === "input_tokens" && input !== null ? rest : quantity,
-    price,
+    counted: wholeOf.get(unit) ?? unit,
+    quantity,
+    price: prices[unit] ?? prices[wholeOf.get(unit) ?? unit] ?? null,
   }));
 }
 
-/** Section 2.10: input at the full rate and what was written to a cache, whatever the shape. */
-function toNormalised(event: CheckedEvent) {
-  const { cached_input_tokens, output_tokens, audio_seconds } = event;
-  const input = toBilled(event)
-    .filter(
-      ({ unit, quantity }) =>
-        (unit === "input_tokens" || unit.startsWith("cache_write")) && quantity !== null,
-    )
-    .map(({ quantity }) => quantity ?? 0);
-  const input_tokens = input.length === 0 ? null : input.reduce((total, quantity) => total + quantity, 0);
-  return { input_tokens, output_tokens, cached_input_tokens, audio_seconds };
+/** Section 2.10: each unit with its parts, whatever the shape, in the order of `COLUMNS`. */
+function toNormalised(event: CheckedEvent): (number | null)[] {
+  const billed = toBilled(event);
+  return UNITS.map((unit) => {
+    const parts = billed.flatMap(({ counted, quantity }) => (counted === unit ? (quantity ?? []) : []));
+    const added = parts.length === 0 ? null : parts.reduce((total, quantity) => total + quantity, 0);
+    return unit === "audio_seconds" && added !== null ? Math.round(added * 1e6) : added;
+  });
 }
 
 /** Null when nothing was priced. */
@@ -245,7 +273,7 @@ interface Total {
   readonly bands: number[];
 }
 
-interface TotalRow {
+interface TotalRow extends Readonly<Record<(typeof COLUMNS)[number], number | null>> {
   readonly key: string;
   /** The first instant that it counts. */
   readonly fromUs: number;
@@ -255,10 +283,6 @@ interface TotalRow {
   readonly unpriced_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_us: number | null;
 }
 
 interface DayRow extends TotalRow {
@@ -290,7 +314,6 @@ function toMonth(atUs: number): number {
 
 /** What one event adds to every total that it is in. */
 export function toEventTotal(event: CheckedEvent): Total {
-  const { input_tokens, output_tokens, cached_input_tokens, audio_seconds } = toNormalised(event);
   const cost = toPico(event);
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);
   const band = BAND_ENDS_US.findIndex((endUs) => event.duration_us < endUs);
@@ -299,12 +322,7 @@ export function toEventTotal(event: CheckedEvent): Total {
     priced: cost === null ? 0 : 1,
     unpriced: isUnpriced ? 1 : 0,
     pico: cost ?? 0n,
-    units: [
-      input_tokens,
-      output_tokens,
-      cached_input_tokens,
-      audio_seconds === null ? null : Math.round(audio_seconds * 1e6),
-    ],
+    units: toNormalised(event),
     durationUs: event.duration_us,
     lastSeenUs: event.id,
     bands: BAND_ENDS_US.map((_, index) => (index === band ? 1 : 0)),
@@ -317,7 +335,7 @@ function fromHourRow(row: TotalRow): Total {
     priced: row.priced_requests,
     unpriced: row.unpriced_requests,
     pico: toPico(row) ?? 0n,
-    units: [row.input_tokens, row.output_tokens, row.cached_input_tokens, row.audio_us],
+    units: COLUMNS.map((column) => row[column]),
     durationUs: 0,
     lastSeenUs: 0,
     bands: [],

@@ -13,6 +13,7 @@ function ok(
   cached?: number,
   written?: number,
   writtenFor1h?: number,
+  searches?: number,
 ): MeterReading {
   return {
     usage: {
@@ -23,6 +24,7 @@ function ok(
         ...(cached !== undefined && { cached_input_tokens: cached }),
         ...(written !== undefined && { cache_write_tokens: written }),
         ...(writtenFor1h !== undefined && { cache_write_1h_tokens: writtenFor1h }),
+        ...(searches !== undefined && { web_searches: searches }),
       },
     },
     errorKind: null,
@@ -32,7 +34,7 @@ function ok(
 
 const READINGS: { readonly [fixture: string]: MeterReading } = {
   plain: ok(11, 2, 8, 5, 0),
-  "cumulative-usage-at-the-end": ok(12, 2, 9, 6, 0),
+  "cumulative-usage-at-the-end": ok(12, 2, 9, 6, 0, 1),
   "delta-with-nulls-resets-nothing": ok(11, 2, 8, 5, 0),
   "usage-in-other-events-is-content": ok(11, 2, 8, 5, 0),
   "tool-use-with-partial-json": ok(11, 2, 8, 5, 0),

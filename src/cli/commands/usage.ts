@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { InstantUs } from "#kernel/clock.ts";
-import { REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
+import { isRareUnit, REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -116,8 +116,6 @@ async function readGroups(installation: Installation, by: Dimension, asked: Aske
   return { groups: groupUsage(body.usage, by), sums: sumUsage(body.usage), notices };
 }
 
-const COLUMNS = ["requests", "cancelled", ...REPORT_UNITS.map(toHeading), "cost"];
-
 /** What a narrow screen leaves out, the first of these first. */
 const SPARE = ["audio s", "cancelled", "cached"];
 
@@ -129,20 +127,23 @@ interface UsageTable {
 }
 
 function writeUsage(terminal: Terminal, { by, groups, total, toName }: UsageTable): void {
+  const units = REPORT_UNITS.filter((unit) => !isRareUnit(unit) || total.units[unit] !== undefined);
+  const columns = ["requests", "cancelled", ...units.map(toHeading), "cost"];
   const rows = groups.map(({ name, ...sums }) => [
     toPrintable(name === null ? toNoName(by) : toName(name)),
-    ...toCells(sums),
+    ...toCells(sums, units),
   ]);
+  const rare = units.filter(isRareUnit).map(toHeading);
   writeTable(terminal, {
-    heading: [by, ...COLUMNS].map((column) => column.toUpperCase()),
-    rows: [...rows, ["total", ...toCells(total)]],
-    right: new Set(COLUMNS.map((_, index) => index + 1)),
-    spare: SPARE.map((column) => COLUMNS.indexOf(column) + 1),
+    heading: [by, ...columns].map((column) => column.toUpperCase()),
+    rows: [...rows, ["total", ...toCells(total, units)]],
+    right: new Set(columns.map((_, index) => index + 1)),
+    spare: [...rare, ...SPARE].map((column) => columns.indexOf(column) + 1),
   });
 }
 
-function toCells({ requests, cancelled, cost, units }: Sums): string[] {
-  const shown = REPORT_UNITS.map((unit) => toCount(units[unit]));
+function toCells({ requests, cancelled, cost, units: sums }: Sums, units: readonly ReportUnit[]): string[] {
+  const shown = units.map((unit) => toCount(sums[unit]));
   return [toCount(requests), toCount(cancelled), ...shown, requests === 0 ? "-" : toAmount(cost)];
 }
 

@@ -1,5 +1,13 @@
 import { formatInstant } from "#kernel/clock.ts";
-import { DETAIL_UNITS, REPORT_UNITS, UNITS, type Unit } from "#kernel/units.ts";
+import {
+  DETAIL_UNITS,
+  isRareUnit,
+  isReportUnit,
+  RARE_UNITS,
+  REPORT_UNITS,
+  UNITS,
+  type Unit,
+} from "#kernel/units.ts";
 import { toCsvRow, type CsvCell } from "#stats/csv.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { findUnpricedReason, type NamedRequestRow } from "#views/reports.ts";
@@ -15,7 +23,7 @@ type Column = readonly [name: string, toCell: (row: CsvRow) => CsvCell];
  * The keys of the request view in its order, `units` and `unit_prices` flattened; then what was billed, with the prices that
  * `unit_prices` does not have, and what most requests have none of.
  */
-const COLUMNS: readonly Column[] = [
+const USUAL_COLUMNS: readonly Column[] = [
   ["id", ({ row }) => row.id],
   ["ts", ({ row }) => formatInstant(row.arrivedAtUs)],
   ["principal", ({ row }) => row.principal],
@@ -38,30 +46,53 @@ const COLUMNS: readonly Column[] = [
     ({ row }) => (row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000),
   ],
   ["cost", ({ row }) => row.costPico],
-  ...REPORT_UNITS.map((unit): Column => [unit, ({ row }) => row.usage?.quantities[unit] ?? null]),
-  ...REPORT_UNITS.map(toPriceColumn),
+  ...REPORT_UNITS.filter(isUsual).map(toQuantityColumn),
+  ...REPORT_UNITS.filter(isUsual).map(toPriceColumn),
   ["tags", ({ row }) => row.tags.join(",")],
-  ...UNITS.map((unit): Column => [`billed_${unit}`, ({ billed }) => billed[unit]?.quantity ?? null]),
-  ...DETAIL_UNITS.map(toPriceColumn),
+  ...UNITS.filter(isUsual).map(toBilledColumn),
+  ...DETAIL_UNITS.filter(isUsual).map(toPriceColumn),
   ["failure", ({ row }) => row.failure ?? null],
   ["tier", ({ row }) => row.tier ?? null],
   ["unpriced_reason", ({ row }) => findUnpricedReason(row) ?? null],
   ["unmetered", ({ row }) => (isUnmetered(row) ? "true" : null)],
 ];
 
-/** The header row and these rows. */
-export function toRequestCsv(rows: readonly NamedRequestRow[]): string {
-  return toCsvRow(COLUMNS.map(([name]) => name)) + toRequestCsvRows(rows);
+/** The rare units that these rows tell of. */
+export function findRareUnits(rows: readonly NamedRequestRow[]): readonly Unit[] {
+  return RARE_UNITS.filter((unit) => rows.some(({ row }) => row.usage?.quantities[unit] !== undefined));
 }
 
-export function toRequestCsvRows(rows: readonly NamedRequestRow[]): string {
-  return rows
-    .map((named) => {
-      const { usage, prices } = named.row;
-      const row = { ...named, billed: toBilledUnits(toRequestUnits(usage, prices)) };
-      return toCsvRow(COLUMNS.map(([, toCell]) => toCell(row)));
-    })
-    .join("");
+/** Spells rows of a log that tells of these rare units: they have columns behind all others, and the rest of them has none. */
+export function createRequestCsv(rareUnits: readonly Unit[]) {
+  const columns = [...USUAL_COLUMNS, ...rareUnits.flatMap(toRareColumns)];
+  return {
+    header: toCsvRow(columns.map(([name]) => name)),
+    toRows: (rows: readonly NamedRequestRow[]): string =>
+      rows
+        .map((named) => {
+          const { usage, prices } = named.row;
+          const row = { ...named, billed: toBilledUnits(toRequestUnits(usage, prices)) };
+          return toCsvRow(columns.map(([, toCell]) => toCell(row)));
+        })
+        .join(""),
+  };
+}
+
+function isUsual(unit: Unit): boolean {
+  return !isRareUnit(unit);
+}
+
+function toRareColumns(unit: Unit): readonly Column[] {
+  const reported = isReportUnit(unit) ? [toQuantityColumn(unit)] : [];
+  return [...reported, toBilledColumn(unit), toPriceColumn(unit)];
+}
+
+function toQuantityColumn(unit: Unit): Column {
+  return [unit, ({ row }) => row.usage?.quantities[unit] ?? null];
+}
+
+function toBilledColumn(unit: Unit): Column {
+  return [`billed_${unit}`, ({ billed }) => billed[unit]?.quantity ?? null];
 }
 
 function toPriceColumn(unit: Unit): Column {

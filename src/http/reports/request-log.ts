@@ -5,7 +5,7 @@ import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
-import { PAGE_LIMIT_MAX, parsePage, type Paged } from "#kernel/page.ts";
+import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import { parseLogOrder } from "#stats/log-order.ts";
 import { toProviderName } from "#stats/grouping.ts";
@@ -23,7 +23,7 @@ import {
   toReportOptions,
 } from "./report.ts";
 import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
-import { toRequestCsv } from "./request-csv.ts";
+import { createRequestCsv, findRareUnits } from "./request-csv.ts";
 import { streamRequestCsv } from "./request-stream.ts";
 
 export interface RequestLogDeps {
@@ -93,14 +93,15 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
         });
         return new Response(body, { headers: toHeaders(notes) });
       }
-      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(asked, page, {
+      const report = await stats.listRequests(asked, page, {
         ...toReportOptions(asking),
         order,
       });
       const rows = await joinNames(report.rows, context, identity);
+      const csv = createRequestCsv(findRareUnits(rows));
       const body =
         format === "csv"
-          ? toRequestCsv(rows)
+          ? csv.header + csv.toRows(rows)
           : JSON.stringify({ requests: rows.map(toRequestView), ...pageView(page, report.total) });
       return new Response(body, { headers: toHeaders(report) });
     },

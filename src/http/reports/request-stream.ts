@@ -5,7 +5,7 @@ import { describeCause, type Log } from "#kernel/log.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { ReportNotes, StatsQuery, StatsStore } from "#stats/store.ts";
 import type { NamedRequestRow } from "#views/reports.ts";
-import { toRequestCsv, toRequestCsvRows } from "./request-csv.ts";
+import { createRequestCsv } from "./request-csv.ts";
 
 /** Rows that are read and spelled at a time; of a log of any length no more than these are in memory. */
 const SLICE_ROWS = 1000;
@@ -39,23 +39,24 @@ export async function streamRequestCsv(
   let untilUs = asked.window.untilUs;
   let hasMore = true;
 
-  const readSlice = async () => {
+  const readSlice = async ({ areUnitsWanted }: { readonly areUnitsWanted: boolean }) => {
     const window = { sinceUs: asked.window.sinceUs, untilUs };
     const report = await stats.listRequests(
       { ...asked, window },
       { limit: SLICE_ROWS, offset: 0 },
-      { signal, askerId, isTotalWanted: false },
+      { signal, askerId, isTotalWanted: false, areUnitsWanted },
     );
     const last = report.rows.at(-1);
     hasMore = report.rows.length === SLICE_ROWS;
     if (last !== undefined) untilUs = last.arrivedAtUs;
     return { rows: await join(report.rows), notes: report };
   };
-  const reader: BodyReader = {
+  const toReader = ({ toRows }: ReturnType<typeof createRequestCsv>): BodyReader => ({
     async read() {
       if (!hasMore) return { done: true };
       try {
-        return { done: false, value: encoder.encode(toRequestCsvRows((await readSlice()).rows)) };
+        const { rows } = await readSlice({ areUnitsWanted: false });
+        return { done: false, value: encoder.encode(toRows(rows)) };
       } catch (cause) {
         if (cancellation.cause !== "cancelled") log.error("a request log broke off", describeCause(cause));
         throw cause;
@@ -63,13 +64,15 @@ export async function streamRequestCsv(
     },
     // The signal of the cancellation has told the reader.
     cancel: () => Promise.resolve(),
-  };
+  });
 
   try {
-    const { rows, notes } = await readSlice();
+    const { rows, notes } = await readSlice({ areUnitsWanted: true });
+    // The header stands before rows that are not read yet: what units there are in them is asked first.
+    const csv = createRequestCsv(notes.rareUnits ?? []);
     const body = createTee({
-      reader,
-      first: encoder.encode(toRequestCsv(rows)),
+      reader: toReader(csv),
+      first: encoder.encode(csv.header + csv.toRows(rows)),
       cancellation,
       idleMs: SLICE_MS_MAX,
       stallMs: WRITE_STALL_MS_MAX,

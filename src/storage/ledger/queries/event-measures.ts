@@ -1,6 +1,6 @@
 import type { ReportUnit, Unit } from "#kernel/units.ts";
 import type { Dialect } from "./dialect.ts";
-import { REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { DETAILS_OF, isReportUnit, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
 /** True for a combination `c` whose prompts contain their cached part. One without a shape has no quantities. */
 export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
@@ -45,26 +45,38 @@ export function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly strin
   });
 }
 
-const WRITTEN = "coalesce(e.cache_write_tokens, 0.0)";
-const WRITTEN_FOR_1H = "coalesce(e.cache_write_1h_tokens, 0.0)";
+/** Columns of the details of a unit, in their order. */
+function toDetailColumns(unit: Unit): readonly string[] {
+  return isReportUnit(unit) ? (DETAILS_OF[unit] ?? []).map((detail) => `e.${detail}`) : [];
+}
+
 /** Few events have any: asked first, so that the others are spared the rest. */
-const HAS_WRITES = "(e.cache_write_tokens IS NOT NULL OR e.cache_write_1h_tokens IS NOT NULL)";
+function hasAny(columns: readonly string[]): string {
+  return `(${columns.map((column) => `${column} IS NOT NULL`).join(" OR ")})`;
+}
+
+function toSum(columns: readonly string[]): string {
+  return columns.map((column) => `coalesce(${column}, 0.0)`).join(" + ");
+}
 
 /** A disjoint quantity of an event, as `toDisjointQuantities` makes it. */
 export function toDisjointSql({ toLeast }: Dialect, unit: Unit, isInclusive: string): string {
-  const uncached = toUncachedSql(isInclusive);
-  const written = toLeast(WRITTEN, uncached);
-  const isWithin = `e.input_tokens IS NOT NULL AND ${isInclusive}`;
-  if (unit === "input_tokens") {
-    const rest = `${uncached} - ${toLeast(`${WRITTEN} + ${WRITTEN_FOR_1H}`, uncached)}`;
-    return `CASE WHEN ${HAS_WRITES} AND ${isWithin} THEN ${rest} ELSE ${uncached} END`;
-  }
-  if (unit === "cache_write_tokens")
-    return `CASE WHEN e.cache_write_tokens > 0 AND ${isWithin} THEN ${written} ELSE e.cache_write_tokens END`;
-  if (unit === "cache_write_1h_tokens")
-    return `CASE WHEN e.cache_write_1h_tokens > 0 AND ${isWithin}
-      THEN ${toLeast("e.cache_write_1h_tokens", `${uncached} - ${written}`)} ELSE e.cache_write_1h_tokens END`;
-  return `e.${unit}`;
+  const whole = toReportUnit(unit);
+  const details = toDetailColumns(whole);
+  if (details.length === 0) return `e.${unit}`;
+  const there = toWholeSql(whole, isInclusive);
+  const isWithin = `e.${whole} IS NOT NULL AND ${isInclusive}`;
+  const toRest = (taken: readonly string[]) =>
+    taken.length === 0 ? there : `${there} - ${toLeast(toSum(taken), there)}`;
+  if (unit === whole)
+    return `CASE WHEN ${hasAny(details)} AND ${isWithin} THEN ${toRest(details)} ELSE ${there} END`;
+  const rest = toRest(details.slice(0, details.indexOf(`e.${unit}`)));
+  return `CASE WHEN e.${unit} > 0 AND ${isWithin} THEN ${toLeast(`e.${unit}`, rest)} ELSE e.${unit} END`;
+}
+
+/** A unit with its details: the input without its cached part, where it contains that. */
+function toWholeSql(unit: ReportUnit, isInclusive: string): string {
+  return unit === "input_tokens" ? toUncachedSql(isInclusive) : `e.${unit}`;
 }
 
 /** The input without its cached part, where it contains that. */
@@ -74,20 +86,20 @@ function toUncachedSql(isInclusive: string): string {
 }
 
 /** As Math.round does it: round() takes 0.49999999999999994 up. */
-export function toTotalSql(dialect: Dialect, unit: ReportUnit, isInclusive: string): string {
-  const { toNumber } = dialect;
+export function toTotalSql({ toNumber }: Dialect, unit: ReportUnit, isInclusive: string): string {
   const { scale } = UNIT_TABLE[unit];
-  const quantity = toReportSql(dialect, unit, isInclusive);
+  const quantity = toReportSql(unit, isInclusive);
   if (scale === 1) return quantity;
   const scaled = `(${quantity} * ${scale}.0)`;
   return `CASE WHEN ${quantity} IS NOT NULL THEN floor(${scaled}) + ${toNumber(`${scaled} - floor(${scaled}) >= 0.5`)} END`;
 }
 
-/** The quantity of a report's unit (`normaliseUsage`), with its details: the parts of the input are all that there are. */
-function toReportSql(dialect: Dialect, unit: ReportUnit, isInclusive: string): string {
-  if (unit !== "input_tokens") return toDisjointSql(dialect, unit, isInclusive);
-  const uncached = toUncachedSql(isInclusive);
-  // Within an inclusive prompt the writes are counted already.
-  return `CASE WHEN NOT ${HAS_WRITES} OR e.input_tokens IS NOT NULL AND ${isInclusive} THEN ${uncached}
-    ELSE coalesce(${uncached}, 0.0) + ${WRITTEN} + ${WRITTEN_FOR_1H} END`;
+/** The quantity of a report's unit (`normaliseUsage`), with its details. */
+function toReportSql(unit: ReportUnit, isInclusive: string): string {
+  const details = toDetailColumns(unit);
+  const whole = toWholeSql(unit, isInclusive);
+  if (details.length === 0) return whole;
+  // Within an inclusive whole they are counted already.
+  return `CASE WHEN NOT ${hasAny(details)} OR e.${unit} IS NOT NULL AND ${isInclusive} THEN ${whole}
+    ELSE coalesce(${whole}, 0.0) + ${toSum(details)} END`;
 }

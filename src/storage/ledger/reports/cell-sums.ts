@@ -1,4 +1,4 @@
-import type { UnitTotals } from "#kernel/units.ts";
+import { toUnitTotals, UNIT_COLUMNS, type UnitTotals } from "#kernel/units.ts";
 import type { CellColumns } from "#storage/ledger/rows/cells.ts";
 import { CELL_MEASURES, CELL_OUTCOMES } from "#storage/ledger/rows/cells.ts";
 import { COST_SEAM } from "#storage/ledger/rows/sums.ts";
@@ -86,12 +86,7 @@ export class CellSums {
       of("cost_hi"),
       of("cost_lo"),
     ];
-    const [input, output, cached, audio] = [
-      of("input_tokens"),
-      of("output_tokens"),
-      of("cached_input_tokens"),
-      of("audio_us"),
-    ];
+    const units = new Map(UNIT_COLUMNS.map((column) => [column, of(column)]));
     for (const [slot, group] of this.#groups.entries()) {
       const low = costLo[slot] ?? 0;
       const carry = Math.floor(low / COST_SEAM);
@@ -105,10 +100,7 @@ export class CellSums {
         unpriced_requests: unpriced[slot] ?? 0,
         cost_hi: (costHi[slot] ?? 0) + carry,
         cost_lo: low - carry * COST_SEAM,
-        input_tokens: toReported(input[slot]),
-        output_tokens: toReported(output[slot]),
-        cached_input_tokens: toReported(cached[slot]),
-        audio_us: toReported(audio[slot]),
+        ...toUnitTotals((column) => toReported(units.get(column)?.[slot])),
       };
       this.#slotOf[group] = NOT_CHOSEN;
     }

@@ -1,6 +1,6 @@
 import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
-import { UNIT_COLUMNS, type UnitColumn } from "#kernel/units.ts";
+import { toUnitTotals, UNIT_COLUMNS, type UnitColumn } from "#kernel/units.ts";
 import { toMonth } from "#storage/ledger/windows/calendar.ts";
 import type { Span } from "#storage/ledger/windows/window-cut.ts";
 import { toGroupedSources } from "./dimension-sums.ts";
@@ -96,10 +96,7 @@ function takeFrom(whole: SeriesSum, valued: readonly SeriesSum[], group: number)
     unpriced_requests: left("unpriced_requests"),
     cost_hi: left("cost_hi"),
     cost_lo: left("cost_lo"),
-    input_tokens: leftOf("input_tokens"),
-    output_tokens: leftOf("output_tokens"),
-    cached_input_tokens: leftOf("cached_input_tokens"),
-    audio_us: leftOf("audio_us"),
+    ...toUnitTotals(leftOf),
   };
   return { sum, doubtful };
 }

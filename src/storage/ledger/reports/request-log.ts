@@ -2,12 +2,12 @@ import { type Reading } from "#storage/ledger/queries/reading.ts";
 import type { Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
-import type { ReportNotes, StatsQuery } from "#stats/store.ts";
+import type { RequestLog, StatsQuery } from "#stats/store.ts";
 import type { RequestPage } from "#storage/ledger/threads/messages.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { scanPage } from "./scanned-rows.ts";
-import { readRows } from "./request-rows.ts";
+import { findRareUnits, readRows } from "./request-rows.ts";
 import { cutIntoSlices, toDaySlices } from "./window-slices.ts";
 
 /**
@@ -15,14 +15,14 @@ import { cutIntoSlices, toDaySlices } from "./window-slices.ts";
  * only the two ends of the window and the slice that holds the page are read row by row. By size, and under a filter on
  * single requests, every row of the window is looked at.
  */
-export function* listRequests(
-  query: StatsQuery,
-  page: RequestPage,
-): Reading<Paged<RequestLogRow> & ReportNotes> {
+export function* listRequests(query: StatsQuery, page: RequestPage): Reading<RequestLog> {
   const filter = yield* resolveFilter(query);
   const paged = yield* readOrdered(filter, { window: query.window, page });
   // The log is of rows that exist: retention changes nothing about its window.
-  return { ...paged, snapped: null, truncated: false };
+  const log = { ...paged, snapped: null, truncated: false };
+  return page.areUnitsWanted === true
+    ? { ...log, rareUnits: yield* findRareUnits(filter, query.window) }
+    : log;
 }
 
 interface Listing {

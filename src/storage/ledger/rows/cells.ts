@@ -41,6 +41,9 @@ const TENS_MAX = 9;
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
+/** The last of the first measures that a cell has: units behind them are left out, and read back as not reported. */
+const LAST_USUAL = CELL_MEASURES.indexOf("audio_us");
+
 /**
  * The cells of one period as bytes: the count, then each column with the power of ten that divides all of it, and its values
  * as variable-length integers (LEB128) that begin with the lowest seven bits; compressed with Zstandard. Combinations are
@@ -57,7 +60,8 @@ export function encodeCells(cells: readonly Cell[]): Uint8Array<ArrayBuffer> {
     bytes,
     cells.map(({ outcome }) => CELL_OUTCOMES.indexOf(outcome)),
   );
-  for (const measure of CELL_MEASURES) {
+  const last = CELL_MEASURES.findLastIndex((measure) => cells.some((cell) => cell[measure] !== null));
+  for (const measure of CELL_MEASURES.slice(0, Math.max(last, LAST_USUAL) + 1)) {
     pushColumn(
       bytes,
       cells.map((cell) => cell[measure]),
@@ -128,7 +132,9 @@ class ColumnReader {
     return integer[0] ?? 0;
   }
 
+  /** Behind the last column nothing was reported. */
   readColumn(count: number): Float64Array {
+    if (this.#at >= this.#bytes.length) return new Float64Array(count).fill(-1);
     const tens = this.#bytes[this.#at] ?? 0;
     this.#at += 1;
     if (tens === DOUBLES) {

@@ -153,6 +153,8 @@ export type AskedAs<Kind extends QuestionKind> = Asked<QuestionKind> & { readonl
  */
 export type RequestPage = Page & {
   readonly isTotalWanted?: boolean | undefined;
+  /** Whether the rare units of all that matches are told beside it. */
+  readonly areUnitsWanted?: boolean | undefined;
   readonly order?: LogOrder | undefined;
 };
 

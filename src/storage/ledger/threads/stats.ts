@@ -18,7 +18,8 @@ const NOTHING_KNOWN: RecordedSince = { ids: [], lanes: null, cursor: "", hasGap:
 export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | null): StatsStore {
   return {
     listRequests(query, page, options) {
-      const wanted = { ...page, isTotalWanted: options?.isTotalWanted, order: options?.order };
+      const { isTotalWanted, areUnitsWanted, order } = options ?? {};
+      const wanted = { ...page, isTotalWanted, areUnitsWanted, order };
       return ask<"listRequests">({ kind: "listRequests", question: { query, page: wanted } }, options);
     },
     async listRecorded(query, { after, limit, offset }, options) {

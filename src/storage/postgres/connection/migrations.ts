@@ -7,6 +7,7 @@ import ledger0005 from "#drizzle/postgres/0005_tier_and_failure.sql" with { type
 import catalog0006 from "#drizzle/postgres/0006_kept_responses.sql" with { type: "text" };
 import ledger0007 from "#drizzle/postgres/0007_pending_events.sql" with { type: "text" };
 import catalog0008 from "#drizzle/postgres/0008_auth_style.sql" with { type: "text" };
+import ledger0009 from "#drizzle/postgres/0009_units.sql" with { type: "text" };
 import type { Migration } from "#storage/migration.ts";
 
 /** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0006_kept_responses", sql: catalog0006 },
   { name: "0007_pending_events", sql: ledger0007 },
   { name: "0008_auth_style", sql: catalog0008 },
+  { name: "0009_units", sql: ledger0009 },
 ];

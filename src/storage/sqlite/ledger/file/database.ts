@@ -3,6 +3,7 @@ import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { ensureCarriedTotals } from "./carried-totals.ts";
 import { ensureConditionColumns } from "./condition-columns.ts";
+import { ensureUnitColumns, viewUnitColumns } from "./unit-columns.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, PENDING_SQL, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
@@ -33,6 +34,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
       database.run(SERVER_RUN_SQL);
       database.run(PENDING_SQL);
       ensureConditionColumns(database);
+      ensureUnitColumns(database);
       ensureCarriedTotals(database);
       return readPosition(database);
     });
@@ -66,6 +68,7 @@ export function openForReading(path: string): Database {
   database.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
+  viewUnitColumns(database);
   return database;
 }
 
