@@ -77,13 +77,17 @@ export function readBase(
       ? { url: null, line, reason: "it has no api_base" }
       : { url: baseUrl, isOwn: false };
   }
-  const rooted = apiBase === "root" && !/\/v1\/*$/.test(text) ? `${text.replace(/\/+$/, "")}/v1` : text;
-  const url = toBaseUrl(rooted);
+  const url = toBaseUrl(apiBase === "root" || apiBase === "messages" ? toRooted(text) : text);
   if (url === null) {
     const reason = "its base URL is no full http or https URL without user name, query and fragment";
     return { url: null, line, reason };
   }
   return { url, isOwn: url !== baseUrl };
+}
+
+/** LiteLLM completes a root, and takes the URL of messages themselves. */
+function toRooted(text: string): string {
+  return `${text.replace(/\/+$/, "").replace(/\/v1(?:\/messages)?$/, "")}/v1`;
 }
 
 export interface KeyContext {

@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT, type AuthStyle } from "#catalog/auth-style.ts";
 import type { Capability } from "#catalog/capability.ts";
 import { guessByName, isServable, type CapabilityGuess } from "#catalog/capability-guess.ts";
 import { CAPABILITIES_OF_MODE } from "#catalog/deployment-draft.ts";
@@ -36,6 +37,8 @@ export interface LitellmDeployment {
   readonly endpoints: { readonly [endpoint: string]: string } | null;
   /** Null for a server that is called without one. */
   readonly apiKey: Referred | null;
+  /** How it takes its key. */
+  readonly authStyle: AuthStyle;
   readonly capabilities: readonly Capability[];
   readonly prices: Prices | null;
   /** Null when the config says nothing of them. */
@@ -98,7 +101,10 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
   }
   const base = readPlace(params, found, { context, capabilities });
   if (base.url === null) return leave(base.line, base.reason);
-  const { upstreamName, remark } = base;
+  const { upstreamName } = base;
+  // LiteLLM translates chat completions to it; here its own clients are served.
+  const isOwnMessages = found.upstream.apiBase === "messages" && base.isOwn;
+  const remark = isOwnMessages ? OWN_MESSAGES_REMARK : base.remark;
   if (!isUpstreamName(upstreamName)) return leave(line, "its model is no name that can be sent");
 
   const apiKey = readApiKey(params, { upstream: found.upstream, isOwnBase: base.isOwn, context });
@@ -127,7 +133,9 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
       baseUrl: base.url,
       endpoints: base.endpoints,
       apiKey,
-      capabilities,
+      authStyle: isOwnMessages ? "x-api-key" : AUTH_STYLE_DEFAULT,
+      capabilities:
+        found.upstream.apiBase === "messages" ? withMessages(capabilities, isOwnMessages) : capabilities,
       prices: readLitellmPrices([params, infoMap], { name, notes: context.notes }),
       timeoutReadSeconds: readTimeout(params),
       verifyTls: readFlag(findEntry(params, "ssl_verify")?.value) ?? null,
@@ -146,6 +154,15 @@ function readPlace(
   if (base.url === null) return base;
   const upstreamName = toUpstreamName(found.word, found.model);
   return { ...base, upstreamName, endpoints: null, remark: found.upstream.remark };
+}
+
+const OWN_MESSAGES_REMARK =
+  "carried over for clients of the messages API alone, which its api_base speaks: nothing is translated here";
+
+/** Anthropic's own address serves chat completions beside its messages; another that speaks its dialect serves messages alone. */
+function withMessages(capabilities: readonly Capability[], isAlone: boolean): readonly Capability[] {
+  const others = isAlone ? capabilities.filter((each) => each === "vision") : capabilities;
+  return [...others, "messages"];
 }
 
 const NO_TEXT = "no text: put it in quotes, if it is meant so";

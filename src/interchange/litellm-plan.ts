@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
@@ -127,13 +128,14 @@ function isNew(
 }
 
 function toNewProvider(
-  { baseUrl, endpoints }: LitellmDeployment,
+  { baseUrl, endpoints, authStyle }: LitellmDeployment,
   members: readonly LitellmDeployment[],
 ): FileProvider {
   const seconds = findTimeout(members);
   return {
     base_url: baseUrl,
     ...(endpoints !== null && { endpoints }),
+    ...(authStyle !== AUTH_STYLE_DEFAULT && { auth_style: authStyle }),
     ...(members.some(({ verifyTls }) => verifyTls === false) && { verify_tls: false }),
     ...(seconds !== undefined && { timeout_read: seconds }),
   };

@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { toFreeProviderName } from "#catalog/deployment.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";
@@ -17,7 +18,7 @@ export interface Assigned {
 export type MatchKey = (provider: string, apiKey: string) => boolean | null;
 
 /**
- * One provider for each base URL and key: the one that has the models already, else one that is free and has this key or
+ * One provider for each base URL, key and way to send it: the one that has the models already, else one that is free and has this key or
  * one that cannot be compared, else a new one.
  */
 export function assignProviders(
@@ -27,7 +28,8 @@ export function assignProviders(
 ): readonly Assigned[] {
   const groups = Map.groupBy(
     deployments,
-    ({ baseUrl, endpoints, apiKey }) => `${baseUrl} ${toOverrides(endpoints)} ${toIdentity(apiKey)}`,
+    ({ baseUrl, endpoints, authStyle, apiKey }) =>
+      `${baseUrl} ${toOverrides(endpoints)} ${authStyle} ${toIdentity(apiKey)}`,
   );
   const names = new Map<string, string>();
   const taken = new Set<string>();
@@ -82,7 +84,10 @@ function findAt(
   deployment: LitellmDeployment,
 ): readonly string[] {
   return Object.entries(providers)
-    .filter(([, provider]) => isAt(provider, deployment))
+    .filter(
+      ([, provider]) =>
+        isAt(provider, deployment) && (provider.auth_style ?? AUTH_STYLE_DEFAULT) === deployment.authStyle,
+    )
     .toSorted(
       ([left, { enabled: isLeft = true }], [right, { enabled: isRight = true }]) =>
         Number(isRight) - Number(isLeft) || compareCodeUnits(left, right),

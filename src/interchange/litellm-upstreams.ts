@@ -6,8 +6,11 @@ export interface LitellmUpstream {
   readonly baseVariables: readonly string[];
   /** Variables that LiteLLM takes the key from, in its order; empty for servers that need none. */
   readonly keyVariables: readonly string[];
-  /** What `api_base` means: the base URL itself, a root that `/v1` comes after, a dialect of its own that does not fit, or an address that its cloud leads to. */
-  readonly apiBase: "base" | "root" | "foreign" | "cloud";
+  /**
+   * What `api_base` means: the base URL itself, a root that `/v1` comes after, such a root of Anthropic's messages API, a dialect
+   * of its own that does not fit, or an address that its cloud leads to.
+   */
+  readonly apiBase: "base" | "root" | "messages" | "foreign" | "cloud";
   /** What has to be known of it. */
   readonly remark: string | null;
 }
@@ -147,9 +150,9 @@ const UPSTREAMS: ReadonlyMap<string, LitellmUpstream> = new Map([
       baseUrl: "https://api.anthropic.com/v1",
       baseVariables: [],
       keyVariables: ["ANTHROPIC_API_KEY"],
-      apiBase: "foreign",
+      apiBase: "messages",
       remark:
-        "carried over by way of Anthropic's OpenAI-compatible interface; clients of its messages API use the relay (PROXY_MESSAGES_BASE_URL)",
+        "carried over by way of Anthropic's OpenAI-compatible interface, and for clients of its messages API",
     },
   ],
 ]);

@@ -112,6 +112,27 @@ describe("a model of a LiteLLM config", () => {
       "https://generativelanguage.googleapis.com/v1beta/openai",
     ],
     [
+      "model: anthropic/claude-x",
+      "supports_vision: true",
+      "api.anthropic.com: claude-x; chat, chat_stream, vision, messages",
+      "https://api.anthropic.com/v1",
+    ],
+    [
+      "model: claude-x, api_base: 'https://api.anthropic.com'",
+      "",
+      "api.anthropic.com: claude-x; chat, chat_stream, messages",
+      "https://api.anthropic.com/v1",
+    ],
+    ...["", "/", "/v1", "/v1/messages"].map(
+      (path) =>
+        [
+          `model: anthropic/claude-x, api_base: 'http://10.0.0.1/gate${path}'`,
+          "",
+          "10.0.0.1: claude-x; messages",
+          "http://10.0.0.1/gate/v1",
+        ] as const,
+    ),
+    [
       "model: perplexity/sonar",
       "",
       "api.perplexity.ai: sonar; chat, chat_stream",
@@ -396,6 +417,33 @@ describe("a model of a LiteLLM config", () => {
       "11: m: model_info.base_model: prices are not looked up by it; they are written with the model or loaded.",
     ]);
   });
+});
+
+test("an anthropic/ model with an api_base of its own goes to a provider that takes x-api-key, which no model of another dialect shares", () => {
+  const text = config(
+    model("claude", "model: anthropic/claude-x, api_base: 'http://10.0.0.1', api_key: k"),
+    model("gpt", "model: openai/gpt-x, api_base: 'http://10.0.0.1/v1', api_key: k"),
+    model("usual", "model: anthropic/claude-x, api_key: k"),
+  );
+  const planned = plan(text);
+  const styles = Object.values(planned.file.providers ?? {}).map(({ base_url, auth_style }) => [
+    base_url,
+    auth_style,
+  ]);
+  expect(styles).toEqual([
+    ["http://10.0.0.1/v1", "x-api-key"],
+    ["http://10.0.0.1/v1", undefined],
+    ["https://api.anthropic.com/v1", undefined],
+  ]);
+  expect(notes(planned)[0]).toContain("for clients of the messages API alone");
+  const parsed = parseLitellmConfig(text, {});
+  if (parsed.kind === "refused") throw new Error("it is one");
+  const stored = Object.entries(planned.file.providers ?? {}).map(
+    ([name, provider]) => [name, { ...provider, api_key_env: "K" }] as const,
+  );
+  const current = { ...planned.file, providers: Object.fromEntries(stored) };
+  const again = planImport(parsed.config, current, () => true);
+  expect([again.file.providers, again.file.models]).toEqual([{}, {}]);
 });
 
 describe("a provider's key in a LiteLLM config", () => {
