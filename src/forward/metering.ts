@@ -1,6 +1,9 @@
 import type { MeterName } from "#catalog/endpoint.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
+import { createSpeechMeter, createTranscriptionMeter } from "#usage/meter-audio.ts";
+import { createImagesMeter } from "#usage/meter-images.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
+import { createRerankMeter } from "#usage/meter-rerank.ts";
 import { createResponsesMeter } from "#usage/meter-responses.ts";
 import type { Meter, MeterOptions, MeterReading } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
@@ -22,6 +25,11 @@ export function isEventStream({ contentType }: Pick<UpstreamHead, "contentType">
   return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType);
 }
 
+/** Its bytes would be searched for JSON to no end. */
+function isMedia({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
+  return contentType !== null && /^\s*(audio|image|video)\//i.test(contentType);
+}
+
 /** What tells nothing of usage: audio, or plain text passed on as it comes. It is not collected for a meter in vain. */
 const UNMETERED: Metering = {
   push: () => null,
@@ -33,11 +41,11 @@ const METERS: { readonly [name in MeterName]: (options: MeterOptions) => Meter }
   chat: createChatMeter,
   responses: createResponsesMeter,
   messages: (options) => createMessagesMeter({ ...options, counting: false }),
-  transcription: createChatMeter,
-  speech: createChatMeter,
-  images: createChatMeter,
-  rerank: createChatMeter,
-  moderation: createChatMeter,
+  transcription: createTranscriptionMeter,
+  speech: createSpeechMeter,
+  images: createImagesMeter,
+  rerank: createRerankMeter,
+  moderation: (options) => createMessagesMeter({ ...options, counting: true }),
   counting: (options) => createMessagesMeter({ ...options, counting: true }),
 };
 
@@ -49,7 +57,7 @@ interface MeteringOptions {
 
 export function createMetering(head: UpstreamHead, { meter, passedOn }: MeteringOptions): Metering {
   const streamed = isEventStream(head);
-  if (passedOn && !streamed) return UNMETERED;
+  if (!streamed && (passedOn || isMedia(head))) return UNMETERED;
   return watch(METERS[meter]({ streamed, statusCode: head.response.status }), head);
 }
 

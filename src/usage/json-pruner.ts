@@ -7,7 +7,7 @@ export interface JsonPruner {
   push(bytes: Uint8Array): void;
   /**
    * The value of the whole text, or undefined when it is no JSON, or when its pruned text is too large. In it arrays end with
-   * their second item, what is nested too deep is empty, and a long string is one blank. Called once.
+   * their last item that is kept, what is nested too deep is empty, and a long string is one blank. Called once.
    */
   finish(): unknown;
 }
@@ -45,8 +45,13 @@ const NEAR_BYTES = 64;
 /** A string that says something and names nothing. */
 const LONG_TEXT = new TextEncoder().encode('" "');
 
+export interface PrunerOptions {
+  /** Items that are kept of an array; a text whose items are counted keeps them all. */
+  readonly itemsMax?: number;
+}
+
 /** What is kept is judged by the parser in the end; of what is left out only strings and brackets are followed. */
-export function createJsonPruner(): JsonPruner {
+export function createJsonPruner({ itemsMax = ITEMS_MAX }: PrunerOptions = {}): JsonPruner {
   const pruned = createGrowingBytes(PRUNED_BYTES_MAX);
   const begunText = createGrowingBytes(TEXT_BYTES_MAX);
   /** Of each container that is open and kept: items begun, or null for an object. */
@@ -135,7 +140,7 @@ export function createJsonPruner(): JsonPruner {
     const itemCount = itemCounts[depth];
     if (itemCount === undefined || itemCount === null) return false;
     itemCounts[depth] = itemCount + 1;
-    return itemCount === ITEMS_MAX;
+    return itemCount === itemsMax;
   }
 
   /** Goes on until the bracket that closes the container whose rest is left out. */

@@ -67,6 +67,8 @@ export interface MeterDialect {
   findResponse?(message: JsonObject): ToldResponse | null;
   /** The error, for `toErrorKind`, of a message that says elsewhere than others that it failed; null for any other. */
   findFailure?(message: JsonObject): JsonObject | null;
+  /** Whether the items of an array are counted: then all of them are kept (`PRUNED_BYTES_MAX` bounds them). */
+  readonly countsItems?: true;
   /** Whether the usage of this event is told before the answer; absent where none is. */
   beginsUsage?(event: JsonObject): boolean;
   /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
@@ -88,6 +90,8 @@ export const SHORT_BODY_BYTES_MAX = 16 * 1024;
  * middle of one. Events of text are some hundred bytes long; pictures and audio are longer.
  */
 const SHORT_EVENT_BYTES_MAX = 8 * 1024;
+
+const ALL_ITEMS = { itemsMax: Number.POSITIVE_INFINITY };
 
 /** Some providers tell it in every event of a stream. */
 const TIER = "service_tier";
@@ -225,7 +229,7 @@ class UnaryMeter implements Meter {
       this.#only = bytes;
       return;
     }
-    this.#pruner ??= createJsonPruner();
+    this.#pruner ??= createJsonPruner(this.#dialect.countsItems === true ? ALL_ITEMS : {});
     if (this.#only !== null) this.#pruner.push(this.#only);
     this.#only = null;
     this.#pruner.push(bytes);

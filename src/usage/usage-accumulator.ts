@@ -87,6 +87,8 @@ export class UsageAccumulator {
   readonly #countsWebSearches: boolean;
   /** What `addQuantity` was told; null until then. */
   #told: { [unit in Unit]?: number } | null = null;
+  /** What `countUntold` counted; null until then. */
+  #untold: Quantities | null = null;
   /** By place; null until the first quantity, which most streams tell in their last event. */
   #numbers: number[] | null = null;
   #tier: string | null = null;
@@ -105,6 +107,11 @@ export class UsageAccumulator {
     this.#told ??= {};
     this.#told[unit] = quantity;
     return true;
+  }
+
+  /** Adds up what is counted where no usage object tells a quantity: images. */
+  countUntold(unit: Unit, count: number): void {
+    this.#untold = { ...this.#untold, [unit]: (this.#untold?.[unit] ?? 0) + count };
   }
 
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
@@ -134,10 +141,11 @@ export class UsageAccumulator {
   /** Null when no quantity was reported at all. */
   total(): ReportedUsage | null {
     const reported = this.#numbers === null ? null : this.#toReported(this.#numbers);
-    if (this.#told === null) return reported;
+    const told = this.#told ?? (reported === null ? this.#untold : null);
+    if (told === null) return reported;
     return {
       shape: reported?.shape ?? "inclusive",
-      quantities: { ...reported?.quantities, ...this.#told },
+      quantities: { ...reported?.quantities, ...told },
     };
   }
 
