@@ -30,6 +30,8 @@ export interface Behaviour {
   readonly play: (call: UpstreamCall, parts: Parts) => unknown;
   readonly expect: (endpoint: Endpoint) => Expected;
   readonly limit?: (endpoint: Endpoint) => Limit;
+  /** It moves megabytes, or many pieces: one endpoint of each kind has it. */
+  readonly isDear?: true;
 }
 
 export const refused =

@@ -127,6 +127,7 @@ export const BODIES: readonly Behaviour[] = [
   },
   {
     name: "never ends",
+    isDear: true,
     play: async (call, parts) => {
       const piece = `${parts.open}${"x".repeat(256 * 1024)}`;
       await begin(call, parts);
@@ -136,6 +137,7 @@ export const BODIES: readonly Behaviour[] = [
   },
   {
     name: "sends a bomb of gzip",
+    isDear: true,
     play: async (call, parts) => {
       await withLength(call, parts, BOMB.length, "content-encoding: gzip");
       await call.send(BOMB);
@@ -213,6 +215,7 @@ export const BODIES: readonly Behaviour[] = [
   },
   {
     name: "sends a line of 10 MB",
+    isDear: true,
     play: async (call, parts) => {
       const whole = toWhole(withContent(parts, "y".repeat(LINE_BYTES)));
       await withLength(call, parts, whole.length);
@@ -222,6 +225,7 @@ export const BODIES: readonly Behaviour[] = [
   },
   {
     name: "cuts every byte into a chunk of its own, within characters of UTF-8",
+    isDear: true,
     play: (call, parts) =>
       sendInChunks(
         call,

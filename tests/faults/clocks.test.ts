@@ -149,7 +149,7 @@ test(
   TEST_MS_MAX,
 );
 
-const ASKED = { key: "", relayToken: "", content: "", headers: {} };
+const ASKED = { key: "", relayToken: "", content: "", fileName: "", headers: {} };
 const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
 const start = ({ env }: MovedClock): Promise<RunningProcess> => installation.start({ env });
 

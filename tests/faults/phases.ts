@@ -29,7 +29,11 @@ const PIECE = `: ${"x".repeat(100_000)}\n\n`;
 
 const cancelled = () => ({ outcome: "cancelled", isMetered: false }) as const;
 /** A document that is cut tells nothing, events tell what came. */
-const cancelledWithUsage = ({ isHeld }: Endpoint) => ({ outcome: "cancelled", isMetered: !isHeld }) as const;
+const leftBehindUsage = ({ isHeld, parts }: Endpoint) =>
+  ({
+    outcome: !isHeld && parts.usageIsLast === true ? "ok" : "cancelled",
+    isMetered: !isHeld,
+  }) as const;
 const headOf = (request: Buffer) => request.indexOf("\r\n\r\n") + 4;
 
 async function send(
@@ -84,7 +88,7 @@ export const PHASES: readonly Phase[] = [
     name: "after the usage",
     play: (call, parts) => send(call, parts, "open", "content", "usage"),
     seen: (parts) => parts.usage,
-    recorded: cancelledWithUsage,
+    recorded: leftBehindUsage,
   },
   {
     name: "after the last event",
@@ -108,8 +112,8 @@ export const PHASES: readonly Phase[] = [
 ];
 
 /** Messages tell their input in the first event. */
-function cancelledWithUsageOfTheBeginning({ name }: Endpoint): Recorded {
-  return { outcome: "cancelled", isMetered: name === "relay" };
+function cancelledWithUsageOfTheBeginning({ parts }: Endpoint): Recorded {
+  return { outcome: "cancelled", isMetered: parts.beginsUsage === true };
 }
 
 /** False when it takes longer. */

@@ -1,7 +1,8 @@
+import { CAPABILITIES } from "#catalog/capability.ts";
 import { Planted } from "../invariants/planted.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import type { RunningProcess } from "../support/process.ts";
-import type { Asked } from "./endpoints.ts";
+import { RESPONSE_ID, type Asked } from "./endpoints.ts";
 
 export const CONNECT_SECONDS = 0.5;
 export const READ_SECONDS = 2;
@@ -49,12 +50,14 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     baseUrl,
     apiKey: planted.plant("the provider's credential"),
     models: { [MODEL]: "um" },
+    capabilities: CAPABILITIES,
     pricing: { input_tokens: 2.5, output_tokens: 10 },
     more: { timeout_connect: CONNECT_SECONDS, timeout_read: READ_SECONDS, ...more },
   });
   const made = await callApi(server.url, installation.adminKey, "POST", "/my/relay-tokens", {});
   const { token } = JSON.parse(await made.text());
   planted.plant("the relay token", token);
+  planted.plant("a response's id", RESPONSE_ID);
   return {
     installation,
     server,
@@ -64,6 +67,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
       key: installation.adminKey,
       relayToken: token,
       content: planted.plant("the prompt"),
+      fileName: planted.plant("a file's name"),
       headers: { "x-planted": planted.plant("a header of the caller's") },
     },
   };

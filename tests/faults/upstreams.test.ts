@@ -1,4 +1,6 @@
+import { CAPABILITIES } from "#catalog/capability.ts";
 import { afterEach, beforeAll, expect, test } from "bun:test";
+import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
 import { checkInvariants } from "../invariants/invariants.ts";
 import { executable } from "../support/executable.ts";
 import { callApi, provide } from "../support/installation.ts";
@@ -8,7 +10,7 @@ import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../supp
 import { BODIES } from "./bodies.ts";
 import { judge, runCells, toLastRuns, toLimitMs, type Cell, type Run } from "./cells.ts";
 import { EDGES, type Opened } from "./edges.ts";
-import { ENDPOINTS, toWhole, type Endpoint } from "./endpoints.ts";
+import { ENDPOINTS, KINDS, toWhole, type Endpoint } from "./endpoints.ts";
 import { HEADS } from "./heads.ts";
 import { CONNECT_SECONDS, MODEL, startSite, type Site } from "./site.ts";
 
@@ -45,13 +47,14 @@ async function openSite(baseUrl: string, relayUrl = baseUrl): Promise<Site> {
 
 const isWaitedFor = (cell: Cell) => toLimitMs(cell) <= WAIT_MS_MAX;
 
-/** The cells that one behaviour has, one for each endpoint. */
+/** The cells that one behaviour has, one for each of these endpoints. */
 function toCells(
   name: string,
   id: string,
   toCell: (endpoint: Endpoint) => Pick<Cell, "expected" | "limit" | "model">,
+  endpoints: readonly Endpoint[] = KINDS,
 ): readonly Cell[] {
-  return ENDPOINTS.map((endpoint) => ({
+  return endpoints.map((endpoint) => ({
     id: `${id}-${endpoint.name}`,
     what: `an upstream that ${name}, ${endpoint.name}`,
     endpoint,
@@ -76,7 +79,7 @@ async function check({ site, runs, upstream, abandoned = [] }: Checked): Promise
       callApi(site.server.url, site.asked.key, "POST", "/v1/chat/completions", { model: MODEL }, well),
     answers: runs.map(({ answer }) => answer),
     abandoned,
-    received: upstream.requests.filter(({ target }) => /^\/v1\/(chat|embeddings)/.test(target)),
+    received: upstream.requests.filter(({ headers }) => headers.get("x-api-key") === undefined),
     attempts: { arrivals: countArrivals(upstream), ended: ids, sent: [...ids, "well"] },
   });
   const byId = new Map(events.map((event) => [toTaggedId(event), event]));
@@ -94,15 +97,29 @@ function countArrivals(upstream: ScriptedUpstream): ReadonlyMap<string, number> 
   return arrivals;
 }
 
+test("every row of the table of endpoints that takes a body has cells, whole and streamed", () => {
+  const asked = ENDPOINT_NAMES.filter((name) => toRow(name).body !== null);
+  expect(new Set(ENDPOINTS.map(({ row }) => row))).toEqual(new Set([...asked, "relay"] as const));
+  const streamed = asked.filter(
+    (name) => toRow(name).fields.includes("stream") && toRow(name).kind === "metered",
+  );
+  for (const name of streamed) expect(ENDPOINTS.filter(({ row }) => row === name)).toHaveLength(2);
+});
+
 test(
   "whatever an upstream does, its caller has a clean answer or a broken connection in time, and one event is recorded",
   async () => {
-    const cells = BEHAVIOURS.flatMap(({ name, expect: toExpected, limit = () => null }, index) =>
-      toCells(name, String(index), (endpoint) => ({
-        expected: toExpected(endpoint),
-        limit: limit(endpoint),
-        model: MODEL,
-      })),
+    const cells = BEHAVIOURS.flatMap(({ name, expect: toExpected, limit, isDear = false }, index) =>
+      toCells(
+        name,
+        String(index),
+        (endpoint) => ({
+          expected: toExpected(endpoint),
+          limit: limit?.(endpoint) ?? null,
+          model: MODEL,
+        }),
+        isLongRun || (limit === undefined && !isDear) ? ENDPOINTS : KINDS,
+      ),
     );
     const calls = new Map<string, UpstreamCall>();
     const played = new Map<string, number>();
@@ -158,6 +175,7 @@ test(
         name: model,
         baseUrl: opened.baseUrl,
         models: { [model]: "um" },
+        capabilities: CAPABILITIES,
         more: { timeout_connect: CONNECT_SECONDS },
       });
       const cells = toCells(edge.name, model, () => ({ expected: edge.expect(), limit: edge.limit, model }));
@@ -185,7 +203,7 @@ test(
     report(
       "cells of an upstream that is not reached",
       runs.flatMap((one) => one.runs),
-      EDGES.length * ENDPOINTS.length,
+      EDGES.length * KINDS.length,
     );
   },
   TEST_MS_MAX,

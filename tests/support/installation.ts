@@ -87,17 +87,19 @@ export interface Provided {
   /** Alias → what the provider calls it. */
   readonly models: Record<string, string>;
   readonly pricing?: Record<string, number>;
+  /** Those of the paths that are always open, where nothing is said. */
+  readonly capabilities?: readonly string[];
 }
 
-const ALL_CAPABILITIES = ["chat", "chat_stream", "completions", "embeddings"];
+const FIRST_CAPABILITIES = ["chat", "chat_stream", "completions", "embeddings"];
 
 /** Makes a provider and its models over HTTP; throws when any of it is refused. */
 export async function provide(url: string, adminKey: string, provided: Provided): Promise<void> {
-  const { name, baseUrl, apiKey, more, models, pricing } = provided;
+  const { name, baseUrl, apiKey, more, models, pricing, capabilities = FIRST_CAPABILITIES } = provided;
   const provider = { name, base_url: baseUrl, ...(apiKey === undefined ? {} : { api_key: apiKey }), ...more };
   await created(await callApi(url, adminKey, "POST", "/admin/v1/providers", provider));
   for (const [alias, upstreamName] of Object.entries(models)) {
-    const model = { alias, provider: name, upstream_name: upstreamName, capabilities: ALL_CAPABILITIES };
+    const model = { alias, provider: name, upstream_name: upstreamName, capabilities };
     const priced = pricing === undefined ? model : { ...model, pricing };
     await created(await callApi(url, adminKey, "POST", "/admin/v1/models", priced));
   }
