@@ -233,6 +233,110 @@ describe("the official SDK through the relay gets the bytes that it gets without
   }
 });
 
+describe("the official SDK with a Lockport key and the origin as its base URL", () => {
+  const ALIAS = "claude-here";
+  const ask = (content: string) => ({ ...say(content), model: ALIAS });
+  /** With a key of this server and nothing of Anthropic's. */
+  const openClient = (options: ConstructorParameters<typeof Anthropic>[0] = {}) =>
+    new Anthropic({ baseURL: server.url, apiKey: installation.adminKey, maxRetries: 0, ...options });
+  const shown = async (asking: Promise<unknown>) => {
+    const error = await asking.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    if (!(error instanceof APIError)) throw error;
+    return { name: error.constructor.name, status: error.status, message: error.message };
+  };
+
+  beforeAll(async () => {
+    const make = async (kind: string, body: object) => {
+      const made = await callApi(server.url, installation.adminKey, "POST", `/admin/v1/${kind}`, body);
+      expect(made.status).toBe(201);
+    };
+    await make("providers", {
+      name: "claude",
+      base_url: `${mock.url}/v1`,
+      api_key: CREDENTIAL,
+      auth_style: "x-api-key",
+    });
+    await make("models", {
+      alias: ALIAS,
+      provider: "claude",
+      upstream_name: MODEL,
+      capabilities: ["messages"],
+    });
+  }, TEST_MS_MAX);
+
+  test.each([
+    ["as a bearer", () => ({})],
+    ["as x-api-key", () => ({ apiKey: null, defaultHeaders: { "x-api-key": installation.adminKey } })],
+  ] as const)(
+    "sent %s gets a message, a stream and a tool call, each with one priced event under the alias",
+    async (way, toOptions) => {
+      const tag = way.replaceAll(" ", "-");
+      const headers = { "x-proxy-tags": `way:${tag}` };
+      const client = openClient(toOptions());
+      const message = await client.messages.create(ask("greet me"), { headers });
+      expect(message.usage).toMatchObject(USAGE);
+      const streamed = await client.messages.stream(ask("greet me"), { headers }).finalMessage();
+      const streamedContent: unknown = streamed.content;
+      expect(streamedContent).toEqual(message.content);
+      const called = await client.messages.stream(ask("weather please"), { headers }).finalMessage();
+      expect(called.content.find(({ type }) => type === "tool_use")).toMatchObject({
+        name: "weather",
+        input: { city: "Zürich", days: 3 },
+      });
+      const events = await requestLog(server.url, installation.adminKey, `way:${tag}`);
+      expect(events).toHaveLength(3);
+      for (const event of events) {
+        expect(event).toMatchObject({
+          model: ALIAS,
+          upstream_name: MODEL,
+          provider: "claude",
+          endpoint: "messages",
+          outcome: "ok",
+          units: USAGE,
+          cost: COST,
+        });
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "lists its models on one page, under their aliases",
+    async () => {
+      const page = await openClient().models.list({ limit: 1 });
+      expect(page.hasNextPage()).toBe(false);
+      expect(page.data.map(({ id, type, display_name }) => [id, type, display_name])).toEqual([
+        [ALIAS, "model", ALIAS],
+      ]);
+      expect(Number.isNaN(Date.parse(page.data[0]?.created_at ?? ""))).toBe(false);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "shows the message of each refusal, and the provider's own words for its errors",
+    async () => {
+      expect(await shown(openClient().messages.create(ask("too fast")))).toEqual({
+        name: RateLimitError.name,
+        status: 429,
+        message: expect.stringContaining("Slow down."),
+      });
+      const unknown = await shown(openClient().messages.create({ ...ask("x"), model: "claude-her" }));
+      expect(unknown).toMatchObject({ name: NotFoundError.name, status: 404 });
+      expect(unknown.message).toContain("claude-here");
+      const stranger = openClient({ apiKey: "sk-ant-of-a-laptop" });
+      const refused = await shown(stranger.messages.create(ask("greet me")));
+      expect(refused).toMatchObject({ name: "AuthenticationError", status: 401 });
+      expect(refused.message).toContain("lp_");
+      expect(refused.message).not.toContain("sk-ant-of-a-laptop");
+    },
+    TEST_MS_MAX,
+  );
+});
+
 /** Against an upstream of this project's tests: the mock serves no counting. */
 describe("the gateway contract of Claude Code", () => {
   startScriptedForEach();

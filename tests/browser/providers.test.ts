@@ -243,6 +243,31 @@ describeInBrowser("the providers page", () => {
     await checkAccessibility(page);
   });
 
+  test("sends the key as x-api-key where that is chosen, and says so under it", async () => {
+    await addProvider("claude", server.baseUrl);
+    const { page } = await visit("/providers?open=claude");
+    await page.getByText("Key header, TLS, timeouts, limits and endpoints").click();
+    const choose = async (option: RegExp) => {
+      await page.getByRole("combobox", { name: "API key sent as" }).click();
+      await page.getByRole("option", { name: option }).click();
+      const [saved] = await Promise.all([
+        page.waitForRequest((request) => request.method() === "PATCH"),
+        page.getByRole("button", { name: "Save changes" }).click(),
+      ]);
+      return saved.postDataJSON();
+    };
+    expect(await choose(/^x-api-key/)).toEqual({ auth_style: "x-api-key" });
+    await page.getByText("claude saved").waitFor();
+    expect(await call("GET", "/providers/claude")).toMatchObject({ auth_style: "x-api-key" });
+    await page.getByText(/^Sent to the provider as x-api-key\./).waitFor();
+    await inBothThemes(page, async () => {
+      await checkAccessibility(page);
+      await shoot(page, "provider-auth-style");
+    });
+    expect(await choose(/Bearer/)).toEqual({ auth_style: "bearer" });
+    await page.getByText(/^Sent to the provider as a bearer token\./).waitFor();
+  });
+
   test("never shows what is typed and not saved as tested", async () => {
     await addProvider("tested", server.baseUrl);
     const { page } = await visit("/providers?open=tested");
