@@ -40,7 +40,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   forward: ["limits", "usage", "catalog", "identity", "kernel"],
   storage: ["notices", "limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   notices: ["limits", "usage", "kernel"],
-  limits: ["stats", "usage", "audit", "kernel"],
+  limits: ["stats", "usage", "catalog", "audit", "kernel"],
   stats: ["usage", "kernel"],
   catalog: ["audit", "kernel"],
   identity: ["audit", "kernel"],

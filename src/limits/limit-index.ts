@@ -1,4 +1,20 @@
+import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
+import { isSliding } from "./limit-window.ts";
 import type { Limit, LimitedRequest } from "./limit.ts";
+
+/** Endpoints whose requests use nothing: they ask for an answer of before, or for numbers. */
+const USING_NOTHING: ReadonlySet<string> = new Set(
+  ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered"),
+);
+/** Endpoints whose answers tell no tokens, and yet cost. */
+const WITHOUT_TOKENS: ReadonlySet<string> = new Set(["moderation"]);
+
+/** Whether requests of an endpoint are held against a limit and count in it (`docs/spec/endpoints.md`, "Fine print"). */
+function isHeldAgainst({ measure, window }: Limit, endpoint: string): boolean {
+  if (USING_NOTHING.has(endpoint))
+    return measure === "concurrent" || (measure === "requests" && window !== null && isSliding(window));
+  return measure !== "tokens" || !WITHOUT_TOKENS.has(endpoint);
+}
 
 /** Something that is found by the limit it belongs to. */
 interface OfLimit {
@@ -50,7 +66,10 @@ export class LimitIndex<Entry extends OfLimit> {
       ...request.tags.map((tag) => this.#tags.get(tag)),
       ...request.fixedTags.map((tag) => this.#fixedTags.get(tag)),
     ];
-    const holds = (entry: Entry) => toEachValue(entry.limit, request) !== null && matches(entry);
+    const holds = (entry: Entry) =>
+      toEachValue(entry.limit, request) !== null &&
+      isHeldAgainst(entry.limit, request.endpoint) &&
+      matches(entry);
     return groups.some(
       (group) =>
         group !== undefined &&
@@ -127,7 +146,7 @@ function visitEntry<Entry extends OfLimit>(
   found: (entry: Entry, value: string) => void,
 ): void {
   const value = toEachValue(entry.limit, request);
-  if (value !== null) found(entry, value);
+  if (value !== null && isHeldAgainst(entry.limit, request.endpoint)) found(entry, value);
 }
 
 /** Null where the request has none: it has no key, or not that tag. */

@@ -78,6 +78,8 @@ export interface LimitedRequest {
   readonly model: string | null;
   readonly providerId: string;
   readonly upstreamName: string | null;
+  /** `chat`, or another endpoint by its name; of the relay the path. */
+  readonly endpoint: string;
   /** Normalised `key:value` pairs. */
   readonly tags: readonly string[];
   /** Those of `tags` that no caller can change. */

@@ -18,6 +18,7 @@ export function toFiguresView(figures: SeriesFigures) {
     cancelled: figures.cancelled,
     failed: figures.upstreamError + figures.unreachable,
     unpriced_requests: figures.unpricedRequests,
+    ...(figures.pendingRequests > 0 && { pending_requests: figures.pendingRequests }),
     cost: toCost(figures.costPico),
     units: figures.units,
   };

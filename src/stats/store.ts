@@ -43,6 +43,8 @@ export interface SeriesFigures {
   readonly upstreamError: number;
   readonly unreachable: number;
   readonly unpricedRequests: number;
+  /** Requests whose usage is still to come. */
+  readonly pendingRequests: number;
   /** Null when nothing in it was priced. */
   readonly costPico: Pico | null;
   /** Normalised as reports count them; a unit that nothing reported is absent. */

@@ -23,6 +23,8 @@ export interface SummaryPart {
   readonly subject: ReportSubject;
   readonly requests: number;
   readonly cancelled: number;
+  /** Of the requests, those whose usage is still to come. */
+  readonly pending: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
   /** Quantities as tables of totals keep them, in the order of REPORT_UNITS; null when no provider reported the unit. */
@@ -62,6 +64,7 @@ interface Row {
   readonly provider: string;
   requests: number;
   cancelled: number;
+  pending: number;
   costPico: Pico | null;
   totals: readonly (number | null)[];
 }
@@ -82,6 +85,7 @@ function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOpt
     }
     row.requests += part.requests;
     row.cancelled += part.cancelled;
+    row.pending += part.pending;
     if (part.costPico !== null) row.costPico = (row.costPico ?? 0n) + part.costPico;
     row.totals = row.totals.map((total, unit) => plus(total, part.totals[unit] ?? null));
   }
@@ -106,6 +110,7 @@ function* toJson(rows: readonly Row[], grouping: SummaryGrouping): Generator<str
       ...(grouping === "team" ? { client, ...tagsOf(tags) } : {}),
       requests: row.requests,
       cancelled: row.cancelled,
+      ...(row.pending > 0 && { pending_requests: row.pending }),
       cost: row.costPico === null ? null : picoToNumber(row.costPico),
       units: toUnits(row),
     };
@@ -148,6 +153,9 @@ const FIGURES: readonly Column[] = [
   ["cost", (row) => row.costPico],
 ];
 
+/** Stands last, and only where there are any. */
+const PENDING: Column = ["pending_requests", (row) => row.pending];
+
 function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<string> {
   const keys = KEYS[grouping].map((key): Column => [
     key,
@@ -163,7 +171,8 @@ function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<stri
     unit === "requests" ? "billed_requests" : unit,
     toCell,
   ]);
-  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES, ...named];
+  const pending = rows.some((row) => row.pending > 0) ? [PENDING] : [];
+  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES, ...named, ...pending];
   yield toCsvRow(columns.map(([name]) => name));
   for (const row of rows) yield toCsvRow(columns.map(([, toCell]) => toCell(row)));
 }

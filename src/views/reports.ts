@@ -44,6 +44,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     ...(row.tier !== undefined && { tier: row.tier }),
     ...(reason !== undefined && { unpriced_reason: reason }),
     ...(isUnmetered(row) && { unmetered: true as const }),
+    ...(row.usage?.shape === "pending" && { pending: true as const }),
     tags: row.tags,
   };
 }
@@ -117,6 +118,7 @@ function toBreakdownFigures(figures: BreakdownFigures) {
     cancelled: figures.cancelled,
     unpriced: figures.unpricedRequests,
     unmetered: figures.unmeteredRequests,
+    ...(figures.pendingRequests > 0 && { pending_requests: figures.pendingRequests }),
     cost: toCost(figures.costPico),
     cost_per_request: toCost(toCostPerRequest(figures)),
     units: figures.units,

@@ -366,6 +366,7 @@ const NO_STATS: StatsStore = {
       upstreamError: 0,
       unreachable: 0,
       unpricedRequests: 0,
+      pendingRequests: 0,
       pricedRequests: 0,
       unmeteredRequests: 0,
       costPico: null,

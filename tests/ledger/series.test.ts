@@ -25,6 +25,7 @@ import {
   DAY_US,
   ENDING,
   EVERYTHING,
+  isPending,
   matchesFilter,
   NEW_YEAR_US,
   SUBJECT,
@@ -56,7 +57,7 @@ function toKept(first: readonly RandomUsage[], late: readonly RandomUsage[], pru
   const taken = new Set<number>();
   const place = (usage: RandomUsage, isLate: boolean): Kept => {
     let atUs = usage.subject.arrivedAtUs;
-    if (isLate && atUs < prunedBeforeUs) return { atUs, usage };
+    if (isLate && atUs < prunedBeforeUs && !isPending(usage.ending)) return { atUs, usage };
     while (taken.has(atUs)) atUs += 1;
     taken.add(atUs);
     return { atUs, usage };
@@ -88,6 +89,7 @@ function toSums(kept: readonly Kept[]) {
     upstreamError: of("upstream_error"),
     unreachable: of("unreachable"),
     unpricedRequests: kept.filter(({ usage }) => usage.ending.unpriced).length,
+    pendingRequests: kept.filter(({ usage }) => isPending(usage.ending)).length,
     costPico: costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0n),
     units,
   };

@@ -19,7 +19,16 @@ import {
   writeCase,
 } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
-import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, toReportInput, toReportOutput } from "./usage.ts";
+import {
+  DAY_US,
+  ENDING,
+  EVERYTHING,
+  isPending,
+  NEW_YEAR_US,
+  SUBJECT,
+  toReportInput,
+  toReportOutput,
+} from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -67,11 +76,13 @@ function bruteForce(usages: readonly RandomUsage[], grouping: SummaryGrouping) {
   return groupBy(counted, (usage) => toKey(usage, grouping))
     .map((group) => {
       const costs = group.flatMap(({ ending }) => ending.costPico ?? []);
+      const pending = group.filter(({ ending }) => isPending(ending)).length;
       return Object.assign(toKey(group[0]!, grouping), {
         requests: group.length,
         cancelled: group.filter(({ ending }) => ending.outcome === "cancelled").length,
         cost: costs.length === 0 ? null : picoToNumber(costs.reduce((sum, cost) => sum + cost, 0n)),
         units: toUnits(group),
+        ...(pending > 0 && { pending_requests: pending }),
       });
     })
     .sort(byFields(KEYS[grouping]));

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Quantities } from "#kernel/units.ts";
-import type { ReportedUsage, UsageEvent } from "#usage/event.ts";
+import { PENDING_USAGE, type ReportedUsage, type UsageEvent } from "#usage/event.ts";
 
 const RELAY = "transparent:messages";
 const MINUTE_US = 60_000_000;
@@ -83,7 +83,7 @@ const audio = fc.oneof(
   fc.double({ min: 0, max: 3600, noNaN: true }),
   fc.constantFrom(0.1, 0.2, 0.000_000_4, 0.000_000_5, 29.999_999_9),
 );
-const usage = fc.option(
+const told = fc.option(
   fc.record({
     shape: fc.constantFrom("inclusive", "exclusive"),
     quantities: fc.record(
@@ -107,6 +107,7 @@ const usage = fc.option(
   }),
   { freq: 6 },
 );
+const usage = fc.oneof({ weight: 9, arbitrary: told }, { weight: 1, arbitrary: fc.constant(PENDING_USAGE) });
 /** With the largest of the quantities above still an amount that the ledger keeps exactly (docs/decisions.md, 15). */
 const prices = fc.constantFrom(
   {},

@@ -232,6 +232,7 @@ function toFigures(rows: readonly Row[]) {
     cancelled: countOutcomes(rows, "cancelled"),
     failed: countOutcomes(rows, "upstream_error", "unreachable"),
     unpriced_requests: rows.filter(({ event }) => event.unpriced).length,
+    ...toPending(rows),
     cost: toCost(rows),
     units: toUnits(rows),
   };
@@ -339,6 +340,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
       endpoint,
       requests: inGroup.length,
       cancelled: countOutcomes(inGroup, "cancelled"),
+      ...toPending(inGroup),
       cost: toCost(inGroup),
       units: toUnits(inGroup),
     };
@@ -431,6 +433,16 @@ function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (st
 }
 
 /** Nothing says what was used, though something was: a success, or a caller that left before an error. */
+function isPending({ usage }: UsageEvent): boolean {
+  return usage?.shape === "pending";
+}
+
+/** Absent where there are none. */
+function toPending(rows: readonly Row[]): { readonly pending_requests?: number } {
+  const count = rows.filter(({ event }) => isPending(event)).length;
+  return count === 0 ? {} : { pending_requests: count };
+}
+
 function isUntold({ outcome, statusCode, usage }: UsageEvent): boolean {
   const isSuccess = Math.floor(statusCode / 100) === 2;
   if (usage !== null) return false;
@@ -506,6 +518,7 @@ function toBreakdownFigures(rows: readonly Row[], hasPercentiles: boolean) {
     cancelled: countOutcomes(rows, "cancelled"),
     unpriced: rows.filter(({ event }) => event.unpriced).length,
     unmetered: rows.filter(({ event }) => isUntold(event)).length,
+    ...toPending(rows),
     cost: toCost(rows),
     cost_per_request: costs.length === 0 ? null : picoToNumber((costPico + count / 2n) / count),
     units: toUnits(rows),
@@ -600,6 +613,7 @@ function toConditions(event: UsageEvent): object {
     tier !== undefined && costPico === null && isUsed && { unpriced_reason: `tier: ${tier}` },
     failure !== undefined && { failure },
     isUntold(event) && { unmetered: true },
+    isPending(event) && { pending: true },
   );
 }
 

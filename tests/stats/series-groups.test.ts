@@ -32,7 +32,14 @@ describe("what a series is grouped by", () => {
 });
 
 function group(value: string | null, figures: Partial<SeriesFigures>) {
-  const none = { ok: 0, cancelled: 0, upstreamError: 0, unreachable: 0, unpricedRequests: 0 };
+  const none = {
+    ok: 0,
+    cancelled: 0,
+    upstreamError: 0,
+    unreachable: 0,
+    unpricedRequests: 0,
+    pendingRequests: 0,
+  };
   return { value, figures: { ...none, requests: 1, costPico: null, units: {}, ...figures } };
 }
 

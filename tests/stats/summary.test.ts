@@ -16,6 +16,7 @@ const PART: SummaryPart = {
   },
   requests: 1,
   cancelled: 0,
+  pending: 0,
   costPico: null,
   totals: [null, null, null, null],
 };

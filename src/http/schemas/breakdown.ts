@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { BREAKDOWN_SORTS, PERCENTILE_STATES } from "#stats/breakdown-query.ts";
-import { Cost, Count, fields, Instant, nullable, oneOf, Units, view } from "./shared.ts";
+import { Cost, Count, fields, Instant, nullable, oneOf, PendingRequests, Units, view } from "./shared.ts";
 
 /** Wire shape of `GET /stats/breakdown` (docs/decisions.md). */
 
@@ -17,6 +17,7 @@ const figures = {
     description:
       "Ended without their usage: answers that told none, and callers that left before it was told.",
   }),
+  pending_requests: PendingRequests,
   cost: Cost,
   cost_per_request: nullable(Type.Number({ minimum: 0, description: "Of the requests that have a cost." })),
   units: Units,

@@ -17,6 +17,7 @@ import {
   Instant,
   nullable,
   oneOf,
+  PendingRequests,
   someOf,
   Tags,
   Units,
@@ -25,7 +26,13 @@ import {
 
 /** Wire shapes of reports (specification, sections 2.10, 4.3 and 4.4; exact keys from the decisions, "Reports"). */
 
-const figures = { requests: Count, cancelled: Count, cost: Cost, units: Units };
+const figures = {
+  requests: Count,
+  cancelled: Count,
+  pending_requests: PendingRequests,
+  cost: Cost,
+  units: Units,
+};
 const used = { model: Type.String(), endpoint: Type.String() };
 const by = { principal: Type.String() };
 
@@ -50,6 +57,7 @@ const seriesFigures = {
   cancelled: Count,
   failed: Count,
   unpriced_requests: Count,
+  pending_requests: PendingRequests,
   cost: Cost,
   units: Units,
 };
@@ -173,6 +181,11 @@ export const RequestRow = view("RequestRow", {
   unmetered: Type.Optional(
     Type.Literal(true, {
       description: "It ended without its usage, so what it used and cost is unknown. Absent otherwise.",
+    }),
+  ),
+  pending: Type.Optional(
+    Type.Literal(true, {
+      description: "Its answer is given in the background: what it used is not known yet. Absent otherwise.",
     }),
   ),
   tags: Tags,

@@ -60,6 +60,15 @@ export const Instant = Type.String({
   description: "UTC, with microseconds.",
 });
 export const Tags = Type.Array(Type.String({ description: "`key:value`" }));
+/** Of reports; absent where there are none. */
+export const PendingRequests = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    description:
+      "Requests whose answer is given in the background and whose usage is not known yet. Absent where there are none.",
+  }),
+);
+
 export const Cost = nullable(
   Type.Number({ minimum: 0, description: "Null when nothing was priced, never zero instead." }),
 );

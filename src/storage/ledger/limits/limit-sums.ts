@@ -153,6 +153,7 @@ interface CombinationRow {
   readonly providerId: string;
   readonly model: string | null;
   readonly upstreamName: string | null;
+  readonly endpoint: string;
   readonly tags: string;
   readonly shape: string | null;
 }
@@ -166,7 +167,7 @@ interface NamedRequest extends LimitedRequest {
 }
 
 const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
-  relay_token_id AS "relayTokenId", provider_id AS "providerId", model, upstream_name AS "upstreamName", tags, shape`;
+  relay_token_id AS "relayTokenId", provider_id AS "providerId", model, upstream_name AS "upstreamName", endpoint, tags, shape`;
 /** Past so many looks one by one, all are read together. */
 const LOOKS_MAX = 1_000;
 
@@ -245,6 +246,10 @@ class StoredRequest implements NamedRequest {
 
   get isUntold(): boolean {
     return this.#row.shape === null || this.#row.shape === "begun";
+  }
+
+  get endpoint(): string {
+    return this.#row.endpoint;
   }
 
   get isPending(): boolean {

@@ -40,6 +40,8 @@ export interface Dialect {
   readonly toBucket: ((value: string) => string) | null;
   /** The columns of `carried_total`, none where there is no such table; null where it always is there and complete. */
   readonly carriedColumns: string | null;
+  /** Tells whether there is a table of pending events; null where it always is there. */
+  readonly pendingEvents: string | null;
   /** Tells whether label sets have a tier and results a failure; null where they always have. */
   readonly conditions: string | null;
 }
@@ -67,6 +69,7 @@ export const SQLITE = {
   areSourcesJoined: false,
   toBucket: null,
   carriedColumns: "SELECT name FROM pragma_table_info('carried_total')",
+  pendingEvents: "SELECT 1 FROM sqlite_schema WHERE name = 'pending_event'",
   conditions: "SELECT 1 FROM pragma_table_info('combination') WHERE name = 'tier'",
 } satisfies Dialect;
 
@@ -98,5 +101,6 @@ export const POSTGRES: Dialect = {
   areSourcesJoined: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedColumns: null,
+  pendingEvents: null,
   conditions: null,
 };

@@ -9,6 +9,7 @@ import { findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
 import { findLargestGroups } from "./group-fold.ts";
 import { findGroupValues, keepGroups, REST_GROUP, saveGroups, toValueSql } from "./group-values.ts";
 import { type MeasureSource, toMeasureSources } from "./measure-sources.ts";
+import { findPendingEvents } from "./pending-events.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
@@ -52,6 +53,13 @@ export function* readBreakdown(
     // Deleted providers share a name, and with it a row.
     return by.field === "provider" && value !== null ? toProviderName(value, context) : value;
   };
+  const pending = yield* findPendingEvents(filter, { window, snapped: cut.snapped, isGrouped: true });
+  const pendingOf = new Map<string | null, number>();
+  for (const { group_id: group } of pending) {
+    if (group === REST_GROUP) continue;
+    const value = toValue(group);
+    pendingOf.set(value, (pendingOf.get(value) ?? 0) + 1);
+  }
   const named = sums.filter(({ group_id: group }) => group !== REST_GROUP);
   const byValue = [...Map.groupBy(named, ({ group_id: group }) => toValue(group))];
   const range = yield* findDurationRange({ cut, window, filter }, durationsMax);
@@ -65,13 +73,16 @@ export function* readBreakdown(
       : NO_DURATIONS;
   const rows = byValue.map(([value, ofValue], place) => ({
     value,
-    figures: toFigures(ofValue, durations.ofGroups[place] ?? NO_DURATIONS.total),
+    figures: toFigures(ofValue, {
+      durations: durations.ofGroups[place] ?? NO_DURATIONS.total,
+      pending: pendingOf.get(value) ?? 0,
+    }),
   }));
   const ranked = rankRows(rows, { sort, limit });
   const rowCount = valueCount ?? rows.length;
   return {
     rows: ranked,
-    total: toFigures(sums, durations.total),
+    total: toFigures(sums, { durations: durations.total, pending: pending.length }),
     rowCount,
     percentiles: range.state,
     truncated: rowCount > ranked.length,
@@ -111,11 +122,17 @@ function* readSums(sources: readonly MeasureSource[], sumsMax: number): Reading<
 
 function toFigures(
   sums: readonly ValueSum[],
-  durations: { readonly durationUs: Percentiles; readonly firstByteUs: Percentiles },
+  {
+    durations,
+    pending,
+  }: {
+    readonly durations: { readonly durationUs: Percentiles; readonly firstByteUs: Percentiles };
+    readonly pending: number;
+  },
 ): BreakdownFigures {
   const last = Math.max(0, ...sums.map((sum) => sum.last_ok_us ?? 0));
   return {
-    ...toSeriesFigures(sums),
+    ...toSeriesFigures(sums, pending),
     pricedRequests: sums.reduce((count, sum) => count + sum.priced_requests, 0),
     unmeteredRequests: sums.reduce((count, sum) => count + sum.unmetered, 0),
     lastOkUs: last === 0 ? null : last,

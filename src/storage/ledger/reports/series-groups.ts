@@ -55,7 +55,7 @@ export function* readGroupedSeries(
     return { ...(yield* count(Number.POSITIVE_INFINITY)), groupCount: largest.count };
   };
   const counted = yield* orFolded(() => count(sumsMax), countLargest);
-  const { plan, sums = [] } = counted;
+  const { plan, sums = [], pending = [] } = counted;
   const values = yield* findGroupValues([...new Set(sums.map(({ group_id: group }) => group))]);
   const toValue = (group: number) => {
     const value = values.get(group) ?? null;
@@ -64,22 +64,30 @@ export function* readGroupedSeries(
   };
   const series = toSeries(asked, counted);
   const { rest: unnamed, named } = splitRest(counted);
-  const found = [...Map.groupBy(named, ({ group_id: group }) => toValue(group))].map(([value, ofGroup]) => ({
-    value,
-    sums: ofGroup,
-    figures: toSeriesFigures(ofGroup),
-  }));
+  const isNamed = ({ group_id: group }: { readonly group_id: number }) => group !== REST_GROUP;
+  const pendingOf = Map.groupBy(pending.filter(isNamed), ({ group_id: group }) => toValue(group));
+  const found = [...Map.groupBy(named, ({ group_id: group }) => toValue(group))].map(([value, ofGroup]) => {
+    const ofValue = pendingOf.get(value) ?? [];
+    return { value, sums: ofGroup, pending: ofValue, figures: toSeriesFigures(ofGroup, ofValue.length) };
+  });
   const { chosen, rest } = chooseGroups(found, grouping, series.buckets.length);
   const left = [...rest.flatMap(({ sums: ofGroup }) => ofGroup), ...unnamed];
+  const pendingLeft = [...rest.flatMap((group) => group.pending), ...pending.filter((one) => !isNamed(one))];
   const grouped = {
     ...series,
-    groups: chosen.map(({ value, figures, sums: ofGroup }) => ({
+    groups: chosen.map(({ value, figures, sums: ofGroup, pending: ofValue }) => ({
       value,
       figures,
-      buckets: toBuckets(plan, ofGroup),
+      buckets: toBuckets(plan, ofGroup, ofValue),
     })),
     groupCount: counted.groupCount ?? found.length,
-    other: left.length === 0 ? null : { figures: toSeriesFigures(left), buckets: toBuckets(plan, left) },
+    other:
+      left.length === 0
+        ? null
+        : {
+            figures: toSeriesFigures(left, pendingLeft.length),
+            buckets: toBuckets(plan, left, pendingLeft),
+          },
   };
   return { ...encodeGroupedSeries(grouped, grouping), snapped: series.snapped, truncated: false };
 }

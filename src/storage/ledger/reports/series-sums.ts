@@ -152,11 +152,15 @@ export function* sumSealedSources(
 }
 
 /** What was summed for one bucket; zeros for nothing. */
-export function toSeriesBucket(startUs: InstantUs, sums: readonly SeriesSum[]): SeriesBucket {
-  return { startUs, ...toSeriesFigures(sums) };
+export function toSeriesBucket(
+  startUs: InstantUs,
+  sums: readonly SeriesSum[],
+  pendingRequests: number,
+): SeriesBucket {
+  return { startUs, ...toSeriesFigures(sums, pendingRequests) };
 }
 
-export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
+export function toSeriesFigures(sums: readonly SeriesSum[], pendingRequests: number): SeriesFigures {
   let [requests, ok, cancelled, upstreamError, unpricedRequests] = [0, 0, 0, 0, 0];
   let [pricedRequests, costHi, costLo] = [0, 0, 0];
   for (const sum of sums) {
@@ -172,7 +176,8 @@ export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
   const costPico = pricedRequests === 0 ? null : joinCost(costHi, costLo);
   const units = toReportQuantities(sums);
   const unreachable = requests - ok - cancelled - upstreamError;
-  return { requests, ok, cancelled, upstreamError, unreachable, unpricedRequests, costPico, units };
+  const outcomes = { requests, ok, cancelled, upstreamError, unreachable };
+  return { ...outcomes, unpricedRequests, pendingRequests, costPico, units };
 }
 
 type Column = "requests" | "priced_requests" | "unpriced_requests" | "cost_hi" | "cost_lo" | UnitColumn;

@@ -5,6 +5,7 @@ import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
 import type { ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
 import { findDimensions, toSealedSources } from "./dimension-sums.ts";
+import { findPendingEvents } from "./pending-events.ts";
 import { findFirstMatch } from "./first-match.ts";
 import type { GroupSql } from "./group-values.ts";
 import { sumGroupedDays, UNVALUED_MIN } from "./grouped-days.ts";
@@ -48,7 +49,19 @@ export interface SeriesCount extends Omit<SumReading, "isGrouped"> {
 
 /** The sums that a series is made of. After `resolveFilter`. */
 export function* countSeries(query: SeriesQuery, count: SeriesCount): Reading<Counted> {
-  return hasTotals(query, count) ? yield* countInTotals(query, count) : yield* countRows(query, count);
+  const counted = hasTotals(query, count)
+    ? yield* countInTotals(query, count)
+    : yield* countRows(query, count);
+  const { plan, snapped } = counted;
+  if (plan === undefined) return counted;
+  const { filter, groups } = count;
+  const { window } = query;
+  const events = yield* findPendingEvents(filter, { window, snapped, isGrouped: groups !== null });
+  const pending = events.flatMap(({ id, group_id }) => {
+    const period = plan.starts.findLastIndex((startUs) => startUs <= id);
+    return period === -1 || id >= plan.endUs ? [] : [{ period, group_id }];
+  });
+  return { ...counted, pending };
 }
 
 /** No total has single requests, nor the hours of a filter or of a group. */
@@ -146,21 +159,35 @@ function toRowRanges({ starts, endUs }: BucketPlan, { fromUs, toUs }: RawRange):
     .filter(({ from, to }) => from < to);
 }
 
+/** Where in a series an event is pending. */
+export type PendingIn = Pick<SeriesSum, "period" | "group_id">;
+
 export interface Counted {
   readonly plan?: BucketPlan;
   /** `period` is the place in the plan; what lies beyond it is no part of the series. */
   readonly sums?: readonly SeriesSum[];
+  /** One for each pending event, all of which the sums count as requests. */
+  readonly pending?: readonly PendingIn[];
   readonly snapped: ReportNotes["snapped"];
 }
 
 /** Without a plan there are no buckets. */
-export function toSeries({ bucket }: SeriesQuery, { plan, sums = [], snapped }: Counted): Series {
-  return { bucket, buckets: toBuckets(plan, sums), snapped, truncated: false };
+export function toSeries(
+  { bucket }: SeriesQuery,
+  { plan, sums = [], pending = [], snapped }: Counted,
+): Series {
+  return { bucket, buckets: toBuckets(plan, sums, pending), snapped, truncated: false };
 }
 
-export function toBuckets(plan: BucketPlan | undefined, sums: readonly SeriesSum[]): readonly SeriesBucket[] {
+export function toBuckets(
+  plan: BucketPlan | undefined,
+  sums: readonly SeriesSum[],
+  pending: readonly PendingIn[],
+): readonly SeriesBucket[] {
   const starts = plan?.starts ?? [];
   const byPlace = starts.map((): SeriesSum[] => []);
   for (const sum of sums) byPlace[sum.period]?.push(sum);
-  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? []));
+  const counts = starts.map(() => 0);
+  for (const { period } of pending) counts[period] = (counts[period] ?? 0) + 1;
+  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? [], counts[place] ?? 0));
 }

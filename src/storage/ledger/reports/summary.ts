@@ -1,4 +1,6 @@
-import { gather, type Reading } from "#storage/ledger/queries/reading.ts";
+import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
+import type { ReportSubject } from "#stats/grouping.ts";
+import { dialectOf, gather, type Reading } from "#storage/ledger/queries/reading.ts";
 import type { UnitTotals } from "#kernel/units.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
@@ -8,6 +10,7 @@ import { CellSums, NOT_CHOSEN } from "./cell-sums.ts";
 import { foldCombinations } from "./combination-fold.ts";
 import type { MeasureSource } from "./measure-sources.ts";
 import { toMeasureSources } from "./measure-sources.ts";
+import { findPendingEvents, type PendingEvent } from "./pending-events.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import { findSubjects, getSubject } from "./report-subjects.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
@@ -29,11 +32,19 @@ type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Reading<EncodedReport> {
   const filter = yield* resolveFilter(query);
   const cut = yield* cutFiltered({ window: query.window, into: "months" }, filter);
+  const { window } = query;
+  const pending = yield* findPendingEvents(filter, { window, snapped: cut.snapped, isGrouped: false });
+  const counted = pending.filter((event) => event.counted > 0);
   const whole = function* parts() {
-    return encodeSummary(yield* readParts({ query, filter, cut }, sumsMax), query);
+    const read = [
+      ...(yield* readParts({ query, filter, cut }, sumsMax)),
+      ...(yield* toPendingParts(counted)),
+    ];
+    return encodeSummary(read, query);
   };
   const folded = function* foldedParts() {
-    return { ...encodeSummary(yield* readFoldedParts({ filter, cut }, sumsMax), query), truncated: true };
+    const read = yield* readFoldedParts({ filter, cut, pending: counted }, sumsMax);
+    return { ...encodeSummary(read, query), truncated: true };
   };
   return { ...(yield* orFolded(whole, folded)), snapped: cut.snapped };
 }
@@ -59,7 +70,10 @@ function* readParts(
 }
 
 /** In parts that may be of one subject. */
-function* readFoldedParts({ filter, cut }: Chosen, sumsMax: number): Reading<readonly SummaryPart[]> {
+function* readFoldedParts(
+  { filter, cut, pending }: Chosen & { readonly pending: readonly PendingEvent[] },
+  sumsMax: number,
+): Reading<readonly SummaryPart[]> {
   const fold = yield* foldCombinations(yield* toMeasureSources(cut, filter), sumsMax);
   const groupOf = fold.coarseOf.map((coarse, id) => {
     const kept = fold.keptOf[id] ?? NOT_CHOSEN;
@@ -70,11 +84,39 @@ function* readFoldedParts({ filter, cut }: Chosen, sumsMax: number): Reading<rea
   const rest = new CellSums(groupOf, reading.outcomes);
   yield* addSources(rest, yield* toMeasureSources(sealed?.rest ?? cut, filter));
   const sums = [...(sealed?.sums ?? []), ...rest.take()];
-  const subjects = yield* fold.toSubjects(sums.map(({ group_id: group }) => group));
-  return sums.flatMap((sum, index) => {
+  const waiting = pending.map(({ combination }) => groupOf[combination] ?? NOT_CHOSEN);
+  const figures = [...sums.map(toFigures), ...waiting.map(() => ONE_PENDING)];
+  const subjects = yield* fold.toSubjects([...sums.map(({ group_id: group }) => group), ...waiting]);
+  return figures.flatMap((figure, index) => {
     const subject = subjects[index];
-    return subject === undefined || subject.model === null ? [] : [{ subject, ...toFigures(sum) }];
+    return subject === undefined || !isSummed(subject) ? [] : [{ subject, ...figure }];
   });
+}
+
+/** What one pending event adds to the requests that are counted already. */
+const ONE_PENDING: Omit<SummaryPart, "subject"> = {
+  requests: 0,
+  cancelled: 0,
+  pending: 1,
+  costPico: null,
+  totals: UNIT_COLUMNS.map(() => null),
+};
+
+function* toPendingParts(pending: readonly PendingEvent[]): Reading<readonly SummaryPart[]> {
+  if (pending.length === 0) return [];
+  const subjects = yield* findSubjects(pending.map(({ combination }) => combination));
+  return pending
+    .map(({ combination }) => getSubject(subjects, combination))
+    .filter(isSummed)
+    .map((subject) => Object.assign({ subject }, ONE_PENDING));
+}
+
+/** Endpoints whose requests use nothing: they ask for an answer of before, or for numbers. */
+const LEFT_OUT: readonly string[] = ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered");
+
+/** A relay call may name no model, and what only asks or counts uses none. */
+function isSummed({ model, endpoint }: Pick<ReportSubject, "model" | "endpoint">): boolean {
+  return model !== null && !LEFT_OUT.includes(endpoint);
 }
 
 function toCellReading({ outcomes }: ResolvedFilter, combinationsMax: number): CellReading {
@@ -106,13 +148,12 @@ function* readByCombination(
   return yield* toParts(sums);
 }
 
-/** A relay call may name no model; it is no usage of one. */
 function* toParts(sums: readonly CombinationSums[]): Reading<readonly SummaryPart[]> {
   const subjects = yield* findSubjects(sums.map(({ combination }) => combination));
   const parts: SummaryPart[] = [];
   for (const sum of sums) {
     const subject = getSubject(subjects, sum.combination);
-    if (subject.model !== null) parts.push({ subject, ...toFigures(sum) });
+    if (isSummed(subject)) parts.push({ subject, ...toFigures(sum) });
   }
   return parts;
 }
@@ -138,12 +179,13 @@ function* readByKey(
 ): Reading<readonly SummaryPart[]> {
   const { columns, groups } = KEYS[grouping];
   const { read } = createSumReader<KeySums>(sumsMax);
+  const isLeftOut = (yield* dialectOf()).isAnyOf("c.endpoint", "text");
   const sums = yield* gather(sources, (source) =>
     read(
       `SELECT ${columns}, ${toSums("sum(cancelled)")}
          FROM (${toCombinationSums(source.sql)}) AS s CROSS JOIN combination AS c ON c.id = s.combination
-         WHERE c.model IS NOT NULL GROUP BY ${groups}`,
-      source.bindings,
+         WHERE c.model IS NOT NULL AND NOT (${isLeftOut}) GROUP BY ${groups}`,
+      [...source.bindings, LEFT_OUT],
     ),
   );
   return sums.map(toKeyPart);
@@ -177,6 +219,7 @@ function toFigures(sum: Sums): Omit<SummaryPart, "subject"> {
   return {
     requests: sum.requests,
     cancelled: sum.cancelled,
+    pending: 0,
     costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
     totals: UNIT_COLUMNS.map((column) => sum[column]),
   };
