@@ -562,7 +562,9 @@ const LOG_ORDERS = {
 };
 
 function toPage(world: World, { limit, offset, order }: Question, all: readonly Row[]) {
-  const rows = all.filter(({ atUs }) => atUs >= (world.rowsFromUs ?? 0));
+  const from = world.rowsFromUs ?? 0;
+  // Retention passes over what is pending.
+  const rows = all.filter(({ atUs, event }) => atUs >= from || isPending(event));
   const requests = [...rows]
     .sort(LOG_ORDERS[order === "refused" ? "newest" : order])
     .slice(offset, offset + limit)

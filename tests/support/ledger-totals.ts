@@ -47,6 +47,7 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly error_kind: string | null;
   readonly duration_us: number;
   readonly shape: string | null;
+  readonly endpoint: string;
   readonly tags: string;
   readonly principal_id: string;
   readonly key_id: string | null;
@@ -60,7 +61,7 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
 }
 
 /** All events of a ledger, as `CheckedEvent`. */
-export const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
+export const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
   relay_token_id, provider_id, model, upstream_name, prices FROM event
   LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
   LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set

@@ -87,6 +87,10 @@ function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolea
   return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));
 }
 
+/** Asks for an answer of before, or for numbers: held against limits of requests in sliding windows alone. */
+const USING_NOTHING =
+  /^(responses\/(retrieve|delete|cancel|input_items|input_tokens)|messages\/count_tokens)$/;
+
 const isWholeOrNone = (quantity: number | null) => quantity === null || Number.isInteger(quantity);
 
 function addUp(
@@ -110,6 +114,8 @@ function addUp(
       const value = toValue(limit, event, tags);
       if (window === null || value === null) continue;
       const isSliding = window === "minute" || window === "hour";
+      if (USING_NOTHING.test(event.endpoint) && !(measure === "requests" && isSliding)) continue;
+      if (event.endpoint === "moderation" && measure === "tokens") continue;
       if (!isSliding && event.id < kept * DAY_US) continue;
       const atUs = isSliding && measure === "requests" ? event.id : event.id + event.duration_us;
       const startUs = toStart(window, atUs);
