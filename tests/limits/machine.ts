@@ -15,7 +15,7 @@ import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { ENDING, RUN_LINE, toBeginLine, toEndLine } from "../ledger/usage.ts";
+import { ENDING, RUN_LINE, toBeginLine, toEndLine, toSettleLine } from "../ledger/usage.ts";
 
 const DAY_US = 86_400e6;
 /** Where there is such a folder, no disk is waited for. */
@@ -73,6 +73,14 @@ export class Machine {
     this.#append(toEndLine(this.#underWay.get(request) ?? 0, ending));
     this.#underWay.delete(request);
     this.gate.ended(request, ending);
+  }
+
+  /** What was pending is told. */
+  settle(request: UsageBeginning, before: UsageEnding, after: UsageEnding): void {
+    const { durationUs, timeToFirstByteUs: _, failure: __, ...told } = after;
+    const event = { eventId: request.arrivedAtUs, lane: 0 };
+    this.#append(toSettleLine({ event, settledAtUs: request.arrivedAtUs + durationUs, ...told }));
+    this.gate.settled(request, before, after);
   }
 
   /** A request of another process: the ledger has it, and the gate hears nothing of it. */

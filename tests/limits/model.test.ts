@@ -7,7 +7,7 @@ import {
   LIMIT_MEASURES,
   LIMIT_WINDOWS,
 } from "#limits/limit.ts";
-import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { PENDING_USAGE, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { readNumber, scale } from "../support/scale.ts";
@@ -47,7 +47,11 @@ const UNTOLD = {
   unreachable: { outcome: "unreachable", statusCode: 502 },
 } as const;
 const COUNTED: ReadonlySet<string> = new Set(["silent", "left", "left early"]);
+/** By-id and counting endpoints, and moderations, are held against fewer limits. */
+const ENDPOINTS = ["chat", "responses", "responses/retrieve", "messages/count_tokens", "moderation"] as const;
 const HOW = [
+  "pending",
+  "pending",
   "told",
   "told",
   "told",
@@ -69,6 +73,16 @@ const command = fc.oneof(
       tags: small,
       fixed: small,
       model: small,
+      endpoint: fc.constantFrom(...ENDPOINTS),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("settle" as const),
+      which: small,
+      cost: small,
+      isTold: fc.boolean(),
     }),
   },
   {
@@ -134,6 +148,12 @@ class Play {
   readonly machine = new Machine(START_US);
   readonly requests: OracleRequest[] = [];
   readonly underWay: { readonly begun: UsageBeginning; readonly noted: OracleRequest }[] = [];
+  /** Requests that have ended and whose usage is still to come. */
+  readonly pending: {
+    readonly begun: UsageBeginning;
+    readonly ending: UsageEnding;
+    readonly noted: OracleRequest;
+  }[] = [];
   readonly renewals: Promise<void>[] = [];
   #limitCount = 0;
 
@@ -145,6 +165,9 @@ class Play {
         return await this.#ask(next);
       case "end":
         this.#end(next);
+        return;
+      case "settle":
+        this.#settle(next);
         return;
       case "pass":
         machine.nowUs += next.us;
@@ -196,7 +219,7 @@ class Play {
     }
   }
 
-  async #ask({ who, tags, fixed, model }: Extract<Command, { kind: "ask" }>): Promise<void> {
+  async #ask({ who, tags, fixed, model, endpoint }: Extract<Command, { kind: "ask" }>): Promise<void> {
     const { machine } = this;
     const { gate } = machine;
     // Two requests of one instant would get ids of their own.
@@ -208,6 +231,7 @@ class Play {
       principalName: `p${who % 3}`,
       keyId: who % 4 === 3 ? null : `k${who % 4}`,
       model: MODELS[model % MODELS.length] ?? null,
+      endpoint,
       tags: TAGS[tags % TAGS.length] ?? [],
       fixedTags: (TAGS[tags % TAGS.length] ?? []).slice(fixed % 3),
     };
@@ -251,6 +275,13 @@ class Play {
       unpriced: !priced,
     };
     noted.endedAtUs = begun.arrivedAtUs + durationUs;
+    if (how === "pending") {
+      noted.isUntold = true;
+      const waiting = { ...ending, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
+      this.pending.push({ begun, noted, ending: waiting });
+      this.machine.end(begun, waiting);
+      return;
+    }
     if (how !== "told") {
       noted.isUntold = COUNTED.has(how);
       const untold = { ...UNTOLD[how], usage: null, costPico: null, unpriced: false };
@@ -260,6 +291,24 @@ class Play {
     noted.costPico = priced ? BigInt(cost) : 0n;
     noted.tokens = tokens + 1 + cost;
     this.machine.end(begun, ending);
+  }
+
+  #settle({ which, cost, isTold }: Extract<Command, { kind: "settle" }>): void {
+    const [settled] = this.pending.splice(which % Math.max(1, this.pending.length), 1);
+    if (settled === undefined) return;
+    const { begun, noted, ending } = settled;
+    const durationUs = Math.min(Math.max(0, this.machine.nowUs - begun.arrivedAtUs), DURATION_US_MAX);
+    noted.endedAtUs = begun.arrivedAtUs + durationUs;
+    noted.isUntold = !isTold;
+    noted.costPico = isTold ? BigInt(cost) : 0n;
+    noted.tokens = isTold ? cost : 0;
+    this.machine.settle(begun, ending, {
+      ...ending,
+      durationUs,
+      usage: isTold ? { shape: "inclusive", quantities: { output_tokens: cost } } : null,
+      prices: { output_tokens: 1 },
+      costPico: isTold ? BigInt(cost) : null,
+    });
   }
 
   async #change({ which, amount, unknown, window, on }: Extract<Command, { kind: "change" }>): Promise<void> {

@@ -63,7 +63,12 @@ function nameOf(window: string, atUs: number): string {
   return monday.toISOString().slice(0, 10);
 }
 
-function holdsFor({ subject, model, each, fixed }: Limit, one: LimitedRequest): boolean {
+function holdsFor(limit: Limit, one: LimitedRequest): boolean {
+  const { subject, model, each, fixed, measure, window } = limit;
+  const usesNothing = /^responses\/(?!compact)|\/count_tokens$/.test(one.endpoint);
+  const isPace = measure === "concurrent" || (measure === "requests" && /^(minute|hour)$/.test(window ?? ""));
+  if (usesNothing && !isPace) return false;
+  if (one.endpoint === "moderation" && measure === "tokens") return false;
   const tags = fixed ? one.fixedTags : one.tags;
   if (model !== null && one.model !== model) return false;
   if (each?.kind === "key" && one.keyId === null) return false;
