@@ -5,6 +5,7 @@ import { type EventOrigin, eventIdToUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { LimitGate } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
+import { withBilledRequest } from "#usage/billed-request.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { FoundEvent, Outcome, ReportedUsage, UsageEnding } from "#usage/event.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
@@ -69,8 +70,9 @@ export class Settlements {
     if (found?.kind === "settled") return;
     const snapshot = catalog.peek() ?? (await catalog.snapshot());
     // From here to the end of the limits' part it is one turn: sums of the ledger have both, or neither.
-    const { event, outcome, errorKind, usage, tier, providerName } = end;
+    const { event, outcome, errorKind, tier, providerName } = end;
     const prices = toTierPrices(end.findPrices(snapshot) ?? {}, tier);
+    const usage = withBilledRequest(end.usage, prices);
     const { costPico, unpriced } = priceUsage(usage, prices);
     const settledAtUs = clock.nowUs();
     const before = found?.kind === "unsettled" ? found.ending : null;
