@@ -340,10 +340,10 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
       endpoint,
       requests: inGroup.length,
       cancelled: countOutcomes(inGroup, "cancelled"),
-      ...toPending(inGroup),
       cost: toCost(inGroup),
       units: toUnits(inGroup),
     };
+    Object.assign(figures, toPending(inGroup));
     if (grouping === "own") return figures;
     return Object.assign(figures, { principal }, grouping === "team" ? { provider, client, tags, app } : {});
   });
