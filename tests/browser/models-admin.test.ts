@@ -379,6 +379,27 @@ describeInBrowser("the models of an administrator", () => {
     await shoot(page, "models-large");
   });
 
+  test("offers capabilities in groups, each with the path that it opens, and adds one beside the others", async () => {
+    const { page } = await visit("/models?open=gpt-5");
+    await page.setViewportSize({ width: 390, height: 844 });
+    const picker = page.getByRole("group", { name: "Capabilities" });
+    for (const group of ["Conversation", "Text", "Audio and images"])
+      await picker.getByRole("group", { name: group, exact: true }).waitFor();
+    await picker.getByText("/v1/responses, for Codex and Agents SDKs").waitFor();
+    await picker.scrollIntoViewIfNeeded();
+    await shoot(page, "capabilities-390");
+    await page.getByRole("checkbox", { name: "Responses" }).click();
+    const [saved] = await Promise.all([
+      page.waitForRequest((request) => request.method() === "PATCH"),
+      page.getByRole("button", { name: "Save changes" }).click(),
+    ]);
+    expect(saved.postDataJSON()).toEqual({ capabilities: ["chat", "chat_stream", "vision", "responses"] });
+    await page.getByText(/reports only within output are not metered/).waitFor();
+    await page.getByRole("checkbox", { name: "Responses" }).click();
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText(/are not metered/).waitFor({ state: "detached" });
+  });
+
   test.each(["light", "dark"] as const)(
     "is accessible, fits, holds still and is reached by keyboard in the %s theme",
     async (theme) => {

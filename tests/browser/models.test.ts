@@ -27,6 +27,11 @@ interface Listed {
   readonly pricing: Readonly<Record<string, number>>;
 }
 
+async function chooseCapability(page: Page, name: string): Promise<void> {
+  await page.getByRole("combobox", { name: "Capability" }).click();
+  await page.getByRole("option", { name, exact: true }).click();
+}
+
 async function listed(): Promise<readonly Listed[]> {
   const path = "/v1/models?include_pricing=1&include_hidden=1";
   const response = await callApi(site.url, await site.adminKey(), "GET", path);
@@ -100,12 +105,12 @@ describeInBrowser("the models of a member", () => {
     const gpt = open.filter(({ id, alias_of }) => `${id} ${alias_of}`.includes("gpt-5")).map(({ id }) => id);
     expect(gpt.length).toBeGreaterThan(1);
     await showsOnly(page, gpt);
-    await page.getByRole("button", { name: "Embeddings", exact: true }).click();
+    await chooseCapability(page, "Embeddings");
     await page.getByText("No model matches").waitFor();
     await page.reload();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.waitForURL((url) => url.search === "");
-    await page.getByRole("button", { name: "Embeddings", exact: true }).click();
+    await chooseCapability(page, "Embeddings");
     await page.waitForURL((url) => url.searchParams.get("capability") === "embeddings");
     await showsOnly(
       page,

@@ -30,6 +30,8 @@ beforeEach(async () => {
   for (const [alias, capabilities] of [
     ["vectors", ["embeddings"]],
     ["whole-answers", ["chat"]],
+    ["thinker", ["responses"]],
+    ["either", ["chat", "chat_stream", "responses"]],
   ] as const) {
     const model = { alias, provider: "lab", upstream_name: alias, capabilities };
     const response = await callApi(site.url, await site.adminKey(), "POST", "/admin/v1/models", model);
@@ -102,6 +104,62 @@ describeInBrowser("the playground", () => {
     await figure(page, "Tokens").getByText("1k in · 20 out · 400 cached").waitFor();
     await link.click();
     await page.waitForURL(/\/requests\?open=[0-9a-f-]{36}$/);
+  });
+
+  test("asks a model that has only responses by them, and another by what is chosen, with figures and errors as of chat", async () => {
+    const tell = (type: string, fields: object) => event({ type, ...fields });
+    const usage = {
+      input_tokens: 1000,
+      output_tokens: 20,
+      total_tokens: 1020,
+      input_tokens_details: { cached_tokens: 400 },
+    };
+    answer = async (call) => {
+      if (call.request.target !== "/v1/responses") return tellWords(call, ["By", " chat"]);
+      await call.beginStream();
+      for (const delta of ["By", " responses"])
+        await call.sendChunk(tell("response.output_text.delta", { delta }));
+      const response = { id: "resp_1", object: "response", status: "completed", usage };
+      await call.sendChunk(tell("response.completed", { response }));
+      await call.endStream();
+    };
+    const { page } = await open("/playground?model=thinker");
+    expect(await page.getByRole("combobox", { name: "Endpoint" }).count()).toBe(0);
+    await ask(page, "A question");
+    await page.getByText("By responses").waitFor();
+    await figure(page, "Tokens").getByText("1k in · 20 out · 400 cached").waitFor();
+    expect(JSON.parse(site.upstream!.lastRequest().body.toString())).toEqual({
+      model: "thinker",
+      input: [{ role: "user", content: "A question" }],
+      store: false,
+      stream: true,
+    });
+    await page.goto("/playground?model=either");
+    await ask(page, "By default");
+    await page.getByText("By chat").waitFor();
+    await page.getByRole("combobox", { name: "Endpoint" }).click();
+    await page.getByRole("option", { name: "Responses" }).click();
+    await ask(page, "By choice");
+    await page.getByText("By responses").waitFor();
+    await page.getByRole("link", { name: "Open the request" }).nth(1).waitFor();
+    await shoot(page, "playground-responses");
+    answer = async (call) => {
+      await call.beginStream();
+      await call.sendChunk(
+        tell("response.failed", {
+          response: {
+            id: "resp_2",
+            object: "response",
+            status: "failed",
+            error: { code: "server_error", message: "It broke." },
+          },
+        }),
+      );
+      await call.endStream();
+    };
+    await ask(page, "And now?");
+    await page.getByText("It broke.", { exact: true }).waitFor();
+    await page.getByText("The error comes from the provider lab (HTTP 200).").waitFor();
   });
 
   test("tells a request that did not reach its provider as not sent, and not as unpriced", async () => {

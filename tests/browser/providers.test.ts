@@ -214,6 +214,30 @@ describeInBrowser("the providers page", () => {
     expect((await call("GET", "/providers/switched")).enabled).toBe(true);
   });
 
+  test("shows the endpoint URLs that are set and a way to add one, and sends those alone", async () => {
+    await addProvider("elsewhere", server.baseUrl);
+    const chat = "http://127.0.0.1:9/chat";
+    await call("PATCH", "/providers/elsewhere", { endpoints: { chat } });
+    const { page } = await visit("/providers?open=elsewhere");
+    await page.getByText("Key header, TLS, timeouts, limits and endpoints").click();
+    const fields = page.getByRole("group", { name: /^Endpoint URLs/ });
+    expect(await fields.getByRole("textbox").count()).toBe(1);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await fields.getByRole("combobox", { name: "Add an endpoint URL" }).click();
+    expect(await page.getByRole("option", { name: /^Chat/ }).count()).toBe(0);
+    await page.getByRole("option", { name: "Speech" }).click();
+    await fields.getByRole("textbox", { name: "Speech" }).fill("http://127.0.0.1:9/say");
+    await shoot(page, "provider-endpoints-390");
+    // One that is cleared stays in sight, to be written anew.
+    await fields.getByRole("textbox", { name: "Chat" }).fill("");
+    expect(await fields.getByRole("textbox").count()).toBe(2);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("elsewhere saved").waitFor();
+    expect((await call("GET", "/providers/elsewhere")).endpoints).toEqual({
+      speech: "http://127.0.0.1:9/say",
+    });
+  });
+
   test("sends only what was changed, keeps the stored key unless it is replaced or removed, and never shows it", async () => {
     await addProvider("edited", server.baseUrl);
     await call("PATCH", "/providers/edited", { api_key: "first-key", max_concurrency: 3 });

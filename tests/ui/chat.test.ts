@@ -188,3 +188,131 @@ describe("an answer that fails", () => {
     expect(texts).toEqual(["one"]);
   });
 });
+
+describe("an answer of the Responses API", () => {
+  beforeEach(async () => {
+    await createModel.run({
+      alias: "thinker",
+      provider: "acme",
+      upstream_name: "thinker-1",
+      capabilities: ["responses"],
+    });
+  });
+  const respond = (script: (call: UpstreamCall) => Promise<unknown>, request: Partial<ChatRequest> = {}) =>
+    chat(script, { endpoint: "responses", model: "thinker", ...request });
+  const told = (type: string, fields: object) => `event: ${type}\n${event({ type, ...fields })}`;
+  const RESPONSE = { id: "resp_1", object: "response", error: null, incomplete_details: null };
+  const USAGE = {
+    input_tokens: 10,
+    output_tokens: 5,
+    total_tokens: 15,
+    input_tokens_details: { cached_tokens: 4 },
+  };
+
+  test("comes piece by piece, its thinking apart, and ends with what it used, as the request log has it", async () => {
+    const { deltas, ending } = await respond(
+      async (call) => {
+        expect(call.request.target).toBe("/v1/responses");
+        // The provider is asked to keep none of it.
+        expect(JSON.parse(call.request.body.toString())).toEqual({
+          temperature: 0.5,
+          max_output_tokens: 64,
+          model: "thinker-1",
+          input: [
+            { role: "system", content: "Be brief." },
+            { role: "user", content: [{ type: "input_text", text: "hello" }] },
+          ],
+          store: false,
+          stream: true,
+        });
+        await call.beginStream();
+        await call.sendChunk(
+          told("response.created", { response: { ...RESPONSE, status: "in_progress", usage: null } }) +
+            told("response.reasoning_summary_text.delta", { delta: "hm" }) +
+            told("response.output_text.delta", { delta: "Grü" }),
+        );
+        await call.sendChunk(
+          told("response.output_text.delta", { delta: "ße" }) +
+            told("response.output_text.done", { text: "Grüße" }) +
+            told("response.completed", { response: { ...RESPONSE, status: "completed", usage: USAGE } }),
+        );
+        await call.endStream();
+      },
+      {
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: [{ type: "text", text: "hello" }] },
+        ],
+        settings: { temperature: 0.5, max_tokens: 64 },
+      },
+    );
+    expect(deltas).toEqual([
+      { kind: "reasoning", text: "hm" },
+      { kind: "text", text: "Grü" },
+      { kind: "text", text: "ße" },
+    ]);
+    const { requests } = await fetchRequests({ model: "thinker" }, {});
+    expect(ending).toEqual({
+      status: 200,
+      provider: "acme",
+      upstreamName: "thinker-1",
+      requestId: requests[0]?.id ?? null,
+      usage: { input_tokens: 6, output_tokens: 5, cached_input_tokens: 4 },
+      finishReason: "completed",
+    });
+    expect(requests).toMatchObject([{ endpoint: "responses", outcome: "ok", streamed: true }]);
+  });
+
+  test("is one delta where it comes at once, and says why it stopped", async () => {
+    const output = [
+      { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] },
+      { type: "message", role: "assistant", content: [{ type: "output_text", text: "whole" }] },
+    ];
+    const { deltas, ending } = await respond(
+      (call) =>
+        call.reply({
+          body: JSON.stringify({
+            ...RESPONSE,
+            status: "incomplete",
+            incomplete_details: { reason: "max_output_tokens" },
+            output,
+            usage: USAGE,
+          }),
+        }),
+      { stream: false },
+    );
+    expect(deltas).toEqual([
+      { kind: "reasoning", text: "hm" },
+      { kind: "text", text: "whole" },
+    ]);
+    expect(ending).toMatchObject({ finishReason: "max_output_tokens", usage: { output_tokens: 5 } });
+  });
+
+  test.each([
+    [
+      "response.failed",
+      { response: { ...RESPONSE, status: "failed", error: { code: "server_error", message: "It broke." } } },
+      "server_error",
+    ],
+    ["error", { code: "rate_limit_exceeded", message: "It broke.", param: null }, "rate_limit_exceeded"],
+  ])("that fails by %s keeps what has come, and is the provider's failure", async (type, fields, code) => {
+    const { deltas, failure, ending } = await respond(async (call) => {
+      await call.beginStream();
+      await call.sendChunk(told("response.output_text.delta", { delta: "so far" }) + told(type, fields));
+      await call.endStream();
+    });
+    expect(deltas).toEqual([{ kind: "text", text: "so far" }]);
+    expect(ending).toBeNull();
+    expect(failure).toMatchObject({ source: "upstream", code, message: "It broke." });
+  });
+
+  test("without its last event is incomplete_answer, and keeps what has come", async () => {
+    const { deltas, failure } = await respond(async (call) => {
+      await call.beginStream();
+      await call.sendChunk(told("response.output_text.delta", { delta: "half" }));
+      await call.endStream();
+    });
+    expect(deltas).toEqual([{ kind: "text", text: "half" }]);
+    expect(failure).toMatchObject({ source: "page", code: "incomplete_answer" });
+  });
+});

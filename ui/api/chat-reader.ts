@@ -27,11 +27,11 @@ export interface ChatReader {
 /** Providers disagree on the name of the thinking. */
 const REASONING_FIELDS = ["reasoning_content", "reasoning"] as const;
 
-export function createChatReader({ streamed, status, onDelta }: ChatReaderOptions): ChatReader {
+/** Of chat completions: deltas of `choices`, or the whole message. */
+export function createChatReader(options: ChatReaderOptions): ChatReader {
+  const { status, onDelta } = options;
   let finishReason: string | null = null;
-
-  const readMessage = (message: unknown) => {
-    if (!isJsonObject(message)) return;
+  const readMessage = (message: JsonObject) => {
     if (isJsonObject(message["error"])) {
       throw toUpstreamFailure(status, message, JSON.stringify(message));
     }
@@ -42,32 +42,92 @@ export function createChatReader({ streamed, status, onDelta }: ChatReaderOption
     if (isJsonObject(part)) tellTexts(part, onDelta);
     if (typeof choice["finish_reason"] === "string") finishReason = choice["finish_reason"];
   };
-  return streamed ? readStream() : readWhole();
+  return createReader(options, readMessage, () => finishReason);
+}
 
-  function readStream(): ChatReader {
-    const parser = createSseParser({ take: ({ data }) => readMessage(parseJson(data)) });
+/** Events that carry a piece of text, by what it is (`ResponseStreamEvent` of openai 7.57). */
+const DELTA_KINDS: ReadonlyMap<unknown, ChatDelta["kind"]> = new Map([
+  ["response.output_text.delta", "text"],
+  ["response.refusal.delta", "text"],
+  ["response.reasoning_text.delta", "reasoning"],
+  ["response.reasoning_summary_text.delta", "reasoning"],
+]);
+
+/** Of the Responses API: events of a stream, whose last ones hold the whole response, or that response alone. */
+export function createResponseReader(options: ChatReaderOptions): ChatReader {
+  const { streamed, status, onDelta } = options;
+  let finishReason: string | null = null;
+  const readResponse = (response: JsonObject) => {
+    const { error, status: ended, incomplete_details: details } = response;
+    if (isJsonObject(error) || ended === "failed") {
+      throw toUpstreamFailure(status, { error }, JSON.stringify(response));
+    }
+    if (typeof ended !== "string" || ended === "in_progress" || ended === "queued") return;
+    const reason = isJsonObject(details) ? details["reason"] : null;
+    finishReason = typeof reason === "string" ? reason : ended;
+  };
+  const readMessage = (message: JsonObject) => {
+    const { type, delta, response } = message;
+    if (type === "error" || (type === undefined && isJsonObject(message["error"]))) {
+      throw toUpstreamFailure(status, message, JSON.stringify(message));
+    }
+    const kind = DELTA_KINDS.get(type);
+    if (kind !== undefined && typeof delta === "string" && delta !== "") onDelta({ kind, text: delta });
+    if (isJsonObject(response)) readResponse(response);
+    if (streamed || !Array.isArray(message["output"])) return;
+    for (const text of toOutputTexts(message["output"])) onDelta(text);
+    readResponse(message);
+  };
+  return createReader(options, readMessage, () => finishReason);
+}
+
+/** The texts of a whole response, in its order. */
+function toOutputTexts(output: readonly unknown[]): readonly ChatDelta[] {
+  return output.flatMap((item: unknown): readonly ChatDelta[] => {
+    if (!isJsonObject(item)) return [];
+    const isReasoning = item["type"] === "reasoning";
+    const parts = item[isReasoning ? "summary" : "content"];
+    if (!Array.isArray(parts)) return [];
+    return parts.flatMap((part: unknown): readonly ChatDelta[] => {
+      const text = isJsonObject(part) ? (part["text"] ?? part["refusal"]) : null;
+      return typeof text === "string" && text !== ""
+        ? [{ kind: isReasoning ? "reasoning" : "text", text }]
+        : [];
+    });
+  });
+}
+
+/** Events, or one body at its end, as the JSON objects that they are. */
+function createReader(
+  { streamed }: ChatReaderOptions,
+  readMessage: (message: JsonObject) => void,
+  findReason: () => string | null,
+): ChatReader {
+  const read = (text: string) => {
+    const message = parseJson(text);
+    if (isJsonObject(message)) readMessage(message);
+  };
+  if (streamed) {
+    const parser = createSseParser({ take: ({ data }) => read(data) });
     return {
       push: (bytes) => parser.push(bytes),
       finish() {
         parser.finish();
-        return { finishReason };
+        return { finishReason: findReason() };
       },
     };
   }
-
-  function readWhole(): ChatReader {
-    const decoder = new TextDecoder();
-    let text = "";
-    return {
-      push(bytes) {
-        text += decoder.decode(bytes, { stream: true });
-      },
-      finish() {
-        readMessage(parseJson(text + decoder.decode()));
-        return { finishReason };
-      },
-    };
-  }
+  const decoder = new TextDecoder();
+  let text = "";
+  return {
+    push(bytes) {
+      text += decoder.decode(bytes, { stream: true });
+    },
+    finish() {
+      read(text + decoder.decode());
+      return { finishReason: findReason() };
+    },
+  };
 }
 
 function tellTexts(part: JsonObject, onDelta: (delta: ChatDelta) => void): void {

@@ -1,10 +1,11 @@
 import type { Quantities } from "#kernel/units.ts";
 import { parseJson } from "#usage/json.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
+import { createResponsesMeter } from "#usage/meter-responses.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { toNetworkFailure } from "./answer.ts";
 import { OWN_SERVER } from "./client.ts";
-import { type ChatDelta, createChatReader, toUpstreamFailure } from "./chat-reader.ts";
+import { type ChatDelta, createChatReader, createResponseReader, toUpstreamFailure } from "./chat-reader.ts";
 import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure, upstreamRedirect } from "./failure.ts";
 
 export interface ChatMessage {
@@ -17,13 +18,18 @@ export type ChatPart =
   /** A `data:` URL; the page's policy lets nothing else be shown. */
   | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
 
+/** The endpoints by which the page can ask a model. */
+export type ChatEndpoint = "chat" | "responses";
+
 export interface ChatRequest {
+  /** Default: chat. */
+  readonly endpoint?: ChatEndpoint;
   /** The alias. */
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   /** False for a model without `chat_stream`: the whole answer then comes as one delta. */
   readonly stream?: boolean;
-  /** Further fields of the body, such as `temperature`; sent as they are. */
+  /** Further fields of the body, such as `temperature`; sent as they are but for `max_tokens`, which each endpoint names. */
   readonly settings?: { readonly [name: string]: unknown };
   /** `key:value`, for the reports; never sent upstream. */
   readonly tags?: readonly string[];
@@ -57,9 +63,10 @@ export interface ChatEnding extends ChatHead {
  * `upstream_redirect`, of the page `offline` and `incomplete_answer`; and the `AbortError` of a stopped one, whose deltas have been told.
  */
 export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
-  const { model, messages, stream = true, settings, onHead, onDelta } = request;
-  const body = JSON.stringify({ ...settings, model, messages, ...(stream && { stream }) });
-  const response = await send(body, request);
+  const { endpoint = "chat", onHead, onDelta } = request;
+  const { path, toBody, createMeter, createReader } = DIALECTS[endpoint];
+  const body = JSON.stringify(toBody(request));
+  const response = await send(path, body, request);
   if (isRedirect(response)) throw upstreamRedirect(response.status);
   const head: ChatHead = {
     status: response.status,
@@ -71,8 +78,8 @@ export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
   if (!response.ok) throw await toRefusal(response);
 
   const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-  const meter = createChatMeter({ streamed, statusCode: response.status });
-  const reader = createChatReader({ streamed, status: response.status, onDelta });
+  const meter = createMeter({ streamed, statusCode: response.status });
+  const reader = createReader({ streamed, status: response.status, onDelta });
   for await (const bytes of readBytes(response)) {
     meter.push(bytes);
     reader.push(bytes);
@@ -94,9 +101,56 @@ function readUpstreamName(headers: Headers): string | null {
   }
 }
 
-async function send(body: string, { tags, signal }: Pick<ChatRequest, "tags" | "signal">): Promise<Response> {
+const DIALECTS = {
+  chat: {
+    path: "/v1/chat/completions",
+    toBody: ({ model, messages, stream = true, settings }: ChatRequest) => ({
+      ...settings,
+      model,
+      messages,
+      ...(stream && { stream }),
+    }),
+    createMeter: createChatMeter,
+    createReader: createChatReader,
+  },
+  responses: {
+    path: "/v1/responses",
+    // The provider would keep the conversation; the page says that nothing does.
+    toBody: ({
+      model,
+      messages,
+      stream = true,
+      settings: { max_tokens: most, ...settings } = {},
+    }: ChatRequest) => ({
+      ...settings,
+      ...(most !== undefined && { max_output_tokens: most }),
+      model,
+      input: messages.map(({ role, content }) => ({ role, content: toInput(content) })),
+      store: false,
+      ...(stream && { stream }),
+    }),
+    createMeter: createResponsesMeter,
+    createReader: createResponseReader,
+  },
+} as const;
+
+/** `ResponseInputContent` of openai 7.57. */
+function toInput(content: ChatMessage["content"]) {
+  if (typeof content === "string") return content;
+  return content.map((part) =>
+    part.type === "text"
+      ? { type: "input_text", text: part.text }
+      : { type: "input_image", image_url: part.image_url.url },
+  );
+}
+
+async function send(
+  path: string,
+  body: string,
+  { tags, signal }: Pick<ChatRequest, "tags" | "signal">,
+): Promise<Response> {
   try {
-    return await fetch("/v1/chat/completions", {
+    return await fetch(path, {
       ...OWN_SERVER,
       // Not followed either, and told apart from a server that is gone.
       redirect: "manual",

@@ -2,36 +2,56 @@ import { type ReactNode } from "react";
 import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
 import { Badge } from "./chip.tsx";
 
-/** What a capability is called on the page. */
-export const CAPABILITY_LABEL = {
-  chat: "Chat",
-  chat_stream: "Streaming",
-  completions: "Completions",
-  embeddings: "Embeddings",
-  transcription: "Transcription",
-  vision: "Vision",
-  responses: "Responses",
-  messages: "Messages",
-  speech: "Speech",
-  images: "Images",
-  moderation: "Moderation",
-  rerank: "Rerank",
-} as const satisfies Record<Capability, string>;
+/** The order in which capabilities are shown, and what people look for among them. */
+export const CAPABILITY_GROUPS = ["Conversation", "Text", "Audio and images"] as const;
 
-const MEANING = {
-  chat: "Answers POST /v1/chat/completions",
-  chat_stream: "Answers chat as a stream",
-  completions: "Answers POST /v1/completions",
-  embeddings: "Answers POST /v1/embeddings",
-  transcription: "Answers POST /v1/audio/transcriptions and translations",
-  vision: "Takes images in chat messages",
-  responses: "Answers POST /v1/responses",
-  messages: "Answers POST /v1/messages",
-  speech: "Answers POST /v1/audio/speech",
-  images: "Answers POST /v1/images/generations and edits",
-  moderation: "Answers POST /v1/moderations",
-  rerank: "Answers POST /v1/rerank and /v2/rerank",
-} as const satisfies Record<Capability, string>;
+interface CapabilityWords {
+  readonly label: string;
+  /** What it opens, and for whom. */
+  readonly hint: string;
+  readonly group: (typeof CAPABILITY_GROUPS)[number];
+}
+
+/** What a capability is called on the page, and what it means. */
+export const CAPABILITY_WORDS = {
+  chat: { label: "Chat", hint: "/v1/chat/completions", group: "Conversation" },
+  chat_stream: { label: "Streaming", hint: "Chat answers word by word", group: "Conversation" },
+  vision: {
+    label: "Vision",
+    hint: "Images in chat messages. Shown to callers, not checked",
+    group: "Conversation",
+  },
+  responses: {
+    label: "Responses",
+    hint: "/v1/responses, for Codex and Agents SDKs",
+    group: "Conversation",
+  },
+  messages: {
+    label: "Messages",
+    hint: "/v1/messages, for Claude Code and Anthropic SDKs",
+    group: "Conversation",
+  },
+  completions: { label: "Completions", hint: "/v1/completions, without a conversation", group: "Text" },
+  embeddings: { label: "Embeddings", hint: "/v1/embeddings", group: "Text" },
+  rerank: { label: "Rerank", hint: "/v1/rerank and /v2/rerank", group: "Text" },
+  moderation: { label: "Moderation", hint: "/v1/moderations", group: "Text" },
+  transcription: {
+    label: "Transcription",
+    hint: "/v1/audio/transcriptions and translations",
+    group: "Audio and images",
+  },
+  speech: { label: "Speech", hint: "/v1/audio/speech", group: "Audio and images" },
+  images: { label: "Images", hint: "/v1/images/generations and edits", group: "Audio and images" },
+} as const satisfies Record<Capability, CapabilityWords>;
+
+/** Group by group, as the page lists them. */
+export const CAPABILITIES_SHOWN: readonly Capability[] = CAPABILITY_GROUPS.flatMap((group) =>
+  CAPABILITIES.filter((capability) => CAPABILITY_WORDS[capability].group === group),
+);
+
+export function toCapabilityLabel(capability: Capability): string {
+  return CAPABILITY_WORDS[capability].label;
+}
 
 export interface CapabilityChipsProps {
   readonly capabilities: readonly Capability[];
@@ -41,11 +61,22 @@ export interface CapabilityChipsProps {
 export function CapabilityChips({ capabilities }: CapabilityChipsProps): ReactNode {
   return (
     <ul aria-label="Capabilities" className="flex flex-wrap gap-1">
-      {CAPABILITIES.filter((capability) => capabilities.includes(capability)).map((capability) => (
+      {CAPABILITIES_SHOWN.filter((capability) => capabilities.includes(capability)).map((capability) => (
         <li key={capability} className="flex">
-          <Badge title={MEANING[capability]}>{CAPABILITY_LABEL[capability]}</Badge>
+          <Badge title={CAPABILITY_WORDS[capability].hint}>{toCapabilityLabel(capability)}</Badge>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What the costs of a model that calls built-in tools leave out. */
+export function BuiltInToolsNote({ capabilities }: CapabilityChipsProps): ReactNode {
+  if (!capabilities.includes("responses")) return null;
+  return (
+    <p className="mt-2 max-w-prose text-xs text-ink-soft">
+      Built-in tools that a provider bills by the call and reports only within <code>output</code> are not
+      metered.
+    </p>
   );
 }

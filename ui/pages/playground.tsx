@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, useRef } from "react";
 import { UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import type { ChatEndpoint } from "../api/chat.ts";
 import { listedModelsQuery } from "../api/models.ts";
 import { useMe } from "../api/session.ts";
 import { Button, buttonClass } from "../components/button.tsx";
@@ -38,10 +39,13 @@ export function PlaygroundPage() {
 
   const error = models.isSuccess ? findError(choice, wanted) : null;
   const canAsk = choice !== null && choice.obstacle === null;
+  const endpoint = toEndpoint(choice, settings.endpoint);
+  const canStream = endpoint === "responses" || (choice?.canStream ?? true);
   const asked = choice !== null && {
+    endpoint,
     model: choice.alias,
     settings,
-    stream: settings.stream && choice.canStream,
+    stream: settings.stream && canStream,
   };
   const send = () => {
     // A number that cannot be read would be left out in silence.
@@ -79,7 +83,9 @@ export function PlaygroundPage() {
               areaRef={settingsArea}
               settings={settings}
               onChange={(next) => setDraft({ settings: next })}
-              canStream={choice?.canStream ?? true}
+              canStream={canStream}
+              endpoints={choice?.endpoints ?? []}
+              endpoint={endpoint}
               model={
                 <ModelField
                   choices={choices}
@@ -132,7 +138,13 @@ export function PlaygroundPage() {
   );
 }
 
-/** The one in the address, else the first that can chat. */
+/** The one that was chosen where the model has it, else its first. */
+function toEndpoint(choice: ModelChoice | null, wanted: ChatEndpoint): ChatEndpoint {
+  const { endpoints = [] } = choice ?? {};
+  return endpoints.find((endpoint) => endpoint === wanted) ?? endpoints[0] ?? "chat";
+}
+
+/** The one in the address, else the first that can be asked. */
 function findChoice(choices: readonly ModelChoice[], wanted: string | undefined): ModelChoice | null {
   if (wanted !== undefined) return choices.find(({ alias }) => alias === wanted) ?? null;
   return choices.find(({ obstacle, hidden }) => obstacle === null && !hidden) ?? null;
@@ -173,7 +185,7 @@ function NoModels() {
         title="No model can chat yet"
         body={
           isAdmin
-            ? "Add a provider, then add one of its models with the capability Chat."
+            ? "Add a provider, then add one of its models with the capability Chat or Responses."
             : "Ask an administrator to add one."
         }
         action={

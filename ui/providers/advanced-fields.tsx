@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { AuthStyle } from "#catalog/auth-style.ts";
-import { ENDPOINTS } from "#catalog/endpoint.ts";
+import { isEndpoint, toRow, type Endpoint } from "#catalog/endpoint.ts";
 import { Button } from "../components/button.tsx";
+import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../components/capability.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { toFieldError } from "../components/field-frame.tsx";
 import { FileDrop } from "../components/file-drop.tsx";
@@ -91,29 +92,58 @@ export function AdvancedFields(props: ProviderFieldsProps) {
             {...form.field("maxConcurrency", "max_concurrency")}
           />
         </div>
-        <fieldset className="flex min-w-0 flex-col gap-3">
-          <legend className="mb-2 text-xs font-medium">
-            Endpoint URLs{" "}
-            <span className="font-normal text-ink-faint">
-              Only for endpoints that are not below the base URL
-            </span>
-          </legend>
-          {ENDPOINTS.map((endpoint) => (
-            <TextField
-              key={endpoint}
-              label={endpoint}
-              type="url"
-              mono
-              placeholder="From the base URL"
-              value={values.endpoints[endpoint]}
-              error={toFieldError(failure, `endpoints.${endpoint}`)}
-              onValueChange={(url) => set({ endpoints: { ...values.endpoints, [endpoint]: url } })}
-            />
-          ))}
-        </fieldset>
+        <EndpointFields form={form} />
         {before !== null && <p className="text-xs text-ink-faint">Changes apply immediately.</p>}
       </div>
     </details>
+  );
+}
+
+/** URLs of their own: those that are set, and a way to add one. */
+function EndpointFields({ form }: Pick<ProviderFieldsProps, "form">) {
+  const { values, set, failure } = form;
+  const [added, setAdded] = useState<readonly Endpoint[]>([]);
+  const isShown = (endpoint: Endpoint) => values.endpoints[endpoint] !== "" || added.includes(endpoint);
+  const add = (endpoint: Endpoint) => setAdded((before) => [...before, endpoint]);
+  const endpoints = CAPABILITIES_SHOWN.filter(isEndpoint);
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-3">
+      <legend className="mb-2 text-xs font-medium">
+        Endpoint URLs{" "}
+        <span className="font-normal text-ink-faint">Only for endpoints that are not below the base URL</span>
+      </legend>
+      {endpoints.filter(isShown).map((endpoint) => (
+        <TextField
+          key={endpoint}
+          label={toCapabilityLabel(endpoint)}
+          type="url"
+          mono
+          placeholder={`Base URL and ${toRow(endpoint).path}`}
+          value={values.endpoints[endpoint]}
+          error={toFieldError(failure, `endpoints.${endpoint}`)}
+          onValueChange={(url) => {
+            // One that is cleared stays in sight while it is written anew.
+            if (!added.includes(endpoint)) add(endpoint);
+            set({ endpoints: { ...values.endpoints, [endpoint]: url } });
+          }}
+        />
+      ))}
+      <SelectField
+        label="Add an endpoint URL"
+        labelHidden
+        placeholder="Add an endpoint URL"
+        className="w-64 max-w-full"
+        options={endpoints
+          .filter((endpoint) => !isShown(endpoint))
+          .map((endpoint) => ({
+            value: endpoint,
+            label: toCapabilityLabel(endpoint),
+            detail: toRow(endpoint).path,
+          }))}
+        value={null}
+        onValueChange={add}
+      />
+    </fieldset>
   );
 }
 

@@ -5,7 +5,7 @@ import { CapabilityPicker } from "../catalog/capability-picker.tsx";
 import { PriceInputs } from "../catalog/price-inputs.tsx";
 import type { Prices } from "../catalog/price-set.ts";
 import { Button } from "../components/button.tsx";
-import { CAPABILITY_LABEL } from "../components/capability.tsx";
+import { toCapabilityLabel } from "../components/capability.tsx";
 import { Badge } from "../components/chip.tsx";
 import { CopyButton } from "../components/copy.tsx";
 import { NumberField } from "../components/number-field.tsx";
@@ -59,7 +59,7 @@ export function AliasCell({ row, disabled, onChange }: CellProps) {
 
 export function CapabilityCell({ row, disabled, onChange }: CellProps) {
   const { upstreamName, capabilities } = row;
-  const words = capabilities.map((capability) => CAPABILITY_LABEL[capability]).join(", ");
+  const words = capabilities.map(toCapabilityLabel).join(", ");
   // What no endpoint serves says what it is until somebody binds it in spite of that.
   if (!row.isOffered && !row.isTicked)
     return <span className="text-ink-soft">{KIND_LABEL[row.kind]}: not served</span>;
@@ -78,7 +78,7 @@ export function CapabilityCell({ row, disabled, onChange }: CellProps) {
         </Button>
       }
     >
-      <div className="w-72 max-w-full">
+      <div className="w-[30rem] max-w-full">
         <CapabilityPicker
           capabilities={capabilities}
           onChange={(next) => onChange({ kind: "edit", upstreamName, change: { capabilities: next } })}

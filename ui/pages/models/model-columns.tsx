@@ -138,7 +138,7 @@ function Actions({ model, onSnippet }: ActionsProps) {
       {hasSnippets(capabilities) && (
         <IconButton icon="code" size="sm" label={`How to call ${alias}`} onClick={() => onSnippet(model)} />
       )}
-      {capabilities.includes("chat") && (
+      {(capabilities.includes("chat") || capabilities.includes("responses")) && (
         <Link
           to="/playground"
           search={{ model: alias }}

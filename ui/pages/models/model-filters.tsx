@@ -1,8 +1,7 @@
 import { CAPABILITIES } from "#catalog/capability.ts";
 import type { Provider } from "../../api/catalog.ts";
-import { CAPABILITY_LABEL } from "../../components/capability.tsx";
+import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../../components/capability.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
-import { Segmented } from "../../components/segmented.tsx";
 import { SelectField } from "../../components/select-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import type { ModelsSearch } from "../../search/pages.ts";
@@ -22,8 +21,8 @@ const ANY = "any";
 /** No provider has this name. */
 const ANY_PROVIDER = "*";
 const OPTIONS = [
-  { value: ANY, label: "Any" },
-  ...CAPABILITIES.map((capability) => ({ value: capability, label: CAPABILITY_LABEL[capability] })),
+  { value: ANY, label: "All capabilities" },
+  ...CAPABILITIES_SHOWN.map((capability) => ({ value: capability, label: toCapabilityLabel(capability) })),
 ];
 
 /** Filters the models by text, capability, and provider or listing. */
@@ -60,11 +59,13 @@ export function ModelFilters({ search, onChange, providers, shown, total }: Mode
           }
         />
       )}
-      <Segmented
+      <SelectField
         label="Capability"
+        labelHidden
+        className="w-44"
         options={OPTIONS}
         value={search.capability ?? ANY}
-        onValueChange={(capability) =>
+        onValueChange={(capability: string) =>
           onChange({ capability: CAPABILITIES.find((known) => known === capability) })
         }
       />

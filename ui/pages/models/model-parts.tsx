@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { teamSeriesQuery } from "../../api/reports.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { buttonClass } from "../../components/button.tsx";
+import { BuiltInToolsNote } from "../../components/capability.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
@@ -18,7 +19,7 @@ export function ModelLinks({ model: { alias, capabilities } }: { readonly model:
       <Link to="/requests" search={{ model: alias, range: "30d" }} className={buttonClass()}>
         Requests
       </Link>
-      {capabilities.includes("chat") && (
+      {(capabilities.includes("chat") || capabilities.includes("responses")) && (
         <Link to="/playground" search={{ model: alias }} className={buttonClass({ variant: "primary" })}>
           Try it
         </Link>
@@ -36,6 +37,7 @@ export function ModelSnippets({ model: { alias, capabilities } }: { readonly mod
       ) : (
         <p className="text-ink-soft">There is no example for these capabilities.</p>
       )}
+      <BuiltInToolsNote capabilities={capabilities} />
     </Section>
   );
 }

@@ -48,6 +48,7 @@ function readKept(): unknown {
 }
 
 function toSettings({
+  endpoint,
   system,
   temperature,
   maxTokens,
@@ -56,6 +57,7 @@ function toSettings({
   readonly [name: string]: unknown;
 }): Settings {
   return {
+    endpoint: endpoint === "responses" ? endpoint : SETTINGS_DEFAULT.endpoint,
     system: typeof system === "string" ? system : SETTINGS_DEFAULT.system,
     temperature: typeof temperature === "number" ? temperature : null,
     maxTokens: typeof maxTokens === "number" ? maxTokens : null,

@@ -38,7 +38,7 @@ export function Figures({ exchange }: { readonly exchange: Exchange }) {
       <Figure name="Duration">
         <Duration durationMs={row?.duration_ms ?? exchange.durationMs} />
       </Figure>
-      {finishReason !== "stop" && (
+      {finishReason !== "stop" && finishReason !== "completed" && (
         <Figure name="Ended by">
           <span className="font-mono">{finishReason}</span>
         </Figure>

@@ -1,7 +1,8 @@
 import { Combobox } from "@base-ui/react/combobox";
 import { type ReactNode, useState } from "react";
 import type { ListedModel, ModelPricing } from "../../api/models.ts";
-import { CAPABILITY_LABEL } from "../../components/capability.tsx";
+import type { ChatEndpoint } from "../../api/chat.ts";
+import { toCapabilityLabel } from "../../components/capability.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { classNames } from "../../components/class-names.ts";
 import { CONTROL_CLASS, FieldFrame, TEXT_CLASS, useFieldIds } from "../../components/field-frame.tsx";
@@ -108,17 +109,23 @@ export interface ModelChoice {
   readonly hidden: boolean;
   /** Why it cannot be asked here; null when it can. */
   readonly obstacle: string | null;
+  /** By which it can be asked; the first is taken unless another is chosen. */
+  readonly endpoints: readonly ChatEndpoint[];
+  /** Whether chat can stream; responses always can. */
   readonly canStream: boolean;
   readonly pricing: ModelPricing;
 }
 
-/** Those that can chat first, then the others with the reason; each part in the order of the list. */
+const ENDPOINTS: readonly ChatEndpoint[] = ["chat", "responses"];
+
+/** Those that can be asked first, then the others with the reason; each part in the order of the list. */
 export function toModelChoices(models: readonly ListedModel[]): readonly ModelChoice[] {
   const choices = models.map((model) => ({
     alias: model.id,
     provider: model.owned_by,
     hidden: model.hidden,
     obstacle: findObstacle(model),
+    endpoints: ENDPOINTS.filter((endpoint) => model.capabilities.includes(endpoint)),
     canStream: model.capabilities.includes("chat_stream"),
     pricing: model.pricing ?? {},
   }));
@@ -129,7 +136,7 @@ export function toModelChoices(models: readonly ListedModel[]): readonly ModelCh
 }
 
 function findObstacle({ capabilities }: ListedModel): string | null {
-  if (capabilities.includes("chat")) return null;
-  const others = capabilities.map((capability) => CAPABILITY_LABEL[capability].toLowerCase());
+  if (ENDPOINTS.some((endpoint) => capabilities.includes(endpoint))) return null;
+  const others = capabilities.map((capability) => toCapabilityLabel(capability).toLowerCase());
   return others.length === 0 ? "no capability declared" : `${others.join(", ")} only: it cannot chat`;
 }

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef } from "react";
-import { streamChat, type ChatMessage } from "../../api/chat.ts";
+import { streamChat, type ChatEndpoint, type ChatMessage } from "../../api/chat.ts";
 import type { ChatDelta } from "../../api/chat-reader.ts";
 import { isAbort } from "../../api/failure.ts";
 import { isRunning, reduceExchanges, toMessages, type Exchange } from "./exchange.ts";
@@ -8,6 +8,7 @@ import { PLAYGROUND_TAG } from "./request-row.ts";
 import { type Settings, toSentSettings } from "./settings-card.tsx";
 
 export interface Question {
+  readonly endpoint: ChatEndpoint;
   readonly model: string;
   readonly question: string;
   readonly settings: Settings;
@@ -39,7 +40,7 @@ export function useChat(): Chat {
 
   // As a mutation, so that an ended session and a server that is gone are noticed as everywhere.
   const { mutate } = useMutation({
-    mutationFn: async ({ id, model, messages, settings, stream }: Sending) => {
+    mutationFn: async ({ id, endpoint, model, messages, settings, stream }: Sending) => {
       const controller = new AbortController();
       stopping.current = controller;
       const { signal } = controller;
@@ -48,6 +49,7 @@ export function useChat(): Chat {
       const toElapsedMs = () => performance.now() - startedAtMs;
       try {
         const ending = await streamChat({
+          endpoint,
           model,
           messages,
           stream,

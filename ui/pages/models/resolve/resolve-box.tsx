@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
+import { isEndpoint, toRow, type Endpoint } from "#catalog/endpoint.ts";
 import { resolutionQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
+import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../../../components/capability.tsx";
 import { Card } from "../../../components/card.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
 import { ComboField } from "../../../components/combo-field.tsx";
@@ -20,7 +21,11 @@ export interface ResolveBoxProps {
   readonly onAdd: (alias: string) => void;
 }
 
-const ENDPOINT_OPTIONS = ENDPOINTS.map((endpoint) => ({ value: endpoint, label: endpoint }));
+const ENDPOINT_OPTIONS = CAPABILITIES_SHOWN.filter(isEndpoint).map((endpoint) => ({
+  value: endpoint,
+  label: toCapabilityLabel(endpoint),
+  detail: `/v1${toRow(endpoint).path}`,
+}));
 
 /** Where a request for a name would go, asked of the same part that routes requests; nothing is sent to a provider. */
 export function ResolveBox({ search, onChange, rows, onAdd }: ResolveBoxProps) {
