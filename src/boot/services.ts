@@ -1,6 +1,7 @@
 import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createExchange, type Exchange } from "#forward/exchange.ts";
+import { KeptResponses } from "#forward/kept-responses.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createRelay } from "#forward/relay.ts";
 import { createShared } from "#forward/shared.ts";
@@ -95,6 +96,17 @@ export async function wireServices(
     clock,
     log,
   });
+  const responses = new KeptResponses({
+    store: storage.responses,
+    secrets,
+    settlements: shared.accounts.settlements,
+    catalog,
+    metrics: usageMetrics,
+    clock,
+    log,
+    lane: storage.lane,
+    days: config.responsesDays,
+  });
   const exchange = createExchange(
     {
       catalog,
@@ -106,6 +118,7 @@ export async function wireServices(
       log,
       maxEmbeddingBatch: config.maxEmbeddingBatch,
       maxResponseBytes: config.maxResponseBytes,
+      responses,
     },
     shared,
   );
@@ -114,6 +127,7 @@ export async function wireServices(
   if (adminPassword.password !== null || isEmpty) await principals.ensureAdmin();
   const isFirstStart =
     !storage.wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
+  responses.start();
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
@@ -137,6 +151,7 @@ export async function wireServices(
     async close() {
       loopLag.stop();
       limits.close();
+      await responses.close();
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
       if (notices !== null) await withinLimit(notices.close(), NOTICES_CLOSE_MS_MAX, () => undefined);

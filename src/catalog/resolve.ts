@@ -19,14 +19,18 @@ export function resolveModel(
 ): ResolvedModel {
   const resolved = snapshot.findModel(alias);
   if (resolved === null || !isInScope(scope, alias)) throw toUnknownModel(snapshot, alias, scope);
-  if (!resolved.provider.enabled) {
-    throw new ProxyError(
-      "model_not_found",
-      `The model ${toQuoted(alias, ALIAS_LENGTH_MAX)} is not served: its provider is disabled.`,
-      { param: "model", model: alias },
-    );
-  }
-  return resolved;
+  return requireEnabled(resolved);
+}
+
+/** Throws `model_not_found` (param `model`) for a model whose provider is disabled. */
+export function requireEnabled(resolved: ResolvedModel): ResolvedModel {
+  if (resolved.provider.enabled) return resolved;
+  const { alias } = resolved.model;
+  throw new ProxyError(
+    "model_not_found",
+    `The model ${toQuoted(alias, ALIAS_LENGTH_MAX)} is not served: its provider is disabled.`,
+    { param: "model", model: alias },
+  );
 }
 
 /** Names what was asked for, and the nearest model that `GET /v1/models` shows this caller. */

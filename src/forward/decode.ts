@@ -4,6 +4,8 @@ import type { Transform } from "node:stream";
 export interface Decoder {
   /** Null, or a promise to await before the next chunk: decoding lags behind and must not pile up. */
   push(chunk: Uint8Array): Promise<void> | null;
+  /** Fulfilled when what can be decoded of all that was pushed has reached the sink. Never rejects. */
+  caughtUp(): Promise<void>;
   /** True when it passed a limit: then what the sink has seen is not all. */
   readonly isLimited: boolean;
   /** Fulfilled when everything decodable has reached the sink. Never rejects. */
@@ -105,6 +107,7 @@ export function createDecoder(
   let isLimited = false;
   let stopped = false;
   let drained: (() => void) | null = null;
+  let latest = Promise.resolve();
   const stop = () => {
     stopped = true;
     drained?.();
@@ -136,12 +139,16 @@ export function createDecoder(
     },
     push(chunk) {
       encodedBytes += chunk.length;
+      if (stopped) return null;
+      const decoded = Promise.withResolvers<void>();
+      latest = decoded.promise;
       // The decoder gets a copy: it reads on another thread, and the chunk itself is freed once it has been passed on.
-      if (stopped || stream.write(Buffer.from(chunk))) return null;
+      if (stream.write(Buffer.from(chunk), () => decoded.resolve())) return null;
       return new Promise((resolve) => {
         drained = resolve;
       });
     },
+    caughtUp: () => Promise.race([latest, ended.promise]),
     finish() {
       if (!stopped) stream.end();
       return ended.promise;

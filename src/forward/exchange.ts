@@ -27,8 +27,10 @@ import { createDepartures } from "./departures.ts";
 import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
 import { hasPrices } from "./metered-units.ts";
 import { isForm, parseBody, type ParsedBody, refuseName, toUpstreamBody } from "./exchanged-body.ts";
+import type { KeptResponses } from "./kept-responses.ts";
 import { refuseLargeBatch, refuseUntoldStream } from "./request-body.ts";
-import { type Route, createRoutes } from "./route.ts";
+import { AskedResponse, MadeResponse, type ResponseWatch } from "./response-watch.ts";
+import { type Route, createRoutes, makeRoute } from "./route.ts";
 import { type Shared, createShared } from "./shared.ts";
 
 export interface ExchangeDeps {
@@ -46,10 +48,14 @@ export interface ExchangeDeps {
   readonly maxResponseBytes: number;
   /** Bytes of all buffered responses together; at least as much as one may have. */
   readonly bufferedBytesTotalMax?: number;
+  /** Absent: no ids are kept, and nothing is asked for by one. */
+  readonly responses?: KeptResponses;
 }
 
 export interface ExchangeInput {
   readonly endpoint: EndpointName;
+  /** The response that is asked for; absent where the body names a model. */
+  readonly responseId?: string;
   readonly caller: {
     readonly principalId: string;
     readonly principalName: string;
@@ -80,7 +86,7 @@ export interface Exchange {
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
    * `endpoint_not_supported`, `invalid_multipart`, `invalid_request` (param `stream`, or the field that another one looks like),
-   * `embedding_batch_too_large`, `limit_exceeded`.
+   * `embedding_batch_too_large`, `limit_exceeded`; for a response that is asked for by its id `response_not_found` as well.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
@@ -98,6 +104,16 @@ export interface Exchange {
   halt(): void;
 }
 
+/** What is known of a request once its checks have passed, but for limits. */
+interface Known {
+  readonly route: Route;
+  readonly subject: UsageBeginning;
+  readonly responses: ResponseWatch | null;
+}
+
+/** An answer to a request without a body may be a stream all the same: its media type tells. */
+const NO_STREAM = { stream: false };
+
 const NO_PERMIT: Breach = { error: "timeout", failure: "queue_timeout" };
 
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
@@ -111,7 +127,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,
   });
   const departures = createDepartures();
-  const routeTo = createRoutes({ secrets, limiter, metrics, upstream });
+  const routeDeps = { secrets, limiter, metrics, upstream };
+  const routeTo = createRoutes(routeDeps);
   return {
     run,
     activeCount: () => accounts.openCount(),
@@ -122,6 +139,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   };
 
   function run(input: ExchangeInput): Promise<ExchangeResult> {
+    if (input.responseId !== undefined) return askFor(input, input.responseId);
     if (input.headers.has("content-encoding")) {
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
@@ -151,16 +169,36 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     refuseName(parsed, route);
     const subject = toSubject(input, parsed, route.model);
     const following = accounts.limits.current(subject);
-    const known = { route, subject };
+    // `compact` answers with what is no response, and of which nothing is kept.
+    const responses =
+      input.endpoint === "responses" && deps.responses !== undefined
+        ? new MadeResponse(deps.responses, subject, route.model.model.id)
+        : null;
+    const known = { route, subject, responses };
     return following === null
       ? begin(input, parsed, known)
       : following.then(() => begin(input, parsed, known));
   }
 
+  async function askFor(input: ExchangeInput, id: string): Promise<ExchangeResult> {
+    const { endpoint } = input;
+    const catalog = deps.catalog.peek() ?? (await deps.catalog.snapshot());
+    if (deps.responses === undefined)
+      throw new ProxyError("response_not_found", "There is no such response.");
+    const found = await deps.responses.find(id, input.caller, catalog);
+    // The id is part of the address, so that there is a route for each.
+    const route = makeRoute(found.model, { endpoint, step: encodeURIComponent(id) }, routeDeps);
+    const subject = toSubject(input, NO_STREAM, route.model);
+    await accounts.limits.current(subject);
+    const responses = new AskedResponse(deps.responses, found, toRow(endpoint).method === "DELETE");
+    return begin(input, null, { route, subject, responses });
+  }
+
+  /** `parsed`: null for a request without a body. */
   function begin(
     input: ExchangeInput,
-    parsed: ParsedBody,
-    { route, subject }: { readonly route: Route; readonly subject: UsageBeginning },
+    parsed: ParsedBody | null,
+    { route, subject, responses }: Known,
   ): Promise<ExchangeResult> {
     const warnings = accounts.limits.admit(subject, () => hasPrices(route.model.prices, input.endpoint));
     const account = accounts.open(input.arrivedAtMs, {
@@ -189,21 +227,32 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const isBrowser = isFromBrowser(input.headers);
     const proxied = { proxiedBy, arrivedAtUs, lane, isBrowser };
     const { principalId } = input.caller;
-    const open = { ...proxied, credential, idleMs, account, cancellation, stalls, principalId, ends };
+    const open = {
+      ...proxied,
+      credential,
+      idleMs,
+      account,
+      cancellation,
+      stalls,
+      responses,
+      principalId,
+      ends,
+    };
     return forward(input, parsed, { route, open });
   }
 
   /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
-    parsed: ParsedBody,
+    parsed: ParsedBody | null,
     { route, open }: { readonly route: Route; readonly open: OpenExchange },
   ): Promise<ExchangeResult> {
     const { account, cancellation, idleMs } = open;
     const { queue, target, authHeader } = route;
     const { method, meter, passesQuery } = toRow(input.endpoint);
     const { maxConcurrency } = route.model.provider;
-    const untilMs = parsed.stream ? null : clock.monotonicMs() + idleMs;
+    const streamed = parsed?.stream === true;
+    const untilMs = streamed ? null : clock.monotonicMs() + idleMs;
     try {
       let permit = queue.tryAcquire(maxConcurrency);
       if (permit === null) {
@@ -215,11 +264,11 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 
-      const body = toUpstreamBody(input, parsed, route);
+      const body = parsed === null ? null : toUpstreamBody(input, parsed, route);
       const headers = toUpstreamHeaders(input.headers, {
         authHeader,
-        contentType: isForm(parsed) ? input.headers.get("content-type") : null,
-        bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
+        contentType: parsed !== null && isForm(parsed) ? input.headers.get("content-type") : null,
+        bodyBytes: body === null ? null : "sizeBytes" in body ? body.sizeBytes : body.length,
       });
       await accounts.written();
       const head = await upstream.call({
@@ -236,7 +285,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         free(input.body);
         return await giveUp(open, head, head.isSent ? null : NEVER_SENT);
       }
-      return await respond(open, head, { streamed: parsed.stream, meter, buffered, departures });
+      return await respond(open, head, { streamed, meter, buffered, departures });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
       cancellation.cancel("cancelled");

@@ -135,7 +135,8 @@ interface UpstreamCallHeaders {
   readonly authHeader: [name: string, value: string] | null;
   /** Of a form, whose boundary it has; null for JSON. */
   readonly contentType: string | null;
-  readonly bodyBytes: number;
+  /** Null without a body. */
+  readonly bodyBytes: number | null;
 }
 
 /**
@@ -147,11 +148,9 @@ export function toUpstreamHeaders(
   { authHeader, contentType, bodyBytes }: UpstreamCallHeaders,
 ): [string, string][] {
   const named = namedByConnection(caller.get("connection"));
-  const headers: [string, string][] = [
-    ["accept-encoding", "identity"],
-    ["content-length", String(bodyBytes)],
-    ["content-type", contentType ?? "application/json"],
-  ];
+  const headers: [string, string][] = [["accept-encoding", "identity"]];
+  if (bodyBytes !== null)
+    headers.push(["content-length", String(bodyBytes)], ["content-type", contentType ?? "application/json"]);
   if (authHeader !== null) headers.push(authHeader);
   const sessions = listSessions(caller);
   let hasUserAgent = false;

@@ -5,7 +5,7 @@ import { createImagesMeter } from "#usage/meter-images.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
 import { createRerankMeter } from "#usage/meter-rerank.ts";
 import { createResponsesMeter } from "#usage/meter-responses.ts";
-import type { Meter, MeterOptions, MeterReading } from "#usage/meter.ts";
+import type { Meter, MeterOptions, MeterReading, ToldResponse } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
@@ -16,6 +16,8 @@ export interface Metering {
   push(chunk: Uint8Array): Promise<void> | null;
   /** As the meter's; of a compressed body it may lag behind. */
   readonly awaitsUsage: boolean;
+  /** As the meter's, of all that was pushed. A promise where a compressed body is still being decoded. */
+  response(): ToldResponse | null | Promise<ToldResponse | null>;
   /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
   finish(): MeterReading | Promise<MeterReading>;
 }
@@ -34,6 +36,7 @@ function isMedia({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
 const UNMETERED: Metering = {
   push: () => null,
   awaitsUsage: false,
+  response: () => null,
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
@@ -93,6 +96,10 @@ class PlainMetering implements Metering {
     return this.#meter.awaitsUsage;
   }
 
+  response(): ToldResponse | null {
+    return this.#meter.response;
+  }
+
   finish(): MeterReading {
     return this.#meter.finish();
   }
@@ -117,6 +124,11 @@ class EncodedMetering implements Metering {
 
   get awaitsUsage(): boolean {
     return this.#meter.awaitsUsage;
+  }
+
+  async response(): Promise<ToldResponse | null> {
+    await this.#decoder?.caughtUp();
+    return this.#meter.response;
   }
 
   push(chunk: Uint8Array): Promise<void> | null {

@@ -6,6 +6,7 @@ import type { Turns } from "#kernel/turns.ts";
 import type { Account } from "./account.ts";
 import type { Breach } from "./outcome.ts";
 import type { Proxied } from "./headers.ts";
+import type { ResponseWatch } from "./response-watch.ts";
 import type { Metering } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 
@@ -33,6 +34,8 @@ export interface OpenExchange extends Proxied {
   readonly account: Account;
   readonly cancellation: Cancellation;
   readonly stalls: SlowConsumers;
+  /** Null where no answer tells of a response that its provider keeps. */
+  readonly responses: ResponseWatch | null;
   readonly principalId: string;
   /** Answers that are at their end: they are metered and written down together. */
   readonly ends: Turns;
@@ -68,15 +71,32 @@ export async function giveUp(
 
 /** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
 export function settleWhole(open: OpenExchange, metering: Metering): Promise<void> {
-  const metered = metering.finish();
+  const metered = finishMetering(metering, open.responses);
   return metered instanceof Promise
     ? metered.then((reading) => settleMetered(open, reading))
     : settleMetered(open, metered);
 }
 
+/** The reading of an answer of which no more comes, as its usage event has it. */
+export function finishMetering(
+  metering: Metering,
+  responses: ResponseWatch | null,
+): MeterReading | Promise<MeterReading> {
+  const metered = metering.finish();
+  if (responses === null) return metered;
+  return metered instanceof Promise
+    ? metered.then((reading) => responses.ended(reading))
+    : responses.ended(metered);
+}
+
+/** Its upstream works on, whatever becomes of the answer: what it comes to is told later. */
+export function isPending({ usage }: MeterReading): boolean {
+  return usage?.shape === "pending";
+}
+
 function settleMetered({ account, cancellation }: OpenExchange, metered: MeterReading): Promise<void> {
   return account.settle(
-    cancellation.cause === "cancelled"
+    cancellation.cause === "cancelled" && !isPending(metered)
       ? { kind: "cancelled", metered: { ...metered, complete: false } }
       : { kind: "answered", metered },
   );

@@ -48,3 +48,14 @@ export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | 
     return { outcome: "upstream_error", statusCode, errorKind: errorKind ?? `http_${statusCode}` };
   return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };
 }
+
+/** How a response ended that was made in the background, by what was told of its terminal status. */
+export function toOutcome({
+  errorKind,
+  response,
+}: MeterReading): Pick<ClassifiedOutcome, "outcome" | "errorKind"> {
+  const status = response?.status ?? null;
+  if (status === "cancelled") return { outcome: "cancelled", errorKind: null };
+  if (status === "failed") return { outcome: "upstream_error", errorKind: errorKind ?? status };
+  return { outcome: errorKind === null ? "ok" : "upstream_error", errorKind };
+}

@@ -5,7 +5,16 @@ import type { Turns } from "#kernel/turns.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { toCallerResponse } from "./caller-response.ts";
 import { type Metering, isEventStream } from "./metering.ts";
-import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreach } from "./open-exchange.ts";
+import {
+  type ForwardResult,
+  type OpenExchange,
+  finishMetering,
+  giveUp,
+  isPending,
+  settleWhole,
+  toBreach,
+} from "./open-exchange.ts";
+import type { ResponseWatch } from "./response-watch.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 import {
   type BodyReader,
@@ -70,12 +79,13 @@ class PassedOn implements TeeOptions {
   readonly #ends: Turns;
   readonly #account: Account;
   readonly #metering: Metering;
+  readonly #responses: ResponseWatch | null;
   readonly #warm: WarmConnections | null;
   readonly #isEventStream: boolean;
   #hasReadOn = false;
 
   constructor(
-    { cancellation, idleMs, stalls, principalId, ends, account }: OpenExchange,
+    { cancellation, idleMs, stalls, principalId, ends, account, responses }: OpenExchange,
     { reader, first, metering, head }: PassedBody,
   ) {
     this.reader = reader;
@@ -87,12 +97,23 @@ class PassedOn implements TeeOptions {
     this.#ends = ends;
     this.#account = account;
     this.#metering = metering;
+    this.#responses = responses;
     this.#warm = head.warm;
     this.#isEventStream = isEventStream(head);
   }
 
   watch(chunk: Uint8Array): Promise<void> | null {
-    return this.#metering.push(chunk);
+    const lagging = this.#metering.push(chunk);
+    return this.#responses === null || this.#responses.hasHeard
+      ? lagging
+      : this.#hear(this.#responses, lagging);
+  }
+
+  /** Holds back the bytes that complete the event which tells an id: a reader of the stream has none of it before. */
+  async #hear(responses: ResponseWatch, lagging: Promise<void> | null): Promise<void> {
+    if (lagging !== null) await lagging;
+    const response = await this.#metering.response();
+    if (response !== null) await responses.told(response);
   }
 
   awaitsRest(): boolean {
@@ -108,9 +129,9 @@ class PassedOn implements TeeOptions {
 
   async finish(ending: TeeEnding): Promise<void> {
     await this.#ends.next();
-    const metered = await this.#metering.finish();
-    if (ending === "complete") {
-      this.#warm?.put();
+    const metered = await finishMetering(this.#metering, this.#responses);
+    if (ending === "complete") this.#warm?.put();
+    if (ending === "complete" || isPending(metered)) {
       await this.#account.settle({ kind: "answered", metered });
     } else if (ending === "cancelled") {
       await this.#account.settle({ kind: "cancelled", metered: this.#toSeen(metered) });

@@ -223,6 +223,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       isBrowser: isFromBrowser(input.headers),
       // The caller's own goes up, and may come back to it.
       credential: null,
+      responses: null,
       idleMs,
       account,
       cancellation: shared.openCancellation(input.connection),

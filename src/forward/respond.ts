@@ -29,6 +29,7 @@ export function respond(
   options: ResponseOptions,
 ): Promise<ForwardResult> {
   open.account.answered(head.response.status);
+  open.responses?.answered(head.response.status);
   if (isPassedOn(head, options.streamed)) {
     return passOn(open, head, createMetering(head, { meter: options.meter, passedOn: true }));
   }

@@ -54,17 +54,18 @@ export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: 
       routes = {};
       known.set(model, routes);
     }
-    return (routes[endpoint] ??= makeRoute(model, endpoint, deps));
+    return (routes[endpoint] ??= makeRoute(model, { endpoint, step: "" }, deps));
   };
 }
 
-function makeRoute(
+/** `step` stands for the one of the endpoint's path that may be any; empty where none is. */
+export function makeRoute(
   resolved: ResolvedModel,
-  endpoint: EndpointName,
+  { endpoint, step }: { readonly endpoint: EndpointName; readonly step: string },
   { secrets, limiter, metrics, upstream }: RouteDeps,
 ): Route {
   const { model, provider, upstreamName, prices } = resolved;
-  const url = upstreamUrl(provider, endpoint);
+  const url = upstreamUrl(provider, endpoint, step);
   const credential = openCredential(secrets, provider);
   return {
     model: resolved,

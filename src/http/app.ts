@@ -4,6 +4,7 @@ import { createPeers, toFindAddress, type Connections } from "#http/door/connect
 import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createRefusals } from "#http/door/refusals.ts";
+import { isNavigation } from "#http/door/navigation.ts";
 import { toDataPlane, toErrorDialect } from "#http/ingress/data-plane.ts";
 import { closeUnread, untilTakenApart } from "#http/door/body-reader.ts";
 import { createDoor } from "#http/door/door.ts";
@@ -107,8 +108,7 @@ export function createApp(deps: ServedDeps): App {
 
   /** Whether a path is there: that of another endpoint than the first three answers as an unknown one until a model serves it. */
   const isOpen = async (endpoint: EndpointName): Promise<boolean> => {
-    const { isAlwaysOpen, capability, body } = toRow(endpoint);
-    if (body === null) return false;
+    const { isAlwaysOpen, capability } = toRow(endpoint);
     if (isAlwaysOpen === true) return true;
     const catalog = deps.catalog.peek() ?? (await deps.catalog.snapshot());
     return catalog.capabilities.has(capability);
@@ -149,7 +149,10 @@ export function createApp(deps: ServedDeps): App {
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     await refuseUpgrade(request, url.pathname);
     const found = findEndpoint(request.method, url.pathname);
-    if (found !== null && (await isOpen(found.name))) return await ingress.serve(found.name, request, server);
+    if (found !== null && !isPage(request, url) && (await isOpen(found.name)))
+      return found.step === ""
+        ? await ingress.serve(found.name, request, server)
+        : await ingress.serveById(found, request, server);
     if (
       url.pathname === "/healthz" &&
       request.method !== "POST" &&
@@ -200,6 +203,11 @@ export function createApp(deps: ServedDeps): App {
     awaitsHealthCheck: () => drain.awaitsCheck,
     latestArrivalUs: () => arrivals.latest(),
   };
+}
+
+/** A browser that navigates to a path outside of `/v1` wants the page, whatever else is served there. */
+function isPage({ method, headers }: Request, { pathname }: URL): boolean {
+  return method === "GET" && !pathname.startsWith("/v1/") && isNavigation(headers);
 }
 
 /** `/healthz` tells the version in a header, since the specification fixes the keys of its body. */

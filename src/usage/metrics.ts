@@ -22,6 +22,8 @@ export interface RequestSeries {
   readonly durationUs: number;
   /** Requests that ended without their usage (`isUnmetered`). */
   readonly unmeteredCount: number;
+  /** Requests whose usage was told after their end. */
+  readonly settledCount: number;
 }
 
 /** Quantities as in reports; a unit that was never seen above zero is absent. */
@@ -82,6 +84,7 @@ interface Requests {
   readonly requests: { [outcome in Outcome]: number };
   durationUs: number;
   unmeteredCount: number;
+  settledCount: number;
   readonly units: Units<UnitLabels>;
   readonly unpriced: UnpricedOfModel;
 }
@@ -146,6 +149,7 @@ export function createUsageMetrics(): UsageMetrics {
       requests: { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 },
       durationUs: 0,
       unmeteredCount: 0,
+      settledCount: 0,
       units: ofProvider.units,
       unpriced: ofModel.unpriced,
     };
@@ -174,7 +178,7 @@ export function createUsageMetrics(): UsageMetrics {
       let series: Requests | null = null;
       return {
         count: (ending) => countEnding((series ??= getSeries(request)), ending),
-        settle: (ending) => countUsage((series ??= getSeries(request)), ending),
+        settle: (ending) => countSettled((series ??= getSeries(request)), ending),
       };
     },
     requests: () => requests,
@@ -187,6 +191,11 @@ function countEnding(series: Requests, ending: UsageEnding): void {
   const { outcome, durationUs } = ending;
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
+  countUsage(series, ending);
+}
+
+function countSettled(series: Requests, ending: UsageEnding): void {
+  series.settledCount += 1;
   countUsage(series, ending);
 }
 

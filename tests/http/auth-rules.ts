@@ -23,7 +23,7 @@ export const refused = (code: string): Expected => ({ status: STATUS[code] ?? 40
 
 const isDataPlane = (path: string) =>
   path === "/v2/rerank" ||
-  /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens)?|messages(\/count_tokens)?|audio\/(transcriptions|translations|speech)|images\/(generations|edits)|moderations|rerank)$/.test(
+  /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens|\/:id(\/cancel|\/input_items)?)?|messages(\/count_tokens)?|audio\/(transcriptions|translations|speech)|images\/(generations|edits)|moderations|rerank)$/.test(
     path,
   );
 
@@ -45,6 +45,8 @@ export function audienceOf(path: string): "public" | "caller" | "admin" | "relay
 function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (path === "/auth/login" || path === "/auth/callback") return { status: 404, code: "sso_not_configured" };
   if (path === "/auth/logout") return { status: 303, code: null };
+  if (path.includes("/responses/:id") && completion.code !== null)
+    return { status: 404, code: "response_not_found" };
   if (isDataPlane(path)) return completion;
   if (path.startsWith("/transparent/")) return { status: 200, code: null };
   if (path === "/admin/v1/notices/test") return { status: 404, code: "notices_not_configured" };

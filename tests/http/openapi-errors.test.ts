@@ -17,6 +17,11 @@ import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
 import { nameOf, stepsOf, toForm } from "./openapi-replay.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
+/** An endpoint whose path names a response. */
+function isById({ path }: Pick<Route, "path">): boolean {
+  return path.includes("/responses/:id");
+}
+
 interface SeenElsewhere {
   readonly of: (route: Route) => boolean;
   readonly code: ErrorCode;
@@ -42,6 +47,12 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code: "limit_exceeded",
     file: "limits/refusal.test.ts",
   },
+  // A response that was there before its provider was disabled, or gone.
+  ...(["model_not_found", "provider_unreachable"] as const).map((code) => ({
+    of: isById,
+    code,
+    file: "http/responses.test.ts",
+  })),
   { of: ({ path }) => path === "/admin/v1/limits", code: "too_many_limits", file: "limits/many.test.ts" },
   ...(
     [
@@ -260,8 +271,16 @@ test("what is asked of every request is refused on every route: its host, its cr
 test("a data plane request is refused for its model, its capability, its batch and an upstream that is not there", async () => {
   for (const operation of ROUTES.filter(isEndpoint)) {
     // There no model can do anything.
-    if (operation.opensWith !== undefined)
-      await see(operation, "unknown_endpoint", { to: off, headers: {}, body: {} });
+    if (toErrorCodes(operation).includes("unknown_endpoint"))
+      await see(operation, "unknown_endpoint", {
+        to: off,
+        headers: {},
+        ...(operation.body !== undefined && { body: {} }),
+      });
+    if (isById(operation)) {
+      await see(operation, "response_not_found");
+      continue;
+    }
     const isForm = operation.bodyType !== undefined;
     const asking = (fields: Record<string, string>) => ({ body: isForm ? toForm(fields) : fields });
     if (isForm || operation.path.endsWith("/edits"))

@@ -71,6 +71,8 @@ export function toForm(example: object): FormData {
 export function inOrderOfALife(): readonly Route[] {
   const rank = ({ method, path, access }: Route) => {
     if (access === "relay") return 2;
+    // Before its model is renamed.
+    if (method === "DELETE" && path.endsWith("/responses/:id")) return 3.5;
     if (method === "POST")
       return /delete$|revoke/.test(path) ? 5 : path.startsWith("/admin") || path === "/model/new" ? 0 : 1;
     if (method === "GET") return 3;

@@ -1,6 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { ID, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
+import { ID, MODEL, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
 import type { Route } from "#http/door/route.ts";
 import { toErrorCodes } from "#http/openapi/refusals.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
@@ -51,8 +51,7 @@ describe("the document", () => {
     expect(told).toEqual(served);
     const codes = new Set(ROUTES.flatMap(toErrorCodes));
     expect(Object.keys(ERROR_STATUS).filter((code) => !codes.has(code as ErrorCode))).toEqual([
-      // Of paths by id, and of a WebSocket, which is no POST.
-      "response_not_found",
+      // Of a WebSocket, which is no POST.
       "upgrade_not_supported",
     ]);
     const ids = ROUTES.map((operation) => findOperation(operation).operationId);
@@ -143,6 +142,9 @@ describe("the document's examples, sent to a server", () => {
         replay.real.set(ID.aliceToken, ((await made.json()) as any).id);
       }
       if (nameOf(operation) === "GET /my/usage") await usageIsVisible(app);
+      // There is one for each path that deletes one.
+      if (nameOf(operation).startsWith("DELETE") && operation.path.endsWith("/responses/:id"))
+        await (await app.api("POST", "/v1/responses", { model: MODEL.alias })).text();
       // Its success needs a browser that comes from the identity provider.
       if (operation.path === "/auth/callback") continue;
       for (const type of typesOf(operation)) {
@@ -251,17 +253,19 @@ async function expectAsTold(
 
 /** What any upstream of the examples says. */
 async function answer(call: UpstreamCall): Promise<void> {
-  const { method, target, body } = call.request;
+  const { method, target, headers } = call.request;
   const usage = { prompt_tokens: 9, completion_tokens: 2 };
   if (method === "HEAD") await call.reply({});
   else if (target.endsWith("/models")) {
     await call.reply({ body: JSON.stringify({ data: [{ id: "gpt-5" }, { id: "gpt-5-mini" }] }) });
-  } else if (/"stream":true|name="stream"/.test(body.toString())) {
+  } else if (headers.get("accept") === "text/event-stream") {
     await call.beginStream();
     await call.sendChunk(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
     await call.endStream();
   } else if (target.endsWith("/audio/speech")) {
     await call.reply({ body: "audio", headers: ["content-type: audio/mpeg"] });
+  } else if (target.endsWith("/responses")) {
+    await call.reply({ body: JSON.stringify({ id: "resp_1", object: "response", status: "completed" }) });
   } else await call.reply({ body: JSON.stringify({ usage }) });
 }
 

@@ -36,6 +36,8 @@ export interface Config {
   readonly sessionTtlSeconds: number;
   /** Null keeps the request log for ever. */
   readonly usageRetentionDays: number | null;
+  /** How long a response is found by its id; 0 keeps no ids. */
+  readonly responsesDays: number;
   /** Lower-case host names without a port. */
   readonly allowedHosts: readonly string[];
   readonly ledgerSync: LedgerSync;
@@ -81,6 +83,7 @@ export function parseConfig(env: Environment): Config {
     maxResponseBytes: need(env, SETTINGS.maxResponseBytes),
     sessionTtlSeconds: need(env, SETTINGS.sessionTtl),
     usageRetentionDays: read(env, SETTINGS.usageRetentionDays),
+    responsesDays: need(env, SETTINGS.responsesDays),
     allowedHosts: read(env, SETTINGS.allowedHosts) ?? [],
     ledgerSync: need(env, SETTINGS.ledgerSync),
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),

@@ -14,7 +14,8 @@ export const ADMIN_PASSWORD_LENGTH_MIN = 12;
 const PATH_BYTES_MAX = 4095;
 const NAME_BYTES_MAX = 255;
 const PORT_MAX = 65_535;
-const SESSION_SECONDS_MAX = 3_650 * 86_400;
+const DAYS_MAX = 3_650;
+const SESSION_SECONDS_MAX = DAYS_MAX * 86_400;
 /** A timer above 24.8 days (2³¹ ms) overflows and is due at once. */
 export const DRAIN_SECONDS_MAX = 86_400;
 const GRACE_SECONDS_MAX = 45;
@@ -173,6 +174,12 @@ export function toCount(text: string): number {
   const count = /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
   if (count < 1) throw new RangeError("a whole number above zero");
   return count;
+}
+
+export function toResponseDays(text: string): number {
+  const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : DAYS_MAX + 1;
+  if (days > DAYS_MAX) throw new RangeError(`a whole number of days from 0 to ${DAYS_MAX}`);
+  return days;
 }
 
 export function toDrainSeconds(text: string): number {

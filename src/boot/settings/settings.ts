@@ -16,6 +16,7 @@ import {
   toOrigin,
   toPath,
   toPort,
+  toResponseDays,
   toSchemaName,
   toScopes,
   toSecretKey,
@@ -178,6 +179,13 @@ export const SETTINGS = {
     "days",
     "Request-log rows older than this are removed; the totals stay. Unset: they are kept for ever.",
     toCount,
+  ),
+  responsesDays: setting(
+    "PROXY_RESPONSES_DAYS",
+    "30",
+    "days",
+    "How long callers may ask for a response by its id (`GET /v1/responses/{id}`), of which a keyed hash is kept; providers keep its content. 0 keeps none, and answers in the background are not accounted for.",
+    toResponseDays,
   ),
   allowedHosts: setting(
     "PROXY_ALLOWED_HOSTS",

@@ -11,7 +11,8 @@ import { findCaller, toModelScope } from "#identity/caller.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door } from "#http/door/door.ts";
 import type { Guard } from "#http/door/guard.ts";
-import { isNavigation, type Page } from "#http/page/page.ts";
+import { isNavigation } from "#http/door/navigation.ts";
+import type { Page } from "#http/page/page.ts";
 import { toModelListView } from "#views/catalog.ts";
 
 export interface ModelListDeps {

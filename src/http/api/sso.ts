@@ -12,7 +12,7 @@ import type { AssetTable } from "#http/page/assets.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Guard } from "#http/door/guard.ts";
-import { isNavigation } from "#http/page/page.ts";
+import { isNavigation } from "#http/door/navigation.ts";
 import { toSignInErrorPage } from "./sso-page.ts";
 
 export interface SsoDeps {

@@ -92,6 +92,12 @@ export function createPathIndex(
       .map(({ method }) => method);
     return [...new Set(methods)].sort();
   };
+  /** A path of the data plane that a browser navigates to shows the page, as `/models` does. */
+  const isNavigable = (pathname: string) =>
+    listOpen().some(
+      ({ method, opensWith, steps }) =>
+        method === "GET" && opensWith !== undefined && matches(steps, pathname.split("/")),
+    );
   const isServed = (pathname: string) => methodsAt(pathname).length > 0;
 
   /** Names a route whose path looks much like this one. */
@@ -139,7 +145,8 @@ export function createPathIndex(
     toUnknownEndpoint: (pathname) => new ProxyError("unknown_endpoint", describe(pathname)),
     // A slash too many at the front makes a path of the interface no page: its clients do not read HTML.
     isPagePath: (pathname) =>
-      !isServed(pathname) && !isInterfacePrefix(pathname.replace(/^\/+/, "").split("/")[0] ?? ""),
+      (!isServed(pathname) || isNavigable(pathname)) &&
+      !isInterfacePrefix(pathname.replace(/^\/+/, "").split("/")[0] ?? ""),
   };
 }
 

@@ -6,11 +6,15 @@ import type { ErrorDialect } from "#http/door/envelope.ts";
  * outside of the data plane. The list of models is part of it, under both of its paths.
  */
 export function toDataPlane(pathname: string): string | null {
-  const endpoint = findEndpoint("POST", pathname)?.name;
+  const found = findEndpoint("POST", pathname);
   // Others are named by the ingress, as long as they are open.
-  if (endpoint !== undefined && toRow(endpoint).isAlwaysOpen === true) return endpoint;
+  if (found !== null && toRow(found.name).isAlwaysOpen === true) return found.name;
+  // What a caller names by its id is not told on.
+  if (pathname.startsWith(RESPONSES) && (found === null || found.step !== "")) return `${RESPONSES}:id`;
   return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
 }
+
+const RESPONSES = "/v1/responses/";
 
 /** A path that only clients of the messages API ask for, such as one whose base URL lacks the relay's part. */
 const MESSAGES_PATH = /\/messages(?:\/|$)/;

@@ -1,10 +1,10 @@
-import { ENDPOINT_NAMES, type ENDPOINT_TABLE, type EndpointName, toPaths, toRow } from "#catalog/endpoint.ts";
+import { ENDPOINT_NAMES, type EndpointName, toPaths, toRow } from "#catalog/endpoint.ts";
 import type { Answer, Route, AnswerHeader, Content } from "#http/door/route.ts";
 import { MODEL } from "#http/schemas/examples.ts";
 import { ProxyRequestBody } from "#http/schemas/requests.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { Type } from "@sinclair/typebox";
-import { Foreign } from "#http/schemas/shared.ts";
+import { Foreign, oneOf } from "#http/schemas/shared.ts";
 
 export const EVENT_STREAM: Content = {
   type: "text/event-stream",
@@ -70,18 +70,19 @@ const IMAGES = {
 };
 const FORM_EXAMPLE = { model: MODEL.alias, file: "hello.wav" };
 
+const BY_ID = { params: { id: RESPONSE.id }, errors: ["response_not_found"] } as const;
+
 interface Told {
   readonly summary: string;
-  readonly example: unknown;
+  /** Absent without a body. */
+  readonly example?: unknown;
+  readonly params?: NonNullable<Route["params"]>;
+  readonly query?: NonNullable<Route["query"]>;
   readonly contents: Answer["contents"];
   readonly errors?: readonly ErrorCode[];
 }
 
-type BodyEndpoint = {
-  [name in EndpointName]: (typeof ENDPOINT_TABLE)[name]["body"] extends null ? never : name;
-}[EndpointName];
-
-const TOLD: { readonly [endpoint in BodyEndpoint]: Told } = {
+const TOLD: { readonly [endpoint in EndpointName]: Told } = {
   chat: {
     summary: "Chat",
     example: MESSAGES_EXAMPLE,
@@ -112,6 +113,33 @@ const TOLD: { readonly [endpoint in BodyEndpoint]: Told } = {
     summary: "Count the input tokens of a response",
     example: { model: MODEL.alias, input: "Say hello." },
     contents: [toForeignJson({ object: "response.input_tokens", input_tokens: 9 })],
+  },
+  "responses/retrieve": {
+    ...BY_ID,
+    summary: "A response by its id",
+    query: [
+      {
+        name: "stream",
+        schema: oneOf(["true"]),
+        description: "Goes on with the stream of a response in the background.",
+      },
+    ],
+    contents: [toForeignJson(RESPONSE), EVENT_STREAM],
+  },
+  "responses/delete": {
+    ...BY_ID,
+    summary: "Delete a response",
+    contents: [toForeignJson({ id: RESPONSE.id, object: "response", deleted: true })],
+  },
+  "responses/cancel": {
+    ...BY_ID,
+    summary: "Cancel a response in the background",
+    contents: [toForeignJson({ ...RESPONSE, status: "cancelled", background: true, output: [] })],
+  },
+  "responses/input_items": {
+    ...BY_ID,
+    summary: "What a response was asked",
+    contents: [toForeignJson({ object: "list", data: [], has_more: false })],
   },
   messages: {
     summary: "Messages",
@@ -171,41 +199,37 @@ const TOLD: { readonly [endpoint in BodyEndpoint]: Told } = {
 
 const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model", "x-proxy-request-id"] as const;
 
-/** The routes of the data plane that take a body, as they are documented. */
-export const ENDPOINT_ROUTES: readonly Route[] = ENDPOINT_NAMES.filter(hasBody).flatMap((name) =>
+/** The routes of the data plane, as they are documented. */
+export const ENDPOINT_ROUTES: readonly Route[] = ENDPOINT_NAMES.flatMap((name) =>
   toPaths(name).map((path) => toRoute(name, path)),
 );
 
-function hasBody(name: EndpointName): name is BodyEndpoint {
-  return toRow(name).body !== null;
-}
-
-function toRoute(name: BodyEndpoint, path: string): Route {
+function toRoute(name: EndpointName, path: string): Route {
   const { method, capability, isAlwaysOpen, body } = toRow(name);
-  const { summary, example, contents, errors = [] } = TOLD[name];
+  const { contents, errors = [], ...told } = TOLD[name];
   const isOpening = isAlwaysOpen !== true;
+  const isPageElse = method === "GET" && !path.startsWith("/v1/");
   return {
     method,
     path,
     access: "caller",
     tag: "Models",
-    summary,
-    description: `Forwarded to the provider of the alias; the header \`x-proxy-tags\` labels the usage (\`key:value\`, …).${isOpening ? ` Served as soon as a model has the capability \`${capability}\`; until then \`unknown_endpoint\`.` : ""}`,
+    ...told,
+    description: `Forwarded to the provider of ${body === null ? "the response" : "the alias"}; the header \`x-proxy-tags\` labels the usage (\`key:value\`, …).${isOpening ? ` Served as soon as a model has the capability \`${capability}\`; until then ${isPageElse ? "the web page, which a browser that navigates here gets in any case" : "`unknown_endpoint`"}.` : ""}`,
     ...(isOpening && { opensWith: capability }),
-    body: ProxyRequestBody,
-    ...(body === "form" && { bodyType: "multipart/form-data" }),
-    example,
+    ...(body !== null && { body: ProxyRequestBody }),
+    ...(body === "form" && { bodyType: "multipart/form-data" as const }),
     answer: toForeignAnswer(contents, FROM_PROVIDER),
     upstreamErrorHeaders: [...FROM_PROVIDER, "x-proxy-error-source"],
     errors: [
-      ...(isOpening ? (["unknown_endpoint"] as const) : []),
-      ...(body === "json" ? [] : (["invalid_multipart"] as const)),
-      "model_required",
+      ...(isOpening && !isPageElse ? (["unknown_endpoint"] as const) : []),
+      ...(body === "json" || body === null ? [] : (["invalid_multipart"] as const)),
+      ...(body === null ? [] : (["model_required"] as const)),
       "model_not_found",
-      "endpoint_not_supported",
+      ...(body === null ? [] : (["endpoint_not_supported"] as const)),
       ...errors,
       "limit_exceeded",
-      "busy",
+      ...(body === null ? [] : (["busy"] as const)),
       "provider_unreachable",
     ],
   };

@@ -1,4 +1,4 @@
-import { type EndpointName, toRow } from "#catalog/endpoint.ts";
+import { type EndpointName, type FoundEndpoint, toRow } from "#catalog/endpoint.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import { toModelScope } from "#identity/caller.ts";
 import { containsOwnToken } from "#identity/secret.ts";
@@ -32,6 +32,8 @@ export interface IngressDeps {
 export interface Ingress {
   /** Never throws. `connections` is null where there is no connection, as in a test in process. */
   serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
+  /** As `serve`, for an endpoint without a body, whose path names a response. */
+  serveById(found: FoundEndpoint, request: Request, connections: Connections | null): Promise<Response>;
 }
 
 /**
@@ -44,55 +46,66 @@ export function createIngress(deps: IngressDeps): Ingress {
   const turns = new Turns();
 
   return {
-    async serve(endpoint, request, connections) {
-      const arrivedAtUs = arrivals.next();
-      const arrivedAtMs = clock.monotonicMs();
-      let body: WholeBody | null = null;
-      let principal: Principal | null = null;
-      const dialect = toRow(endpoint).capability === "messages" ? "messages" : "completions";
-      try {
-        await turns.next();
-        hosts.check(request.headers);
-        const admitted = door.admit(request, "model");
-        const caller = admitted instanceof Promise ? await admitted : admitted;
-        ({ principal } = caller);
-        body = await readBody(request, limits, { memory, owner: principal.name });
-        const { credential } = caller;
-        const result = await exchange.run({
-          endpoint,
-          caller: {
-            principalId: principal.id,
-            principalName: principal.name,
-            keyId: credential.kind === "key" ? credential.key.id : null,
-            fixedTags: caller.fixedTags,
-            models: toModelScope(caller),
-          },
-          headers: request.headers,
-          query: toQuery(request.url),
-          body: body.bytes,
-          reservation: body.reservation,
-          arrivedAtUs,
-          arrivedAtMs,
-          connection: new ConnectedCaller(request, connections),
-        });
-        const context = { arrivedAtUs, lane: arrivals.lane, dialect } as const;
-        return drain.close(toExchangeResponse(result, request, context));
-      } catch (failure) {
-        // A refusal comes before anything goes upstream.
-        if (failure instanceof ProxyError && body !== null) free(body.bytes);
-        body?.reservation?.close();
-        const failed = {
-          arrivedAtUs,
-          findAddress: toFindAddress(connections, request),
-          principal: principal?.name ?? null,
-          dataPlane: endpoint,
-          dialect,
-        } as const;
-        return drain.close(failures.answer(failure, request, failed));
-      }
-    },
+    serve: (name, request, connections) => serve({ name, step: "" }, request, connections),
+    serveById: serve,
   };
+
+  async function serve(
+    { name: endpoint, step }: FoundEndpoint,
+    request: Request,
+    connections: Connections | null,
+  ): Promise<Response> {
+    const arrivedAtUs = arrivals.next();
+    const arrivedAtMs = clock.monotonicMs();
+    let body: WholeBody | null = null;
+    let principal: Principal | null = null;
+    const dialect = toRow(endpoint).capability === "messages" ? "messages" : "completions";
+    try {
+      await turns.next();
+      hosts.check(request.headers);
+      const admitted = door.admit(request, "model");
+      const caller = admitted instanceof Promise ? await admitted : admitted;
+      ({ principal } = caller);
+      const isById = step !== "";
+      if (!isById) body = await readBody(request, limits, { memory, owner: principal.name });
+      const { credential } = caller;
+      const result = await exchange.run({
+        endpoint,
+        ...(isById && { responseId: decodeURIComponent(step) }),
+        caller: {
+          principalId: principal.id,
+          principalName: principal.name,
+          keyId: credential.kind === "key" ? credential.key.id : null,
+          fixedTags: caller.fixedTags,
+          models: toModelScope(caller),
+        },
+        headers: request.headers,
+        query: toQuery(request.url),
+        body: body?.bytes ?? NO_BODY,
+        reservation: body?.reservation ?? null,
+        arrivedAtUs,
+        arrivedAtMs,
+        connection: new ConnectedCaller(request, connections),
+      });
+      const context = { arrivedAtUs, lane: arrivals.lane, dialect } as const;
+      return drain.close(toExchangeResponse(result, request, context));
+    } catch (failure) {
+      // A refusal comes before anything goes upstream.
+      if (failure instanceof ProxyError && body !== null) free(body.bytes);
+      body?.reservation?.close();
+      const failed = {
+        arrivedAtUs,
+        findAddress: toFindAddress(connections, request),
+        principal: principal?.name ?? null,
+        dataPlane: endpoint,
+        dialect,
+      } as const;
+      return drain.close(failures.answer(failure, request, failed));
+    }
+  }
 }
+
+const NO_BODY = new Uint8Array(0);
 
 /** As it came, with its question mark; empty without one. Throws `invalid_request` for a key or token in it, which would go upstream. */
 function toQuery(url: string): string {

@@ -32,9 +32,12 @@ export function createMetricsText(sources: MetricsSources, clock: Clock): () => 
   return () => usageText() + toExposition(collectProcess(sources, startedAtSeconds));
 }
 
-/** Each counted request adds one, so that an equal number means unchanged series. Takes some microseconds. */
+/** Each request adds one, and another one where its usage was told after its end, so that an equal number means unchanged series. Takes some microseconds. */
 function countRequests(usage: MetricsSources["usage"]): number {
   let count = 0;
-  for (const { requests } of usage.requests()) for (const outcome of OUTCOMES) count += requests[outcome];
+  for (const { requests, settledCount } of usage.requests()) {
+    count += settledCount;
+    for (const outcome of OUTCOMES) count += requests[outcome];
+  }
   return count;
 }
