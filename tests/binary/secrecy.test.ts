@@ -1,7 +1,11 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CAPABILITIES } from "#catalog/capability.ts";
+import { toRow } from "#catalog/endpoint.ts";
+import { BOUNDARY, CONTENT, ENDPOINTS, RESPONSE_ID, toWhole, type Endpoint } from "../faults/endpoints.ts";
 import { openCaller } from "../forward/caller.ts";
+import { BOUNDARY as HOSTILE_BOUNDARY, HOSTILE_FORMS } from "../forward/hostile-forms.ts";
 import { isIn, readFiles } from "../invariants/planted.ts";
 import {
   callApi,
@@ -58,7 +62,9 @@ describe("with PROXY_LOG=debug, after every kind of request, failure and bad inp
       await start();
       await setUp();
       await useIt();
+      await useEveryRow();
       await misuseIt();
+      await misuseEveryRow();
       await administer();
       // What a killed process leaves: write-ahead logs and a journal that nobody has cleared up.
       server.signal("SIGKILL");
@@ -71,7 +77,9 @@ describe("with PROXY_LOG=debug, after every kind of request, failure and bad inp
 
       await start();
       await useIt();
+      await useEveryRow();
       await misuseIt();
+      await misuseEveryRow();
       search(readDataDir());
       expect(await server.stop()).toBe(0);
       search(readDataDir());
@@ -126,7 +134,7 @@ async function setUp(): Promise<void> {
   plant("secret key", readFileSync(join(installation.dataDir, "secret.key"), "utf8").trim());
   const baseUrl = upstream.baseUrl.replace("/v1", `/${plant("base URL")}/v1`);
   const common = { baseUrl, apiKey: plant("credential"), models: { m: "um", soon: "um" } };
-  await provide(server.url, installation.adminKey, { name: "up", ...common });
+  await provide(server.url, installation.adminKey, { name: "up", ...common, capabilities: CAPABILITIES });
   await provide(server.url, installation.adminKey, {
     name: "hasty",
     ...common,
@@ -144,6 +152,9 @@ async function setUp(): Promise<void> {
 
 /** What the upstream does, by the `user` of the request. */
 async function answer(call: UpstreamCall): Promise<unknown> {
+  const name = call.request.headers.get("x-row");
+  const row = ENDPOINTS.find((endpoint) => endpoint.name === name);
+  if (row !== undefined) return answerRow(call, row);
   const { user } = JSON.parse(call.request.body.toString());
   const said = planted.get("completion") ?? plant("completion");
   const complaint = planted.get("upstream's complaint") ?? plant("upstream's complaint");
@@ -196,6 +207,85 @@ async function answer(call: UpstreamCall): Promise<unknown> {
           usage: { prompt_tokens: 5, completion_tokens: 2, note: said },
         }),
       });
+  }
+}
+
+/** The same of each row of the table of endpoints. */
+async function answerRow(call: UpstreamCall, { parts }: Endpoint): Promise<unknown> {
+  const complaint = planted.get("upstream's complaint") ?? plant("upstream's complaint");
+  const headers = [`content-type: ${parts.type}`, `x-proxy-note: ${complaint}`];
+  switch (call.request.headers.get("x-way")) {
+    case "breaks off":
+      await call.beginStream(headers);
+      await call.sendChunk(parts.open + parts.content);
+      return call.reset();
+    case "ends badly":
+      await call.beginStream(headers);
+      await call.sendChunk(
+        `${parts.open}${parts.content}\n\ndata: {"type":"error","message":"${complaint}"}\n\n`,
+      );
+      return call.endStream();
+    case "refuses":
+      return call.reply({
+        status: 422,
+        body: `{"error":{"type":"invalid","param":"${complaint}","message":"${CONTENT}"}}`,
+      });
+    default:
+      return call.reply({ headers, body: toWhole(parts) });
+  }
+}
+
+const WAYS = ["answers", "breaks off", "ends badly", "refuses"] as const;
+const ROWS = ENDPOINTS.filter(({ row }) => row !== "relay");
+
+function askRow(endpoint: Endpoint, way: string) {
+  const said = (what: string) => planted.get(what) ?? plant(what);
+  const headers = {
+    "x-row": endpoint.name,
+    "x-way": way,
+    "x-proxy-tags": "app:secrecy,of:rows",
+    "x-note": prompt(),
+  };
+  const key = installation.adminKey;
+  const asked = { key, relayToken: "", content: prompt(), fileName: said("file name"), headers };
+  const { path, body, headers: sent } = endpoint.ask("m", asked);
+  return keep(callApi(server.url, key, "POST", path, body, { ...sent }));
+}
+
+/** Every row of the table of endpoints that takes a body, whole and streamed, however its upstream answers. */
+async function useEveryRow(): Promise<void> {
+  plant("answer of a row", CONTENT);
+  plant("id of a response", RESPONSE_ID);
+  for (const endpoint of ROWS) {
+    for (const way of WAYS) await askRow(endpoint, way).catch(() => undefined);
+  }
+  const log = await requestLog(server.url, installation.adminKey, "of:rows");
+  expect(log.length).toBeGreaterThanOrEqual(ROWS.length * WAYS.length);
+  expect(new Set(log.map(({ endpoint }) => endpoint))).toEqual(new Set(ROWS.map(({ row }) => row)));
+}
+
+/** Bodies that no row takes, and forms that parsers read in two ways. */
+async function misuseEveryRow(): Promise<void> {
+  const bad = planted.get("bad body") ?? plant("bad body");
+  for (const { row } of ROWS) {
+    if (row === "relay") continue;
+    const { path, body } = toRow(row);
+    const toPart = (name: string, text: string) =>
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"; filename="${bad}"\r\n\r\n${text}\r\n`;
+    const texts = [`{"model":"m","input":"${bad}`, `["${bad}"]`, bad, toPart("model", bad), toPart(bad, "m")];
+    for (const text of texts) {
+      for (const type of ["application/json", `multipart/form-data; boundary=${BOUNDARY}`]) {
+        const answer = await admin("POST", `/v1${path}?note=x`, text, { "content-type": type });
+        expect({ row, text, status: answer.status }).toEqual({ row, text, status: 400 });
+      }
+    }
+    if (body !== "form") continue;
+    for (const { contentType, body: form } of HOSTILE_FORMS) {
+      const type = contentType ?? `multipart/form-data; boundary=${HOSTILE_BOUNDARY}`;
+      const text = form.replaceAll(/dear|bytes|a\.mp3/g, bad);
+      const answer = await admin("POST", `/v1${path}`, text, { "content-type": type });
+      expect(answer.status).toBe(400);
+    }
   }
 }
 

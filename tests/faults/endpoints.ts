@@ -48,7 +48,8 @@ export interface Asked {
 
 const JSON_TYPE = "application/json";
 const STREAM_TYPE = "text/event-stream";
-const CONTENT = "zqcompletionofthefaultsqz";
+/** What every answer says. */
+export const CONTENT = "zqcompletionofthefaultsqz";
 /** What a provider calls the answer that it keeps. */
 export const RESPONSE_ID = "resp_zqidofthefaultsqz";
 const TOKENS = { input_tokens: 7, output_tokens: 3 };
@@ -213,7 +214,7 @@ const ANSWERS: { readonly [meter in MeterName]: { readonly unary: Parts; readonl
   },
 };
 
-const BOUNDARY = "----form-of-the-faults";
+export const BOUNDARY = "----form-of-the-faults";
 
 function toForm(fields: Readonly<Record<string, string>>, { content, fileName }: Asked): string {
   const parts = Object.entries(fields).map(([name, value]) => `form-data; name="${name}"\r\n\r\n${value}`);
