@@ -1,6 +1,6 @@
 import { OWN_SLOTS } from "#catalog/slots.ts";
 import type { Capability } from "#catalog/capability.ts";
-import type { EndpointName } from "#catalog/endpoint.ts";
+import { isEndpointName, type EndpointName } from "#catalog/endpoint.ts";
 import { sealCredential, type Provider } from "#catalog/provider.ts";
 import type { Model } from "#catalog/model.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
@@ -86,9 +86,8 @@ export function startProxy(setup: Setup): Proxy {
     development: false,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request, connections) {
-      const path = new URL(request.url).pathname;
-      const endpoint =
-        path === "/embeddings" ? "embeddings" : path === "/completions" ? "completions" : "chat";
+      const name = new URL(request.url).pathname.slice(1);
+      const endpoint = isEndpointName(name) ? name : "chat";
       try {
         const result = await exchange.run({
           endpoint,

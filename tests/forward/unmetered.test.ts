@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { CAPABILITIES } from "#catalog/capability.ts";
+import { usesNothing } from "#catalog/endpoint.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
+import { ENDPOINTS, toWhole } from "../faults/endpoints.ts";
 import type { UpstreamCall, UpstreamScript } from "../support/upstream.ts";
 import { until } from "../support/waiting.ts";
 import { openCaller } from "./caller.ts";
@@ -53,6 +56,34 @@ describe("a request of /v1 that ended without its usage moves proxy_unmetered_to
     await proxy.drained();
     expect(countUnmetered(proxy)).toBe(count);
   });
+
+  const rows = ENDPOINTS.filter(({ row }) => row !== "relay").map((endpoint) => ({ endpoint, ...endpoint }));
+  test.each(rows)(
+    "an answer of $name that tells none, and not one that tells its usage or uses nothing",
+    async ({ endpoint, row, parts }) => {
+      if (row === "relay") return;
+      const { type, units } = parts;
+      const tells = toWhole(parts);
+      const silent = type === "text/event-stream" ? ": none\n\n" : "{}";
+      const bodies = [tells, silent];
+      const { proxy } = await startPair(
+        (call) => call.reply({ headers: [`content-type: ${type}`], body: bodies.shift() ?? "" }),
+        { capabilities: CAPABILITIES },
+      );
+      const asked = { key: "", relayToken: "", content: "x", fileName: "a", headers: {} };
+      const { body, headers } = endpoint.ask(ALIAS, asked);
+      const counts: number[] = [];
+      for (const _ of [tells, silent]) {
+        const answer = await proxy.post(body, { endpoint: row, headers: { ...headers } });
+        expect(answer.status).toBe(200);
+        await answer.text();
+        await proxy.drained();
+        counts.push(countUnmetered(proxy));
+      }
+      const untold = units.input_tokens === null ? 1 : 0;
+      expect(counts).toEqual(usesNothing(row) ? [0, 0] : [untold, untold + 1]);
+    },
+  );
 
   test("its caller left before the head, or in the middle of a stream", async () => {
     const { upstream, proxy } = await startPair();
