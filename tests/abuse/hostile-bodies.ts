@@ -113,23 +113,22 @@ export function bodiesOf(marker: Marker): fc.Arbitrary<Buffer> {
 }
 
 /**
- * What the specification has a body answered with, told apart from the code; a set where it leaves a choice. `isEmbeddings`: of that
- * endpoint, and not of the others.
+ * What the specification has a body answered with, told apart from the code; a set where it leaves a choice. `read`: the fields
+ * that its endpoint reads.
  */
-export function toExpected(body: Buffer, isEmbeddings: boolean): readonly string[] {
+export function toExpected(body: Buffer, read: readonly string[]): readonly string[] {
   const document = parse(body);
   if (document === undefined) return ["invalid_json"];
   if (typeof document !== "object" || document === null || Array.isArray(document)) return ["model_required"];
   const fields = new Map(Object.entries(document));
-  const read = isEmbeddings ? ["model", "input"] : ["model", "stream", "stream_options"];
   const isLookalike = hasLookalike(document, read);
-  if (isLookalike || (!isEmbeddings && hasLookalike(fields.get("stream_options"), ["include_usage"])))
-    return ["invalid_request"];
+  const options = read.includes("stream_options") ? fields.get("stream_options") : null;
+  if (isLookalike || hasLookalike(options, ["include_usage"])) return ["invalid_request"];
   const model = fields.get("model");
   if (typeof model !== "string" || model === "") return ["model_required"];
   if (model !== "m") return ["model_not_found"];
   // What `stream` is when it is neither true, false nor null is refused; a very deep body may be.
-  const stream = fields.get("stream");
+  const stream = read.includes("stream") ? fields.get("stream") : null;
   if (stream !== undefined && stream !== null && typeof stream !== "boolean")
     return ["invalid_request", "ok"];
   return isDeep(document) ? ["ok", "invalid_json"] : ["ok"];
@@ -163,4 +162,47 @@ function parse(body: Buffer): unknown {
 function isDeep(value: unknown, depth = 0): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth > DEPTH || Object.values(value).some((each) => isDeep(each, depth + 1));
+}
+
+/** Forms that clients write, and forms with damage. */
+export function formsOf(marker: Marker, boundary: string): fc.Arbitrary<Buffer> {
+  const part = fc.constantFrom(
+    'name="model"\r\n\r\nm',
+    'name="model"\r\n\r\nm',
+    'name="model"\r\n\r\nnone',
+    'name="model"\r\n\r\n',
+    'name="stream"\r\n\r\ntrue',
+    `name="prompt"\r\n\r\n${marker}`,
+    `name="file"; filename="${marker}.mp3"\r\nContent-Type: audio/mpeg\r\n\r\n${marker}`,
+    `name="Model"\r\n\r\n${marker}`,
+  );
+  const damage = fc.constantFrom(
+    "\r\n",
+    "\n",
+    "\r",
+    "\0",
+    '"',
+    "\\",
+    ";",
+    "--",
+    `--${boundary}`,
+    marker,
+    "=",
+    " ",
+  );
+  return fc
+    .tuple(
+      fc.array(part, { maxLength: 4 }),
+      fc.array(fc.tuple(fc.nat(), fc.nat({ max: 3 }), damage), { maxLength: 2 }),
+    )
+    .map(([parts, cuts]) => {
+      const written = parts.map((each) => `--${boundary}\r\nContent-Disposition: form-data; ${each}\r\n`);
+      const form = `${written.join("")}--${boundary}--\r\n`;
+      return Buffer.from(
+        cuts.reduce((text, [at, cut, piece]) => {
+          const where = at % (text.length + 1);
+          return text.slice(0, where) + piece + text.slice(where + cut);
+        }, form),
+      );
+    });
 }

@@ -275,16 +275,16 @@ async function misuseEveryRow(): Promise<void> {
     const texts = [`{"model":"m","input":"${bad}`, `["${bad}"]`, bad, toPart("model", bad), toPart(bad, "m")];
     for (const text of texts) {
       for (const type of ["application/json", `multipart/form-data; boundary=${BOUNDARY}`]) {
-        const answer = await admin("POST", `/v1${path}?note=x`, text, { "content-type": type });
-        expect({ row, text, status: answer.status }).toEqual({ row, text, status: 400 });
+        const refused = await admin("POST", `/v1${path}?note=x`, text, { "content-type": type });
+        expect({ row, text, status: refused.status }).toEqual({ row, text, status: 400 });
       }
     }
     if (body !== "form") continue;
     for (const { contentType, body: form } of HOSTILE_FORMS) {
       const type = contentType ?? `multipart/form-data; boundary=${HOSTILE_BOUNDARY}`;
       const text = form.replaceAll(/dear|bytes|a\.mp3/g, bad);
-      const answer = await admin("POST", `/v1${path}`, text, { "content-type": type });
-      expect(answer.status).toBe(400);
+      const refused = await admin("POST", `/v1${path}`, text, { "content-type": type });
+      expect(refused.status).toBe(400);
     }
   }
 }
