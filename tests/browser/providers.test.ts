@@ -267,6 +267,28 @@ describeInBrowser("the providers page", () => {
     await checkAccessibility(page);
   });
 
+  test("of Anthropic's is tested with its key as x-api-key, and of another kind as a bearer again", async () => {
+    const { page } = await visit("/providers");
+    await page.getByRole("button", { name: "Add provider" }).first().click();
+    await page.getByRole("button", { name: /^Anthropic/ }).click();
+    const askedWith = async (baseUrl: string) => {
+      await page.getByRole("textbox", { name: "Base URL" }).fill(baseUrl);
+      await page.getByRole("textbox", { name: "API key" }).fill("sk-typed");
+      const [asked] = await Promise.all([
+        page.waitForRequest((request) => request.url().endsWith("/admin/v1/discover")),
+        page.getByRole("button", { name: "Test connection" }).click(),
+      ]);
+      await page.getByText("Nothing is saved yet.").waitFor();
+      return asked.postDataJSON();
+    };
+    expect(await page.getByRole("textbox", { name: "Name" }).inputValue()).toBe("anthropic");
+    expect(await askedWith(server.baseUrl)).toMatchObject({ auth_style: "x-api-key", api_key: "sk-typed" });
+    await shoot(page, "provider-add-anthropic");
+    await page.getByRole("button", { name: /^Other/ }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("other");
+    expect(await askedWith(server.baseUrl)).not.toHaveProperty("auth_style");
+  });
+
   test("sends the key as x-api-key where that is chosen, and says so under it", async () => {
     await addProvider("claude", server.baseUrl);
     const { page } = await visit("/providers?open=claude");

@@ -372,7 +372,7 @@ async function fillInstallation(filled: string): Promise<void> {
     if (code !== 0) throw new Error(`${line}: ${messages}`);
   };
   await run("admin bootstrap");
-  await run("provider add openai --base-url http://127.0.0.1:9/v1 --api-key-file -", {
+  await run("provider add openai --base-url http://127.0.0.1:9/v1 --auth-style x-api-key --api-key-file -", {
     stdin: "sk-provider",
   });
   await run("model add fast --provider openai --upstream-name gpt --price input_tokens=0.15");

@@ -1,3 +1,4 @@
+import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { mutationOptions } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import {
@@ -159,6 +160,7 @@ function toPresetForm(preset: Preset, form: ProviderForm, takenNames: readonly s
     ...form,
     baseUrl: isPresetUrl ? (preset.baseUrl ?? "") : form.baseUrl,
     name: isPresetName ? toFreeName(preset, takenNames) : form.name,
+    authStyle: preset.authStyle ?? AUTH_STYLE_DEFAULT,
   };
 }
 

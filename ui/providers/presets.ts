@@ -1,3 +1,5 @@
+import type { AuthStyle } from "#catalog/auth-style.ts";
+
 /** A kind of server that many people run or rent: what to write for it. */
 export interface Preset {
   readonly id: string;
@@ -5,6 +7,8 @@ export interface Preset {
   /** Null: nothing is known of it. */
   readonly baseUrl: string | null;
   readonly key: "needed" | "optional" | "none";
+  /** How it takes the key; a bearer where nothing is said. */
+  readonly authStyle?: AuthStyle;
   /** Where its key or its address comes from. */
   readonly hint: string;
 }
@@ -16,6 +20,14 @@ export const PRESETS = [
     baseUrl: "https://api.openai.com/v1",
     key: "needed",
     hint: "Create a key at platform.openai.com, under API keys.",
+  },
+  {
+    id: "anthropic",
+    label: "Anthropic",
+    baseUrl: "https://api.anthropic.com/v1",
+    key: "needed",
+    authStyle: "x-api-key",
+    hint: "Create a key at platform.claude.com, under API keys. Its models serve clients of the messages API.",
   },
   {
     id: "openrouter",

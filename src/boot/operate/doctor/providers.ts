@@ -71,7 +71,7 @@ async function toCheck(provider: Provider, outcome: ProbeOutcome, look: Provider
       return toFailure(
         name,
         `${finding}: it refuses the credential`,
-        `Set another: ${set} --api-key-file FILE`,
+        `Set another: ${set} --api-key-file FILE. Or it takes it in another header: ${set} --auth-style ${provider.authStyle === "bearer" ? "x-api-key" : "bearer"}`,
       );
     }
     const advice =
