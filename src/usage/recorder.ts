@@ -1,6 +1,5 @@
-import type { FoundEvent, Settlement, UsageEnding, UsageBeginning } from "./event.ts";
+import type { Settlement, UsageEnding, UsageBeginning } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { EventOrigin } from "#kernel/ids.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
@@ -41,7 +40,8 @@ export interface RecorderOptions {
   readonly sync: "interval" | "request" | "database";
   /** How long the oldest line has been waiting for the database, in milliseconds; asked with `database` alone. */
   readonly uncommittedMs?: () => number;
-  readonly findEvent: (event: EventOrigin) => Promise<FoundEvent>;
+  /** What is asked of what is committed. */
+  readonly look: Pick<UsageLedger, "findEvent" | "listPendingOwners" | "listPending">;
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -132,7 +132,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   return {
     open,
     settle,
-    findEvent: options.findEvent,
+    ...options.look,
     written: () => journal.written(),
     flush: options.flush,
     close: () => (closing ??= closeOnce()),

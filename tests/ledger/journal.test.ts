@@ -31,6 +31,7 @@ import {
   EVERYTHING,
   LineEncoder,
   NEW_YEAR_US,
+  NO_LOOK,
   RUN_LINE,
   SUBJECT,
   toBeginLine,
@@ -70,7 +71,7 @@ function createFailingBench({ isCopying = false } = {}) {
   const ledger = createRecorder({
     journal,
     sync: "interval",
-    findEvent: async () => ({ kind: "absent" }),
+    look: NO_LOOK,
     flush: () => journal.stored(),
     close: () => journal.close(),
   });

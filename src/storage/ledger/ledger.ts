@@ -179,7 +179,11 @@ export async function openLedgerOf<Place extends object>(
     journal,
     sync: options.sync,
     uncommittedMs,
-    findEvent: (event) => report({ kind: "findEvent", question: event }),
+    look: {
+      findEvent: (event) => report({ kind: "findEvent", question: event }),
+      listPendingOwners: () => report({ kind: "listPendingOwners", question: {} }),
+      listPending: (principalIds) => report({ kind: "listPending", question: { principalIds } }),
+    },
     flush,
     close,
   });

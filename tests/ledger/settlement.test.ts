@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import { OrphanedEvents } from "#forward/orphaned-events.ts";
+import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
+import { NO_LIMITS } from "#limits/limit-gate.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
+import { createUsageMetrics } from "#usage/metrics.ts";
+import { makeFolder } from "../support/folder.ts";
+import { checkLedger } from "../support/invariants.ts";
+import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+
+const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function createBench() {
+  const folder = makeFolder();
+  const clock = createManualClock();
+  const { log } = createTestLog();
+  const opened = await openLedger({
+    dataDir: folder.path,
+    clock,
+    log,
+    sync: "interval",
+    retentionDays: null,
+  });
+  cleanups.push(
+    () => folder.remove(),
+    () => opened.close(),
+  );
+  const { ledger } = opened;
+  const metrics = createUsageMetrics();
+  const heard: { readonly before: UsageEnding; readonly after: UsageEnding }[] = [];
+  const limits = {
+    ...NO_LIMITS,
+    settled: (_: unknown, before: UsageEnding, after: UsageEnding) => void heard.push({ before, after }),
+  };
+  const snapshot = {} as CatalogSnapshot;
+  const catalog = { peek: () => snapshot, snapshot: async () => snapshot };
+  const settlements = new Settlements({ catalog, ledger, limits, clock, log });
+  return { ...opened, dataDir: folder.path, clock, log, metrics, heard, settlements };
+}
+
+function toEnd({ metrics }: Pick<Awaited<ReturnType<typeof createBench>>, "metrics">): BackgroundEnd {
+  return {
+    event: { eventId: SUBJECT.arrivedAtUs, lane: 0 },
+    outcome: "ok",
+    errorKind: null,
+    usage: ENDING.usage,
+    providerName: "openai",
+    findPrices: () => ENDING.prices,
+    counter: metrics.open({ endpoint: "responses", provider: "openai", model: "fast" }),
+  };
+}
+
+describe("an answer in the background", () => {
+  test("is settled once, at the prices of then, however many polls tell its end, and at once", async () => {
+    const bench = await createBench();
+    const { ledger, clock, heard, settlements, metrics, stats } = bench;
+    await ledger.open(SUBJECT).end(PENDING);
+    const ask = async () => (await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 })).rows;
+    expect(await ask()).toMatchObject([{ outcome: "ok", costPico: null, usage: PENDING_USAGE }]);
+
+    clock.now += 60_000_000;
+    const end = toEnd(bench);
+    await Promise.all([settlements.settle(end), settlements.settle(end)]);
+    clock.now += 60_000_000;
+    await settlements.settle({ ...end, findPrices: () => ({ input_tokens: 9, output_tokens: 9 }) });
+    expect(await ask()).toMatchObject([
+      {
+        arrivedAtUs: SUBJECT.arrivedAtUs,
+        durationUs: 60_000_000,
+        costPico: ENDING.costPico,
+        usage: ENDING.usage,
+      },
+    ]);
+    expect(heard).toHaveLength(1);
+    expect(heard[0]).toMatchObject({
+      before: { durationUs: PENDING.durationUs, usage: PENDING_USAGE },
+      after: { durationUs: 60_000_000, costPico: ENDING.costPico },
+    });
+    // Its request was counted when it ended, and is not counted again.
+    expect(metrics.units()).toMatchObject([{ quantities: { input_tokens: 70, output_tokens: 20 } }]);
+    expect(metrics.requests()).toMatchObject([{ requests: { ok: 0 }, unmeteredCount: 0 }]);
+  });
+
+  test("of a model that is gone is unpriced, and one that was not reported is unmetered", async () => {
+    const bench = await createBench();
+    const { ledger, settlements, stats } = bench;
+    for (const index of [0, 1])
+      await ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index }).end(PENDING);
+    const end = toEnd(bench);
+    await settlements.settle({ ...end, findPrices: () => null });
+    await settlements.settle({ ...end, event: { eventId: NEW_YEAR_US + 1, lane: 0 }, usage: null });
+    const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
+    expect(rows).toMatchObject([
+      { usage: null, costPico: null },
+      { usage: ENDING.usage, costPico: null },
+    ]);
+  });
+
+  test("of a principal that was deleted is settled as not reported, and no other", async () => {
+    const bench = await createBench();
+    const { ledger, log, metrics, settlements, stats } = bench;
+    await ledger.open(SUBJECT).end(PENDING);
+    const gone = { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1, principalId: "gone", principalName: "bob" };
+    await ledger.open(gone).end(PENDING);
+    await ledger.open({ ...gone, arrivedAtUs: NEW_YEAR_US + 2 }).end(ENDING);
+    const alice = { id: SUBJECT.principalId, name: "alice" };
+    const identity = { listPrincipals: async () => ({ rows: [alice] as never[], total: 1 }) };
+    const orphans = new OrphanedEvents({ ledger, settlements, identity, metrics, log });
+    await orphans.look();
+    orphans.close();
+    const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
+    expect(rows.map(({ principal, usage }) => [principal, usage])).toEqual([
+      ["bob", ENDING.usage],
+      ["bob", null],
+      ["alice", PENDING_USAGE],
+    ]);
+  });
+
+  test("is settled once and lost never, through kills between its create, its settlement and their commits", async () => {
+    const folder = makeFolder();
+    cleanups.push(() => folder.remove());
+    const dataDir = join(folder.path, "data");
+    mkdirSync(dataDir);
+    const arrivals = join(folder.path, "arrivals");
+    const said: number[] = [];
+    const run = async (count: number, killAfter: number) => {
+      writeFileSync(arrivals, said.join("\n"));
+      const first = NEW_YEAR_US + said.length * 1_000;
+      const script = join(import.meta.dir, "child-settling.ts");
+      const words = [
+        process.execPath,
+        "--no-env-file",
+        script,
+        dataDir,
+        String(first),
+        String(count),
+        arrivals,
+      ];
+      const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
+      let rest = "";
+      const decoder = new TextDecoder();
+      let left = killAfter;
+      for await (const bytes of child.stdout) {
+        const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) if (line !== "settled") said.push(Number(line));
+        left -= lines.length;
+        if (left <= 0) child.kill("SIGKILL");
+      }
+      await child.exited;
+    };
+    for (const killAfter of [40, 130, 3, 260]) await run(5_000, killAfter);
+    await run(0, Number.POSITIVE_INFINITY);
+    const events = checkLedger(dataDir, { isAtRest: true });
+    const byId = new Map(events.map((event) => [event.id, event]));
+    expect(said.length).toBeGreaterThan(400);
+    const wrong = said.filter((id) => byId.get(id)?.cost_lo !== Number(ENDING.costPico));
+    expect(wrong).toEqual([]);
+    // A begin that was not said is cut off, and never anything else.
+    const others = events.filter(({ id }) => !said.includes(id));
+    expect(others.filter(({ error_kind }) => error_kind !== "interrupted")).toEqual([]);
+  }, 60_000);
+});
