@@ -14,8 +14,17 @@ export const GROUPS = [
     name: "python",
     kind: "python",
     python: [
-      [3, 10],
+      [3, 11],
       [3, 15],
+    ],
+  },
+  {
+    // LlamaIndex needs the OpenAI SDK below version 3.
+    name: "llamaindex",
+    kind: "python",
+    python: [
+      [3, 10],
+      [3, 14],
     ],
   },
   {
@@ -28,10 +37,15 @@ export const GROUPS = [
   },
   { name: "javascript", kind: "javascript" },
   { name: "claude-code", kind: "javascript" },
+  { name: "codex", kind: "javascript" },
   { name: "continue", kind: "javascript" },
 ] as const satisfies readonly ClientGroup[];
 
 export type GroupName = (typeof GROUPS)[number]["name"];
+
+export function isPython(group: GroupName): boolean {
+  return GROUPS.some(({ name, kind }) => name === group && kind === "python");
+}
 
 const root = join(import.meta.dir, "../..");
 

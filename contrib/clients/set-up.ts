@@ -31,23 +31,26 @@ interface Result {
   readonly why: string | null;
 }
 
-let failures = 0;
-for (const group of GROUPS) {
-  if (isInstalled(group.name)) continue;
-  const { kind, why } = install(group, group.name);
-  console.log(`${group.name}: ${kind}${why === null ? "" : `: ${why}`}`);
-  if (kind === "failed") failures += 1;
-}
-process.exit(failures === 0 ? 0 : 1);
+// Side by side: most of an installation is waiting for its registry.
+const kinds = await Promise.all(
+  GROUPS.filter(({ name }) => !isInstalled(name)).map(async (group) => {
+    const { kind, why } = await install(group, group.name);
+    console.log(`${group.name}: ${kind}${why === null ? "" : `: ${why}`}`);
+    return kind;
+  }),
+);
+process.exit(kinds.includes("failed") ? 1 : 0);
 
-function install(group: ClientGroup, name: GroupName): Result {
+async function install(group: ClientGroup, name: GroupName): Promise<Result> {
   const folder = toGroupFolder(name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   cpSync(toManifestFolder(name), folder, { recursive: true });
-  const unable = group.kind === "python" ? findPythonObstacle(group) : null;
+  const unable = group.kind === "python" ? await findPythonObstacle(group) : null;
   if (unable !== null) return { kind: "skipped", why: unable };
-  const { code, output } = group.kind === "python" ? installPython(folder) : installJavaScript(folder);
+  const { code, output } = await (group.kind === "python"
+    ? installPython(folder)
+    : installJavaScript(folder));
   if (code === 0) {
     writeFileSync(toStampFile(name), toStamp(name));
     return { kind: "installed", why: null };
@@ -59,8 +62,8 @@ function install(group: ClientGroup, name: GroupName): Result {
 }
 
 /** Why this machine cannot make a place for Python packages, or null. */
-function findPythonObstacle({ python }: ClientGroup): string | null {
-  const asked = attempt(["python3", "-c", "import sys; print(*sys.version_info[:2])"]);
+async function findPythonObstacle({ python }: ClientGroup): Promise<string | null> {
+  const asked = await attempt(["python3", "-c", "import sys; print(*sys.version_info[:2])"]);
   if (asked.code !== 0) return "there is no python3 on this machine (Debian: apt-get install python3-venv)";
   const version = asked.output.trim().split(" ").map(Number);
   if (python !== undefined) {
@@ -70,31 +73,33 @@ function findPythonObstacle({ python }: ClientGroup): string | null {
     }
   }
   // Debian keeps this module in a package of its own.
-  return attempt(["python3", "-c", "import ensurepip, venv"]).code === 0
-    ? null
-    : "python3 has no venv here (Debian: apt-get install python3-venv)";
+  const { code } = await attempt(["python3", "-c", "import ensurepip, venv"]);
+  return code === 0 ? null : "python3 has no venv here (Debian: apt-get install python3-venv)";
 }
 
 function compare(version: readonly number[], bound: readonly [number, number]): number {
   return (version[0] ?? 0) - bound[0] || (version[1] ?? 0) - bound[1];
 }
 
-function installPython(folder: string): Attempt {
-  const made = attempt(["python3", "-m", "venv", join(folder, "venv")]);
+async function installPython(folder: string): Promise<Attempt> {
+  const made = await attempt(["python3", "-m", "venv", join(folder, "venv")]);
   if (made.code !== 0) return made;
   const pip = [join(folder, "venv/bin/python"), "-m", "pip", "install", "--quiet", "--no-input"];
   const bounds = ["--disable-pip-version-check", "--retries", "2", "--timeout", "20"];
+  // The file names every package, so nothing is left to resolve; what is never imported need not be compiled.
+  const exact = ["--no-deps", "--no-compile"];
   // Wheels only: nothing of a package runs before a test runs it.
-  return attempt([...pip, ...bounds, "--only-binary=:all:", "-r", join(folder, "requirements.txt")]);
+  const wheels = ["--only-binary=:all:", "-r", join(folder, "requirements.txt")];
+  return attempt([...pip, ...bounds, ...exact, ...wheels]);
 }
 
-function installJavaScript(folder: string): Attempt {
+function installJavaScript(folder: string): Promise<Attempt> {
   return attempt([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts"], folder);
 }
 
-function attempt(cmd: readonly string[], cwd?: string): Attempt {
+async function attempt(cmd: readonly string[], cwd?: string): Promise<Attempt> {
   try {
-    const done = Bun.spawnSync({
+    const child = Bun.spawn({
       cmd: [...cmd],
       ...(cwd === undefined ? {} : { cwd }),
       stdout: "pipe",
@@ -102,7 +107,12 @@ function attempt(cmd: readonly string[], cwd?: string): Attempt {
       stdin: "ignore",
       timeout: INSTALL_MS_MAX,
     });
-    return { code: done.exitCode ?? 1, output: `${done.stdout.toString()}${done.stderr.toString()}` };
+    const [data, messages, code] = await Promise.all([
+      child.stdout.text(),
+      child.stderr.text(),
+      child.exited,
+    ]);
+    return { code, output: `${data}${messages}` };
   } catch (error) {
     // The program is not there.
     return { code: 127, output: String(error) };

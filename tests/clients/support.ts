@@ -1,7 +1,7 @@
 import { LLMock } from "@copilotkit/aimock";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { isInstalled, toGroupFolder, type GroupName } from "../../contrib/clients/groups.ts";
+import { isInstalled, isPython, toGroupFolder, type GroupName } from "../../contrib/clients/groups.ts";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { executable } from "../support/executable.ts";
@@ -19,6 +19,7 @@ export const EMBEDDER = "embedder";
 export const RELAY_MODEL = "claude-mock-1";
 
 export const GREETING = 'Grüße — 你好 \u2028 "quoted" 🎈 and some more words';
+export const PLAIN_GREETING = GREETING.replace("\u2028", "");
 export const WEATHER = { city: "Zürich", days: 3 };
 /** Added to `greeting.txt` by a program that edits files. */
 export const WRITTEN = "hello from the other side";
@@ -65,6 +66,7 @@ export interface SeenRequest {
   readonly streamed: boolean;
   readonly cost: number | null;
   readonly units: Record<string, number>;
+  readonly unit_details?: Record<string, { readonly quantity: number }>;
   readonly tags: readonly string[];
 }
 
@@ -124,6 +126,7 @@ async function startMock(): Promise<LLMock> {
     host: "127.0.0.1",
     auth: { apiKeys: [CREDENTIAL, OWN_CREDENTIAL] },
   });
+  mock.onMessage("greet me plainly", { content: PLAIN_GREETING, usage: toUsage(TEXT_TOKENS) });
   // The question of the snippets, and the one of the cases.
   for (const question of ["Say hello in one sentence.", "greet me"]) {
     mock.onMessage(question, { content: GREETING, usage: toUsage(TEXT_TOKENS) });
@@ -190,7 +193,7 @@ export function isReady(group: GroupName): boolean {
 
 /** A program of a group's `node_modules/.bin` or of its virtual environment. */
 export function toProgram(group: GroupName, name: string): string {
-  const folder = group === "python" || group === "aider" ? "venv/bin" : "node_modules/.bin";
+  const folder = isPython(group) ? "venv/bin" : "node_modules/.bin";
   return join(toGroupFolder(group), folder, name);
 }
 
@@ -230,5 +233,5 @@ export async function runCases(
 
 /** The one program that runs a group's source files. */
 export function toInterpreter(group: GroupName): string {
-  return group === "python" || group === "aider" ? toProgram(group, "python") : "node";
+  return isPython(group) ? toProgram(group, "python") : "node";
 }
