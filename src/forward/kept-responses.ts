@@ -18,7 +18,7 @@ import type { Settlements } from "./settlements.ts";
 export interface KeptResponsesDeps {
   readonly store: ResponseStore;
   readonly secrets: Pick<SecretBox, "hashResponseId">;
-  readonly settlements: Settlements;
+  readonly settlements: Pick<Settlements, "settle">;
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly metrics: Pick<UsageMetrics, "open">;
   readonly clock: Clock;

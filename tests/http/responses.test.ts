@@ -447,7 +447,7 @@ describe("a response in the background", () => {
     (await logOf(app)).findLast(({ endpoint }) => endpoint === "responses");
   /** The newest one is, and nothing counts as unmetered for it. */
   const expectPending = async (app: TestApp) => {
-    expect(await created(app)).toMatchObject({ outcome: "ok", cost: null, units: {} });
+    expect(await created(app)).toMatchObject({ outcome: "ok", cost: null, units: {}, pending: true });
     expect(await countUnmetered(app)).toBe(0);
   };
 
@@ -612,7 +612,8 @@ describe("a response in the background", () => {
       () => "it was not settled",
     );
     const [row] = await logOf(second);
-    expect(row).toMatchObject({ principal: "ann", outcome: "ok", cost: null });
+    expect(row).toMatchObject({ principal: "ann", outcome: "ok", cost: null, unmetered: true });
+    expect(row).not.toHaveProperty("pending");
     expect(provider.upstream.requests).toHaveLength(2);
   });
 });

@@ -85,6 +85,12 @@ const LONG_PARTS: readonly LongPart[] = [
     variable: "LOCKPORT_REPLICA_KILLS",
     tests: ["tests/replicas/kills.test.ts"],
   },
+  {
+    option: "responses",
+    count: 1_000,
+    variable: "LOCKPORT_RESPONSES",
+    tests: ["tests/http/response-kills.test.ts"],
+  },
   { option: "paths", count: 200_000, variable: "LOCKPORT_PATHS", tests: ["tests/abuse/paths.test.ts"] },
 ];
 

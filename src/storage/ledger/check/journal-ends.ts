@@ -22,7 +22,7 @@ export interface JournalEnds {
   readonly damagedLines: number;
   /** False when the segment that the position is in is gone, or ends before it. */
   readonly hasPosition: boolean;
-  /** Arrivals of what is committed, by everything else that is compared. */
+  /** Arrivals of what is committed and stays as it ended, by everything else that is compared. */
   readonly arrivals: ReadonlyMap<string, Ended>;
 }
 
@@ -53,7 +53,8 @@ export function readJournalEnds(directory: string, position: JournalPosition): J
       if (!isCommitted) waiting += 1;
       else {
         committed += 1;
-        keep(arrivals, begin.arrivedAtUs, entry.ending);
+        // A pending event may have become another one: its settlement may be in the journal of another replica.
+        if (entry.ending.usage?.shape !== "pending") keep(arrivals, begin.arrivedAtUs, entry.ending);
       }
     }
   };

@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { type KeptResponse, type ResponseStore } from "#catalog/kept-response.ts";
+import { KEPT_AT_ONCE_MAX, KeptResponses } from "#forward/kept-responses.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { createLog } from "#kernel/log.ts";
+import { createUsageMetrics } from "#usage/metrics.ts";
+import { SUBJECT } from "../ledger/usage.ts";
+
+const LANE = 7;
+
+/** `keep` is what the store does with each batch. */
+function startKept(keep: (batch: readonly KeptResponse[]) => Promise<void>, days = 30) {
+  const lines: string[] = [];
+  const unused = () => Promise.reject(new Error("not asked for"));
+  const store: ResponseStore = {
+    keep,
+    find: unused,
+    markSettled: unused,
+    remove: unused,
+    removeExpired: unused,
+    listOrphans: unused,
+  };
+  const responses = new KeptResponses({
+    store,
+    secrets: createSecretBox(new Uint8Array(32).fill(3)),
+    settlements: { settle: unused },
+    catalog: { snapshot: unused },
+    metrics: createUsageMetrics(),
+    clock: createSystemClock(),
+    log: createLog({ level: "debug", json: true, write: (line) => lines.push(line), timestamp: () => "" }),
+    lane: LANE,
+    days,
+  });
+  const keepOne = (id: string, principalId = "p") =>
+    responses.keep({ ...SUBJECT, principalId }, { id, modelId: "m", isSettled: true });
+  return { keepOne, lines };
+}
+
+test("responses that are answered in one moment are written together, so many at once, and each waits for its own", async () => {
+  const batches: number[] = [];
+  const { keepOne } = startKept(async (batch) => void batches.push(batch.length));
+  const count = 2 * KEPT_AT_ONCE_MAX + 5;
+  const keys = await Promise.all(Array.from({ length: count }, (_, at) => keepOne(`resp_${at}`)));
+  expect(new Set(keys.map((key) => key?.idHash)).size).toBe(count);
+  expect(batches.reduce((sum, length) => sum + length, 0)).toBe(count);
+  expect(Math.max(...batches)).toBe(KEPT_AT_ONCE_MAX);
+  expect(batches.length).toBeLessThanOrEqual(4);
+});
+
+test("what is kept says where the response is and which request it answered, and has no id in it; of one key there is one row", async () => {
+  const kept: KeptResponse[] = [];
+  const { keepOne } = startKept(async (batch) => void kept.push(...batch));
+  await Promise.all([keepOne("resp_one"), keepOne("resp_one"), keepOne("resp_one", "other")]);
+  expect(kept.map(({ principalId }) => principalId)).toEqual(["p", "other"]);
+  expect(kept[0]).toMatchObject({
+    modelId: "m",
+    providerId: SUBJECT.providerId,
+    event: { eventId: SUBJECT.arrivedAtUs, lane: LANE },
+    isSettled: true,
+  });
+  expect(kept[0]!.idHash).toMatch(/^[0-9a-f]{64}$/);
+  expect(JSON.stringify(kept)).not.toContain("resp_one");
+});
+
+test("an answer whose id cannot be written goes on without one, with a warning that does not name it, and the next one is kept", async () => {
+  let isBroken = true;
+  const { keepOne, lines } = startKept(async () => {
+    if (isBroken) throw new Error("the disk is full");
+  });
+  expect(await keepOne("resp_lost")).toBeNull();
+  expect(lines.join("")).toContain("not found by its id");
+  expect(lines.join("")).not.toContain("resp_lost");
+  isBroken = false;
+  expect(await keepOne("resp_kept")).not.toBeNull();
+});
+
+test("with 0 days nothing is written", async () => {
+  const { keepOne } = startKept(() => Promise.reject(new Error("written")), 0);
+  expect(await keepOne("resp_one")).toBeNull();
+});
