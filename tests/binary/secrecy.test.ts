@@ -236,7 +236,7 @@ async function answerRow(call: UpstreamCall, { parts }: Endpoint): Promise<unkno
 }
 
 const WAYS = ["answers", "breaks off", "ends badly", "refuses"] as const;
-const ROWS = ENDPOINTS.filter(({ row }) => row !== "relay");
+const ROWS = ENDPOINTS.filter(({ row, isById }) => row !== "relay" && isById !== true);
 
 function askRow(endpoint: Endpoint, way: string) {
   const said = (what: string) => planted.get(what) ?? plant(what);

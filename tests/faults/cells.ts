@@ -2,9 +2,11 @@ import { expect } from "bun:test";
 import type { CheckedEvent } from "../support/ledger-totals.ts";
 import { askRaw, type RawAnswer } from "./ask.ts";
 import type { Expected, Limit } from "./behaviour.ts";
-import type { Endpoint } from "./endpoints.ts";
+import { callApi } from "../support/installation.ts";
+import { toMaking, type Endpoint } from "./endpoints.ts";
 import {
   CONNECT_SECONDS,
+  MODEL,
   READ_SECONDS,
   RELAY_CONNECT_SECONDS,
   RELAY_SILENCE_SECONDS,
@@ -49,9 +51,22 @@ export interface Run {
 /** When an upstream had done all that it does, by the cell. */
 export type Played = ReadonlyMap<string, number>;
 
+/** Makes the response that a cell asks for. */
+export async function make({ server, asked }: Site, cell: string): Promise<void> {
+  const { headers } = toMaking(cell);
+  const made = await callApi(server.url, asked.key, "POST", "/v1/responses", { model: MODEL }, headers);
+  expect(made.status).toBe(200);
+  await made.text();
+}
+
+/** The tagged ids that these cells leave: their own, and those of what was made for them. */
+export const toSent = (cells: readonly Pick<Cell, "id" | "endpoint">[]) =>
+  cells.flatMap(({ id, endpoint }) => (endpoint.isById === true ? [id, `made-${id}`] : [id]));
+
 async function runCell(site: Site, cell: Cell, played: Played): Promise<Run> {
   const headers = { "x-cell": cell.id, "x-proxy-tags": `id:${cell.id}`, ...site.asked.headers };
   const asking = cell.endpoint.ask(cell.model, { ...site.asked, headers });
+  if (cell.endpoint.isById === true) await make(site, cell.id);
   const startMs = performance.now();
   const leaves = cell.expected.kind === "left" ? { leaveAfterBytes: LEAVE_AFTER_BYTES } : {};
   const answer = await askRaw(site.port, asking, leaves);

@@ -34,6 +34,8 @@ export interface Endpoint {
   /** Whether an answer is held until it is complete, so that a fault inside it is a clean 502. */
   readonly isHeld: boolean;
   readonly parts: Parts;
+  /** Whether it asks for a response that was made before, under an id of its own (`toMaking`). */
+  readonly isById?: true;
   ask(model: string, more: Asked): Asking;
 }
 
@@ -260,12 +262,45 @@ function toEndpoints(row: EndpointName): readonly Endpoint[] {
       ];
 }
 
-/** The rows that are found by an id need one that was given: `tests/http/responses.test.ts` has them. */
 const ASKED = ENDPOINT_NAMES.filter((name) => toRow(name).body !== null);
+const BY_ID = ENDPOINT_NAMES.filter((name) => toRow(name).kind === "by_id");
+const FOUND = silent(ANSWERS.responses.unary);
+
+function toIdEndpoint(row: EndpointName): Endpoint {
+  const { method, path } = toRow(row);
+  return {
+    name: row.replaceAll("/", ".").replaceAll("_", ""),
+    row,
+    isHeld: true,
+    isById: true,
+    parts: FOUND,
+    ask: (_, { key, headers }) => ({
+      method,
+      path: `/v1${path.replace(":id", toId(headers["x-cell"] ?? ""))}`,
+      headers: { authorization: `Bearer ${key}`, ...headers },
+      body: "",
+    }),
+  };
+}
+
+const toId = (cell: string) => `${RESPONSE_ID}-${cell}`;
+
+/** The request that makes the response which a cell asks for, and its answer. */
+export function toMaking(cell: string): {
+  readonly headers: Record<string, string>;
+  readonly answer: string;
+} {
+  const { unary } = ANSWERS.responses;
+  return {
+    headers: { "x-made": cell, "x-proxy-tags": `id:made-${cell}` },
+    answer: toWhole(unary).replace(RESPONSE_ID, toId(cell)),
+  };
+}
 
 /** The first is chat. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...ASKED.flatMap(toEndpoints),
+  ...BY_ID.map(toIdEndpoint),
   {
     name: "relay",
     row: "relay",
@@ -281,8 +316,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
 
 /** One for each meter and way of answering, the relay among them: what is dear, or waits, is tried with these. */
 export const KINDS: readonly Endpoint[] = ENDPOINTS.filter(
-  ({ name, parts }, index) =>
-    name === "relay" || ENDPOINTS.findIndex((other) => other.parts === parts) === index,
+  ({ name, parts, isById }, index) =>
+    name === "relay" || (isById !== true && ENDPOINTS.findIndex((other) => other.parts === parts) === index),
 );
 
 export const toWhole = ({ open, content, usage, end }: Parts) => open + content + usage + end;

@@ -9,7 +9,8 @@ import type { CheckedEvent } from "../support/ledger-totals.ts";
 import { openBlackHole, startUpstream, type BlackHole, type UpstreamCall } from "../support/upstream.ts";
 import { busyLimit } from "../support/waiting.ts";
 import { toRequestBytes } from "./ask.ts";
-import { ENDPOINTS, toWhole, type Endpoint } from "./endpoints.ts";
+import { make, toSent } from "./cells.ts";
+import { ENDPOINTS, toMaking, toWhole, type Endpoint } from "./endpoints.ts";
 import { PHASES, type Phase } from "./phases.ts";
 import { MODEL, startSite, type Site } from "./site.ts";
 
@@ -69,6 +70,7 @@ async function openSite(baseUrl: string, relayUrl?: string): Promise<Site> {
 async function leave(site: Site, { id, phase, endpoint }: Cell, calls: Calls): Promise<Left> {
   const headers = { "x-cell": id, "x-proxy-tags": `id:${id}`, ...site.asked.headers };
   const model = phase.isConnecting === true ? HOLE_MODEL : MODEL;
+  if (endpoint.isById === true) await make(site, id);
   const request = toRequestBytes(endpoint.ask(model, { ...site.asked, headers }));
   const caller = await openCaller({
     port: site.port,
@@ -90,6 +92,9 @@ async function leave(site: Site, { id, phase, endpoint }: Cell, calls: Calls): P
   caller.hangUp();
   return { cell: { id, phase, endpoint }, call, closedAfterMs };
 }
+
+/** What is asked for by its id has no body, and is where it was made: an upstream that answers no attempt has made none. */
+const canBeById = ({ name, isConnecting }: Phase) => name !== "inside its body" && isConnecting !== true;
 
 function judge({ cell, closedAfterMs }: Left, event: CheckedEvent | undefined): string | null {
   const { name, recorded } = cell.phase;
@@ -122,7 +127,7 @@ async function check(site: Site, left: readonly Left[]): Promise<readonly string
     attempts: {
       arrivals: new Map(reached.map(({ cell }) => [cell.id, 1])),
       ended: ids,
-      sent: [...ids, "well"],
+      sent: [...toSent(left.map(({ cell }) => cell)), "well"],
     },
   });
   const byId = new Map(events.map((event) => [toTaggedId(event), event]));
@@ -136,6 +141,8 @@ test(
     const upstream = await startUpstream({
       script: (call) => {
         const id = call.request.headers.get("x-cell");
+        const made = call.request.headers.get("x-made");
+        if (made !== undefined) return call.reply({ body: toMaking(made).answer });
         if (id === undefined) return call.reply({ body: toWhole(ENDPOINTS[0]!.parts) });
         return calls.of(id).resolve(call);
       },
@@ -155,7 +162,11 @@ test(
       });
 
     const all = PHASES.flatMap((phase, index) =>
-      ENDPOINTS.map((endpoint) => ({ id: `${index}-${endpoint.name}`, phase, endpoint })),
+      ENDPOINTS.filter(({ isById }) => isById !== true || canBeById(phase)).map((endpoint) => ({
+        id: `${index}-${endpoint.name}`,
+        phase,
+        endpoint,
+      })),
     );
     const cells = hole === null ? all.filter(({ phase }) => phase.isConnecting !== true) : all;
     const left: Left[] = [];

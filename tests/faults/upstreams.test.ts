@@ -8,9 +8,9 @@ import { toTaggedId } from "../support/invariants.ts";
 import { readNumber } from "../support/scale.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 import { BODIES } from "./bodies.ts";
-import { judge, runCells, toLastRuns, toLimitMs, type Cell, type Run } from "./cells.ts";
+import { judge, runCells, toLastRuns, toLimitMs, toSent, type Cell, type Run } from "./cells.ts";
 import { EDGES, type Opened } from "./edges.ts";
-import { ENDPOINTS, KINDS, toWhole, type Endpoint } from "./endpoints.ts";
+import { ENDPOINTS, KINDS, toMaking, toWhole, type Endpoint } from "./endpoints.ts";
 import { HEADS } from "./heads.ts";
 import { CONNECT_SECONDS, MODEL, startSite, type Site } from "./site.ts";
 
@@ -80,7 +80,11 @@ async function check({ site, runs, upstream, abandoned = [] }: Checked): Promise
     answers: runs.map(({ answer }) => answer),
     abandoned,
     received: upstream.requests.filter(({ headers }) => headers.get("x-api-key") === undefined),
-    attempts: { arrivals: countArrivals(upstream), ended: ids, sent: [...ids, "well"] },
+    attempts: {
+      arrivals: countArrivals(upstream),
+      ended: ids,
+      sent: [...toSent(runs.map(({ cell }) => cell)), "well"],
+    },
   });
   const byId = new Map(events.map((event) => [toTaggedId(event), event]));
   return toLastRuns(runs)
@@ -97,10 +101,9 @@ function countArrivals(upstream: ScriptedUpstream): ReadonlyMap<string, number> 
   return arrivals;
 }
 
-test("every row of the table of endpoints that takes a body has cells, whole and streamed", () => {
-  const asked = ENDPOINT_NAMES.filter((name) => toRow(name).body !== null);
-  expect(new Set(ENDPOINTS.map(({ row }) => row))).toEqual(new Set([...asked, "relay"] as const));
-  const streamed = asked.filter(
+test("every row of the table of endpoints has cells, whole and streamed", () => {
+  expect(new Set(ENDPOINTS.map(({ row }) => row))).toEqual(new Set([...ENDPOINT_NAMES, "relay"] as const));
+  const streamed = ENDPOINT_NAMES.filter(
     (name) => toRow(name).fields.includes("stream") && toRow(name).kind === "metered",
   );
   for (const name of streamed) expect(ENDPOINTS.filter(({ row }) => row === name)).toHaveLength(2);
@@ -128,10 +131,13 @@ test(
         const id = call.request.headers.get("x-cell") ?? "";
         const [index, endpointName] = id.split("-");
         const { parts } = ENDPOINTS.find(({ name }) => name === endpointName) ?? ENDPOINTS[0]!;
+        const made = call.request.headers.get("x-made");
         calls.set(id, call);
-        await (id === ""
-          ? call.reply({ body: toWhole(parts) })
-          : BEHAVIOURS[Number(index)]!.play(call, parts));
+        if (made !== undefined) await call.reply({ body: toMaking(made).answer });
+        else
+          await (id === ""
+            ? call.reply({ body: toWhole(parts) })
+            : BEHAVIOURS[Number(index)]!.play(call, parts));
         played.set(id, performance.now());
       },
     });
