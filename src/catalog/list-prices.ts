@@ -15,7 +15,7 @@ export interface ListPrices {
 }
 
 /**
- * Public list prices in US dollars of 60 models, under the names that their makers serve them by: standard processing, short
+ * Public list prices in US dollars of 75 models, under the names that their makers serve them by: standard processing, short
  * prompts, no regional surcharge. Models that several hosts sell at prices of their own are not among them.
  */
 export function readListPrices(): ListPrices {

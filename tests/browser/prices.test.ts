@@ -253,7 +253,7 @@ describeInBrowser("a pricing feed", () => {
     await dialog(page).getByText("LiteLLM’s price map with 3 prices").waitFor();
     await dialog(page).getByRole("button", { name: "Load 2 prices" }).waitFor();
     await page.getByRole("button", { name: "Skipped 2" }).click();
-    await dialog(page).getByText("It has no price per token.").waitFor();
+    await dialog(page).getByText("It has no price that has a unit here.").waitFor();
     await page.getByRole("checkbox", { name: /^Only names in use here/ }).click();
     await dialog(page).getByRole("button", { name: "Load 3 prices" }).click();
     await dialog(page).getByText("3: 0 changed, 3 added, 0 as before").waitFor();
