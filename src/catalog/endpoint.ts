@@ -182,7 +182,7 @@ export const ENDPOINT_TABLE = {
     body: "json",
     fields: ["model"],
     meter: "speech",
-    tells: IN_AND_OUT,
+    tells: [["requests"], ...IN_AND_OUT],
     kind: "metered",
     passesQuery: true,
   },

@@ -191,3 +191,95 @@ function readApart(usage: Fields): ReportedUsage | null {
   const reported = Object.values(quantities).some((quantity) => quantity !== undefined);
   return reported ? { shape, quantities: JSON.parse(JSON.stringify(quantities)) } : null;
 }
+
+describe("rare units", () => {
+  const read = (
+    usage: object,
+    options: ConstructorParameters<typeof UsageAccumulator>[0] = { defaultsToExclusive: false },
+  ) => {
+    const accumulator = new UsageAccumulator(options);
+    accumulator.add(usage);
+    return accumulator.total();
+  };
+
+  test.each([
+    [
+      "chat: audio and images of the prompt, audio of the answer",
+      {
+        prompt_tokens: 100,
+        completion_tokens: 20,
+        prompt_tokens_details: { audio_tokens: 30, image_tokens: 40 },
+        completion_tokens_details: { audio_tokens: 15 },
+      },
+      {
+        input_tokens: 100,
+        output_tokens: 20,
+        input_audio_tokens: 30,
+        input_image_tokens: 40,
+        output_audio_tokens: 15,
+      },
+    ],
+    [
+      "images and responses",
+      {
+        input_tokens: 100,
+        output_tokens: 20,
+        input_tokens_details: { image_tokens: 90, text_tokens: 10 },
+        output_tokens_details: { audio_tokens: 2 },
+      },
+      { input_tokens: 100, output_tokens: 20, input_image_tokens: 90, output_audio_tokens: 2 },
+    ],
+    [
+      "transcription, whose details have a name of their own",
+      {
+        type: "tokens",
+        input_tokens: 14,
+        output_tokens: 45,
+        input_token_details: { audio_tokens: 14, text_tokens: 0 },
+      },
+      { input_tokens: 14, output_tokens: 45, input_audio_tokens: 14 },
+    ],
+    [
+      "zeroes, which most answers tell, are none",
+      {
+        prompt_tokens: 3,
+        completion_tokens: 1,
+        prompt_tokens_details: { audio_tokens: 0, image_tokens: 0 },
+        completion_tokens_details: { audio_tokens: 0 },
+      },
+      { input_tokens: 3, output_tokens: 1 },
+    ],
+    [
+      "a part of nothing is none",
+      { completion_tokens: 1, prompt_tokens_details: { audio_tokens: 5 } },
+      { output_tokens: 1 },
+    ],
+  ])("%s", (_, usage, quantities) => {
+    expect(read(usage)).toEqual({ shape: "inclusive", quantities });
+  });
+
+  test("searches are counted of the messages dialect alone, the last number, and none where there were none", () => {
+    const usage = {
+      input_tokens: 5,
+      output_tokens: 6,
+      server_tool_use: { web_search_requests: 2, web_fetch_requests: 9 },
+    };
+    const messages = { defaultsToExclusive: true, countsWebSearches: true };
+    expect(read(usage, messages)?.quantities).toEqual({ input_tokens: 5, output_tokens: 6, web_searches: 2 });
+    expect(read(usage)?.quantities).toEqual({ input_tokens: 5, output_tokens: 6 });
+    const none = { ...usage, server_tool_use: { web_search_requests: 0 } };
+    expect(read(none, messages)?.quantities).toEqual({ input_tokens: 5, output_tokens: 6 });
+  });
+
+  test("a quantity that no usage object holds is told by its unit; what is no quantity is dropped", () => {
+    const accumulator = new UsageAccumulator({ defaultsToExclusive: false });
+    expect(accumulator.addQuantity("images", -1)).toBe(false);
+    expect(accumulator.addQuantity("images", "2")).toBe(false);
+    expect(accumulator.total()).toBeNull();
+    expect(accumulator.addQuantity("images", 1)).toBe(true);
+    expect(accumulator.addQuantity("images", 2)).toBe(true);
+    expect(accumulator.total()).toEqual({ shape: "inclusive", quantities: { images: 2 } });
+    accumulator.add({ input_tokens: 4 });
+    expect(accumulator.total()?.quantities).toEqual({ input_tokens: 4, images: 2 });
+  });
+});

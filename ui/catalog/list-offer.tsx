@@ -5,7 +5,7 @@ import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { listPricesQuery, type ListPrices, type Model, type Pricing } from "../api/catalog.ts";
 import { buttonClass } from "../components/button.tsx";
 import { formatCount } from "../text/format.ts";
-import { canBePriced } from "./price-set.ts";
+import { isUnitUsed } from "#catalog/missed-prices.ts";
 
 /** What the address of the prices has open while list prices are reviewed. */
 export const LIST_PRICES = "list-prices";
@@ -73,7 +73,7 @@ function findMissing(
     const units = UNITS.filter(
       (unit) =>
         model.pricing[unit] === undefined &&
-        canBePriced(model, unit) &&
+        isUnitUsed(model, unit) &&
         listed.has(`${unit} ${model.upstream_name}`),
     );
     return units.length === 0 ? [] : [{ units, isUnpriced: Object.keys(model.pricing).length === 0 }];

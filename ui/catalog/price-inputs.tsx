@@ -1,5 +1,7 @@
 import { type ReactNode, useState } from "react";
-import { DETAIL_UNITS, REPORT_UNITS, type Unit, UNIT_TABLE } from "#kernel/units.ts";
+import type { Capability } from "#catalog/capability.ts";
+import { isUnitUsed } from "#catalog/missed-prices.ts";
+import { isRareUnit, isReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { toFieldError } from "../components/field-frame.tsx";
 import { NumberField } from "../components/number-field.tsx";
 import { formatMoneyExact } from "../text/format.ts";
@@ -8,6 +10,8 @@ import type { PriceFields, Prices } from "./price-set.ts";
 export interface PriceInputsProps {
   readonly prices: PriceFields;
   readonly onChange: (prices: PriceFields) => void;
+  /** Of the model: fields of what its requests cannot use are folded away. */
+  readonly capabilities: readonly Capability[];
   /** Prices that hold where a field is empty: those of the target. */
   readonly inherited?: Prices | undefined;
   /** The error of the last try to save. */
@@ -16,8 +20,14 @@ export interface PriceInputsProps {
 
 const NO_INHERITED: Prices = {};
 
-/** The prices of a model per million units, one field a unit; those of details are folded away unless one is set. */
-export function PriceInputs({ prices, onChange, inherited = NO_INHERITED, failure }: PriceInputsProps) {
+/** The prices of a model per million units, one field a unit: what most models have no price of is folded away unless it is set. */
+export function PriceInputs({
+  prices,
+  onChange,
+  capabilities,
+  inherited = NO_INHERITED,
+  failure,
+}: PriceInputsProps) {
   const toField = (unit: Unit) => (
     <NumberField
       key={unit}
@@ -32,16 +42,20 @@ export function PriceInputs({ prices, onChange, inherited = NO_INHERITED, failur
     />
   );
   const [isOpen, setOpen] = useState(false);
-  const hasDetail = DETAIL_UNITS.some(
+  const first = UNITS.filter(
+    (unit) => isUnitUsed({ capabilities }, unit) && (isReportUnit(unit) || isRareUnit(unit)),
+  );
+  const others = UNITS.filter((unit) => !first.includes(unit));
+  const hasOther = others.some(
     (unit) => (prices[unit] ?? null) !== null || toFieldError(failure, `pricing.${unit}`) !== undefined,
   );
   return (
     <div className="flex flex-col gap-3">
-      <Grid>{REPORT_UNITS.map(toField)}</Grid>
-      <details open={isOpen || hasDetail} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary className="cursor-pointer text-xs text-ink-soft">Cache write prices</summary>
+      <Grid>{first.map(toField)}</Grid>
+      <details open={isOpen || hasOther} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary className="cursor-pointer text-xs text-ink-soft">More prices</summary>
         <div className="mt-2">
-          <Grid>{DETAIL_UNITS.map(toField)}</Grid>
+          <Grid>{others.map(toField)}</Grid>
         </div>
       </details>
     </div>

@@ -7,6 +7,7 @@ import {
   UNITS,
   type Unit,
 } from "#kernel/units.ts";
+import { isPriceMissed } from "#catalog/missed-prices.ts";
 import type { Model, Pricing } from "../api/catalog.ts";
 
 /** Prices per million units as they stand in fields; null or absent is an empty field. */
@@ -61,14 +62,8 @@ export function toPriceState(
   const { detailOf } = UNIT_TABLE[unit];
   if (inForce === undefined && detailOf !== null) return { kind: "included", unit: detailOf };
   if (inForce === undefined)
-    return { kind: used.has(unit) || canBePriced(model, unit) ? "unpriced" : "unused" };
+    return { kind: used.has(unit) || isPriceMissed(model, unit) ? "unpriced" : "unused" };
   return { kind: own[unit] === undefined ? "inherited" : "own", pricePerMillion: inForce };
-}
-
-/** Whether a request to such a model can use the unit: an embedding model gives no output, and caches nothing. */
-export function canBePriced({ capabilities }: Pick<Model, "capabilities">, unit: Unit): boolean {
-  const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
-  return capabilities.some((capability) => usedBy.includes(capability));
 }
 
 /**

@@ -129,7 +129,7 @@ export function PriceCell({ row: { upstreamName, prices }, unit, kept, disabled,
   );
 }
 
-export function MorePrices({ row: { upstreamName, prices }, disabled, onChange }: CellProps) {
+export function MorePrices({ row: { upstreamName, prices, capabilities }, disabled, onChange }: CellProps) {
   const others = UNITS.filter(
     (unit) => !FIRST_UNITS.some((first) => first === unit) && (prices[unit] ?? null) !== null,
   );
@@ -151,6 +151,7 @@ export function MorePrices({ row: { upstreamName, prices }, disabled, onChange }
         </p>
         <PriceInputs
           prices={prices}
+          capabilities={capabilities}
           onChange={(next) => onChange({ kind: "edit", upstreamName, change: { prices: next } })}
         />
       </div>

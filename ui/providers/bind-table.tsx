@@ -6,7 +6,8 @@ import type { Column } from "../components/column.ts";
 import { Absent, EmptyState } from "../components/empty.tsx";
 import { DataTable } from "../components/table.tsx";
 import { VirtualBody } from "../components/virtual-body.tsx";
-import { canBePriced, type Prices } from "../catalog/price-set.ts";
+import { isUnitUsed } from "#catalog/missed-prices.ts";
+import type { Prices } from "../catalog/price-set.ts";
 import { type BindAction, type BindRow } from "./bind-rows.ts";
 import { AliasCell, CapabilityCell, FIRST_UNITS, MorePrices, PriceCell } from "./bind-cells.tsx";
 
@@ -96,7 +97,7 @@ function toColumns({
       wrap: true,
       cell: (row) =>
         row.boundAlias === null &&
-        (canBePriced(row, unit) ? (
+        (isUnitUsed(row, unit) ? (
           <PriceCell {...{ row, unit, disabled, onChange }} kept={toKept(row, kept)} />
         ) : (
           <Absent />

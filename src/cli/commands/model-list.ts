@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
-import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
+import { isPriceMissed, isUnitUsed } from "#catalog/missed-prices.ts";
+import { isRareUnit, isReportUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { ask, type Client } from "#cli/installation/client.ts";
@@ -76,9 +77,10 @@ function describeOrigin(view: ModelView, unit: Unit, entries: readonly Kept[]): 
 
 /** What has a price, and what its requests use besides: a cache write without a price costs what input costs. */
 function isShown({ pricing, capabilities }: ModelView, unit: Unit): boolean {
-  const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
-  const isUsed = capabilities.some((capability) => usedBy.includes(capability));
-  return pricing[unit] !== undefined || (isUsed && UNIT_TABLE[unit].detailOf === null);
+  if (pricing[unit] !== undefined) return true;
+  return isRareUnit(unit)
+    ? isPriceMissed({ pricing, capabilities }, unit)
+    : isReportUnit(unit) && isUnitUsed({ capabilities }, unit);
 }
 
 function toFacts(view: ModelView): readonly (readonly string[])[] {

@@ -1,7 +1,8 @@
 import type { Capability } from "#catalog/capability.ts";
+import { findMissedUnits } from "#catalog/missed-prices.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
-import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import type { Unit } from "#kernel/units.ts";
 import { ask, given, type Client } from "#cli/installation/client.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
@@ -14,18 +15,6 @@ interface Priced {
   readonly alias: string;
   readonly capabilities: readonly Capability[];
   readonly pricing: { readonly [unit in Unit]?: number };
-}
-
-/** What every answer of such a model uses: the rest may stay unused. */
-function findUnpricedUnits({
-  capabilities,
-  pricing,
-}: Pick<Priced, "capabilities" | "pricing">): readonly Unit[] {
-  const units: readonly Unit[] = ["input_tokens", "output_tokens"];
-  return units.filter((unit) => {
-    const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
-    return pricing[unit] === undefined && capabilities.some((capability) => usedBy.includes(capability));
-  });
 }
 
 const NAMES_SHOWN_MAX = 5;
@@ -42,7 +31,7 @@ export async function writeUnpriced(
   { models, options }: UnpricedOptions,
 ): Promise<void> {
   const unpriced = models.flatMap((model) => {
-    const units = model.target === null ? findUnpricedUnits(model) : [];
+    const units = model.target === null ? findMissedUnits(model) : [];
     return units.length === 0 ? [] : [{ ...model, units }];
   });
   if (unpriced.length === 0) return;

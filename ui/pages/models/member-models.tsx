@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Unit } from "#kernel/units.ts";
 import { listedModelsQuery } from "../../api/models.ts";
-import { canBePriced } from "../../catalog/price-set.ts";
+import { isPriceMissed } from "#catalog/missed-prices.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Badge } from "../../components/chip.tsx";
 import type { Column } from "../../components/column.ts";
@@ -92,7 +92,7 @@ function toName({ model }: ModelRow) {
 
 function toPrice({ model }: ModelRow, unit: Unit) {
   const price = model.pricing[unit] ?? null;
-  if (price === null && !canBePriced(model, unit)) return <Absent />;
+  if (price === null && !isPriceMissed(model, unit)) return <Absent />;
   return (
     <span className="inline-flex flex-col items-end">
       <Cost value={price} />

@@ -1,5 +1,5 @@
-import { isReportUnit, UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
-import { canBePriced } from "../../catalog/price-set.ts";
+import { isRareUnit, isReportUnit, UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import { isPriceMissed } from "#catalog/missed-prices.ts";
 import { CapabilityChips } from "../../components/capability.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost } from "../../components/cost.tsx";
@@ -33,7 +33,7 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
         </div>
         <Section title="Prices per million">
           <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1">
-            {UNITS.filter((unit) => isReportUnit(unit) || model.pricing?.[unit] !== undefined).map((unit) => (
+            {UNITS.filter((unit) => isShown(model, unit)).map((unit) => (
               <div key={unit} className="contents">
                 <dt className="text-ink-soft">{UNIT_TABLE[unit].label}</dt>
                 <dd className="text-right">
@@ -61,9 +61,14 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
   );
 }
 
+function isShown(model: PublicModel, unit: Unit): boolean {
+  if (model.pricing[unit] !== undefined) return true;
+  return isRareUnit(unit) ? isPriceMissed(model, unit) : isReportUnit(unit);
+}
+
 /** A unit that the model hardly ever uses is unpriced without a warning. */
 function Price({ model, unit }: { readonly model: PublicModel; readonly unit: Unit }) {
   const price = model.pricing[unit] ?? null;
-  if (price === null && !canBePriced(model, unit)) return <span className="text-ink-faint">unpriced</span>;
+  if (price === null && !isPriceMissed(model, unit)) return <span className="text-ink-faint">unpriced</span>;
   return <Cost value={price} />;
 }

@@ -81,6 +81,7 @@ export function ModelFields(props: ModelFieldsProps) {
         {props.withoutPrices !== true && (
           <PriceInputs
             prices={values.prices}
+            capabilities={target?.capabilities ?? values.capabilities}
             inherited={target?.pricing}
             failure={form.failure}
             onChange={(prices) => set({ prices })}

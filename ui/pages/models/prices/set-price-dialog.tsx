@@ -128,7 +128,7 @@ function toPreviewed(write: PriceWrite): PreviewedPrices {
 
 function toHint(price: number | null, unit: Unit): string {
   if (price === null) return "0 means free. Up to six decimals.";
-  return `${formatMoneyExact(price / 1e6)} a ${UNIT_TABLE[unit].measure.slice(0, -1)}`;
+  return `${formatMoneyExact(price / 1e6)} ${UNIT_TABLE[unit].each}`;
 }
 
 function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model: Model | undefined }) {
