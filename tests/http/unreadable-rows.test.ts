@@ -75,6 +75,26 @@ test("a change that needs the name or the provider of a row that is out of force
   }
 });
 
+test("a provider whose auth_style this version does not know is out of force: its credential goes in no header by guess", async () => {
+  const { folder, dataDir, app, change } = await startWithModels();
+  try {
+    await changeStored(join(dataDir, "catalog.db"), [
+      `UPDATE providers SET auth_style = '${PLANTED}' WHERE name = 'lost'`,
+    ]);
+    // PostgreSQL's replicas follow the log of changes alone.
+    expect((await change("POST", "models", { alias: "later", target: "good" }))[0]).toBe(201);
+    const { data }: { data: { id: string }[] } = JSON.parse(
+      await (await app.api("GET", "/v1/models")).text(),
+    );
+    expect(data.map(({ id }) => id)).toEqual(["bad", "good", "later", "name"]);
+    const asked = await app.api("POST", "/v1/chat/completions", { model: "orphan", messages: [] });
+    expect([asked.status, await asked.text()]).toEqual([404, expect.not.stringContaining(PLANTED)]);
+  } finally {
+    await app.stop();
+    folder.remove();
+  }
+});
+
 test("rows that were written by hand put themselves out of force and nothing else, open nothing, and are named in the log and by doctor", async () => {
   const folder = makeFolder();
   const dataDir = join(folder.path, "data");
