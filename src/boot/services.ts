@@ -4,7 +4,6 @@ import { createExchange, type Exchange } from "#forward/exchange.ts";
 import { KeptResponses } from "#forward/kept-responses.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createRelay } from "#forward/relay.ts";
-import { OrphanedEvents } from "#forward/orphaned-events.ts";
 import { createShared } from "#forward/shared.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
@@ -123,13 +122,6 @@ export async function wireServices(
     },
     shared,
   );
-  const orphans = new OrphanedEvents({
-    ledger,
-    settlements: shared.accounts.settlements,
-    identity: storage.identity,
-    metrics: usageMetrics,
-    log,
-  });
   const isEmpty = (await storage.identity.countPrincipals()) === 0;
   // The password signs in as `admin`: while it is on, that principal has to exist.
   if (adminPassword.password !== null || isEmpty) await principals.ensureAdmin();
@@ -158,7 +150,6 @@ export async function wireServices(
     superseded: storage.superseded,
     async close() {
       loopLag.stop();
-      orphans.close();
       limits.close();
       await responses.close();
       // The address in the folder is that of the server which has taken over.
@@ -178,13 +169,7 @@ export async function wireServices(
         secrets,
         fetchModels: createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes }),
       }),
-      principals: {
-        ...principals,
-        async delete(...deletion) {
-          await principals.delete(...deletion);
-          void orphans.look();
-        },
-      },
+      principals,
       keyUse,
       exchange,
       relay:

@@ -142,10 +142,5 @@ export type FoundEvent =
   | { readonly kind: "unsettled"; readonly subject: UsageBeginning; readonly ending: UsageEnding }
   | { readonly kind: "settled" | "absent" };
 
-/** An event that waits for its settlement, with what metrics call it by. */
-export interface WaitingEvent extends Pick<UsageDimensions, "endpoint" | "model"> {
-  readonly event: EventOrigin;
-}
-
 /** One request, accounted for: metadata and numbers, never content. */
 export interface UsageEvent extends UsageBeginning, UsageEnding {}

@@ -41,7 +41,7 @@ export interface RecorderOptions {
   /** How long the oldest line has been waiting for the database, in milliseconds; asked with `database` alone. */
   readonly uncommittedMs?: () => number;
   /** What is asked of what is committed. */
-  readonly look: Pick<UsageLedger, "findEvent" | "listPendingOwners" | "listPending">;
+  readonly findEvent: UsageLedger["findEvent"];
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -132,7 +132,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   return {
     open,
     settle,
-    ...options.look,
+    findEvent: options.findEvent,
     written: () => journal.written(),
     flush: options.flush,
     close: () => (closing ??= closeOnce()),

@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import type { EventOrigin } from "#kernel/ids.ts";
-import type { FoundEvent, Settlement, UsageEnding, UsageBeginning, WaitingEvent } from "./event.ts";
+import type { FoundEvent, Settlement, UsageEnding, UsageBeginning } from "./event.ts";
 
 /**
  * Where responses wait for the database, it did not confirm an event in time. The event is in the journal; a response that
@@ -38,10 +38,6 @@ export interface UsageLedger {
   settle(settlement: Settlement): Promise<void>;
   /** Looks for an event after everything that has ended before. Rejects when the ledger cannot be read. */
   findEvent(event: EventOrigin): Promise<FoundEvent>;
-  /** The ids of the principals that have pending events. */
-  listPendingOwners(): Promise<readonly string[]>;
-  /** Pending events of these principals, the oldest first and so many at a time; those settled before are none of them. */
-  listPending(principalIds: readonly string[]): Promise<readonly WaitingEvent[]>;
   /** Fulfilled when everything opened and ended so far survives a kill of the process: once for all that goes on together. */
   written(): Promise<void>;
   /** Fulfilled when everything ended before this call can be read from the reports. */

@@ -39,8 +39,6 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
       },
       settle: () => Promise.resolve(),
       findEvent: () => Promise.resolve({ kind: "absent" }),
-      listPendingOwners: () => Promise.resolve([]),
-      listPending: () => Promise.resolve([]),
       written: () => Promise.resolve(),
       flush: () => Promise.resolve(),
       close: () => Promise.resolve(),

@@ -6,7 +6,7 @@ import { writeSync } from "node:fs";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";
-import { ENDING, NEW_YEAR_US, NO_LOOK, SUBJECT } from "./usage.ts";
+import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const [, , directory = ""] = process.argv;
 let firstFile: number | null = null;
@@ -26,7 +26,7 @@ const journal = new Journal({
 const recorder = createRecorder({
   journal,
   sync: "interval",
-  look: NO_LOOK,
+  findEvent: async () => ({ kind: "absent" }),
   flush: async () => undefined,
   close: () => journal.close(),
 });

@@ -5,7 +5,7 @@ import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import { mkdirSync } from "node:fs";
-import { ENDING, NEW_YEAR_US, NO_LOOK, SUBJECT } from "./usage.ts";
+import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 /**
  * A process that records event after event into the folder it is given, in segments of a few events each, and commits every
@@ -28,7 +28,7 @@ const journal = new Journal({
 const recorder = createRecorder({
   journal,
   sync: "interval",
-  look: NO_LOOK,
+  findEvent: async () => ({ kind: "absent" }),
   flush: async () => undefined,
   close: () => journal.close(),
 });

@@ -31,7 +31,6 @@ import {
   EVERYTHING,
   LineEncoder,
   NEW_YEAR_US,
-  NO_LOOK,
   RUN_LINE,
   SUBJECT,
   toBeginLine,
@@ -71,7 +70,7 @@ function createFailingBench({ isCopying = false } = {}) {
   const ledger = createRecorder({
     journal,
     sync: "interval",
-    look: NO_LOOK,
+    findEvent: async () => ({ kind: "absent" }),
     flush: () => journal.stored(),
     close: () => journal.close(),
   });

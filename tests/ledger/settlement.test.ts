@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import { OrphanedEvents } from "#forward/orphaned-events.ts";
 import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
 import { NO_LIMITS } from "#limits/limit-gate.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
@@ -101,26 +100,6 @@ describe("an answer in the background", () => {
     expect(rows).toMatchObject([
       { usage: null, costPico: null },
       { usage: ENDING.usage, costPico: null },
-    ]);
-  });
-
-  test("of a principal that was deleted is settled as not reported, and no other", async () => {
-    const bench = await createBench();
-    const { ledger, log, metrics, settlements, stats } = bench;
-    await ledger.open(SUBJECT).end(PENDING);
-    const gone = { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1, principalId: "gone", principalName: "bob" };
-    await ledger.open(gone).end(PENDING);
-    await ledger.open({ ...gone, arrivedAtUs: NEW_YEAR_US + 2 }).end(ENDING);
-    const alice = { id: SUBJECT.principalId, name: "alice" };
-    const identity = { listPrincipals: async () => ({ rows: [alice] as never[], total: 1 }) };
-    const orphans = new OrphanedEvents({ ledger, settlements, identity, metrics, log });
-    await orphans.look();
-    orphans.close();
-    const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
-    expect(rows.map(({ principal, usage }) => [principal, usage])).toEqual([
-      ["bob", ENDING.usage],
-      ["bob", null],
-      ["alice", PENDING_USAGE],
     ]);
   });
 

@@ -130,6 +130,40 @@ describe("the usage summary", () => {
     );
   }, 30_000);
 
+  test("leaves out what asks for an answer of before or counts, and the relay's count of the same kind stays", () => {
+    const endpoints = [
+      ["responses", 0],
+      ["responses/retrieve", 0],
+      ["responses/cancel", 0],
+      ["responses/delete", 0],
+      ["responses/input_items", 0],
+      ["responses/input_tokens", 0],
+      ["messages/count_tokens", 0],
+      ["/v1/messages/count_tokens", 0],
+      ["responses/retrieve", 3],
+    ] as const;
+    const usages = endpoints.map(([endpoint, days], index) => ({
+      subject: { ...SUBJECT, endpoint, arrivedAtUs: NEW_YEAR_US + days * DAY_US + index },
+      ending: ENDING,
+    }));
+    // Of sealed days, which have cells, and of others.
+    const { reader, writer } = writeCase(folder, {
+      usages,
+      sealBeforeUs: NEW_YEAR_US + DAY_US,
+      pruneBeforeUs: 0,
+    });
+    for (const grouping of ["own", "admin", "team"] as const)
+      for (const sumsMax of [undefined, 1]) {
+        const query = { ...EVERYTHING, grouping, format: "json", context: CONTEXT } as const;
+        const { usage }: { usage: { endpoint: string }[] } = JSON.parse(
+          decode(readFrom(reader, readSummary(query, sumsMax))),
+        );
+        expect(usage.map(({ endpoint }) => endpoint)).toEqual(["/v1/messages/count_tokens", "responses"]);
+      }
+    reader.close();
+    writer.close();
+  });
+
   test("adds money and tokens without losing a digit, over months, days and rows", () => {
     const costPico = 9_007_199_254_740_993n;
     const usages = [0, 20, 40, 60, 61].map((days, index) => ({

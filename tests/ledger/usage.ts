@@ -21,7 +21,6 @@ import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/ev
 import { OUTCOMES, PENDING_USAGE, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import type { RecorderOptions } from "#usage/recorder.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
 
 /** 2026-01-01T00:00:00Z. */
@@ -57,13 +56,6 @@ export const ENDING: UsageEnding = {
   prices: { input_tokens: 2_500_000, output_tokens: null },
   costPico: 175_000_000n,
   unpriced: true,
-};
-
-/** A journal alone: nothing of it is committed. */
-export const NO_LOOK: RecorderOptions["look"] = {
-  findEvent: async () => ({ kind: "absent" }),
-  listPendingOwners: async () => [],
-  listPending: async () => [],
 };
 
 /** Lines that name no number: each means the same wherever it stands. */

@@ -179,11 +179,7 @@ export async function openLedgerOf<Place extends object>(
     journal,
     sync: options.sync,
     uncommittedMs,
-    look: {
-      findEvent: (event) => report({ kind: "findEvent", question: event }),
-      listPendingOwners: () => report({ kind: "listPendingOwners", question: {} }),
-      listPending: (principalIds) => report({ kind: "listPending", question: { principalIds } }),
-    },
+    findEvent: (event) => report({ kind: "findEvent", question: event }),
     flush,
     close,
   });

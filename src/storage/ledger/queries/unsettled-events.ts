@@ -6,7 +6,6 @@ import {
   type Settlement,
   type UsageDimensions,
   type UsageShape,
-  type WaitingEvent,
 } from "#usage/event.ts";
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
@@ -88,31 +87,6 @@ export function* findEvent(origin: EventOrigin): Reading<FoundEvent> {
     subject: { ...dimensions, arrivedAtUs: origin.eventId, streamed },
     ending: { ...ending, costPico: null, prices: {} },
   };
-}
-
-/** See `UsageLedger.listPendingOwners`. */
-export function* listPendingOwners(): Reading<readonly string[]> {
-  const rows = yield* all<{ id: string }>(
-    "SELECT DISTINCT c.principal_id AS id FROM pending_event AS p JOIN combination AS c ON c.id = p.combination",
-  );
-  return rows.map(({ id }) => id);
-}
-
-/** Events of one answer of `listPending`. */
-const LISTED_MAX = 500;
-
-/** See `UsageLedger.listPending`. */
-export function* listPending(principalIds: readonly string[]): Reading<readonly WaitingEvent[]> {
-  const { eventKey, isAnyOf } = yield* dialectOf();
-  const lane = eventKey.length === 1 ? "0 AS lane" : "p.lane";
-  const rows = yield* all<{ id: number; lane: number; endpoint: string; model: string | null }>(
-    `SELECT p.id, ${lane}, c.endpoint, c.model FROM pending_event AS p JOIN combination AS c ON c.id = p.combination
-     WHERE ${isAnyOf("c.principal_id", "text")} ORDER BY p.id LIMIT ?`,
-    [principalIds, LISTED_MAX],
-  );
-  return rows.map(({ id, lane: ofEvent, ...rest }) =>
-    Object.assign(rest, { event: { eventId: id, lane: ofEvent } }),
-  );
 }
 
 function toText({ eventId, lane }: EventOrigin): string {

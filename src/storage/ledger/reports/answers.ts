@@ -2,7 +2,7 @@ import type { Reading } from "#storage/ledger/queries/reading.ts";
 import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
 import type { EncodedReport, ReportTransfer } from "#stats/store.ts";
 import { compressReport } from "#storage/ledger/threads/compressed-report.ts";
-import { findEvent, listPending, listPendingOwners } from "#storage/ledger/queries/unsettled-events.ts";
+import { findEvent } from "#storage/ledger/queries/unsettled-events.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
@@ -25,8 +25,6 @@ const ANSWERS: Answers = {
   listRecorded,
   loadLastUsed: ({ ids }) => loadLastUsed(ids),
   findEvent,
-  listPendingOwners,
-  listPending: ({ principalIds }) => listPending(principalIds),
   readSeries,
   readGroupedSeries: (question) => compressed(readGroupedSeries(question), question),
   readSummary: (question) => compressed(readSummary(question), question),

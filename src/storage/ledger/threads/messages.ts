@@ -7,7 +7,7 @@ import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
-import type { FoundEvent, WaitingEvent } from "#usage/event.ts";
+import type { FoundEvent } from "#usage/event.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
@@ -118,14 +118,6 @@ interface ReaderQuestions {
   readonly loadLastUsed: {
     readonly question: { readonly ids: readonly string[] };
     readonly answer: ReadonlyMap<string, InstantUs>;
-  };
-  readonly listPendingOwners: {
-    readonly question: Readonly<Record<string, never>>;
-    readonly answer: readonly string[];
-  };
-  readonly listPending: {
-    readonly question: { readonly principalIds: readonly string[] };
-    readonly answer: readonly WaitingEvent[];
   };
   readonly findEvent: { readonly question: EventOrigin; readonly answer: FoundEvent };
   readonly readSeries: ReportQuestion<"readSeries">;

@@ -17,8 +17,6 @@ const LOOKUPS: ReadonlySet<QuestionKind> = new Set<QuestionKind>([
   "loadLastUsed",
   "listRecorded",
   "findEvent",
-  "listPendingOwners",
-  "listPending",
 ]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
