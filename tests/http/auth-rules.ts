@@ -47,6 +47,8 @@ function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (path === "/auth/logout") return { status: 303, code: null };
   if (path.includes("/responses/:id") && completion.code !== null)
     return { status: 404, code: "response_not_found" };
+  if (/\/audio\/trans/.test(path) && completion.code !== null)
+    return { status: 400, code: "invalid_multipart" };
   if (isDataPlane(path)) return completion;
   if (path.startsWith("/transparent/")) return { status: 200, code: null };
   if (path === "/admin/v1/notices/test") return { status: 404, code: "notices_not_configured" };

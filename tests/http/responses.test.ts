@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { createGunzip, createGzip } from "node:zlib";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -290,6 +291,52 @@ describe("a response by its id", () => {
     for (const id of [unstored.id, "resp_compaction", "resp_refused", "resp_compact"])
       expect((await app.api("GET", `/v1/responses/${id}`)).status).toBe(404);
     expect(provider.upstream.requests).toHaveLength(before);
+  });
+
+  test("is found from the moment in which a compressed stream has told it", async () => {
+    const response: ProvidedResponse = {
+      id: "resp_compressed",
+      isBackground: false,
+      isStored: true,
+      status: "in_progress",
+      deleted: false,
+    };
+    const held = Promise.withResolvers<void>();
+    const { app } = await startSite({
+      answer(call, { made }) {
+        if (call.request.method !== "POST") return false;
+        made.set(response.id, response);
+        void (async () => {
+          const gzip = createGzip();
+          const pieces: Buffer[] = [];
+          gzip.on("data", (piece: Buffer) => pieces.push(piece));
+          gzip.write(toEvent("response.created", response));
+          await new Promise<void>((resolve) => gzip.flush(resolve));
+          await call.beginStream(["content-type: text/event-stream", "content-encoding: gzip"]);
+          for (const piece of pieces) await call.sendChunk(piece);
+          await held.promise;
+          call.reset();
+        })();
+        return true;
+      },
+    });
+    const stream = await fetch(`${app.url}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${app.adminKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt", input: "hi", stream: true }),
+      // The client's own decoder waits for more.
+      decompress: false,
+    });
+    const reader = stream.body!.getReader();
+    const decoded: Buffer[] = [];
+    const gunzip = createGunzip().on("data", (piece: Buffer) => decoded.push(piece));
+    while (!Buffer.concat(decoded).includes("resp_compressed")) {
+      gunzip.write((await reader.read()).value);
+      await new Promise<void>((resolve) => gunzip.write(new Uint8Array(0), () => resolve()));
+    }
+    expect((await app.api("GET", "/v1/responses/resp_compressed")).status).toBe(200);
+    held.resolve();
+    await reader.cancel().catch(() => undefined);
   });
 
   test("is found from the moment in which a stream has told it, while the stream is still open", async () => {
