@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
@@ -9,6 +9,7 @@ import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { killWhileSettling } from "./kill-while-settling.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
@@ -108,36 +109,8 @@ describe("an answer in the background", () => {
     cleanups.push(() => folder.remove());
     const dataDir = join(folder.path, "data");
     mkdirSync(dataDir);
-    const arrivals = join(folder.path, "arrivals");
-    const said: number[] = [];
-    const run = async (count: number, killAfter: number) => {
-      writeFileSync(arrivals, said.join("\n"));
-      const first = NEW_YEAR_US + said.length * 1_000;
-      const script = join(import.meta.dir, "child-settling.ts");
-      const words = [
-        process.execPath,
-        "--no-env-file",
-        script,
-        dataDir,
-        String(first),
-        String(count),
-        arrivals,
-      ];
-      const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
-      let rest = "";
-      const decoder = new TextDecoder();
-      let left = killAfter;
-      for await (const bytes of child.stdout) {
-        const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) if (line !== "settled") said.push(Number(line));
-        left -= lines.length;
-        if (left <= 0) child.kill("SIGKILL");
-      }
-      await child.exited;
-    };
-    for (const killAfter of [40, 130, 3, 260]) await run(5_000, killAfter);
-    await run(0, Number.POSITIVE_INFINITY);
+    const script = join(import.meta.dir, "child-settling.ts");
+    const said = await killWhileSettling(script, folder.path, [dataDir]);
     const events = checkLedger(dataDir, { isAtRest: true });
     const byId = new Map(events.map((event) => [event.id, event]));
     expect(said.length).toBeGreaterThan(400);
