@@ -1,8 +1,11 @@
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { GroupName } from "../../contrib/clients/groups.ts";
 import { toUses, type SnippetClient, type SnippetUse } from "#snippets/client.ts";
 import { CLIENTS } from "#snippets/clients.ts";
+import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
+import { MODELS, startVendorSite } from "./quickstarts.ts";
 import {
   ALIAS,
   CLIENT_MS_MAX,
@@ -14,48 +17,54 @@ import {
   SETUP_MS_MAX,
   isReady,
   placeFile,
-  startSite,
   toInterpreter,
   toProgram,
   type Site,
 } from "./support.ts";
+import { HEARD, PIXEL, SPOKEN } from "./vendors.ts";
 
 /** Programs whose snippet is a source file, and `curl`, which every machine of a developer has. */
-const LIBRARIES = CLIENTS.filter(
-  (client) =>
-    (client.id === "curl" || /python|typescript/.test(client.language)) && toRunUses(client).length > 0,
-);
+const LIBRARIES = CLIENTS.filter(({ id, language }) => id === "curl" || /python|typescript/.test(language));
 const DIMENSIONS = 64;
-
-/** What the site's provider answers. Clients that are not in `contrib/clients` have their shapes checked alone. */
-function toRunUses(client: SnippetClient): readonly SnippetUse[] {
-  const isInstalled = client.kind !== "messages" && !/^(?:agents|pydantic|ai-sdk-anthropic)/.test(client.id);
-  return toUses(client).filter((use) => isInstalled && ["chat", "stream", "embeddings"].includes(use));
-}
+const RECORDING = "hello.mp3";
 
 let site: Site;
+const folder = makeFolder();
 beforeAll(async () => {
-  site = await startSite();
+  site = await startVendorSite();
 }, SETUP_MS_MAX);
-afterAll(() => site?.stop());
+afterAll(async () => {
+  await site?.stop();
+  folder.remove();
+});
 
 function toGroup({ language }: SnippetClient): GroupName | null {
   if (language === "python") return "python";
   return language === "typescript" ? "javascript" : null;
 }
 
+function toModel(client: SnippetClient, use: SnippetUse): string {
+  if (client.kind === "relay") return RELAY_MODEL;
+  if (use === "embeddings") return EMBEDDER;
+  if (use === "chat" || use === "stream") return ALIAS;
+  // Those of a medium are called as their capability is.
+  return use === "responses" || use === "messages" ? MODELS[use] : use;
+}
+
 function toSnippetText(client: SnippetClient, use: SnippetUse, secret: string | null): string {
-  const chatModel = client.kind === "relay" ? RELAY_MODEL : ALIAS;
-  const model = use === "embeddings" ? EMBEDDER : chatModel;
-  return client.snippets[use]!({ origin: site.url, model, secret });
+  return client.snippets[use]!({ origin: site.url, model: toModel(client, use), secret });
 }
 
 /** Runs the text as a user would, with nothing but the variables that it names. */
 async function run(client: SnippetClient, name: string, text: string, env: Record<string, string>) {
   const group = toGroup(client);
-  if (group === null) return runProcess(["sh", "-c", text], { env });
+  if (group === null) {
+    await Bun.write(join(folder.path, RECORDING), "ID3");
+    return { cwd: folder.path, ...(await runProcess(["sh", "-c", text], { env, cwd: folder.path })) };
+  }
+  const cwd = dirname(await placeFile(group, RECORDING, "ID3"));
   const file = await placeFile(group, `${name}.${group === "python" ? "py" : "mjs"}`, text);
-  return runProcess([toInterpreter(group), file], { env });
+  return { cwd, ...(await runProcess([toInterpreter(group), file], { env, cwd })) };
 }
 
 function toSecret({ kind }: SnippetClient): { readonly text: string; readonly variable: string } {
@@ -64,38 +73,80 @@ function toSecret({ kind }: SnippetClient): { readonly text: string; readonly va
     : { text: site.key, variable: "LOCKPORT_KEY" };
 }
 
-function expectAnswer(client: SnippetClient, use: SnippetUse, data: string): void {
+/** What a program writes of its answer; `curl` writes the answer itself. */
+async function readAnswer(
+  client: SnippetClient,
+  use: SnippetUse,
+  data: string,
+  cwd: string,
+): Promise<unknown> {
+  if (use === "speech") return await Bun.file(join(cwd, "speech.mp3")).text();
   if (client.id !== "curl") {
-    expect(data).toBe(use === "embeddings" ? `${DIMENSIONS}\n` : `${GREETING}\n`);
-    return;
+    if (use !== "images") return data.trimEnd().toLowerCase();
+    return Buffer.from(await Bun.file(join(cwd, "picture.png")).bytes()).toString("base64");
   }
-  if (use === "chat") expect(JSON.parse(data).choices[0].message.content).toBe(GREETING);
-  if (use === "stream") expect(data).toEndWith("data: [DONE]\n\n");
-  if (use === "embeddings") expect(JSON.parse(data).data[0].embedding).toHaveLength(DIMENSIONS);
+  if (use === "stream") return data.endsWith("data: [DONE]\n\n") ? GREETING.toLowerCase() : data;
+  const body = JSON.parse(data);
+  const { choices, output, content, data: rows, results, text } = body;
+  const found = {
+    chat: () => choices[0].message.content.toLowerCase(),
+    responses: () => output.at(-1).content[0].text.toLowerCase(),
+    messages: () => content[0].text.toLowerCase(),
+    embeddings: () => String(rows[0].embedding.length),
+    transcription: () => text.toLowerCase(),
+    images: () => rows[0].b64_json,
+    moderation: () => String(results[0].flagged),
+    rerank: () => String(results[0].index),
+  };
+  return found[use]();
+}
+
+const ANSWERS: { readonly [use in SnippetUse]: string } = {
+  chat: GREETING.toLowerCase(),
+  stream: GREETING.toLowerCase(),
+  responses: GREETING.toLowerCase(),
+  messages: GREETING.toLowerCase(),
+  embeddings: String(DIMENSIONS),
+  transcription: HEARD.toLowerCase(),
+  speech: SPOKEN,
+  images: PIXEL,
+  moderation: "false",
+  rerank: "0",
+};
+
+/** What has to be recorded of it. */
+function toRecorded(client: SnippetClient, use: SnippetUse): object {
+  if (client.kind === "relay") return RECORDED.relayText;
+  if (use === "chat" || use === "stream") return RECORDED.text;
+  if (use === "embeddings") return { units: { input_tokens: 5 } };
+  return { endpoint: use, model: toModel(client, use), cost: expect.any(Number) };
 }
 
 for (const client of LIBRARIES) {
   const group = toGroup(client);
   const isReadyHere = group === null ? Bun.which("curl") !== null : isReady(group);
   describe.skipIf(!isReadyHere)(`the snippet for ${client.name}`, () => {
-    test.each([...toRunUses(client)])(
+    test.each([...toUses(client)])(
       "for %s runs as it is, given its variable, and its usage is recorded",
       async (use) => {
         const { text, variable } = toSecret(client);
         const before = await site.logLength();
         const snippet = toSnippetText(client, use, null);
         expect(snippet).not.toContain(text);
-        const env = { [variable]: text, ANTHROPIC_API_KEY: OWN_CREDENTIAL };
-        const { code, data, messages } = await run(client, `${client.id}-${use}`, snippet, env);
-        expect({ code, messages }).toEqual({ code: 0, messages: "" });
-        expectAnswer(client, use, data);
-        const recorded = client.kind === "relay" ? RECORDED.relayText : RECORDED.text;
+        const env = {
+          [variable]: text,
+          // A client of the relay has a credential of its own; one with a key has none.
+          ...(client.kind === "relay" && { ANTHROPIC_API_KEY: OWN_CREDENTIAL }),
+        };
+        const { code, data, messages, cwd } = await run(client, `${client.id}-${use}`, snippet, env);
+        // It warns that its warnings can be switched off.
+        expect({ code, messages: client.id === "ai-sdk-anthropic" ? "" : messages }).toEqual({
+          code: 0,
+          messages: "",
+        });
+        expect(await readAnswer(client, use, data, cwd)).toBe(ANSWERS[use]);
         expect(await site.logAfter(before)).toMatchObject([
-          {
-            outcome: "ok",
-            streamed: use === "stream",
-            ...(use === "embeddings" ? { units: { input_tokens: 5 } } : recorded),
-          },
+          { outcome: "ok", streamed: use === "stream", ...toRecorded(client, use) },
         ]);
       },
       CLIENT_MS_MAX,
@@ -104,11 +155,12 @@ for (const client of LIBRARIES) {
     test(
       "runs as it is, with the secret in it and no variable",
       async () => {
-        const snippet = toSnippetText(client, "chat", toSecret(client).text);
-        const env = { ANTHROPIC_API_KEY: OWN_CREDENTIAL };
-        const { code, data, messages } = await run(client, `${client.id}-shown`, snippet, env);
-        expect({ code, messages }).toEqual({ code: 0, messages: "" });
-        expectAnswer(client, "chat", data);
+        const [use = "chat"] = toUses(client);
+        const snippet = toSnippetText(client, use, toSecret(client).text);
+        const env = client.kind === "relay" ? { ANTHROPIC_API_KEY: OWN_CREDENTIAL } : {};
+        const { code, data, cwd } = await run(client, `${client.id}-shown`, snippet, env);
+        expect(code).toBe(0);
+        expect(await readAnswer(client, use, data, cwd)).toBe(ANSWERS[use]);
       },
       CLIENT_MS_MAX,
     );
@@ -118,7 +170,7 @@ for (const client of LIBRARIES) {
 test.skipIf(!isReady("javascript"))(
   "the snippets for TypeScript pass the type checker in strict mode",
   async () => {
-    const typed = LIBRARIES.filter(({ language }) => language === "typescript");
+    const typed = CLIENTS.filter(({ language }) => language === "typescript");
     const files: string[] = [];
     for (const client of typed) {
       for (const use of toUses(client)) {
