@@ -45,7 +45,7 @@ describe("a value that an option does not know", () => {
       ["provider set up --endpoint foo=http://127.0.0.1:9/chat", "chat, completions, embeddings"],
       ["requests tail --outcome foo", "ok, upstream_error, unreachable, cancelled, failed"],
       ["usage --by foo", "model, principal, key, provider"],
-      ["snippet curl --use foo", "chat, stream, embeddings"],
+      ["snippet curl --use foo", "chat, stream, responses"],
       ["complete powershell", "bash, zsh, fish"],
     ] as const)
       expect(await refuses(line, known)).not.toContain("Did you mean");
