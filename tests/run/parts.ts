@@ -68,7 +68,7 @@ export const PARTS: readonly Part[] = [
     workers: 2,
     retries: RETRIES_ON_CI,
     isIsolated: true,
-    longest: [],
+    longest: ["clients/quickstarts", "clients/snippets"],
     has: ofClients,
   },
   {
