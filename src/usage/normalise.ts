@@ -3,8 +3,9 @@ import {
   type ReportQuantities,
   type Unit,
   byUnit,
-  DETAIL_UNITS,
   DETAILS_OF,
+  isReportUnit,
+  isUnit,
   REPORT_UNITS,
 } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
@@ -21,8 +22,8 @@ export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quan
   const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
   if (shape !== "inclusive") return quantities;
   const isCachedWithin = input !== undefined && cached > 0 && cached <= input;
-  const hasDetails = DETAIL_UNITS.some((detail) => quantities[detail] !== undefined);
-  if (!hasDetails) return isCachedWithin ? { ...quantities, input_tokens: input - cached } : quantities;
+  if (!hasDetail(quantities))
+    return isCachedWithin ? { ...quantities, input_tokens: input - cached } : quantities;
   const disjoint: { [unit in Unit]?: number } = { ...quantities };
   if (isCachedWithin) disjoint.input_tokens = input - cached;
   for (const whole of WHOLES) {
@@ -39,6 +40,12 @@ export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quan
     disjoint[whole] = there - Math.min(taken, there);
   }
   return disjoint;
+}
+
+/** Few usages have any: a loop over what was told takes half the time of one over all units (measured). */
+function hasDetail(quantities: Quantities): boolean {
+  for (const unit in quantities) if (isUnit(unit) && !isReportUnit(unit)) return true;
+  return false;
 }
 
 /** Quantities as reports count them: each unit with its details, such as the input with what was written to a cache. */
