@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { BrowserContext, Locator, Page, Request } from "playwright-core";
 import { callApi } from "../support/installation.ts";
+import { startResponsesProvider } from "../support/responses-provider.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { readDownload } from "./support/download.ts";
@@ -170,6 +171,36 @@ describeInBrowser("the requests page", () => {
     await panel.waitFor({ state: "detached" });
     await urlHas(page, (url) => !url.searchParams.has("open"));
     await page.locator("[data-row-open='1']:focus").waitFor();
+  });
+
+  test("says of an answer in the background that it is pending, and what it used once its id was asked for", async () => {
+    const provider = await startResponsesProvider();
+    try {
+      const model = `background-${Bun.randomUUIDv7()}`;
+      const made = { name: model, base_url: provider.baseUrl };
+      await callApi(site.url, key, "POST", "/admin/v1/providers", made);
+      const binding = { alias: model, provider: model, upstream_name: "u", capabilities: ["responses"] };
+      await callApi(site.url, key, "POST", "/admin/v1/models", { ...binding, pricing: LAB_PRICES });
+      const asked = { model, input: "Say hello.", background: true };
+      const answer = await callApi(site.url, key, "POST", "/v1/responses", asked);
+      const { id } = JSON.parse(await answer.text());
+      await eventually(async () => expect(await countRequests(model)).toBe(1));
+      const { page } = await visit(`/requests?model=${model}`);
+      const row = table(page).getByRole("row").filter({ hasText: "Pending" });
+      await row.waitFor();
+      expect(await table(page).getByText("Not reported").count()).toBe(0);
+      expect(await table(page).getByText("$").count()).toBe(0);
+      await row.click();
+      await page.getByText("What it used is told, and priced, when it is asked for by its id.").waitFor();
+
+      provider.made.get(id)!.status = "completed";
+      expect((await callApi(site.url, key, "GET", `/v1/responses/${id}`)).status).toBe(200);
+      await page.reload();
+      await table(page).getByText("$0.00").first().waitFor();
+      expect(await table(page).getByText("Pending").count()).toBe(0);
+    } finally {
+      await provider.stop();
+    }
   });
 
   test("leaves the list in use beside an open request: a press shows another, arrows step, and a tab of its own shows the same", async () => {

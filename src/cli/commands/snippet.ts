@@ -57,7 +57,7 @@ export function addSnippetCommand(program: Command, terminal: Terminal): void {
     "lockport snippet",
     "lockport snippet curl --model small",
     "lockport snippet openai-python --model small --use stream > example.py",
-    "lockport snippet codex --model gpt-5 > ~/.codex/config.toml",
+    "lockport snippet codex --model gpt-5",
     "lockport snippet claude-code-key --url https://models.example.org",
   ]);
 }

@@ -59,7 +59,8 @@ const TOKENS: RequestColumn = {
   header: "Usage",
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
-  cell: (row) => (tellsNothing(row) ? <NotReported /> : <Units units={withoutNothing(toReportUnits(row))} />),
+  cell: (row) =>
+    tellsNothing(row) ? <Untold row={row} /> : <Units units={withoutNothing(toReportUnits(row))} />,
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -192,27 +193,28 @@ function RowCost({ row }: { readonly row: RequestRow }) {
   );
 }
 
-/** A stream that was left early may have told its input. */
-function tellsNothing({ unmetered, units }: RequestRow): boolean {
-  return unmetered === true && Object.keys(units).length === 0;
+/** A stream that was left early may have told its input, and a price by the request may hold beside what was not told. */
+function tellsNothing({ unmetered, pending, units }: RequestRow): boolean {
+  return (unmetered === true || pending === true) && Object.keys(units).length === 0;
 }
 
 function CostOrNotReported({ row }: { readonly row: RequestRow }) {
   if (!tellsNothing(row)) return <RowCost row={row} />;
   return (
     <span className="text-xs">
-      <NotReported />
+      <Untold row={row} />
     </span>
   );
 }
 
-function NotReported() {
+function Untold({ row: { pending } }: { readonly row: RequestRow }) {
+  const title =
+    pending === true
+      ? "The provider works on it in the background: what it used is told when it is asked for by its id"
+      : "It ended before its usage was told, or the answer told none, so the cost is unknown";
   return (
-    <span
-      className="text-ink-soft"
-      title="It ended before its usage was told, or the answer told none, so the cost is unknown"
-    >
-      Not reported
+    <span className="text-ink-soft" title={title}>
+      {pending === true ? "Pending" : "Not reported"}
     </span>
   );
 }

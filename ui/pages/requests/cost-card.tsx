@@ -17,11 +17,7 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
         )}
       </h3>
       {lines.length === 0 ? (
-        <p className="text-ink-soft">
-          {row.outcome === "unreachable"
-            ? "The request did not reach the provider, so there is nothing to price."
-            : "The provider reported no usage, so there is nothing to price."}
-        </p>
+        <p className="text-ink-soft">{toNothingPriced(row)}</p>
       ) : (
         <>
           <Sum row={row} lines={lines} />
@@ -30,6 +26,14 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
       )}
     </section>
   );
+}
+
+function toNothingPriced({ outcome, pending }: RequestRow): string {
+  if (pending === true)
+    return "The provider works on it in the background. What it used is told, and priced, when it is asked for by its id.";
+  return outcome === "unreachable"
+    ? "The request did not reach the provider, so there is nothing to price."
+    : "The provider reported no usage, so there is nothing to price.";
 }
 
 interface LinesProps {
