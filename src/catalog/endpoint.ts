@@ -1,7 +1,7 @@
 import type { ReportUnit } from "#kernel/units.ts";
 import { CAPABILITIES, type Capability, isCapability } from "./capability.ts";
 
-/** What reads the quantities of an answer. `counting` uses nothing, and `none` tells nothing, whatever it used. */
+/** The meter that reads the quantities of an answer; `counting` finds none, whatever the answer tells. */
 export type MeterName =
   | "chat"
   | "responses"
@@ -10,7 +10,6 @@ export type MeterName =
   | "speech"
   | "images"
   | "rerank"
-  | "moderation"
   | "counting";
 
 /** A capability that endpoints are served by. A provider's overrides and resolution are told by it. */
@@ -18,7 +17,7 @@ export type Endpoint = Exclude<Capability, "chat_stream" | "vision">;
 
 interface EndpointRow {
   readonly method: "POST" | "GET" | "DELETE";
-  /** Behind `/v1`, and without it. A step that begins with a colon stands for any. */
+  /** The path behind `/v1`, and without it; `:id` is the id of a response. */
   readonly path: string;
   /** A further path, as it is. */
   readonly otherPath?: string;
@@ -32,7 +31,7 @@ interface EndpointRow {
   readonly meter: MeterName;
   /** What an answer may tell, in one of these ways: a model that has a price for each unit of one is priced. */
   readonly tells: readonly (readonly ReportUnit[])[];
-  /** `counting` asks for numbers, `by_id` for an answer of before: both use nothing, and summaries leave them out. */
+  /** `counting` asks for numbers, `by_id` for an earlier answer: both use nothing, and summaries leave them out. */
   readonly kind: "metered" | "counting" | "by_id";
   /** Whether its path is open although no model has its capability: it was there from the beginning. */
   readonly isAlwaysOpen?: true;
@@ -201,7 +200,7 @@ export const ENDPOINT_TABLE = {
     capability: "moderation",
     body: "json",
     fields: ["model"],
-    meter: "moderation",
+    meter: "counting",
     tells: NOTHING,
     kind: "metered",
     passesQuery: true,
@@ -239,32 +238,37 @@ export function isEndpointName(value: unknown): value is EndpointName {
   return typeof value === "string" && Object.hasOwn(ENDPOINT_TABLE, value);
 }
 
-/** Under which its requests are served: with `/v1` and without it, both are the same endpoint and no redirect. */
+/** The paths that it is served at: with `/v1` and without it, both are the same endpoint and no redirect. */
 export function toPaths(name: EndpointName): readonly string[] {
   const { path, otherPath } = toRow(name);
   return [`/v1${path}`, path, ...(otherPath === undefined ? [] : [otherPath])];
 }
 
-/** Whether its requests use nothing by their nature: no answer of theirs is without its usage. */
+/** Endpoints whose requests use nothing and are never billed: they ask for numbers, or for an earlier answer. */
+export const UNBILLED_ENDPOINTS: ReadonlySet<string> = new Set(
+  ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered"),
+);
+
+/** Whether its answers tell no units by their nature: none of them is without its usage. */
 export function usesNothing(name: EndpointName): boolean {
-  const { kind, meter } = toRow(name);
-  return kind !== "metered" || meter === "moderation";
+  return toRow(name).tells.every((units) => units.length === 0);
 }
 
-/** An endpoint that a request asks for, and the step of its path that may be any; empty where none is. */
+/** An endpoint that a request asks for. */
 export interface FoundEndpoint {
   readonly name: EndpointName;
-  readonly step: string;
+  /** The segment at `:id`, as it came; empty for a path without one. */
+  readonly id: string;
 }
 
 const STATIC = new Map<string, FoundEndpoint>();
-const BY_STEP: { readonly name: EndpointName; readonly start: string; readonly end: string }[] = [];
+const BY_ID_PATHS: { readonly name: EndpointName; readonly start: string; readonly end: string }[] = [];
 for (const name of ENDPOINT_NAMES) {
   const { method } = toRow(name);
   for (const path of toPaths(name)) {
     const [start = "", end] = `${method} ${path}`.split(":id");
-    if (end === undefined) STATIC.set(start, { name, step: "" });
-    else BY_STEP.push({ name, start, end });
+    if (end === undefined) STATIC.set(start, { name, id: "" });
+    else BY_ID_PATHS.push({ name, start, end });
   }
 }
 
@@ -273,10 +277,10 @@ export function findEndpoint(method: string, pathname: string): FoundEndpoint | 
   const asked = `${method} ${pathname}`;
   const known = STATIC.get(asked);
   if (known !== undefined) return known;
-  for (const { name, start, end } of BY_STEP) {
+  for (const { name, start, end } of BY_ID_PATHS) {
     if (!asked.startsWith(start) || !asked.endsWith(end)) continue;
-    const step = asked.slice(start.length, asked.length - end.length);
-    if (step !== "" && !step.includes("/")) return { name, step };
+    const id = asked.slice(start.length, asked.length - end.length);
+    if (id !== "" && !id.includes("/")) return { name, id };
   }
   return null;
 }

@@ -114,24 +114,24 @@ export function toAddCommand(alias: string, capabilities: readonly Capability[])
 
 /**
  * The exact URL that is called: the provider's base URL and the dialect's path, or its override for the capability, whose path
- * goes on as the endpoint's does, before a query of its own. `step` stands for the one of the path that may be any.
+ * goes on as the endpoint's does, before a query of its own. `id` is the segment at `:id`.
  */
 export function upstreamUrl(
   { baseUrl, endpoints }: Pick<Provider, "baseUrl" | "endpoints">,
   endpoint: EndpointName,
-  step = "",
+  id = "",
 ): string {
   const { capability, path, override } = toRow(endpoint);
   const first = toRow(capability).path;
   const overriding = endpoints[capability];
-  if (overriding === undefined) return baseUrl + path.replace(":id", () => step);
+  if (overriding === undefined) return baseUrl + path.replace(":id", () => id);
   if (override === undefined) return overriding;
   const queryAt = overriding.indexOf("?");
   const address = queryAt === -1 ? overriding : overriding.slice(0, queryAt);
   const query = queryAt === -1 ? "" : overriding.slice(queryAt);
   if (override === "replaces_last_segment")
     return address.replace(/\/[^/]*\/?$/, path.slice(path.lastIndexOf("/"))) + query;
-  return address.replace(/\/$/, "") + path.slice(first.length).replace(":id", () => step) + query;
+  return address.replace(/\/$/, "") + path.slice(first.length).replace(":id", () => id) + query;
 }
 
 /** An upstream's URL with the caller's query, which begins with a question mark unless there is none. */

@@ -187,7 +187,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw new ProxyError("response_not_found", "There is no such response.");
     const found = await deps.responses.find(id, input.caller, catalog);
     // The id is part of the address, so that there is a route for each.
-    const route = makeRoute(found.model, { endpoint, step: encodeURIComponent(id) }, routeDeps);
+    const route = makeRoute(found.model, { endpoint, id: encodeURIComponent(id) }, routeDeps);
     const subject = toSubject(input, NO_STREAM, route.model);
     await accounts.limits.current(subject);
     const responses = new AskedResponse(deps.responses, found, toRow(endpoint).method === "DELETE");

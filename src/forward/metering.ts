@@ -48,7 +48,6 @@ const METERS: { readonly [name in MeterName]: (options: MeterOptions) => Meter }
   speech: createSpeechMeter,
   images: createImagesMeter,
   rerank: createRerankMeter,
-  moderation: (options) => createMessagesMeter({ ...options, counting: true }),
   counting: (options) => createMessagesMeter({ ...options, counting: true }),
 };
 

@@ -1,4 +1,4 @@
-import { type EndpointName, toRow, usesNothing } from "#catalog/endpoint.ts";
+import { type EndpointName, UNBILLED_ENDPOINTS, usesNothing } from "#catalog/endpoint.ts";
 import { toAuthHeader } from "#catalog/auth-style.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
@@ -54,18 +54,18 @@ export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: 
       routes = {};
       known.set(model, routes);
     }
-    return (routes[endpoint] ??= makeRoute(model, { endpoint, step: "" }, deps));
+    return (routes[endpoint] ??= makeRoute(model, { endpoint, id: "" }, deps));
   };
 }
 
-/** `step` stands for the one of the endpoint's path that may be any; empty where none is. */
+/** `id` is the segment of the path at `:id`, encoded; empty for a path without one. */
 export function makeRoute(
   resolved: ResolvedModel,
-  { endpoint, step }: { readonly endpoint: EndpointName; readonly step: string },
+  { endpoint, id }: { readonly endpoint: EndpointName; readonly id: string },
   { secrets, limiter, metrics, upstream }: RouteDeps,
 ): Route {
   const { model, provider, upstreamName, prices } = resolved;
-  const url = upstreamUrl(provider, endpoint, step);
+  const url = upstreamUrl(provider, endpoint, id);
   const credential = openCredential(secrets, provider);
   return {
     model: resolved,
@@ -76,7 +76,7 @@ export function makeRoute(
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
     usesNothing: usesNothing(endpoint),
-    isBilled: toRow(endpoint).kind === "metered",
+    isBilled: !UNBILLED_ENDPOINTS.has(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
     // A model that is deleted while its request runs is charged as it was.
     pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },

@@ -121,7 +121,7 @@ export function createApp(deps: ServedDeps): App {
   const refuseUpgrade = async (request: Request, pathname: string): Promise<void> => {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return;
     const found = findEndpoint("POST", pathname);
-    if (found === null || found.step !== "" || toRow(found.name).isAlwaysOpen === true) return;
+    if (found === null || found.id !== "" || toRow(found.name).isAlwaysOpen === true) return;
     if (!(await isOpen(found.name))) return;
     await door.admit(request, "model");
     throw new ProxyError(
@@ -150,7 +150,7 @@ export function createApp(deps: ServedDeps): App {
     await refuseUpgrade(request, url.pathname);
     const found = findEndpoint(request.method, url.pathname);
     if (found !== null && !isPage(request, url) && (await isOpen(found.name)))
-      return found.step === ""
+      return found.id === ""
         ? await ingress.serve(found.name, request, server)
         : await ingress.serveById(found, request, server);
     if (

@@ -1,17 +1,13 @@
-import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
+import { ENDPOINT_NAMES, UNBILLED_ENDPOINTS, usesNothing } from "#catalog/endpoint.ts";
 import { isSliding } from "./limit-window.ts";
 import type { Limit, LimitedRequest } from "./limit.ts";
 
-/** Endpoints whose requests use nothing: they ask for an answer of before, or for numbers. */
-const USING_NOTHING: ReadonlySet<string> = new Set(
-  ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered"),
-);
-/** Endpoints whose answers tell no tokens, and yet cost. */
-const WITHOUT_TOKENS: ReadonlySet<string> = new Set(["moderation"]);
+/** Endpoints whose answers tell no tokens: those that are unbilled, and moderations, which may have a price by the request. */
+const WITHOUT_TOKENS: ReadonlySet<string> = new Set(ENDPOINT_NAMES.filter(usesNothing));
 
 /** Whether requests of an endpoint are held against a limit and count in it (`docs/spec/endpoints.md`, "Fine print"). */
 function isHeldAgainst({ measure, window }: Limit, endpoint: string): boolean {
-  if (USING_NOTHING.has(endpoint))
+  if (UNBILLED_ENDPOINTS.has(endpoint))
     return measure === "concurrent" || (measure === "requests" && window !== null && isSliding(window));
   return measure !== "tokens" || !WITHOUT_TOKENS.has(endpoint);
 }

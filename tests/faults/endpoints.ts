@@ -206,11 +206,6 @@ const ANSWERS: { readonly [meter in MeterName]: { readonly unary: Parts; readonl
       unitsAgain: { input_tokens: 9, output_tokens: null },
     },
   },
-  moderation: {
-    unary: silent(
-      toDocument({ open: '{"results":[{"flagged":false,"x":"', close: '"}]', end: "}" }, toOtherUsage),
-    ),
-  },
   counting: {
     unary: silent(toDocument({ open: '{"input_tokens":7,"x":"', close: '"', end: "}" }, toOtherUsage)),
   },

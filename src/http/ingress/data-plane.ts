@@ -10,7 +10,7 @@ export function toDataPlane(pathname: string): string | null {
   // Others are named by the ingress, as long as they are open.
   if (found !== null && toRow(found.name).isAlwaysOpen === true) return found.name;
   // What a caller names by its id is not told on.
-  if (pathname.startsWith(RESPONSES) && (found === null || found.step !== "")) return `${RESPONSES}:id`;
+  if (pathname.startsWith(RESPONSES) && (found === null || found.id !== "")) return `${RESPONSES}:id`;
   return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
 }
 

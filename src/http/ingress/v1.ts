@@ -46,12 +46,12 @@ export function createIngress(deps: IngressDeps): Ingress {
   const turns = new Turns();
 
   return {
-    serve: (name, request, connections) => serve({ name, step: "" }, request, connections),
+    serve: (name, request, connections) => serve({ name, id: "" }, request, connections),
     serveById: serve,
   };
 
   async function serve(
-    { name: endpoint, step }: FoundEndpoint,
+    { name: endpoint, id }: FoundEndpoint,
     request: Request,
     connections: Connections | null,
   ): Promise<Response> {
@@ -66,12 +66,12 @@ export function createIngress(deps: IngressDeps): Ingress {
       const admitted = door.admit(request, "model");
       const caller = admitted instanceof Promise ? await admitted : admitted;
       ({ principal } = caller);
-      const isById = step !== "";
+      const isById = id !== "";
       if (!isById) body = await readBody(request, limits, { memory, owner: principal.name });
       const { credential } = caller;
       const result = await exchange.run({
         endpoint,
-        ...(isById && { responseId: decodeURIComponent(step) }),
+        ...(isById && { responseId: decodeURIComponent(id) }),
         caller: {
           principalId: principal.id,
           principalName: principal.name,

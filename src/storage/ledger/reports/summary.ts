@@ -1,4 +1,4 @@
-import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
+import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import type { ReportSubject } from "#stats/grouping.ts";
 import { dialectOf, gather, type Reading } from "#storage/ledger/queries/reading.ts";
 import type { UnitTotals } from "#kernel/units.ts";
@@ -111,12 +111,9 @@ function* toPendingParts(pending: readonly PendingEvent[]): Reading<readonly Sum
     .map((subject) => Object.assign({ subject }, ONE_PENDING));
 }
 
-/** Endpoints whose requests use nothing: they ask for an answer of before, or for numbers. */
-const LEFT_OUT: readonly string[] = ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered");
-
 /** A relay call may name no model, and what only asks or counts uses none. */
 function isSummed({ model, endpoint }: Pick<ReportSubject, "model" | "endpoint">): boolean {
-  return model !== null && !LEFT_OUT.includes(endpoint);
+  return model !== null && !UNBILLED_ENDPOINTS.has(endpoint);
 }
 
 function toCellReading({ outcomes }: ResolvedFilter, combinationsMax: number): CellReading {
@@ -185,7 +182,7 @@ function* readByKey(
       `SELECT ${columns}, ${toSums("sum(cancelled)")}
          FROM (${toCombinationSums(source.sql)}) AS s CROSS JOIN combination AS c ON c.id = s.combination
          WHERE c.model IS NOT NULL AND NOT (${isLeftOut}) GROUP BY ${groups}`,
-      [...source.bindings, LEFT_OUT],
+      [...source.bindings, [...UNBILLED_ENDPOINTS]],
     ),
   );
   return sums.map(toKeyPart);
