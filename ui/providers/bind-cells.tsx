@@ -1,4 +1,4 @@
-import type { ModelKind } from "#catalog/capability-guess.ts";
+import { type ModelKind, toCapabilities } from "#catalog/capability-guess.ts";
 import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { CapabilityPicker } from "../catalog/capability-picker.tsx";
@@ -62,7 +62,7 @@ export function CapabilityCell({ row, disabled, onChange }: CellProps) {
   const words = capabilities.map(toCapabilityLabel).join(", ");
   // What no endpoint serves says what it is until somebody binds it in spite of that.
   if (!row.isOffered && !row.isTicked)
-    return <span className="text-ink-soft">{KIND_LABEL[row.kind]}: not served</span>;
+    return <span className="text-ink-soft">{toKindLabel(row.kind)}: not served</span>;
   return (
     <Popover
       title={`Capabilities of ${upstreamName}`}
@@ -88,22 +88,17 @@ export function CapabilityCell({ row, disabled, onChange }: CellProps) {
   );
 }
 
-/** What a model is taken for, where no endpoint serves it. */
-const KIND_LABEL = {
-  chat: "Chat",
-  completions: "Completions",
-  embeddings: "Embeddings",
-  transcription: "Transcription",
-  responses: "Responses API",
-  messages: "Messages API",
+/** Labels of the kinds that no capability is for. */
+const KIND_LABELS: { readonly [kind in ModelKind]?: string } = {
   realtime: "Realtime",
-  speech: "Speech",
-  image: "Images",
   video: "Video",
-  moderation: "Moderation",
-  rerank: "Reranking",
   other: "Another interface",
-} as const satisfies Record<ModelKind, string>;
+};
+
+/** What a model is taken for, where no endpoint serves it. */
+function toKindLabel(kind: ModelKind): string {
+  return KIND_LABELS[kind] ?? toCapabilities(kind).map(toCapabilityLabel).join(", ");
+}
 
 interface PriceCellProps extends CellProps {
   readonly unit: Unit;

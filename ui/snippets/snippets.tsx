@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Capability } from "#catalog/capability.ts";
 import {
   isServed,
+  NEEDS,
   SECRET_VARIABLES,
   SNIPPET_USES,
   toUses,
@@ -12,6 +13,7 @@ import {
 import { CLIENTS } from "#snippets/clients.ts";
 import { UNSUPPORTED } from "#snippets/unsupported.ts";
 import { listedModelsQuery } from "../api/models.ts";
+import { toCapabilityLabel } from "../components/capability.tsx";
 import { CodeBlock } from "../components/code.tsx";
 import { SelectField } from "../components/select-field.tsx";
 
@@ -30,18 +32,17 @@ export interface SnippetsProps {
   readonly onCopied?: (() => void) | undefined;
 }
 
-const USE_LABELS: { readonly [use in SnippetUse]: string } = {
+/** Labels of the examples that are not called as the capability that they need. */
+const USE_LABELS: { readonly [use in SnippetUse]?: string } = {
   chat: "Complete answer",
   stream: "Streaming",
   responses: "Responses API",
   messages: "Messages API",
-  embeddings: "Embeddings",
-  transcription: "Transcription",
-  speech: "Speech",
-  images: "Images",
-  moderation: "Moderation",
-  rerank: "Rerank",
 };
+
+function toUseLabel(use: SnippetUse): string {
+  return USE_LABELS[use] ?? toCapabilityLabel(NEEDS[use][0]);
+}
 
 /** Whether there is an example for a model that can do this. */
 export function hasSnippets(capabilities: readonly Capability[]): boolean {
@@ -90,7 +91,7 @@ export function Snippets(props: SnippetsProps) {
           <SelectField
             label="Example"
             value={use}
-            options={uses.map((value) => ({ value, label: USE_LABELS[value] }))}
+            options={uses.map((value) => ({ value, label: toUseLabel(value) }))}
             onValueChange={setUse}
           />
         )}
