@@ -6,9 +6,15 @@ import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { withBilledRequest } from "#usage/billed-request.ts";
 import { priceUsage } from "#usage/cost.ts";
-import { type Outcome, type ReportedUsage, type UsageBeginning, NOTHING_USED } from "#usage/event.ts";
+import {
+  isSuccess,
+  type Outcome,
+  type ReportedUsage,
+  type UsageBeginning,
+  NOTHING_USED,
+} from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
-import { DURATION_US_MAX } from "#usage/journal-fields.ts";
+import { toDuration } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { toTierPrices } from "#usage/tier.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
@@ -207,7 +213,7 @@ class RecordedAccount implements LateAccount {
       const prices = toTierPrices(inForce instanceof Promise ? await inForce : inForce, tier);
       const told = usedNothing ? NOTHING_USED : toReported(ending, outcome);
       const { isBilled = !usedNothing } = of;
-      const isAnswered = isBilled && isSuccess(this.#upstreamStatus);
+      const isAnswered = isBilled && this.#upstreamStatus !== null && isSuccess(this.#upstreamStatus);
       const reported = isAnswered ? withBilledRequest(told, prices) : told;
       const { costPico, unpriced } = priceUsage(reported, prices);
       const ended = {
@@ -255,9 +261,8 @@ class RecordedAccount implements LateAccount {
   }
 
   #sinceArrivalUs(): number {
-    const elapsedUs = Math.round((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000);
     // As the journal has it: limits count by the end, in memory and in the ledger alike.
-    return Math.min(Math.max(0, elapsedUs), DURATION_US_MAX);
+    return toDuration((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000);
   }
 
   #openCounter({ subject: { endpoint, model }, providerName }: AccountSubject): UsageCounter {
@@ -279,10 +284,6 @@ class RecordedAccount implements LateAccount {
       return toKnown(failure);
     }
   }
-}
-
-function isSuccess(status: number | null): boolean {
-  return status !== null && status >= 200 && status < 300;
 }
 
 function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {

@@ -1,5 +1,5 @@
 import type { ResponseKey } from "#catalog/kept-response.ts";
-import { PENDING_USAGE, type UsageBeginning } from "#usage/event.ts";
+import { isSuccess, PENDING_USAGE, type UsageBeginning } from "#usage/event.ts";
 import { isTerminal } from "#usage/meter-responses.ts";
 import type { MeterReading, ToldResponse } from "#usage/meter.ts";
 import type { FoundResponse, KeptResponses } from "./kept-responses.ts";
@@ -14,10 +14,6 @@ export interface ResponseWatch {
   readonly hasHeard: boolean;
   /** The reading as the usage event of this request has it. Called once, before the event is written. Never rejects. */
   ended(reading: MeterReading): MeterReading | Promise<MeterReading>;
-}
-
-function isSuccess(statusCode: number): boolean {
-  return statusCode >= 200 && statusCode < 300;
 }
 
 /** The response that a request makes: it is found from the moment in which its caller knows the id. */

@@ -8,7 +8,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import { withBilledRequest } from "#usage/billed-request.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { FoundEvent, Outcome, ReportedUsage, UsageEnding } from "#usage/event.ts";
-import { DURATION_US_MAX } from "#usage/journal-fields.ts";
+import { toDuration } from "#usage/journal-fields.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import { toTierPrices } from "#usage/tier.ts";
 import type { UsageLedger, UsageWatch } from "#usage/store.ts";
@@ -82,7 +82,7 @@ export class Settlements {
     const written = ledger.settle({ event, settledAtUs, ...told });
     const after: UsageEnding = {
       ...told,
-      durationUs: Math.min(Math.max(0, settledAtUs - event.eventId), DURATION_US_MAX),
+      durationUs: toDuration(settledAtUs - event.eventId),
       timeToFirstByteUs: before?.timeToFirstByteUs ?? null,
     };
     if (found?.kind === "unsettled") {

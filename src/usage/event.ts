@@ -19,6 +19,10 @@ export const RELAY_PROVIDER = "transparent:messages";
 /** The status of a request whose caller left before the upstream's head came: nginx's number for it (decisions, "Reports"). */
 export const STATUS_CANCELLED = 499;
 
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
 /**
  * Whether a request ended without its usage: it probably used something, and no answer said how much (decisions, amendments
  * of 2026-11-23). It was answered with success on whatever endpoint, or its caller left before an error came. What uses
@@ -31,10 +35,9 @@ export function isUnmetered({
   usage,
 }: Pick<UsageEnding, "outcome" | "statusCode" | "usage">): boolean {
   if (usage !== null && usage.shape !== "begun") return false;
-  const isSuccess = statusCode >= 200 && statusCode < 300;
   return (
-    (outcome === "ok" && isSuccess) ||
-    (outcome === "cancelled" && (isSuccess || statusCode === STATUS_CANCELLED))
+    (outcome === "ok" && isSuccess(statusCode)) ||
+    (outcome === "cancelled" && (isSuccess(statusCode) || statusCode === STATUS_CANCELLED))
   );
 }
 

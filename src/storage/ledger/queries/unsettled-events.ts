@@ -8,7 +8,7 @@ import {
   type UsageShape,
 } from "#usage/event.ts";
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
-import { DURATION_US_MAX } from "#usage/journal-fields.ts";
+import { toDuration } from "#usage/journal-fields.ts";
 import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
 import { splitCost, toAmounts, type CountedEvent } from "#storage/ledger/rows/sums.ts";
 import type { Dialect } from "./dialect.ts";
@@ -48,9 +48,10 @@ export interface EventRow {
   readonly status_code: number;
 }
 
-/** An event of the ledger; null where it is settled, or never was to be. */
+/** An event of the ledger. */
 export interface EventLook {
   readonly origin: EventOrigin;
+  /** Null for an event that is settled, or was never pending. */
   readonly unsettled: UnsettledEvent | null;
 }
 
@@ -67,10 +68,10 @@ export function toLooksSql({ eventKey, isAnyOfKeys }: Dialect): string {
 
 /** The events of these origins: others of the same microsecond may be among the rows. */
 export function toLooks(rows: readonly EventRow[], origins: readonly EventOrigin[]): readonly EventLook[] {
-  const wanted = new Set(origins.map(toText));
+  const wanted = new Set(origins.map(toOriginKey));
   return rows.flatMap((row) => {
     const origin = { eventId: row.id, lane: row.lane };
-    return wanted.has(toText(origin)) ? [{ origin, unsettled: toUnsettled(origin, row) }] : [];
+    return wanted.has(toOriginKey(origin)) ? [{ origin, unsettled: toUnsettled(origin, row) }] : [];
   });
 }
 
@@ -89,7 +90,8 @@ export function* findEvent(origin: EventOrigin): Reading<FoundEvent> {
   };
 }
 
-function toText({ eventId, lane }: EventOrigin): string {
+/** A key of maps: equal origins have equal texts. */
+export function toOriginKey({ eventId, lane }: EventOrigin): string {
   return `${eventId} ${lane}`;
 }
 
@@ -145,7 +147,7 @@ export function toSettled(
   { origin, ending: before }: UnsettledEvent,
   { settledAtUs, statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced }: Settlement,
 ): SettledEvent {
-  const durationUs = Math.min(Math.max(0, settledAtUs - origin.eventId), DURATION_US_MAX);
+  const durationUs = toDuration(settledAtUs - origin.eventId);
   const { timeToFirstByteUs } = before;
   const figures = { statusCode, outcome, errorKind, usage, tier, costPico, unpriced };
   return {

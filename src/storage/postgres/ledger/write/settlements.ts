@@ -9,6 +9,7 @@ import {
   toAddedEvent,
   toLooks,
   toLooksSql,
+  toOriginKey,
   toSettled,
   toTakenEvent,
   type UnsettledEvent,
@@ -110,7 +111,7 @@ export async function applySettlements(
       const mine = await takeWaiting(tx, waiting);
       // Another replica may have settled some in between, which is committed by then.
       const left = new Set((await findUnsettled(tx, mine)).keys());
-      const changes = planned.filter(({ unsettled }) => left.has(toKey(unsettled.origin)));
+      const changes = planned.filter(({ unsettled }) => left.has(toOriginKey(unsettled.origin)));
       if (changes.length > 0) await apply(tx, changes, dimensionLimits);
     },
     { callMsMax: STATEMENT_MS_MAX.batch },
@@ -133,14 +134,14 @@ async function takeWaiting(tx: Sql, waiting: readonly Waiting[]): Promise<readon
      WHERE s.id = free.id AND s.lane = free.lane RETURNING s.id, s.lane`,
     [waiting.map(({ eventId }) => eventId), waiting.map(({ lane }) => lane)],
   );
-  const keys = new Set(taken.map(({ id, lane }) => toKey({ eventId: id, lane })));
-  return waiting.filter((one) => keys.has(toKey(one)));
+  const keys = new Set(taken.map(({ id, lane }) => toOriginKey({ eventId: id, lane })));
+  return waiting.filter((one) => keys.has(toOriginKey(one)));
 }
 
 async function planChanges(sql: Sql, waiting: readonly Waiting[]): Promise<readonly Change[]> {
   const found = await findUnsettled(sql, waiting);
   return waiting.flatMap((one) => {
-    const unsettled = found.get(toKey(one)) ?? null;
+    const unsettled = found.get(toOriginKey(one)) ?? null;
     if (one.settlement === null || unsettled === null) return [];
     const { dimensions, streamed } = unsettled;
     const { ending, manner } = toSettled(unsettled, one.settlement);
@@ -157,13 +158,9 @@ async function findUnsettled(
   const found = await sql.all<EventRow>(toLooksSql(POSTGRES).replace("?", "$1"), [ids]);
   return new Map(
     toLooks(found, origins).flatMap(({ origin, unsettled }) =>
-      unsettled === null ? [] : [[toKey(origin), unsettled] as const],
+      unsettled === null ? [] : [[toOriginKey(origin), unsettled] as const],
     ),
   );
-}
-
-function toKey({ eventId, lane }: EventOrigin): string {
-  return `${eventId} ${lane}`;
 }
 
 /** In the order in which batches take their locks: events, hours, days, the ledger's state, late ends. */
