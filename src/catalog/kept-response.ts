@@ -8,13 +8,12 @@ export interface ResponseKey {
   readonly principalId: string;
 }
 
-/** Where a response is whose content its provider keeps, and which request it answered. */
-export interface KeptResponse extends ResponseKey {
+/** Where a response is whose content its provider keeps, and the origin of the event of the request that it answered. */
+export interface KeptResponse extends ResponseKey, EventOrigin {
   /** Internal id of the model that was asked for: a rename is followed. */
   readonly modelId: string;
   /** A model that moves leaves its responses where they are. */
   readonly providerId: string;
-  readonly event: EventOrigin;
   /** False as long as the event may be pending. */
   readonly isSettled: boolean;
   readonly expiresAtUs: InstantUs;

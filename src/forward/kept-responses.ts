@@ -2,7 +2,7 @@ import type { KeptResponse, ResponseKey, ResponseStore } from "#catalog/kept-res
 import { isInScope, type ModelScope } from "#catalog/model-scope.ts";
 import { requireEnabled } from "#catalog/resolve.ts";
 import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
-import type { Clock } from "#kernel/clock.ts";
+import { type Clock, DAY_US } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
@@ -43,7 +43,6 @@ export const KEPT_AT_ONCE_MAX = 256;
 /** What is removed, or settled, in one step of tidying. */
 const TIDIED_AT_ONCE_MAX = 256;
 const TIDY_INTERVAL_MS = 60_000;
-const DAY_US = 86_400_000_000;
 
 /** Where the responses are that providers keep: who may ask for them, and the settlement of what was pending. */
 export class KeptResponses {
@@ -90,7 +89,8 @@ export class KeptResponses {
       principalId,
       modelId,
       providerId,
-      event: { eventId: arrivedAtUs, lane },
+      eventId: arrivedAtUs,
+      lane,
       isSettled,
       expiresAtUs: clock.nowUs() + days * DAY_US,
     });
@@ -164,13 +164,13 @@ export class KeptResponses {
     await this.#attempt("a response could not be marked as settled", () => this.#deps.store.markSettled(key));
   }
 
-  async #settle({ event, modelId, providerId }: KeptResponse, told: MeterReading): Promise<void> {
+  async #settle({ eventId, lane, modelId, providerId }: KeptResponse, told: MeterReading): Promise<void> {
     const { catalog, settlements, metrics } = this.#deps;
     const snapshot = await catalog.snapshot();
     const providerName = snapshot.findProviderById(providerId)?.name ?? "";
     const model = snapshot.findModelById(modelId)?.model.alias ?? null;
     await settlements.settle({
-      event,
+      event: { eventId, lane },
       ...toOutcome(told),
       usage: told.usage,
       tier: told.tier,

@@ -56,7 +56,8 @@ test("what is kept says where the response is and which request it answered, and
   expect(kept[0]).toMatchObject({
     modelId: "m",
     providerId: SUBJECT.providerId,
-    event: { eventId: SUBJECT.arrivedAtUs, lane: LANE },
+    eventId: SUBJECT.arrivedAtUs,
+    lane: LANE,
     isSettled: true,
   });
   expect(kept[0]!.idHash).toMatch(/^[0-9a-f]{64}$/);

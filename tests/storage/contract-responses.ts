@@ -7,7 +7,8 @@ const kept = (idHash: string, changes: Partial<KeptResponse> = {}): KeptResponse
   principalId: "principal-ann",
   modelId: "model-1",
   providerId: "provider-1",
-  event: { eventId: START_US, lane: 3 },
+  eventId: START_US,
+  lane: 3,
   isSettled: true,
   expiresAtUs: START_US + 1_000,
   ...changes,
@@ -43,7 +44,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       const later = kept("one", {
         modelId: "model-3",
         providerId: "provider-3",
-        event: { eventId: START_US + 9, lane: 0 },
+        eventId: START_US + 9,
+        lane: 0,
         isSettled: false,
         expiresAtUs: START_US + 2_000,
       });

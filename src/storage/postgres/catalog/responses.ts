@@ -1,5 +1,4 @@
-import { ORPHANED_AT_US, type ResponseStore } from "#catalog/kept-response.ts";
-import { type ResponseRow, toKeptResponse } from "#storage/catalog/response-rows.ts";
+import { type KeptResponse, ORPHANED_AT_US, type ResponseStore } from "#catalog/kept-response.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Reads } from "./reads.ts";
 import { keptResponses } from "./response-schema.ts";
@@ -28,8 +27,8 @@ export function createResponseStore(reads: Reads): ResponseStore {
           responses.map(({ principalId }) => principalId),
           responses.map(({ modelId }) => modelId),
           responses.map(({ providerId }) => providerId),
-          responses.map(({ event }) => event.eventId),
-          responses.map(({ event }) => event.lane),
+          responses.map(({ eventId }) => eventId),
+          responses.map(({ lane }) => lane),
           responses.map(({ isSettled }) => isSettled),
           responses.map(({ expiresAtUs }) => expiresAtUs),
         ]);
@@ -37,11 +36,11 @@ export function createResponseStore(reads: Reads): ResponseStore {
 
     find: (idHashes, principalId) =>
       reads.query(async (sql) => {
-        const [row] = await sql.all<ResponseRow>(
+        const [row] = await sql.all<KeptResponse>(
           `${SELECT} WHERE id_hash = ANY($1::text[]) AND principal_id = $2 LIMIT 1`,
           [idHashes, principalId],
         );
-        return row === undefined ? null : toKeptResponse(row);
+        return row ?? null;
       }),
 
     markSettled: ({ idHash, principalId }) =>
@@ -64,13 +63,12 @@ export function createResponseStore(reads: Reads): ResponseStore {
       ),
 
     listOrphans: (rowsMax) =>
-      reads.query(async (sql) => {
-        const rows = await sql.all<ResponseRow>(
+      reads.query((sql) =>
+        sql.all<KeptResponse>(
           `${SELECT} WHERE NOT is_settled AND expires_at_us = ${ORPHANED_AT_US} LIMIT $1`,
           [rowsMax],
-        );
-        return rows.map(toKeptResponse);
-      }),
+        ),
+      ),
   };
 }
 

@@ -1,6 +1,5 @@
 import { and, eq, inArray, lte, sql } from "drizzle-orm";
 import { ORPHANED_AT_US, type ResponseKey, type ResponseStore } from "#catalog/kept-response.ts";
-import { toKeptResponse } from "#storage/catalog/response-rows.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { keptResponses } from "./response-schema.ts";
 
@@ -39,19 +38,18 @@ export function createResponseStore(connection: Connection): ResponseStore {
   return {
     keep: (responses) =>
       connection.writeAside(() => {
-        for (const { event, isSettled: settled, ...response } of responses)
-          insert.run({ ...response, ...event, isSettled: settled ? 1 : 0 });
+        for (const response of responses) insert.run({ ...response, isSettled: response.isSettled ? 1 : 0 });
       }),
 
     find: (idHashes, owner) =>
-      connection.query(() => {
-        const row = orm
-          .select()
-          .from(keptResponses)
-          .where(and(inArray(idHash, [...idHashes]), eq(principalId, owner)))
-          .get();
-        return row === undefined ? null : toKeptResponse(row);
-      }),
+      connection.query(
+        () =>
+          orm
+            .select()
+            .from(keptResponses)
+            .where(and(inArray(idHash, [...idHashes]), eq(principalId, owner)))
+            .get() ?? null,
+      ),
 
     markSettled: (key) =>
       connection.writeAside(() => {
@@ -91,8 +89,7 @@ export function createResponseStore(connection: Connection): ResponseStore {
           .from(keptResponses)
           .where(and(eq(isSettled, false), eq(expiresAtUs, ORPHANED_AT_US)))
           .limit(rowsMax)
-          .all()
-          .map(toKeptResponse),
+          .all(),
       ),
   };
 }
