@@ -1,9 +1,8 @@
 import { Database } from "bun:sqlite";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
+import { ensureColumns, viewUnitColumns } from "./added-columns.ts";
 import { ensureCarriedTotals } from "./carried-totals.ts";
-import { ensureConditionColumns } from "./condition-columns.ts";
-import { ensureUnitColumns, viewUnitColumns } from "./unit-columns.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, PENDING_SQL, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
@@ -33,8 +32,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
       createSchema(database, path);
       database.run(SERVER_RUN_SQL);
       database.run(PENDING_SQL);
-      ensureConditionColumns(database);
-      ensureUnitColumns(database);
+      ensureColumns(database);
       ensureCarriedTotals(database);
       return readPosition(database);
     });

@@ -1,6 +1,6 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
+import { RESULT_ONCE_SQL } from "./added-columns.ts";
 import { CARRIED_SQL } from "./carried-totals.ts";
-import { RESULT_ONCE_SQL } from "./condition-columns.ts";
 
 /** "LPUH": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505548;

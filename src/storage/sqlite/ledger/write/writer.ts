@@ -6,7 +6,7 @@ import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { CarriedTotals } from "./carried-totals.ts";
-import { EventRows } from "./event-rows.ts";
+import { EventRows, PendingEvents } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
@@ -26,7 +26,6 @@ import {
   toTakenEvent,
 } from "#storage/ledger/queries/unsettled-events.ts";
 import { SQLITE } from "#storage/ledger/queries/dialect.ts";
-import { PendingEvents } from "./pending-events.ts";
 import { SealedHours } from "./sealed-hours.ts";
 import { SealedMonths } from "./sealed-months.ts";
 import { Totals } from "./totals.ts";
