@@ -113,10 +113,7 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     uses: USES,
     program: "langchain_models.py",
     hasChatCases: true,
-    notes: [
-      "`use_responses_api=True` is set; without it some calls go to chat completions, others do not.",
-      "langchain-openai 1.7.4 and langchain-anthropic 1.7.10 could not be installed: they ask for a langchain-core that the package index did not have.",
-    ],
+    notes: ["`use_responses_api=True` is set; without it some calls go to chat completions, others do not."],
   },
   {
     name: "LangChain for TypeScript",
@@ -257,7 +254,6 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
       "`responses(…, stream=True)` of a model that is not in its list asks for the answer in whole and makes a stream of it.",
       "A streamed message that has a line separator (U+2028) in it ends there: its reader takes that for the end of a line.",
       "Some versions need the package `mcp` beside it.",
-      "1.109.1, the newest, could not be installed: it asks for a certifi that the package index did not have.",
     ],
   },
   {
