@@ -79,7 +79,7 @@ function isSame({ provider, upstreamName, capabilities }: ResolvedModel, deploym
   );
 }
 
-/** Those that modes named from the beginning. */
+/** The capabilities whose modes had an endpoint before the others. */
 const FORMER_CAPABILITIES: ReadonlySet<Capability> = new Set([
   ...CAPABILITIES_DEFAULT,
   "completions",

@@ -19,25 +19,25 @@ interface EndpointRow {
   readonly method: "POST" | "GET" | "DELETE";
   /** The path behind `/v1`, and without it; `:id` is the id of a response. */
   readonly path: string;
-  /** A further path, as it is. */
+  /** A further path, which has no other spelling. */
   readonly otherPath?: string;
   readonly capability: Endpoint;
-  /** What a streamed request needs beside it. */
+  /** A streamed request needs this capability as well. */
   readonly streamCapability?: Capability;
-  /** How its body comes; null without one. */
+  /** The format of its body; null for a request without one. */
   readonly body: "json" | "form" | "json_or_form" | null;
   /** The top-level fields that are read; no other is. */
   readonly fields: readonly ("model" | "stream" | "stream_options" | "input")[];
   readonly meter: MeterName;
-  /** What an answer may tell, in one of these ways: a model that has a price for each unit of one is priced. */
+  /** An answer tells the units of one of these lists: a model that has a price for each unit of one list is priced. */
   readonly tells: readonly (readonly ReportUnit[])[];
   /** `counting` asks for numbers, `by_id` for an earlier answer: both use nothing, and summaries leave them out. */
   readonly kind: "metered" | "counting" | "by_id";
-  /** Whether its path is open although no model has its capability: it was there from the beginning. */
+  /** Its paths are served also while no model has its capability. */
   readonly isAlwaysOpen?: true;
-  /** How its address is made of a provider's override, which is that of the capability's first row. */
+  /** Tells how its address is made of a provider's override, which is that of the capability's first row; absent for that row. */
   readonly override?: "replaces_last_segment" | "follows";
-  /** Whether the query goes upstream as it came. */
+  /** The query goes upstream as it came. */
   readonly passesQuery?: true;
 }
 
@@ -272,7 +272,7 @@ for (const name of ENDPOINT_NAMES) {
   }
 }
 
-/** Null for what is none of them. */
+/** Finds the endpoint that serves the path; null where none does. */
 export function findEndpoint(method: string, pathname: string): FoundEndpoint | null {
   const asked = `${method} ${pathname}`;
   const known = STATIC.get(asked);

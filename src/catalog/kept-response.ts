@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { EventOrigin } from "#kernel/ids.ts";
 
-/** Under which a response is found: an id that two principals were given is two entries. */
+/** The key of a kept response: an id that two principals were given is two entries. */
 export interface ResponseKey {
   /** Keyed hash of its id (`SecretBox.hashResponseId`): the id itself is stored nowhere. */
   readonly idHash: string;
@@ -21,15 +21,15 @@ export interface KeptResponse extends ResponseKey, EventOrigin {
 
 /** The responses that callers may ask for by their ids, and nothing of their content. Asked for by the data plane alone. */
 export interface ResponseStore {
-  /** Of two with one key the later one counts; one call has a key once. Fulfilled when they survive a kill and a loss of power. */
+  /** Keeps them, each in place of an earlier one with its key; one call has a key once. Fulfilled when they survive a kill and a loss of power. */
   keep(responses: readonly KeptResponse[]): Promise<void>;
-  /** Under any of these hashes, which all stand for one id; also one that has expired. */
+  /** Finds the response of any of these hashes, which all stand for one id; also one that has expired. */
   find(idHashes: readonly string[], principalId: string): Promise<KeptResponse | null>;
   markSettled(key: ResponseKey): Promise<void>;
   remove(key: ResponseKey): Promise<void>;
   /** Removes settled ones whose time is over, at most so many; returns how many there were. */
   removeExpired(nowUs: InstantUs, rowsMax: number): Promise<number>;
-  /** Those not settled yet whose principal was deleted. */
+  /** Lists responses not settled yet whose principal was deleted. */
   listOrphans(rowsMax: number): Promise<readonly KeptResponse[]>;
 }
 

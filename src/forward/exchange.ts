@@ -64,7 +64,7 @@ export interface ExchangeInput {
     readonly models: ModelScope;
   };
   readonly headers: Headers;
-  /** As it came, with its question mark; empty without one. */
+  /** The query as it came, with its question mark; empty without one. */
   readonly query: string;
   /** Memory that no other part reads: the exchange frees it as soon as the body is no longer needed. */
   readonly body: Uint8Array;
@@ -169,7 +169,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     refuseName(parsed, route);
     const subject = toSubject(input, parsed, route.model);
     const following = accounts.limits.current(subject);
-    // `compact` answers with what is no response, and of which nothing is kept.
+    // An answer of `compact` is no response and has no id to be asked for by.
     const responses =
       input.endpoint === "responses" && deps.responses !== undefined
         ? new MadeResponse(deps.responses, subject, route.model.model.id)

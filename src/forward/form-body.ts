@@ -64,7 +64,7 @@ export function refuseDelimiterIn({ delimiters, model }: ParsedForm, upstreamNam
 /** One form, scanned in parts. */
 export class FormScan {
   readonly #body: Buffer;
-  /** As they are searched for: the next place of each, or the end of the body. */
+  /** The texts that are searched for: the form's delimiter, and that of a parser that reads quotation marks as a part of it. */
   readonly #delimiters: readonly Buffer[];
   readonly #delimiter: Buffer;
   #at: number;
@@ -86,7 +86,7 @@ export class FormScan {
     this.#openPart();
   }
 
-  /** Up to where it has come. */
+  /** The offset that the scan has reached. */
   get at(): number {
     return this.#at;
   }

@@ -133,7 +133,7 @@ export const USER_AGENT_DEFAULT = "lockport";
 interface UpstreamCallHeaders {
   /** The provider's credential as it takes it; null when it has none. */
   readonly authHeader: [name: string, value: string] | null;
-  /** Of a form, whose boundary it has; null for JSON. */
+  /** The content type of a form, which has its boundary; null for JSON. */
   readonly contentType: string | null;
   /** Null without a body. */
   readonly bodyBytes: number | null;

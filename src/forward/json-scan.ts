@@ -91,7 +91,7 @@ export class JsonScan {
     this.#kind = text[this.#at] === 0x7b ? "object" : "other";
   }
 
-  /** Up to where it has come. */
+  /** The offset that the scan has reached. */
   get at(): number {
     return this.#at;
   }

@@ -14,7 +14,7 @@ const turns = new Turns(1);
 
 /** A text that is scanned in parts. */
 interface Scan<Scanned> {
-  /** Up to where it has come. */
+  /** The offset that the scan has reached. */
   readonly at: number;
   /** Goes on up to `untilAt`, or a little further; null until the whole text is scanned. */
   run(untilAt: number): Scanned | null;

@@ -32,7 +32,7 @@ export interface SettlementsDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly limits: LimitGate;
-  /** Absent: nobody else hears of them. */
+  /** Hears of each settlement. */
   readonly watch?: UsageWatch | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -44,7 +44,7 @@ const STATUS_ANSWERED = 200;
 /** Settles pending events, each once. */
 export class Settlements {
   readonly #deps: SettlementsDeps;
-  /** Those under way: a second poll that comes meanwhile waits for the first one's. */
+  /** Settlements under way: a second poll that comes meanwhile waits for the first one's. */
   readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(deps: SettlementsDeps) {
@@ -69,7 +69,7 @@ export class Settlements {
     const found = await this.#find(end.event);
     if (found?.kind === "settled") return;
     const snapshot = catalog.peek() ?? (await catalog.snapshot());
-    // From here to the end of the limits' part it is one turn: sums of the ledger have both, or neither.
+    // Nothing is awaited from here to `limits.settled`: sums of the ledger have both, or neither.
     const { event, outcome, errorKind, tier, providerName } = end;
     const prices = toTierPrices(end.findPrices(snapshot) ?? {}, tier);
     const usage = withBilledRequest(end.usage, prices);

@@ -4,7 +4,7 @@ import { toNodeSource, toPythonSource } from "./source.ts";
 
 const BASE_NOTE = "Its base URL is the address alone, without /v1: the client calls /v2/rerank.";
 
-/** Of Cohere's own interface `/v2/rerank` is served, which other providers have taken over. */
+/** Cohere's SDKs call `/v2/rerank`, the only path of Cohere's own interface that is served: other providers have taken it over. */
 export const COHERE_PYTHON: SnippetClient = {
   id: "cohere-python",
   name: "Cohere SDK for Python",

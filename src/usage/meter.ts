@@ -10,7 +10,7 @@ import { UsageAccumulator } from "./usage-accumulator.ts";
 /** What an answer of the Responses API tells of the response that it holds. */
 export interface ToldResponse {
   readonly id: string;
-  /** As it was told last; null when it was not told. */
+  /** The status that was told last; null when none was told. */
   readonly status: string | null;
   /** Whether its upstream works on after the answer. */
   readonly isBackground: boolean;

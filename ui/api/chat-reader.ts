@@ -27,7 +27,7 @@ export interface ChatReader {
 /** Providers disagree on the name of the thinking. */
 const REASONING_FIELDS = ["reasoning_content", "reasoning"] as const;
 
-/** Of chat completions: deltas of `choices`, or the whole message. */
+/** Reads chat completions: deltas of `choices`, or the whole message. */
 export function createChatReader(options: ChatReaderOptions): ChatReader {
   const { status, onDelta } = options;
   let finishReason: string | null = null;
@@ -53,7 +53,7 @@ const DELTA_KINDS: ReadonlyMap<unknown, ChatDelta["kind"]> = new Map([
   ["response.reasoning_summary_text.delta", "reasoning"],
 ]);
 
-/** Of the Responses API: events of a stream, whose last ones hold the whole response, or that response alone. */
+/** Reads the Responses API: events of a stream, whose last ones hold the whole response, or that response alone. */
 export function createResponseReader(options: ChatReaderOptions): ChatReader {
   const { streamed, status, onDelta } = options;
   let finishReason: string | null = null;
@@ -97,7 +97,7 @@ function toOutputTexts(output: readonly unknown[]): readonly ChatDelta[] {
   });
 }
 
-/** Events, or one body at its end, as the JSON objects that they are. */
+/** Hands on each event, or the one body at its end, as a JSON object. */
 function createReader(
   { streamed }: ChatReaderOptions,
   readMessage: (message: JsonObject) => void,

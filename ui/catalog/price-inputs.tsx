@@ -10,7 +10,7 @@ import type { PriceFields, Prices } from "./price-set.ts";
 export interface PriceInputsProps {
   readonly prices: PriceFields;
   readonly onChange: (prices: PriceFields) => void;
-  /** Of the model: fields of what its requests cannot use are folded away. */
+  /** The capabilities of the model: prices of units that its requests cannot use are folded away. */
   readonly capabilities: readonly Capability[];
   /** Prices that hold where a field is empty: those of the target. */
   readonly inherited?: Prices | undefined;

@@ -32,7 +32,7 @@ export interface IngressDeps {
 export interface Ingress {
   /** Never throws. `connections` is null where there is no connection, as in a test in process. */
   serve(endpoint: EndpointName, request: Request, connections: Connections | null): Promise<Response>;
-  /** As `serve`, for an endpoint without a body, whose path names a response. */
+  /** Serves an endpoint without a body, whose path names a response. Never throws. */
   serveById(found: FoundEndpoint, request: Request, connections: Connections | null): Promise<Response>;
 }
 
@@ -107,7 +107,7 @@ export function createIngress(deps: IngressDeps): Ingress {
 
 const NO_BODY = new Uint8Array(0);
 
-/** As it came, with its question mark; empty without one. Throws `invalid_request` for a key or token in it, which would go upstream. */
+/** Reads the query as it came, with its question mark; empty without one. Throws `invalid_request` for a key or token in it, which would go upstream. */
 function toQuery(url: string): string {
   const queryAt = url.indexOf("?");
   if (queryAt === -1) return "";

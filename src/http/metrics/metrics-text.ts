@@ -32,7 +32,7 @@ export function createMetricsText(sources: MetricsSources, clock: Clock): () => 
   return () => usageText() + toExposition(collectProcess(sources, startedAtSeconds));
 }
 
-/** Each request adds one, and another one where its usage was told after its end, so that an equal number means unchanged series. Takes some microseconds. */
+/** Counts each request, and again where its usage was told after its end: an equal number means unchanged series. Takes some microseconds. */
 function countRequests(usage: MetricsSources["usage"]): number {
   let count = 0;
   for (const { requests, settledCount } of usage.requests()) {

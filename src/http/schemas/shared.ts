@@ -60,7 +60,7 @@ export const Instant = Type.String({
   description: "UTC, with microseconds.",
 });
 export const Tags = Type.Array(Type.String({ description: "`key:value`" }));
-/** Of reports; absent where there are none. */
+/** The pending requests of a row of a report; absent where there are none. */
 export const PendingRequests = Type.Optional(
   Type.Integer({
     minimum: 1,

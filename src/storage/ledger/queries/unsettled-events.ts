@@ -132,7 +132,7 @@ function toUnsettled(origin: EventOrigin, row: EventRow): UnsettledEvent | null 
   };
 }
 
-/** What the totals have of it. */
+/** The event as the totals have it until it is settled. */
 export function toTakenEvent({ origin, combination, result, ending }: UnsettledEvent): CountedEvent {
   return { id: origin.eventId, combination, result, ending, cost: null, amounts: toAmounts(null) };
 }
@@ -142,7 +142,7 @@ export interface SettledEvent {
   readonly manner: UsageManner;
 }
 
-/** What the event is from now on. It lasts until it is settled, so that limits, which count by the end, have it there. */
+/** The event as it is from now on. It lasts until it is settled, so that limits, which count by the end, have it there. */
 export function toSettled(
   { origin, ending: before }: UnsettledEvent,
   { settledAtUs, statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced }: Settlement,
@@ -156,7 +156,7 @@ export function toSettled(
   };
 }
 
-/** It as the totals have it from now on. */
+/** The event as the totals have it from now on. */
 export function toAddedEvent(
   { origin }: UnsettledEvent,
   ending: UsageFigures,

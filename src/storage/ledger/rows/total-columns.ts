@@ -44,7 +44,7 @@ export function toLastOfDay(ofLane = ""): string {
       AND e.combination = t.combination AND e.manner IN (SELECT id FROM manner WHERE result = t.result) ${ofLane} ORDER BY e.id DESC LIMIT 1), t.last_seen_us)`;
 }
 
-/** The same of a month's row `t`, whose days are `[first, end)`. */
+/** The last event of a month's row `t`, by the rows of its days `[first, end)`. */
 export function toLastOfMonth(first: string, end: string): string {
   return `(SELECT max(s.last_seen_us) FROM sealed_day_total AS s
     WHERE s.combination = t.combination AND s.result = t.result AND s.day >= ${first} AND s.day < ${end})`;

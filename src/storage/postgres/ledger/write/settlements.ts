@@ -125,7 +125,7 @@ function parseLine(text: string): Settlement | null {
   return entry?.kind === "settle" ? entry.settlement : null;
 }
 
-/** Those that no other replica is at. They go, also where there is nothing to settle any more. */
+/** Takes settlements that no other replica is at out of the table, also where there is nothing to settle any more. */
 async function takeWaiting(tx: Sql, waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
   const taken = await tx.all<{ id: number; lane: number }>(
     `DELETE FROM settlement AS s USING (
