@@ -3,6 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { CAPABILITIES_DEFAULT, type Capability } from "./capability.ts";
+import { isEndpoint, toRow } from "./endpoint.ts";
 import { findCredential, type Provider } from "./provider.ts";
 import { type Deployment, type DeploymentDraft, parseDeployment } from "./deployment-draft.ts";
 import { planModelDelete, toModelEntry } from "./model-plan.ts";
@@ -71,20 +72,13 @@ function isSame({ provider, upstreamName, capabilities }: ResolvedModel, deploym
   const serves = (each: readonly Capability[]) =>
     each.every((capability) => capabilities.includes(capability));
   // Its mode counted as chat before it had an endpoint: what was bound so stays what it is.
-  const countedAsChat = wanted.some((capability) => !FORMER_CAPABILITIES.has(capability));
+  const countedAsChat = wanted.some((name) => isEndpoint(name) && toRow(name).isAlwaysOpen !== true);
   return (
     provider.baseUrl === deployment.baseUrl &&
     upstreamName === deployment.upstreamName &&
     (serves(wanted) || (countedAsChat && serves(CAPABILITIES_DEFAULT)))
   );
 }
-
-/** The capabilities whose modes had an endpoint before the others. */
-const FORMER_CAPABILITIES: ReadonlySet<Capability> = new Set([
-  ...CAPABILITIES_DEFAULT,
-  "completions",
-  "embeddings",
-]);
 
 interface ProviderWish {
   readonly deployment: Deployment;
