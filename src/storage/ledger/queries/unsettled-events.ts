@@ -95,11 +95,19 @@ export function toOriginKey({ eventId, lane }: EventOrigin): string {
   return `${eventId} ${lane}`;
 }
 
-function toUnsettled(origin: EventOrigin, row: EventRow): UnsettledEvent | null {
-  const isPending = row.shape === "pending";
+/** Whether a settlement may change an event. */
+export function isUnsettled({
+  shape,
+  outcome,
+  errorKind,
+}: Pick<UsageManner, "shape" | "outcome" | "errorKind">): boolean {
   // A kill may come between the answer that tells its id and the end: what the ledger then has of it says nothing.
-  const isCutOff = row.shape === null && row.outcome === "unreachable" && row.error_kind === "interrupted";
-  if (!isPending && !isCutOff) return null;
+  const isCutOff = shape === null && outcome === "unreachable" && errorKind === "interrupted";
+  return shape === "pending" || isCutOff;
+}
+
+function toUnsettled(origin: EventOrigin, row: EventRow): UnsettledEvent | null {
+  if (!isUnsettled({ shape: row.shape, outcome: row.outcome, errorKind: row.error_kind })) return null;
   const { tags, fixedTags } = parseStoredTags(row.tags);
   return {
     origin,
@@ -125,7 +133,7 @@ function toUnsettled(origin: EventOrigin, row: EventRow): UnsettledEvent | null 
       errorKind: row.error_kind,
       durationUs: row.duration_us,
       timeToFirstByteUs: row.first_byte_us,
-      usage: isPending ? PENDING_USAGE : null,
+      usage: row.shape === "pending" ? PENDING_USAGE : null,
       costPico: null,
       unpriced: false,
     },

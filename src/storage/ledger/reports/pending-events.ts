@@ -1,5 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
+import { IS_PENDING } from "#storage/ledger/queries/unmetered.ts";
 import type { WindowCut } from "#storage/ledger/windows/window-cut.ts";
 import type { Window } from "#stats/filter.ts";
 import { prepareEvents, toEventJoins } from "./chosen-events.ts";
@@ -49,7 +50,7 @@ export function* findPendingEvents(
   return yield* all<PendingEvent>(
     `SELECT e.id, e.combination, ${group} AS group_id, m.ok + m.cancelled AS counted
      FROM event AS e ${toEventJoins(dialect, filter)} ${join} WHERE ${dialect.isAnyOfKeys("e.id")}
-       AND e.combination IN (SELECT id FROM combination WHERE shape = 'pending')`,
+       AND e.combination IN (SELECT id FROM combination WHERE ${IS_PENDING})`,
     [ids.map(({ id }) => id)],
   );
 }

@@ -35,11 +35,6 @@ export function isPending({ manner }: Pick<EndedEvent, "manner">): boolean {
   return manner.shape === "pending";
 }
 
-/** Whether a settlement may be waiting for it. */
-export function isUnsettled({ manner, ending }: EndedEvent): boolean {
-  return manner.shape === "pending" || (manner.shape === null && ending.errorKind === "interrupted");
-}
-
 /** Notes events that are pending, so that they are found among millions; within the batch's transaction. */
 export async function storePending(sql: Sql, lane: number, events: readonly EndedEvent[]): Promise<void> {
   if (events.length === 0) return;

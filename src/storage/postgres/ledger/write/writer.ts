@@ -2,6 +2,7 @@ import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
 import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
 import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/ledger/journal/segments.ts";
+import { isUnsettled } from "#storage/ledger/queries/unsettled-events.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
@@ -17,7 +18,7 @@ import { type EndedEvent, toEnded } from "./ended-event.ts";
 import { Interning } from "./interning.ts";
 import { endRecorded, readBegins, StoredBeginChanges } from "./open-requests.ts";
 import { moveSpool, PositionMovedError, readSpool, type SpoolClaim } from "./spool.ts";
-import { applySettlements, isUnsettled, storeSettlements } from "./settlements.ts";
+import { applySettlements, storeSettlements } from "./settlements.ts";
 import type { WriterOptions } from "./writer-options.ts";
 
 /** Lines of one read, up to its end or to the first mark. */
@@ -107,7 +108,8 @@ export class UsageWriter {
       this.#begins.clear();
       if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
       if (batch.next.segment !== from.segment) this.trimSegments();
-      this.#maySettle ||= batch.settlements.length > 0 || batch.events.some(isUnsettled);
+      this.#maySettle ||=
+        batch.settlements.length > 0 || batch.events.some(({ manner }) => isUnsettled(manner));
       await this.#settle();
       return batch.hasMore;
     } catch (cause) {
