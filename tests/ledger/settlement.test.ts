@@ -9,7 +9,7 @@ import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
-import { killWhileSettling } from "./kill-while-settling.ts";
+import { killWhileSettling } from "./endless-settling.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PENDING_USAGE, type Settlement } from "#usage/event.ts";
-import { killWhileSettling } from "../../../ledger/kill-while-settling.ts";
+import { killWhileSettling } from "../../../ledger/endless-settling.ts";
 import { drain } from "../../../ledger/contract-writer.ts";
 import { ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine, toSettleLine } from "../../../ledger/usage.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
