@@ -1,3 +1,5 @@
+import { ENDPOINT_NAMES, toRow } from "#catalog/endpoint.ts";
+
 /** What a client may ask for and does not get here. */
 export interface Unsupported {
   readonly id: string;
@@ -19,17 +21,9 @@ export const UNSUPPORTED: readonly Unsupported[] = [
       "The Responses API, the messages API with a key of this server, transcription, speech, images, moderation and rerank each open with the first model that has the capability.",
     instead:
       "An admin adds it on the page under Models, or by lockport model set NAME --add-capability CAPABILITY. Codex needs responses, Claude Code messages.",
-    calls: [
-      "POST /v1/responses",
-      "POST /v1/messages",
-      "POST /messages",
-      "POST /v1/audio/speech",
-      "POST /v1/audio/transcriptions",
-      "POST /v1/audio/translations",
-      "POST /v1/images/generations",
-      "POST /v1/moderations",
-      "POST /v1/rerank",
-    ],
+    calls: ENDPOINT_NAMES.map(toRow).flatMap(({ method, path, isAlwaysOpen, body }) =>
+      isAlwaysOpen === true || body === null ? [] : [`${method} /v1${path}`],
+    ),
   },
   {
     id: "translation",
