@@ -1,4 +1,4 @@
-import { type EndpointName, findEndpoint, toRow } from "#catalog/endpoint.ts";
+import { type EndpointName, findEndpoint, type FoundEndpoint, toRow } from "#catalog/endpoint.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers, toFindAddress, type Connections } from "#http/door/connections.ts";
 import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
@@ -12,7 +12,7 @@ import { Drain } from "#http/door/drain.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
-import { createIngress } from "#http/ingress/v1.ts";
+import { createIngress, isUpgrade } from "#http/ingress/v1.ts";
 import { createOperation } from "#http/metrics/operation.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -114,25 +114,6 @@ export function createApp(deps: ServedDeps): App {
     return catalog.capabilities.has(capability);
   };
 
-  /**
-   * Throws `upgrade_not_supported` to a caller that asks for a WebSocket where a POST is answered: clients then go on with that
-   * (RFC 9110, section 15.5.22).
-   */
-  const refuseUpgrade = async (request: Request, pathname: string): Promise<void> => {
-    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return;
-    const found = findEndpoint("POST", pathname);
-    if (found === null || found.id !== "" || toRow(found.name).isAlwaysOpen === true) return;
-    if (!(await isOpen(found.name))) return;
-    await door.admit(request, "model");
-    throw new ProxyError(
-      "upgrade_not_supported",
-      `There are no WebSockets here. Send a POST to ${pathname}.`,
-      {
-        headers: { upgrade: "HTTP/1.1" },
-      },
-    );
-  };
-
   const route = async (
     request: Request,
     server: Connections | null,
@@ -147,8 +128,7 @@ export function createApp(deps: ServedDeps): App {
       hosts.check(request.headers);
     }
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
-    await refuseUpgrade(request, url.pathname);
-    const found = findEndpoint(request.method, url.pathname);
+    const found = findAsked(request, url.pathname);
     if (found !== null && !isPage(request, url) && (await isOpen(found.name)))
       return found.id === ""
         ? await ingress.serve(found.name, request, server)
@@ -208,6 +188,13 @@ export function createApp(deps: ServedDeps): App {
 /** A browser that navigates to a path outside of `/v1` wants the page, whatever else is served there. */
 function isPage({ method, headers }: Request, { pathname }: URL): boolean {
   return method === "GET" && !pathname.startsWith("/v1/") && isNavigation(headers);
+}
+
+/** A WebSocket is asked for by a GET of the path that answers a POST, which is where it is refused. */
+function findAsked({ method, headers }: Request, pathname: string): FoundEndpoint | null {
+  const upgrade = isUpgrade(headers) ? findEndpoint("POST", pathname) : null;
+  const isRefused = upgrade !== null && upgrade.id === "" && toRow(upgrade.name).isAlwaysOpen !== true;
+  return isRefused ? upgrade : findEndpoint(method, pathname);
 }
 
 /** `/healthz` tells the version in a header, since the specification fixes the keys of its body. */

@@ -23,7 +23,8 @@ const ITEM_END_TYPE = "response.output_item.done";
  */
 const RESPONSES: MeterDialect = {
   addUsage: ({ usage }, accumulator) => void accumulator.add(usage),
-  addEventUsage: ({ response }, accumulator) => isJsonObject(response) && accumulator.add(response["usage"]),
+  addEventUsage: ({ type, response }, accumulator) =>
+    LAST_EVENTS.has(type) && isJsonObject(response) && accumulator.add(response["usage"]),
   findResponse: (message) => toTold(toResponse(message)),
   findFailure,
   endsAnswer: ({ type }) => type === ITEM_END_TYPE,

@@ -273,10 +273,13 @@ function isError(message: JsonObject): boolean {
   return message["object"] === "error" || message["type"] === "error";
 }
 
+/** Where an answer stands, in the shapes of every endpoint. */
+const ANSWERS = ["choices", "data", "output"] as const;
+
 /** An error object, alone or the one element of an array, without an answer beside it. */
 function isOnlyError(body: unknown): boolean {
   if (Array.isArray(body)) return body.length === 1 && isOnlyError(body[0]);
-  return isJsonObject(body) && isError(body) && !hasItems(body["choices"]) && !hasItems(body["data"]);
+  return isJsonObject(body) && isError(body) && !ANSWERS.some((member) => hasItems(body[member]));
 }
 
 function hasItems(value: unknown): boolean {

@@ -6,7 +6,7 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
-import { openAtRest } from "./support/rest.ts";
+import { openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
@@ -78,6 +78,7 @@ const FORMS: { readonly [name: string]: FormEntry } = {
     path: "/people",
     open: async (page) => {
       const change = page.getByRole("button", { name: "Change", exact: true });
+      await rest(page);
       // The panel stays open when the dialog closes.
       if ((await change.count()) === 0) await page.locator("tbody tr").first().click();
       await change.click();

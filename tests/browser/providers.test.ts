@@ -294,7 +294,7 @@ describeInBrowser("the providers page", () => {
     const { page } = await visit("/providers?open=claude");
     await page.getByText("Key header, TLS, timeouts, limits and endpoints").click();
     const choose = async (option: RegExp) => {
-      await page.getByRole("combobox", { name: "API key sent as" }).click();
+      await page.getByRole("combobox", { name: "Credential header" }).click();
       await page.getByRole("option", { name: option }).click();
       const [saved] = await Promise.all([
         page.waitForRequest((request) => request.method() === "PATCH"),

@@ -402,6 +402,13 @@ const ALL_UNITS = [
   "audio_seconds",
   "cache_write_tokens",
   "cache_write_1h_tokens",
+  "input_audio_tokens",
+  "input_image_tokens",
+  "output_audio_tokens",
+  "images",
+  "search_units",
+  "web_searches",
+  "requests",
 ] as const;
 const somePrice = fc.constantFrom(0, 1, 2.5);
 const someAlias = fc.constantFrom("a", "b");
@@ -418,13 +425,8 @@ const anyStep = fc.oneof(
     kind: fc.constant("write" as const),
     alias: someAlias,
     pricing: fc.record(
-      {
-        input_tokens: somePrice,
-        output_tokens: somePrice,
-        cached_input_tokens: somePrice,
-        audio_seconds: somePrice,
-        cache_write_tokens: somePrice,
-        cache_write_1h_tokens: somePrice,
+      Object.fromEntries(ALL_UNITS.map((unit) => [unit, somePrice])) as {
+        [unit in (typeof ALL_UNITS)[number]]: typeof somePrice;
       },
       { requiredKeys: [] },
     ),

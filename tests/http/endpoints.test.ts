@@ -198,10 +198,17 @@ describe("a path whose capability a model has", () => {
 
   test("answers a WebSocket with 426 to a caller, and asks first who that is", async () => {
     await addModel("all", ["responses"]);
-    await expectError(await upgrade("/v1/responses", null), { status: 401, code: "missing_api_key" });
-    const refused = await upgrade("/v1/responses");
-    expect(refused.headers.get("upgrade")).toBe("HTTP/1.1");
-    await expectError(refused, { status: 426, code: "upgrade_not_supported" });
+    for (const path of ["/v1/responses", "/responses"]) {
+      await expectError(await upgrade(path, null), { status: 401, code: "missing_api_key" });
+      const refused = await upgrade(path);
+      expect(refused.headers.get("upgrade")).toBe("HTTP/1.1");
+      expect(await refused.clone().text()).toContain(
+        `Send a POST to /v1/responses. (request ${refused.headers.get("x-proxy-request-id")})`,
+      );
+      await expectError(refused, { status: 426, code: "upgrade_not_supported" });
+    }
+    // What was there before is asked for as ever.
+    await expectError(await upgrade("/v1/chat/completions"), { status: 404, code: "unknown_endpoint" });
     expect(upstream.requests).toHaveLength(0);
   });
 

@@ -10,6 +10,7 @@ import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import * as identitySchema from "#storage/sqlite/catalog/identity-schema.ts";
 import * as limitSchema from "#storage/sqlite/catalog/limit-schema.ts";
+import * as responseSchema from "#storage/sqlite/catalog/response-schema.ts";
 import * as schema from "#storage/sqlite/catalog/schema.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { apiKey, createTempDir, principal, relayToken, spawnChild, START_US } from "./support.ts";
@@ -210,7 +211,7 @@ describe("the catalog's migrations", () => {
       .at(-1)!;
     const migrated = JSON.parse(readFileSync(join(folder, latest), "utf8"));
     const source = await generateSQLiteDrizzleJson(
-      { ...schema, ...identitySchema, ...limitSchema },
+      { ...schema, ...identitySchema, ...limitSchema, ...responseSchema },
       migrated.id,
     );
     expect(await generateSQLiteMigration(migrated, source)).toEqual([]);

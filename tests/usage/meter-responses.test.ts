@@ -104,6 +104,17 @@ describe("streams of the responses dialect", () => {
     expect(classifyOutcome({ kind: "cancelled", metered: meter.finish() }, 200).outcome).toBe("cancelled");
   });
 
+  test("usage counts in the events that end a stream, and in no other", () => {
+    const usage = { input_tokens: 998, output_tokens: 7 };
+    for (const type of ["response.created", "response.in_progress", "response.output_text.delta"]) {
+      const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+      meter.push(
+        Buffer.from(`data: ${JSON.stringify({ type, response: { object: "response", usage } })}\n\n`),
+      );
+      expect(meter.finish().usage).toBeNull();
+    }
+  });
+
   test("events between the first and the last are passed over without being parsed", () => {
     const delta = Buffer.from(
       `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"response.completed"}\n\n`,
@@ -196,6 +207,13 @@ describe("unary answers of the responses dialect", () => {
       [],
     ])
       expect(read(other).response).toBeUndefined();
+  });
+
+  test("an answer that is whole is no failure because a member error stands beside it", () => {
+    const meter = createResponsesMeter({ streamed: false, statusCode: 200 });
+    const output = [{ type: "message", id: "msg_1", content: [] }];
+    meter.push(Buffer.from(JSON.stringify({ ...body({}), output, error: { code: "odd", message: "odd" } })));
+    expect(meter.finish()).toMatchObject({ errorKind: null, usage: { quantities: { input_tokens: 19 } } });
   });
 
   test("an error status has the kind of its error", () => {

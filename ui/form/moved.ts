@@ -52,7 +52,7 @@ const LABELS: { readonly [field: string]: string } = {
   hidden: "Hidden",
   base_url: "Base URL",
   has_credential: "API key stored",
-  auth_style: "API key sent as",
+  auth_style: "Credential header",
   verify_tls: "TLS verified",
   has_custom_ca: "Own certificate authority",
   timeout_connect: "Connect timeout",

@@ -49,7 +49,7 @@ export function AdvancedFields(props: ProviderFieldsProps) {
       </summary>
       <div className="flex flex-col gap-4 border-t border-line px-3 py-3">
         <SelectField
-          label="API key sent as"
+          label="Credential header"
           options={AUTH_STYLE_OPTIONS}
           value={values.authStyle}
           error={toFieldError(failure, "auth_style")}

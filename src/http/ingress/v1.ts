@@ -66,6 +66,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       const admitted = door.admit(request, "model");
       const caller = admitted instanceof Promise ? await admitted : admitted;
       ({ principal } = caller);
+      if (toRow(endpoint).isAlwaysOpen !== true && isUpgrade(request.headers)) throw toNoUpgrade(endpoint);
       const isById = id !== "";
       if (!isById) body = await readBody(request, limits, { memory, owner: principal.name });
       const { credential } = caller;
@@ -106,6 +107,17 @@ export function createIngress(deps: IngressDeps): Ingress {
 }
 
 const NO_BODY = new Uint8Array(0);
+
+/** Whether a WebSocket is asked for (RFC 6455, section 4.1). */
+export function isUpgrade(headers: Headers): boolean {
+  return headers.get("upgrade")?.toLowerCase() === "websocket";
+}
+
+/** Clients of the Responses API that ask for a WebSocket go on with a POST then (RFC 9110, section 15.5.22). */
+function toNoUpgrade(endpoint: EndpointName): ProxyError {
+  const message = `There are no WebSockets here. Send a POST to /v1${toRow(endpoint).path}.`;
+  return new ProxyError("upgrade_not_supported", message, { headers: { upgrade: "HTTP/1.1" } });
+}
 
 /** Reads the query as it came, with its question mark; empty without one. Throws `invalid_request` for a key or token in it, which would go upstream. */
 function toQuery(url: string): string {
