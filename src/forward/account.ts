@@ -132,7 +132,13 @@ export class Accounts {
 
   begun(subject: UsageBeginning): void {
     this.limits.began(subject);
+    if (subject.endpoint === "responses") this.settlements.began(subject);
     if (subject.streamed) this.#openStreamCount += 1;
+  }
+
+  lost(subject: UsageBeginning): void {
+    this.limits.lost(subject);
+    this.settlements.lost(subject);
   }
 
   /** Null: a subject that could not be begun. */
@@ -238,11 +244,12 @@ class RecordedAccount implements LateAccount {
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
+      this.#accounts.settlements.ended(of.subject, ended);
       if (failure !== undefined) this.#accounts.unreached.tell(of.providerName, failure);
       step = "write";
       await written;
     } catch (failure) {
-      if (this.#begun !== null && !this.#isCounted) this.#accounts.limits.lost(this.#begun.of.subject);
+      if (this.#begun !== null && !this.#isCounted) this.#accounts.lost(this.#begun.of.subject);
       if (failure instanceof UnconfirmedUsage) refusal = failure;
       // Else the answer, which has been paid for by then, is not taken away: that would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {

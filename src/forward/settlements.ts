@@ -1,13 +1,13 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
-import type { Clock } from "#kernel/clock.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { type EventOrigin, eventIdToUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { LimitGate } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { withBilledRequest } from "#usage/billed-request.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { FoundEvent, Outcome, ReportedUsage, UsageEnding } from "#usage/event.ts";
+import type { FoundEvent, Outcome, ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { toDuration } from "#usage/journal-fields.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import { toTierPrices } from "#usage/tier.ts";
@@ -36,6 +36,13 @@ export interface SettlementsDeps {
   readonly watch?: UsageWatch | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** The lane of the requests of this process; 0 when absent. */
+  readonly lane?: number;
+}
+
+/** What counts once the request has ended. */
+interface EarlyEnd extends Pick<BackgroundEnd, "providerName" | "counter"> {
+  readonly after: UsageEnding;
 }
 
 /** The status of an answer that was begun: what the ledger has of a request that a kill cut off is not known to be another. */
@@ -46,6 +53,8 @@ export class Settlements {
   readonly #deps: SettlementsDeps;
   /** Settlements under way: a second poll that comes meanwhile waits for the first one's. */
   readonly #underWay = new Map<string, Promise<void>>();
+  /** By its arrival each open request that may have an answer in the background, with what was told of that meanwhile. */
+  readonly #open = new Map<InstantUs, EarlyEnd | null>();
 
   constructor(deps: SettlementsDeps) {
     this.#deps = deps;
@@ -64,13 +73,38 @@ export class Settlements {
     return settling;
   }
 
+  /** A request has begun whose answer may be asked for while it is open. */
+  began({ arrivedAtUs }: UsageBeginning): void {
+    this.#open.set(arrivedAtUs, null);
+  }
+
+  /** Called in the turn in which the end goes to the ledger: what was told of a pending answer before counts from now on. */
+  ended(request: UsageBeginning, ending: UsageEnding): void {
+    const early = this.#open.get(request.arrivedAtUs) ?? null;
+    this.#open.delete(request.arrivedAtUs);
+    if (early === null || ending.usage?.shape !== "pending") return;
+    const { timeToFirstByteUs } = ending;
+    this.#count(request, ending, { ...early, after: { ...early.after, timeToFirstByteUs } });
+  }
+
+  /** It has ended without an event. */
+  lost({ arrivedAtUs }: UsageBeginning): void {
+    this.#open.delete(arrivedAtUs);
+  }
+
+  #count(request: UsageBeginning, before: UsageEnding, { after, providerName, counter }: EarlyEnd): void {
+    this.#deps.limits.settled(request, before, after);
+    this.#deps.watch?.settled(request, providerName, after);
+    counter.settle(after);
+  }
+
   async #settle(end: BackgroundEnd): Promise<void> {
-    const { ledger, limits, catalog, clock, watch } = this.#deps;
+    const { ledger, limits, catalog, clock, lane = 0 } = this.#deps;
     const found = await this.#find(end.event);
     if (found?.kind === "settled") return;
     const snapshot = catalog.peek() ?? (await catalog.snapshot());
-    // Nothing is awaited from here to `limits.settled`: sums of the ledger have both, or neither.
-    const { event, outcome, errorKind, tier, providerName } = end;
+    // Nothing is awaited from here to `#count`: sums of the ledger have both, or neither.
+    const { event, outcome, errorKind, tier, providerName, counter } = end;
     const prices = toTierPrices(end.findPrices(snapshot) ?? {}, tier);
     const usage = withBilledRequest(end.usage, prices);
     const { costPico, unpriced } = priceUsage(usage, prices);
@@ -78,18 +112,24 @@ export class Settlements {
     const before = found?.kind === "unsettled" ? found.ending : null;
     const isAnswered = before !== null && before.outcome !== "unreachable";
     const statusCode = isAnswered ? before.statusCode : STATUS_ANSWERED;
-    const told = { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced };
-    const written = ledger.settle({ event, settledAtUs, ...told });
+    const figures = { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced };
+    const written = ledger.settle({ event, settledAtUs, ...figures });
     const after: UsageEnding = {
-      ...told,
+      ...figures,
       durationUs: toDuration(settledAtUs - event.eventId),
       timeToFirstByteUs: before?.timeToFirstByteUs ?? null,
     };
-    if (found?.kind === "unsettled") {
-      limits.settled(found.subject, found.ending, after);
-      watch?.settled(found.subject, providerName, after);
-    } else if (found === null) limits.distrust();
-    end.counter.settle(after);
+    const told = { providerName, counter, after };
+    const isOwn = event.lane === lane;
+    if (found?.kind === "unsettled") this.#count(found.subject, found.ending, told);
+    else if (isOwn && this.#open.has(event.eventId)) {
+      // As in the ledger, the first counts.
+      if (this.#open.get(event.eventId) === null) this.#open.set(event.eventId, told);
+    } else {
+      // It may have ended since it was asked for.
+      if (found === null || isOwn) limits.distrust();
+      counter.settle(after);
+    }
     await written;
   }
 

@@ -268,6 +268,13 @@ function toDimensions(fields: readonly unknown[]): UsageDimensions {
   };
 }
 
+/** The settlement of a line that stands alone; null when it is none. */
+export function decodeSettlement(bytes: Uint8Array): Settlement | null {
+  const line = new LineCursor(Buffer.from(bytes));
+  const entry = line.next() ? decodeJournalLine(line) : null;
+  return entry?.kind === "settle" ? entry.settlement : null;
+}
+
 function toSettlement(fields: readonly unknown[]): Settlement {
   return {
     event: { eventId: toArrival(fields[1]), lane: toCount(fields[2]) },

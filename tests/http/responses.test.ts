@@ -609,6 +609,76 @@ describe("a response in the background", () => {
     expect(await created(app)).toMatchObject({ outcome: "ok", cost: COST });
   });
 
+  test.each([
+    ["told to a poll", "left by its caller", "GET", "left"],
+    ["told to a poll", "broken off", "GET", "broken"],
+    ["told to a poll", "complete without an end", "GET", "complete"],
+    ["told to a poll", "complete with its usage", "GET", "told"],
+    ["cancelled", "complete without an end", "cancel", "complete"],
+    ["deleted", "complete without an end", "DELETE", "complete"],
+  ])("that is %s while its stream is open is settled once that is %s", async (_told, _how, by, how) => {
+    const heard = Promise.withResolvers<void>();
+    const { app, provider } = await startSite({
+      answer(call, { made }) {
+        if (call.request.method !== "POST" || call.request.target.endsWith("/cancel")) return false;
+        const response: ProvidedResponse = {
+          id: "resp_bg",
+          isBackground: true,
+          isStored: true,
+          status: "in_progress",
+          deleted: false,
+        };
+        made.set(response.id, response);
+        void (async () => {
+          await call.beginStream();
+          await call.sendChunk(toEvent("response.created", response));
+          await heard.promise;
+          if (how === "broken") return call.reset();
+          if (how === "told")
+            await call.sendChunk(toEvent("response.completed", { ...response, status: "completed" }));
+          if (how !== "left") await call.endStream();
+        })();
+        return true;
+      },
+    });
+    await ok(app, "POST", "/admin/v1/limits", {
+      name: "month",
+      subject: {},
+      measure: "cost",
+      amount: 1_000,
+      window: "month",
+      action: "refuse",
+    });
+    const ann = await makePerson(app, "ann");
+    const body = { model: "gpt", input: "hi", background: true, stream: true };
+    const reader = (await app.api("POST", "/v1/responses", body, ann.headers)).body!.getReader();
+    await reader.read();
+    if (by !== "cancel") provider.made.get("resp_bg")!.status = "completed";
+    if (by === "GET") await ok(app, "GET", "/v1/responses/resp_bg", undefined, ann.headers);
+    else if (by === "cancel") await ok(app, "POST", "/v1/responses/resp_bg/cancel", undefined, ann.headers);
+    else await ok(app, "DELETE", "/v1/responses/resp_bg", undefined, ann.headers);
+    heard.resolve();
+    if (how === "left") await reader.cancel();
+    else
+      while (
+        await reader.read().then(
+          ({ done }) => !done,
+          () => false,
+        )
+      );
+    await until(
+      async () => (await created(app)) !== undefined,
+      () => "no event",
+    );
+    const row = await created(app);
+    expect(row).not.toHaveProperty("pending");
+    const isTold = by === "GET";
+    expect(row).toMatchObject({ outcome: by === "cancel" ? "cancelled" : "ok", cost: isTold ? COST : null });
+    const { limits } = await ok(app, "GET", "/admin/v1/limits");
+    expect(limits).toMatchObject([{ used: isTold ? COST : 0, unknown_requests: isTold ? 0 : 1 }]);
+    expect(await countUnmetered(app)).toBe(isTold ? 0 : 1);
+  });
+
   test("is not pending when its stream has told of its end, and polls change nothing", async () => {
     const { app } = await startSite({
       answer(call, { made }) {

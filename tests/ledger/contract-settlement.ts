@@ -179,6 +179,38 @@ export function describeSettlements(
       await bench.checkTotals();
     });
 
+    test.each(["ends as pending", "is cut off", "ends with its usage"] as const)(
+      "that is settled while its request is open has that once it %s, through another segment and another start",
+      async (how) => {
+        await using bench = await createBench();
+        const first = await bench.openWriter();
+        const open = { subject: SUBJECT, ending: PENDING };
+        const told = { ...ENDING, outcome: "cancelled" as const };
+        const { settlement, settled } = toSettlement(open, told, {
+          settledAtUs: NEW_YEAR_US + 5_000_000,
+          lane: bench.lane,
+        });
+        bench.append(1, Buffer.concat([RUN_LINE, toBeginLine(1, SUBJECT), toSettleLine(settlement)]));
+        await drain(first);
+        // What comes second changes nothing.
+        bench.append(2, toSettleLine({ ...settlement, costPico: 1n, settledAtUs: NEW_YEAR_US + 6_000_000 }));
+        await drain(first);
+        await first.close();
+        const second = await bench.openWriter();
+        const ending = how === "ends as pending" ? PENDING : ENDING;
+        bench.append(2, how === "is cut off" ? RUN_LINE : toEndLine(1, ending));
+        await drain(second);
+        if (how !== "ends with its usage") expect(await bench.read("SELECT id FROM settlement")).toEqual([]);
+        expect(await bench.read("SELECT id FROM pending_event")).toEqual([]);
+        await second.close();
+        const cutOff = { ...settled, ending: { ...settled.ending, timeToFirstByteUs: null } };
+        await expectSums(bench, [
+          how === "ends as pending" ? settled : how === "is cut off" ? cutOff : { subject: SUBJECT, ending },
+        ]);
+        await bench.checkTotals();
+      },
+    );
+
     test("is no row that retention removes, however many there are, and goes once it is settled", async () => {
       const usages = [0, 1, 2].map((index) => ({
         subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },

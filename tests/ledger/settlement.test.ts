@@ -89,6 +89,34 @@ describe("an answer in the background", () => {
     expect(metrics.requests()).toMatchObject([{ requests: { ok: 0 }, unmeteredCount: 0 }]);
   });
 
+  test.each(["ends as pending", "ends with its usage"] as const)(
+    "that is told while its request is open counts once that %s",
+    async (how) => {
+      const bench = await createBench();
+      const { ledger, clock, heard, settlements, metrics, stats } = bench;
+      const open = ledger.open(SUBJECT);
+      settlements.began(SUBJECT);
+      clock.now += 60_000_000;
+      await settlements.settle(toEnd(bench));
+      expect(heard).toEqual([]);
+      expect(metrics.units()).toEqual([]);
+      const ending = how === "ends as pending" ? PENDING : { ...ENDING, costPico: 5n };
+      const written = open.end(ending);
+      settlements.ended(SUBJECT, ending);
+      await written;
+      const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
+      if (how === "ends as pending") {
+        expect(rows).toMatchObject([{ durationUs: 60_000_000, costPico: ENDING.costPico }]);
+        expect(heard).toMatchObject([{ before: PENDING, after: { durationUs: 60_000_000 } }]);
+        expect(metrics.units()).toMatchObject([{ quantities: { input_tokens: 70, output_tokens: 20 } }]);
+      } else {
+        expect(rows).toMatchObject([{ costPico: 5n }]);
+        expect(heard).toEqual([]);
+        expect(metrics.units()).toEqual([]);
+      }
+    },
+  );
+
   test("of a model that is gone is unpriced, and one that was not reported is unmetered", async () => {
     const bench = await createBench();
     const { ledger, settlements, stats } = bench;

@@ -55,9 +55,14 @@ export const MOVED_TABLES: readonly MovedTable[] = [
 
 /**
  * What SQLite has and does not take along, with the reason: which migrations were applied and which server runs are facts of
- * the database itself; a journal that was replayed to its end has no open requests.
+ * the database itself; a journal that was replayed to its end has no open requests, and nothing that waits for their ends.
  */
-export const LEFT_TABLES: readonly string[] = ["schema_migrations", "server_run", "open_request"];
+export const LEFT_TABLES: readonly string[] = [
+  "schema_migrations",
+  "server_run",
+  "open_request",
+  "settlement",
+];
 
 /** Columns that the other engine has no place for: its journals say how far they are in a table of their own. */
 export const LEFT_COLUMNS: readonly string[] = ["journal_segment", "journal_offset"];

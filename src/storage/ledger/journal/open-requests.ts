@@ -1,3 +1,4 @@
+import type { InstantUs } from "#kernel/clock.ts";
 import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import {
   type JournalLine,
@@ -69,6 +70,12 @@ export class OpenRequests {
     // A second begin names the model that the answer told. The table keeps the first until the end comes.
     const isStored = this.#requests.get(sequence)?.isStored ?? false;
     this.#requests.set(sequence, { begun, isStored });
+  }
+
+  /** Whether one is open that arrived then. */
+  has(arrivedAtUs: InstantUs): boolean {
+    for (const { begun } of this.#requests.values()) if (begun.arrivedAtUs === arrivedAtUs) return true;
+    return false;
   }
 
   /** The begin of a request that has ended now; null when none is open under this number. */

@@ -18,7 +18,7 @@ import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Settlement } from "#usage/event.ts";
-import { decodeJournalLine, encodeJournalLine, LineCursor } from "#usage/journal-line.ts";
+import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
 import { readBounds } from "./bounds.ts";
 import { type EndedEvent, toEnded } from "./ended-event.ts";
 import { replaceEvents } from "./event-rows.ts";
@@ -93,7 +93,7 @@ export async function applySettlements(
   const waiting = rows.map(({ id, lane, line }): Waiting => ({
     eventId: id,
     lane,
-    settlement: parseLine(line),
+    settlement: decodeSettlement(Buffer.from(line)),
   }));
   const planned = await planChanges(postgres, waiting);
   const unknown = planned.filter(({ ended }) => !interning.find(ended));
@@ -112,12 +112,6 @@ export async function applySettlements(
     { callMsMax: STATEMENT_MS_MAX.batch },
   );
   return rows.length === SETTLED_AT_ONCE_MAX;
-}
-
-function parseLine(text: string): Settlement | null {
-  const line = new LineCursor(Buffer.from(text));
-  const entry = line.next() ? decodeJournalLine(line) : null;
-  return entry?.kind === "settle" ? entry.settlement : null;
 }
 
 /** Takes settlements that no other replica is at out of the table, also where there is nothing to settle any more. */

@@ -42,6 +42,10 @@ CREATE TABLE IF NOT EXISTS pending_event (
   id INTEGER PRIMARY KEY,
   combination INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS settlement (
+  id INTEGER PRIMARY KEY,
+  line BLOB NOT NULL
+) STRICT;
 `;
 
 /**
@@ -66,6 +70,7 @@ CREATE TABLE IF NOT EXISTS pending_event (
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `pending_event` has the ids of the rows of `event` that wait for a settlement, with their combination: retention passes
  * them over, and reports count them.
+ * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
  * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */

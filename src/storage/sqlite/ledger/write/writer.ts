@@ -6,6 +6,7 @@ import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { CarriedTotals } from "./carried-totals.ts";
+import { EarlySettlements } from "./early-settlements.ts";
 import { EventRows, PendingEvents } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
@@ -49,6 +50,7 @@ export class UsageWriter {
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
   readonly #pending: PendingEvents;
+  readonly #early: EarlySettlements;
   readonly #look: Statement<EventRow, [string]>;
   readonly #hours: SealedHours;
   readonly #months: SealedMonths;
@@ -72,6 +74,7 @@ export class UsageWriter {
     this.#open = new OpenRequests(storeBegins(database));
     this.#rows = new EventRows(database);
     this.#pending = new PendingEvents(database);
+    this.#early = new EarlySettlements(database);
     this.#look = database.prepare(toLooksSql(SQLITE));
     this.#hours = new SealedHours(database);
     this.#months = new SealedMonths(database);
@@ -202,12 +205,15 @@ export class UsageWriter {
     this.#totals.add(event);
     this.#carried.add(event);
     this.#eventIds.push(id);
+    const early = this.#early.take(arrivedAtUs);
+    if (early !== null) this.#settle(early);
   }
 
-  /** An event that is not there, or is settled already, stays as it is. */
+  /** An event that is settled already stays as it is; one whose request is still open is settled when that ends. */
   #settle(settlement: Settlement): void {
     const { event } = settlement;
     const [found] = toLooks(this.#look.all(JSON.stringify([event.eventId])), [event]);
+    if (found === undefined && this.#open.has(event.eventId)) this.#early.keep(settlement);
     const unsettled = found?.unsettled ?? null;
     if (unsettled === null) return;
     const { dimensions, origin, streamed } = unsettled;
@@ -272,6 +278,7 @@ export class UsageWriter {
     this.#hours.rollBack();
     this.#months.rollBack();
     this.#rows.clear();
+    this.#early.reload();
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");
     this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
