@@ -18,7 +18,7 @@ import type { Settlements } from "./settlements.ts";
 export interface KeptResponsesDeps {
   readonly store: ResponseStore;
   readonly secrets: Pick<SecretBox, "hashResponseId">;
-  readonly settlements: Pick<Settlements, "settle">;
+  readonly settlements: Pick<Settlements, "settle" | "isSettled">;
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly metrics: Pick<UsageMetrics, "open">;
   readonly clock: Clock;
@@ -53,6 +53,7 @@ export class KeptResponses {
   readonly #write = joinNext(() => this.#writeWaiting());
   #timer: ReturnType<typeof setInterval> | null = null;
   #tidying: Promise<void> | null = null;
+  readonly #marking = new Set<Promise<void>>();
 
   constructor(deps: KeptResponsesDeps) {
     this.#deps = deps;
@@ -66,7 +67,7 @@ export class KeptResponses {
 
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
-    await this.#tidying;
+    await Promise.all([this.#tidying, ...this.#marking]);
   }
 
   /**
@@ -159,9 +160,13 @@ export class KeptResponses {
     });
   }
 
-  /** The answer that began the response has told of its end as well. Never rejects. */
-  async ended(key: ResponseKey): Promise<void> {
-    await this.#attempt("a response could not be marked as settled", () => this.#deps.store.markSettled(key));
+  /** The answer that began the response has told of its end as well: it is marked once the ledger has that. Never throws. */
+  ended(key: ResponseKey, { arrivedAtUs }: Pick<UsageBeginning, "arrivedAtUs">): void {
+    const { settlements, store, lane } = this.#deps;
+    const marking = this.#attempt("a response could not be marked as settled", async () => {
+      if (await settlements.isSettled({ eventId: arrivedAtUs, lane })) await store.markSettled(key);
+    }).finally(() => this.#marking.delete(marking));
+    this.#marking.add(marking);
   }
 
   async #settle({ eventId, lane, modelId, providerId }: KeptResponse, told: MeterReading): Promise<void> {

@@ -5,7 +5,7 @@ import type { MeterReading, ToldResponse } from "#usage/meter.ts";
 import type { FoundResponse, KeptResponses } from "./kept-responses.ts";
 
 /** What becomes of what an answer tells of a response that its provider keeps. Of most endpoints' answers nothing does. */
-export interface ResponseWatch {
+export interface ResponseWatch extends Disposable {
   /** The head of the answer has come. */
   answered(statusCode: number): void;
   /** What a stream has told so far, before the bytes that told it go on; null: they may go on at once. */
@@ -14,6 +14,8 @@ export interface ResponseWatch {
   readonly hasHeard: boolean;
   /** The reading as the usage event of this request has it. Called once, before the event is written. Never rejects. */
   ended(reading: MeterReading): MeterReading | Promise<MeterReading>;
+  /** The event is written. */
+  [Symbol.dispose](): void;
 }
 
 /** The response that a request makes: it is found from the moment in which its caller knows the id. */
@@ -23,6 +25,8 @@ export class MadeResponse implements ResponseWatch {
   readonly #modelId: string;
   #isSuccess = false;
   #keeping: Promise<ResponseKey | null> | null = null;
+  /** Of an answer in the background that has told of its own end. */
+  #ownEnd: ResponseKey | null = null;
 
   constructor(responses: KeptResponses, subject: UsageBeginning, modelId: string) {
     this.#responses = responses;
@@ -38,9 +42,10 @@ export class MadeResponse implements ResponseWatch {
     return this.#keeping !== null;
   }
 
-  async told({ id, status, isBackground, isStored }: ToldResponse): Promise<void> {
+  async told({ id, isBackground, isStored }: ToldResponse): Promise<void> {
     if (!this.#isSuccess || !isStored) return;
-    const isSettled = !isBackground || isTerminal(status);
+    // Whatever its status: a kill may come before the end of its request is written down.
+    const isSettled = !isBackground;
     this.#keeping ??= this.#responses.keep(this.#subject, { id, modelId: this.#modelId, isSettled });
     await this.#keeping;
   }
@@ -50,15 +55,18 @@ export class MadeResponse implements ResponseWatch {
   }
 
   async #ended(reading: MeterReading, response: ToldResponse): Promise<MeterReading> {
-    const wasUnsettled = this.hasHeard;
     await this.told(response);
     const key = await this.#keeping;
     // What is not found by its id is settled by nothing: it was not reported.
     if (!response.isBackground || key === null) return reading;
     if (!isTerminal(response.status))
       return { ...reading, usage: PENDING_USAGE, errorKind: null, complete: true };
-    if (wasUnsettled) await this.#responses.ended(key);
+    this.#ownEnd = key;
     return reading;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#ownEnd !== null) this.#responses.ended(this.#ownEnd, this.#subject);
   }
 }
 
@@ -94,4 +102,6 @@ export class AskedResponse implements ResponseWatch {
     const errorKind = response === undefined ? reading.errorKind : null;
     return { usage: null, errorKind, complete };
   }
+
+  [Symbol.dispose](): void {}
 }

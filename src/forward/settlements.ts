@@ -73,6 +73,11 @@ export class Settlements {
     return settling;
   }
 
+  /** Whether the ledger has the event with its usage; false when it could not be asked. */
+  async isSettled(event: EventOrigin): Promise<boolean> {
+    return (await this.#find(event))?.kind === "settled";
+  }
+
   /** A request has begun whose answer may be asked for while it is open. */
   began({ arrivedAtUs }: UsageBeginning): void {
     this.#open.set(arrivedAtUs, null);
@@ -138,7 +143,7 @@ export class Settlements {
     try {
       return await this.#deps.ledger.findEvent(event);
     } catch (cause) {
-      this.#deps.log.warn("a pending event could not be read before it was settled", describeCause(cause));
+      this.#deps.log.warn("an event that may be pending could not be read", describeCause(cause));
       return null;
     }
   }

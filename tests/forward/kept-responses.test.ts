@@ -5,18 +5,24 @@ import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { createLog } from "#kernel/log.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
+import { MadeResponse } from "#forward/response-watch.ts";
 import { SUBJECT } from "../ledger/usage.ts";
 
 const LANE = 7;
 
 /** `keep` is what the store does with each batch. */
-function startKept(keep: (batch: readonly KeptResponse[]) => Promise<void>, days = 30) {
+function startKept(
+  keep: (batch: readonly KeptResponse[]) => Promise<void>,
+  days = 30,
+  isWritten = () => false,
+) {
+  const marked: string[] = [];
   const lines: string[] = [];
   const unused = () => Promise.reject(new Error("not asked for"));
   const store: ResponseStore = {
     keep,
     find: unused,
-    markSettled: unused,
+    markSettled: async ({ idHash }) => void marked.push(idHash),
     remove: unused,
     removeExpired: unused,
     listOrphans: unused,
@@ -24,7 +30,7 @@ function startKept(keep: (batch: readonly KeptResponse[]) => Promise<void>, days
   const responses = new KeptResponses({
     store,
     secrets: createSecretBox(new Uint8Array(32).fill(3)),
-    settlements: { settle: unused },
+    settlements: { settle: unused, isSettled: async () => isWritten() },
     catalog: { snapshot: unused },
     metrics: createUsageMetrics(),
     clock: createSystemClock(),
@@ -34,7 +40,7 @@ function startKept(keep: (batch: readonly KeptResponse[]) => Promise<void>, days
   });
   const keepOne = (id: string, principalId = "p") =>
     responses.keep({ ...SUBJECT, principalId }, { id, modelId: "m", isSettled: true });
-  return { keepOne, lines };
+  return { responses, marked, keepOne, lines };
 }
 
 test("responses that are answered in one moment are written together, so many at once, and each waits for its own", async () => {
@@ -79,4 +85,39 @@ test("an answer whose id cannot be written goes on without one, with a warning t
 test("with 0 days nothing is written", async () => {
   const { keepOne } = startKept(() => Promise.reject(new Error("written")), 0);
   expect(await keepOne("resp_one")).toBeNull();
+});
+
+test.each([
+  ["a stream that has told of its end", "in_progress"],
+  ["an answer that is at its end", "completed"],
+])("of %s in the background the row is settled only once the ledger has its usage", async (_name, first) => {
+  const kept: KeptResponse[] = [];
+  let isWritten = false;
+  const { responses, marked } = startKept(
+    async (batch) => void kept.push(...batch),
+    30,
+    () => isWritten,
+  );
+  const made = new MadeResponse(responses, SUBJECT, "m");
+  const told = { id: "resp_bg", isBackground: true, isStored: true };
+  made.answered(200);
+  if (first !== "completed") await made.told({ ...told, status: first });
+  const reading = {
+    usage: null,
+    errorKind: null,
+    complete: true,
+    response: { ...told, status: "completed" },
+  };
+  expect(await made.ended(reading)).toEqual(reading);
+  expect(kept).toMatchObject([{ isSettled: false }]);
+  await responses.close();
+  expect(marked).toEqual([]);
+  // The disk may have refused the line: a later poll settles it.
+  made[Symbol.dispose]();
+  await responses.close();
+  expect(marked).toEqual([]);
+  isWritten = true;
+  made[Symbol.dispose]();
+  await responses.close();
+  expect(marked).toEqual([kept[0]!.idHash]);
 });
