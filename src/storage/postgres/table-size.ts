@@ -6,6 +6,7 @@ const LEDGER_TABLES = [
   ...MOVED_TABLES.filter(({ file }) => file === "usage").map(({ name }) => name),
   "spool",
   "open_request",
+  "settlement",
   "recorded_batch",
 ];
 
