@@ -30,7 +30,9 @@ export function findUpstream(params: SourceMap, model: string): FoundUpstream | 
   const prefix = slash < 0 ? null : model.slice(0, slash);
   const word = said ?? (prefix !== null && isKnown(prefix) ? prefix : inferUpstreamWord(model));
   if (word === null) {
-    return "what stands before the first slash of its model is no provider that is known here";
+    return prefix === null
+      ? "its model names no provider, and is none that LiteLLM knows by itself"
+      : "what stands before the first slash of its model is no provider that is known here";
   }
   const upstream = findLitellmUpstream(word);
   if (upstream === null) return findObstacle(word) ?? "its custom_llm_provider is not known here";

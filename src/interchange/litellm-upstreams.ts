@@ -39,9 +39,12 @@ export function findWordOfAddress(baseUrl: string): string | null {
 /** An Azure OpenAI resource, and a Foundry one. */
 const AZURE_HOST_PATTERN = /\.(?:openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/;
 
+const OPENAI_NAME =
+  /^(?:gpt-|chatgpt-|o[134](?:-|$)|text-embedding-|ft:gpt-|whisper-|tts-|dall-e-|(?:omni|text)-moderation-)/;
+
 /** The word that LiteLLM finds by itself for a well-known name without one; null for any other. */
 export function inferUpstreamWord(model: string): string | null {
-  if (/^(?:gpt-|chatgpt-|o[134](?:-|$)|text-embedding-|ft:gpt-)/.test(model)) return "openai";
+  if (OPENAI_NAME.test(model)) return "openai";
   return model.startsWith("claude-") ? "anthropic" : null;
 }
 

@@ -49,6 +49,15 @@ describe("a model of a LiteLLM config", () => {
       "api.openai.com: text-embedding-3-small; embeddings",
       "https://api.openai.com/v1",
     ],
+    ...["whisper-1", "tts-1-hd", "dall-e-3", "omni-moderation-latest", "text-moderation-stable"].map(
+      (name, index) =>
+        [
+          `model: ${name}`,
+          "",
+          `api.openai.com: ${name}; ${["transcription", "speech", "images", "moderation", "moderation"][index]}`,
+          "https://api.openai.com/v1",
+        ] as const,
+    ),
     [
       "model: openai/any, api_base: 'http://10.0.0.1:8000/v1/'",
       "mode: embedding",
@@ -214,7 +223,8 @@ describe("a model of a LiteLLM config", () => {
     ["m", "model: bedrock/titan-embed, api_key: k, aws_region_name: us-east-1", "", "has no embeddings"],
     ["m", "model: vertex_ai/x, vertex_project: p, vertex_location: l", "", "tokens that live for an hour"],
     ["m", "model: vertex_ai/x, api_key: k, api_base: 'https://x.example.org/endpoints/openapi'", "", "hour"],
-    ["m", "model: nobody/x", "", "no provider that is known here"],
+    ["m", "model: nobody/x", "", "what stands before the first slash of its model is no provider"],
+    ["m", "model: nobody-x", "", "its model names no provider, and is none that LiteLLM knows by itself"],
     ["m", "model: hosted_vllm/x", "", "it has no api_base"],
     [
       "m",
