@@ -41,6 +41,13 @@ export const CAPABILITIES_OF_MODE: ReadonlyMap<string, readonly Capability[]> = 
   ["rerank", ["rerank"]],
 ]);
 
+/** LiteLLM's own switch to the Responses API: stands before the name of a model, and is no part of it. */
+export const RESPONSES_SWITCH = "responses/";
+
+export function withResponses(capabilities: readonly Capability[]): readonly Capability[] {
+  return capabilities.includes("responses") ? capabilities : [...capabilities, "responses"];
+}
+
 /** A key that LiteLLM reads from its own environment: stored as it is, it would be sent upstream as a credential. */
 const ENVIRONMENT_REFERENCE = "os.environ/";
 
@@ -58,25 +65,37 @@ export function parseDeployment(draft: DeploymentDraft): Deployment {
       { param: paramOf("api_base") },
     );
   }
-  const { apiKey = "", mode } = draft;
+  const { apiKey = "" } = draft;
   if (apiKey.startsWith(ENVIRONMENT_REFERENCE)) {
     throw new ProxyError("invalid_request", "api_key is the key itself; the environment is not read.", {
       param: paramOf("api_key"),
     });
   }
+  const { upstreamName, isSwitched } = readModel(draft);
+  const ofMode = readMode(draft.mode);
   return {
     alias: withParam("model_name", () => parseAlias(draft.modelName)),
-    upstreamName: withParam(paramOf("model"), () => parseUpstreamName(toUpstreamName(draft))),
+    upstreamName: withParam(paramOf("model"), () => parseUpstreamName(upstreamName)),
     baseUrl,
     apiKey: withParam(paramOf("api_key"), () => parseApiKey(apiKey)),
-    // A mode that names no endpoint of ours counts as chat (section 4.7).
-    capabilities: mode === undefined ? null : (CAPABILITIES_OF_MODE.get(mode) ?? CAPABILITIES_DEFAULT),
+    capabilities: isSwitched ? withResponses(ofMode ?? []) : ofMode,
   };
 }
 
-/** LiteLLM writes `openai/gpt-4o` for the model `gpt-4o` of an OpenAI-compatible server; in `compat_params` a name is the name. */
-function toUpstreamName({ paramsField, model }: DeploymentDraft): string {
-  return paramsField === "litellm_params" ? model.replace(/^openai\//, "") : model;
+/** A mode that names no endpoint of ours counts as chat (section 4.7). */
+function readMode(mode: string | undefined): readonly Capability[] | null {
+  return mode === undefined ? null : (CAPABILITIES_OF_MODE.get(mode) ?? CAPABILITIES_DEFAULT);
+}
+
+/**
+ * LiteLLM writes `openai/gpt-4o` for the model `gpt-4o` of an OpenAI-compatible server, and `openai/responses/gpt-4o` for the
+ * same by the Responses API; in `compat_params` a name is the name.
+ */
+function readModel({ paramsField, model }: DeploymentDraft) {
+  if (paramsField !== "litellm_params") return { upstreamName: model, isSwitched: false };
+  const name = model.replace(/^openai\//, "");
+  const isSwitched = name.startsWith(RESPONSES_SWITCH);
+  return { upstreamName: isSwitched ? name.slice(RESPONSES_SWITCH.length) : name, isSwitched };
 }
 
 /** The refusal of a field that has another name here. */

@@ -1,3 +1,4 @@
+import { RESPONSES_SWITCH } from "#catalog/deployment-draft.ts";
 import { toBaseUrl } from "#catalog/upstream-url.ts";
 import { findEntry, toText } from "./fields.ts";
 import {
@@ -18,8 +19,10 @@ export interface AddressContext {
 
 export interface FoundUpstream {
   readonly word: string;
-  /** Without the word. */
+  /** Without the word and the switch. */
   readonly model: string;
+  /** Whether LiteLLM's switch to the Responses API stood before it. */
+  readonly isSwitched: boolean;
   readonly upstream: LitellmUpstream;
 }
 
@@ -36,7 +39,9 @@ export function findUpstream(params: SourceMap, model: string): FoundUpstream | 
   }
   const upstream = findLitellmUpstream(word);
   if (upstream === null) return findObstacle(word) ?? "its custom_llm_provider is not known here";
-  return { word, model: prefix === word ? model.slice(slash + 1) : model, upstream };
+  const name = prefix === word ? model.slice(slash + 1) : model;
+  const isSwitched = name.startsWith(RESPONSES_SWITCH);
+  return { word, model: isSwitched ? name.slice(RESPONSES_SWITCH.length) : name, isSwitched, upstream };
 }
 
 function isKnown(word: string): boolean {

@@ -99,7 +99,7 @@ function readAzure({ params, model, text, context, capabilities }: Address): Clo
   const found = DEPLOYMENT_PATH.exec(url.pathname);
   const deployment = found?.[2];
   // Words by which LiteLLM only chooses parameters.
-  const name = model.replace(/^(?:o_series|gpt5_series|responses)\//, "");
+  const name = model.replace(/^(?:o_series|gpt5_series)\//, "");
   if (AZURE_HOST.test(url.hostname)) {
     return {
       url: `${url.origin}/openai/v1`,

@@ -1,7 +1,7 @@
 import { AUTH_STYLE_DEFAULT, type AuthStyle } from "#catalog/auth-style.ts";
 import type { Capability } from "#catalog/capability.ts";
 import { guessByName, isServable, type CapabilityGuess } from "#catalog/capability-guess.ts";
-import { CAPABILITIES_OF_MODE } from "#catalog/deployment-draft.ts";
+import { CAPABILITIES_OF_MODE, withResponses } from "#catalog/deployment-draft.ts";
 import { parseAlias, isUpstreamName } from "#catalog/model-draft.ts";
 import { parseApiKey, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -116,6 +116,8 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
     return leave(params.entries.get("api_key")?.line ?? line, "its API key cannot be sent in a header");
   }
   if (remark !== null) note(line, `is ${remark}.`);
+  if (found.isSwitched && !capabilities.includes("chat"))
+    note(line, "serves the Responses API alone: chat completions are not translated to it here.");
   if (capabilities === guess.capabilities && guess.from === "name")
     note(
       line,
@@ -174,17 +176,19 @@ function wrong(sentence: string): ReadDeployment {
 /** Null for a mode that nothing serves; without one, what the model's name says. */
 function readCapabilities(
   info: SourceMap,
-  { word }: FoundUpstream,
+  { word, isSwitched }: FoundUpstream,
   guess: CapabilityGuess,
 ): readonly Capability[] | null {
   const mode = readText(info, "mode");
+  if (mode === undefined && isSwitched) return withResponses([]);
   if (mode === undefined && (word === "text-completion-openai" || word === "azure_text"))
     return ["completions"];
   if (mode === undefined && guess.from === "name" && isServable(guess)) return guess.capabilities;
   const capabilities = CAPABILITIES_OF_MODE.get(mode ?? "chat");
   if (capabilities === undefined) return null;
   const sees = capabilities.includes("chat") && readFlag(findEntry(info, "supports_vision")?.value) === true;
-  return sees ? [...capabilities, "vision"] : capabilities;
+  const all = sees ? [...capabilities, "vision" as const] : capabilities;
+  return isSwitched ? withResponses(all) : all;
 }
 
 function readTimeout(params: SourceMap): number | null {

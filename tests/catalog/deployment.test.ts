@@ -142,6 +142,23 @@ describe("a deployment", () => {
     expect((await deploy({ modelName: "two", model: "openai/gpt" })).upstreamName).toBe("openai/gpt");
   });
 
+  test("with LiteLLM's switch to the Responses API loses it in litellm_params, and can do that beside what its mode says", async () => {
+    const register = (modelName: string, draft: Partial<DeploymentDraft>) =>
+      deploy({ modelName, paramsField: "litellm_params", model: "openai/responses/gpt-5", ...draft });
+    const expected = { upstreamName: "gpt-5", capabilities: ["responses"] as const };
+    expect(await register("a", {})).toMatchObject(expected);
+    expect(await register("a", {})).toMatchObject(expected);
+    expect(await register("b", { model: "responses/gpt-5", mode: "responses" })).toMatchObject(expected);
+    expect(await register("c", { mode: "chat" })).toMatchObject({
+      upstreamName: "gpt-5",
+      capabilities: ["chat", "chat_stream", "responses"],
+    });
+    expect(await register("d", { paramsField: "compat_params", model: "responses/gpt-5" })).toMatchObject({
+      upstreamName: "responses/gpt-5",
+      capabilities: ["chat", "chat_stream"],
+    });
+  });
+
   test("without an actor is not audited", async () => {
     await fixture.catalog.deploy(
       { modelName: "fast", paramsField: "compat_params", model: "llama", apiBase: BASE },

@@ -58,6 +58,25 @@ describe("a model of a LiteLLM config", () => {
           "https://api.openai.com/v1",
         ] as const,
     ),
+    ["model: openai/responses/gpt-5", "", "api.openai.com: gpt-5; responses", "https://api.openai.com/v1"],
+    [
+      "model: responses/gpt-5, custom_llm_provider: openai",
+      "mode: responses",
+      "api.openai.com: gpt-5; responses",
+      "https://api.openai.com/v1",
+    ],
+    [
+      "model: openai/responses/gpt-5",
+      "mode: chat, supports_vision: true",
+      "api.openai.com: gpt-5; chat, chat_stream, vision, responses",
+      "https://api.openai.com/v1",
+    ],
+    [
+      "model: azure/responses/d1, api_base: 'https://team.openai.azure.com'",
+      "",
+      "team.openai.azure.com: d1; responses",
+      "https://team.openai.azure.com/openai/v1",
+    ],
     [
       "model: openai/any, api_base: 'http://10.0.0.1:8000/v1/'",
       "mode: embedding",
@@ -175,6 +194,17 @@ describe("a model of a LiteLLM config", () => {
       expect(notes(again).join()).toContain("m: is there already and keeps its capabilities (chat).");
     });
   }
+
+  test("that LiteLLM switches to the Responses API is noted where nothing says that it serves chat as well", () => {
+    const params = "model: openai/responses/gpt-5, api_key: k";
+    expect(notes(plan(config(model("m", params))))).toEqual([
+      "2: m: serves the Responses API alone: chat completions are not translated to it here.",
+    ]);
+    expect(notes(plan(config(model("m", params, "mode: chat"))))).toEqual([]);
+    expect(notes(plan(config(model("m", params, "mode: realtime"))))).toEqual([
+      expect.stringContaining("2: m: is not carried over: no endpoint here serves its mode"),
+    ]);
+  });
 
   test("without a mode is taken for what its name says, and that is noted", () => {
     const names = {
