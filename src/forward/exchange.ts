@@ -190,7 +190,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const route = makeRoute(found.model, { endpoint, id: encodeURIComponent(id) }, routeDeps);
     const subject = toSubject(input, NO_STREAM, route.model);
     await accounts.limits.current(subject);
-    const responses = new AskedResponse(deps.responses, found, toRow(endpoint).method === "DELETE");
+    const isDeletion = toRow(endpoint).method === "DELETE";
+    const responses = new AskedResponse(deps.responses, found, { id, isDeletion });
     return begin(input, null, { route, subject, responses });
   }
 

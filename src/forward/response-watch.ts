@@ -75,12 +75,18 @@ export class AskedResponse implements ResponseWatch {
   readonly hasHeard = true;
   readonly #responses: KeptResponses;
   readonly #found: FoundResponse;
+  readonly #id: string;
   readonly #isDeletion: boolean;
   #isSuccess = false;
 
-  constructor(responses: KeptResponses, found: FoundResponse, isDeletion: boolean) {
+  constructor(
+    responses: KeptResponses,
+    found: FoundResponse,
+    { id, isDeletion }: { readonly id: string; readonly isDeletion: boolean },
+  ) {
     this.#responses = responses;
     this.#found = found;
+    this.#id = id;
     this.#isDeletion = isDeletion;
   }
 
@@ -95,8 +101,10 @@ export class AskedResponse implements ResponseWatch {
   async ended(reading: MeterReading): Promise<MeterReading> {
     const { kept } = this.#found;
     const { response, complete } = reading;
-    if (this.#isSuccess && this.#isDeletion) await this.#responses.forget(kept, reading);
-    else if (this.#isSuccess && !kept.isSettled && isTerminal(response?.status ?? null))
+    // An answer that holds another response tells nothing of this one.
+    const isOfIt = this.#isSuccess && (response === undefined || response.id === this.#id);
+    if (isOfIt && this.#isDeletion) await this.#responses.forget(kept, reading);
+    else if (isOfIt && !kept.isSettled && isTerminal(response?.status ?? null))
       await this.#responses.settle(kept, reading);
     // That the response failed is no failure of the request that asks for it.
     const errorKind = response === undefined ? reading.errorKind : null;

@@ -8,6 +8,7 @@ import { startApp, type TestApp } from "../support/app.ts";
 import {
   startResponsesProvider,
   toEvent,
+  toResponse,
   type ProvidedResponse,
   type ProviderOptions,
   type ResponsesProvider,
@@ -541,6 +542,33 @@ describe("a response in the background", () => {
     provider.made.get(dear.id)!.status = "completed";
     await poll(app, dear.id);
     expect(await created(app)).toMatchObject({ outcome: "ok", cost: 2 * COST });
+  });
+
+  test("is not settled by an answer that holds another response than the one that was asked for", async () => {
+    const other: ProvidedResponse = {
+      id: "resp_other",
+      isBackground: true,
+      isStored: true,
+      status: "completed",
+      deleted: false,
+    };
+    let isOther = true;
+    const { app, provider } = await startSite({
+      answer(call) {
+        if (call.request.method === "POST" || !isOther) return false;
+        const body = JSON.stringify(toResponse(other));
+        void call.reply({ status: 200, headers: ["content-type: application/json"], body });
+        return true;
+      },
+    });
+    const made = await make(app, { background: true });
+    await ok(app, "GET", `/v1/responses/${made.id}`);
+    await ok(app, "DELETE", `/v1/responses/${made.id}`);
+    expect(await created(app)).toMatchObject({ outcome: "ok", cost: null, pending: true });
+    isOther = false;
+    provider.made.get(made.id)!.status = "completed";
+    await poll(app, made.id);
+    expect(await created(app)).toMatchObject({ outcome: "ok", cost: COST });
   });
 
   test("is settled once by ten polls of one moment, in limits as in reports", async () => {
