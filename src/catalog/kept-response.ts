@@ -21,8 +21,11 @@ export interface KeptResponse extends ResponseKey, EventOrigin {
 
 /** The responses that callers may ask for by their ids, and nothing of their content. Asked for by the data plane alone. */
 export interface ResponseStore {
-  /** Keeps them, each in place of an earlier one with its key; one call has a key once. Fulfilled when they survive a kill and a loss of power. */
-  keep(responses: readonly KeptResponse[]): Promise<void>;
+  /**
+   * Keeps them, each in place of a settled one with its key; one call has a key once. One that is not settled stays, since
+   * nothing else finds its event: those that it kept out are returned. Fulfilled when all survive a kill and a loss of power.
+   */
+  keep(responses: readonly KeptResponse[]): Promise<readonly KeptResponse[]>;
   /** Finds the response of any of these hashes, which all stand for one id; also one that has expired. */
   find(idHashes: readonly string[], principalId: string): Promise<KeptResponse | null>;
   markSettled(key: ResponseKey): Promise<void>;

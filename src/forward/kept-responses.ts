@@ -50,6 +50,8 @@ export class KeptResponses {
   readonly #turns = new Turns();
   /** By hash and principal: two of one key would be two rows of one statement. */
   #waiting = new Map<string, KeptResponse>();
+  /** Those whose key is of an event that is not settled yet. */
+  readonly #keptOut = new WeakSet<KeptResponse>();
   readonly #write = joinNext(() => this.#writeWaiting());
   #timer: ReturnType<typeof setInterval> | null = null;
   #tidying: Promise<void> | null = null;
@@ -72,7 +74,8 @@ export class KeptResponses {
 
   /**
    * Keeps where the response is that a request is answered with. Fulfilled when it is found, with its key; with null when none
-   * is kept, or when it could not be written. Never rejects: the answer was paid for, and goes on without being found later.
+   * is kept, when its id is found for an earlier request that is not settled yet, or when it could not be written. Never
+   * rejects: the answer was paid for, and goes on without being found later.
    */
   async keep(
     { principalId, providerId, arrivedAtUs }: UsageBeginning,
@@ -85,7 +88,7 @@ export class KeptResponses {
     const { secrets, clock, log, lane, days } = this.#deps;
     if (days === 0) return null;
     const [idHash] = secrets.hashResponseId(id);
-    this.#waiting.set(`${idHash} ${principalId}`, {
+    const response: KeptResponse = {
       idHash,
       principalId,
       modelId,
@@ -94,12 +97,15 @@ export class KeptResponses {
       lane,
       isSettled,
       expiresAtUs: clock.nowUs() + days * DAY_US,
-    });
+    };
+    const key = `${idHash} ${principalId}`;
+    if (this.#waiting.get(key)?.isSettled === false) this.#keptOut.add(response);
+    else this.#waiting.set(key, response);
     try {
       await withinLimit(this.#write(), KEEP_WAIT_MS_MAX, () => {
         throw new Error("it took too long");
       });
-      return { idHash, principalId };
+      return this.#keptOut.has(response) ? null : { idHash, principalId };
     } catch (cause) {
       log.warn(
         "where a response is could not be written down: it is not found by its id",
@@ -115,7 +121,8 @@ export class KeptResponses {
     const responses = [...this.#waiting.values()];
     this.#waiting = new Map();
     for (let at = 0; at < responses.length; at += KEPT_AT_ONCE_MAX)
-      await this.#deps.store.keep(responses.slice(at, at + KEPT_AT_ONCE_MAX));
+      for (const response of await this.#deps.store.keep(responses.slice(at, at + KEPT_AT_ONCE_MAX)))
+        this.#keptOut.add(response);
   }
 
   /**

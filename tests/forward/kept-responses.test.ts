@@ -12,7 +12,7 @@ const LANE = 7;
 
 /** `keep` is what the store does with each batch. */
 function startKept(
-  keep: (batch: readonly KeptResponse[]) => Promise<void>,
+  keep: (batch: readonly KeptResponse[]) => Promise<readonly KeptResponse[] | void>,
   days = 30,
   isWritten = () => false,
 ) {
@@ -20,7 +20,7 @@ function startKept(
   const lines: string[] = [];
   const unused = () => Promise.reject(new Error("not asked for"));
   const store: ResponseStore = {
-    keep,
+    keep: async (batch) => (await keep(batch)) ?? [],
     find: unused,
     markSettled: async ({ idHash }) => void marked.push(idHash),
     remove: unused,
@@ -38,8 +38,8 @@ function startKept(
     lane: LANE,
     days,
   });
-  const keepOne = (id: string, principalId = "p") =>
-    responses.keep({ ...SUBJECT, principalId }, { id, modelId: "m", isSettled: true });
+  const keepOne = (id: string, principalId = "p", isSettled = true) =>
+    responses.keep({ ...SUBJECT, principalId }, { id, modelId: "m", isSettled });
   return { responses, marked, keepOne, lines };
 }
 
@@ -68,6 +68,22 @@ test("what is kept says where the response is and which request it answered, and
   });
   expect(kept[0]!.idHash).toMatch(/^[0-9a-f]{64}$/);
   expect(JSON.stringify(kept)).not.toContain("resp_one");
+});
+
+test("a response whose key waits for an earlier settlement is told apart from the ones that are kept, also of one moment", async () => {
+  const kept: KeptResponse[] = [];
+  const { keepOne } = startKept(async (batch) => {
+    kept.push(...batch);
+    return batch.filter(({ principalId }) => principalId === "late");
+  });
+  const keys = await Promise.all([
+    keepOne("resp_one", "p", false),
+    keepOne("resp_one", "p", false),
+    keepOne("resp_one", "late", false),
+    keepOne("resp_two"),
+  ]);
+  expect(keys.map((key) => key?.principalId ?? null)).toEqual(["p", null, null, "p"]);
+  expect(kept).toHaveLength(3);
 });
 
 test("an answer whose id cannot be written goes on without one, with a warning that does not name it, and the next one is kept", async () => {

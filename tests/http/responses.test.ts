@@ -544,6 +544,18 @@ describe("a response in the background", () => {
     expect(await created(app)).toMatchObject({ outcome: "ok", cost: 2 * COST });
   });
 
+  test("whose id is given to its caller twice is settled for the first request, and not reported for the second", async () => {
+    const { app, provider } = await startSite({ toId: () => "resp_bg" });
+    await make(app, { background: true });
+    await make(app, { background: true });
+    expect(await created(app)).toMatchObject({ cost: null, unmetered: true });
+    provider.made.get("resp_bg")!.status = "completed";
+    await poll(app, "resp_bg");
+    const rows = (await logOf(app)).filter(({ endpoint }) => endpoint === "responses");
+    expect(rows).toMatchObject([{ cost: COST }, { cost: null, unmetered: true }]);
+    expect(rows.some((row) => "pending" in row)).toBe(false);
+  });
+
   test("is not settled by an answer that holds another response than the one that was asked for", async () => {
     const other: ProvidedResponse = {
       id: "resp_other",

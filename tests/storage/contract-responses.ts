@@ -59,6 +59,24 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(await responses.find(["one"], "principal-bob")).toEqual(ofBob);
     });
 
+    test("stay those of the first event as long as it is not settled, and the ones that come later are told", async () => {
+      await using engine = createEngine();
+      const { responses } = await openWithPeople(engine);
+      const first = kept("one", { isSettled: false });
+      const second = kept("one", { modelId: "model-3", eventId: START_US + 9, isSettled: false });
+      const third = kept("one", { eventId: START_US + 10, expiresAtUs: START_US + 2_000 });
+      const ofBob = kept("one", { principalId: "principal-bob" });
+      expect(await responses.keep([first])).toEqual([]);
+      expect(await responses.keep([kept("two"), second, ofBob])).toEqual([second]);
+      expect(await responses.keep([third])).toEqual([third]);
+      expect(await responses.find(["one"], "principal-ann")).toEqual(first);
+      expect(await responses.find(["two"], "principal-ann")).toEqual(kept("two"));
+      expect(await responses.find(["one"], "principal-bob")).toEqual(ofBob);
+      await responses.markSettled(first);
+      expect(await responses.keep([third])).toEqual([]);
+      expect(await responses.find(["one"], "principal-ann")).toEqual(third);
+    });
+
     test("are marked as settled one by one", async () => {
       await using engine = createEngine();
       const { responses } = await openWithPeople(engine);

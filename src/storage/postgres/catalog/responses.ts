@@ -4,7 +4,7 @@ import type { Reads } from "./reads.ts";
 import { keptResponses } from "./response-schema.ts";
 import { toSelection } from "./rows.ts";
 
-/** One statement for a batch. A principal may be deleted while it is answered. */
+/** One statement for a batch, which returns what it has kept. A principal may be deleted while it is answered. */
 const KEEP = `INSERT INTO kept_responses
     (id_hash, principal_id, model_id, provider_id, event_id, event_lane, is_settled, expires_at_us)
   SELECT id_hash, principal_id, model_id, provider_id, event_id, event_lane, is_settled,
@@ -13,7 +13,9 @@ const KEEP = `INSERT INTO kept_responses
     AS told (id_hash, principal_id, model_id, provider_id, event_id, event_lane, is_settled, expires_at_us)
   ORDER BY id_hash, principal_id
   ON CONFLICT (id_hash, principal_id) DO UPDATE SET model_id = excluded.model_id, provider_id = excluded.provider_id,
-    event_id = excluded.event_id, event_lane = excluded.event_lane, is_settled = excluded.is_settled, expires_at_us = excluded.expires_at_us`;
+    event_id = excluded.event_id, event_lane = excluded.event_lane, is_settled = excluded.is_settled, expires_at_us = excluded.expires_at_us
+    WHERE kept_responses.is_settled
+  RETURNING id_hash, principal_id`;
 const SELECT = `SELECT ${toSelection(keptResponses)} FROM kept_responses`;
 const IS_OF = "WHERE id_hash = $1 AND principal_id = $2";
 
@@ -22,7 +24,7 @@ export function createResponseStore(reads: Reads): ResponseStore {
   return {
     keep: (responses) =>
       reads.query(async (sql) => {
-        await sql.run(KEEP, [
+        const rows = await sql.all<{ id_hash: string; principal_id: string }>(KEEP, [
           responses.map(({ idHash }) => idHash),
           responses.map(({ principalId }) => principalId),
           responses.map(({ modelId }) => modelId),
@@ -32,6 +34,8 @@ export function createResponseStore(reads: Reads): ResponseStore {
           responses.map(({ isSettled }) => isSettled),
           responses.map(({ expiresAtUs }) => expiresAtUs),
         ]);
+        const kept = new Set(rows.map((row) => `${row.id_hash} ${row.principal_id}`));
+        return responses.filter(({ idHash, principalId }) => !kept.has(`${idHash} ${principalId}`));
       }),
 
     find: (idHashes, principalId) =>

@@ -31,15 +31,19 @@ export function createResponseStore(connection: Connection): ResponseStore {
         isSettled: sql`excluded.is_settled`,
         expiresAtUs: sql`excluded.expires_at_us`,
       },
+      setWhere: sql`${isSettled} = 1`,
     })
+    .returning({ idHash })
     .prepare();
   const isOf = (key: ResponseKey) => and(eq(idHash, key.idHash), eq(principalId, key.principalId));
 
   return {
     keep: (responses) =>
-      connection.writeAside(() => {
-        for (const response of responses) insert.run({ ...response, isSettled: response.isSettled ? 1 : 0 });
-      }),
+      connection.writeAside(() =>
+        responses.filter(
+          (response) => insert.get({ ...response, isSettled: response.isSettled ? 1 : 0 }) === undefined,
+        ),
+      ),
 
     find: (idHashes, owner) =>
       connection.query(
