@@ -159,7 +159,7 @@ export interface RequestListOptions extends ReportOptions {
   readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
-  /** True to be told the rare units of all rows of the window, which are looked at for it. */
+  /** True to be told the rare units of all rows of the window, which are looked at for it, and whether one is pending. */
   readonly areUnitsWanted?: boolean;
 }
 
@@ -167,6 +167,8 @@ export type RequestLog = Paged<RequestLogRow> &
   ReportNotes & {
     /** Only where it was asked for. */
     readonly rareUnits?: readonly Unit[];
+    /** As the rare units. */
+    readonly hasPending?: boolean;
   };
 
 /**

@@ -544,6 +544,37 @@ describe("a response in the background", () => {
     expect(await created(app)).toMatchObject({ outcome: "ok", cost: 2 * COST });
   });
 
+  test("has a column of CSV behind all others, only in an export that has a pending row", async () => {
+    const { app, provider } = await startSite();
+    const csv = async (query = "") => {
+      const headers = { authorization: `Bearer ${app.adminKey}`, accept: "text/csv" };
+      const text = await (await app.api("GET", `/stats/requests${query}`, undefined, headers)).text();
+      return text
+        .trim()
+        .split("\r\n")
+        .map((line) => line.split(","));
+    };
+    await make(app);
+    const before = await csv();
+    const made = await make(app, { background: true });
+    for (const query of ["", "?limit=10"]) {
+      const [head, newest, oldest] = await csv(query);
+      expect([head, oldest]).toEqual([
+        [...before[0]!, "pending"],
+        [...before[1]!, ""],
+      ]);
+      expect(newest?.at(-1)).toBe("true");
+    }
+    // The only row that is pending is none of these.
+    for (const query of ["?limit=1&offset=1", "?min_cost=1", "?outcome=cancelled", "?model=other"])
+      expect((await csv(query))[0]).toEqual(before[0]);
+    await make(app);
+    expect((await csv())[0]?.at(-1)).toBe("pending");
+    provider.made.get(made.id)!.status = "completed";
+    await poll(app, made.id);
+    expect((await csv())[0]).toEqual(before[0]);
+  });
+
   test("whose id is given to its caller twice is settled for the first request, and not reported for the second", async () => {
     const { app, provider } = await startSite({ toId: () => "resp_bg" });
     await make(app, { background: true });

@@ -57,14 +57,28 @@ const USUAL_COLUMNS: readonly Column[] = [
   ["unmetered", ({ row }) => (isUnmetered(row) ? "true" : null)],
 ];
 
-/** The rare units that these rows tell of. */
-export function findRareUnits(rows: readonly NamedRequestRow[]): readonly Unit[] {
-  return RARE_UNITS.filter((unit) => rows.some(({ row }) => row.usage?.quantities[unit] !== undefined));
+/** What only some logs tell of. */
+export interface RareContent {
+  readonly rareUnits?: readonly Unit[];
+  readonly hasPending?: boolean;
 }
 
-/** Spells rows of a log that tells of these rare units: they have columns behind all others, and the rest of them has none. */
-export function createRequestCsv(rareUnits: readonly Unit[]) {
-  const columns = [...USUAL_COLUMNS, ...rareUnits.flatMap(toRareColumns)];
+const PENDING_COLUMN: Column = ["pending", ({ row }) => (isPending(row) ? "true" : null)];
+
+export function findRareContent(rows: readonly NamedRequestRow[]): RareContent {
+  return {
+    rareUnits: RARE_UNITS.filter((unit) => rows.some(({ row }) => row.usage?.quantities[unit] !== undefined)),
+    hasPending: rows.some(({ row }) => isPending(row)),
+  };
+}
+
+/** Spells rows of a log that tells of this: it has columns behind all others, and what the log does not tell of has none. */
+export function createRequestCsv({ rareUnits = [], hasPending = false }: RareContent) {
+  const columns = [
+    ...USUAL_COLUMNS,
+    ...rareUnits.flatMap(toRareColumns),
+    ...(hasPending ? [PENDING_COLUMN] : []),
+  ];
   return {
     header: toCsvRow(columns.map(([name]) => name)),
     toRows: (rows: readonly NamedRequestRow[]): string =>
@@ -76,6 +90,10 @@ export function createRequestCsv(rareUnits: readonly Unit[]) {
         })
         .join(""),
   };
+}
+
+function isPending({ usage }: NamedRequestRow["row"]): boolean {
+  return usage?.shape === "pending";
 }
 
 function isUsual(unit: Unit): boolean {

@@ -23,7 +23,7 @@ import {
   toReportOptions,
 } from "./report.ts";
 import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
-import { createRequestCsv, findRareUnits } from "./request-csv.ts";
+import { createRequestCsv, findRareContent } from "./request-csv.ts";
 import { streamRequestCsv } from "./request-stream.ts";
 
 export interface RequestLogDeps {
@@ -98,7 +98,7 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
         order,
       });
       const rows = await joinNames(report.rows, context, identity);
-      const csv = createRequestCsv(findRareUnits(rows));
+      const csv = createRequestCsv(findRareContent(rows));
       const body =
         format === "csv"
           ? csv.header + csv.toRows(rows)

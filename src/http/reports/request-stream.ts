@@ -68,8 +68,8 @@ export async function streamRequestCsv(
 
   try {
     const { rows, notes } = await readSlice({ areUnitsWanted: true });
-    // The header stands before rows that are not read yet: what units there are in them is asked first.
-    const csv = createRequestCsv(notes.rareUnits ?? []);
+    // The header stands before rows that are not read yet: what columns they need is asked first.
+    const csv = createRequestCsv(notes);
     const body = createTee({
       reader: toReader(csv),
       first: encoder.encode(csv.header + csv.toRows(rows)),

@@ -4,6 +4,7 @@ import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { RequestLog, StatsQuery } from "#stats/store.ts";
 import type { RequestPage } from "#storage/ledger/threads/messages.ts";
+import { findPendingEvents } from "./pending-events.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { scanPage } from "./scanned-rows.ts";
@@ -20,9 +21,10 @@ export function* listRequests(query: StatsQuery, page: RequestPage): Reading<Req
   const paged = yield* readOrdered(filter, { window: query.window, page });
   // The log is of rows that exist: retention changes nothing about its window.
   const log = { ...paged, snapped: null, truncated: false };
-  return page.areUnitsWanted === true
-    ? { ...log, rareUnits: yield* findRareUnits(filter, query.window) }
-    : log;
+  if (page.areUnitsWanted !== true) return log;
+  const rareUnits = yield* findRareUnits(filter, query.window);
+  const pending = yield* findPendingEvents(filter, { window: query.window, snapped: null, isGrouped: false });
+  return { ...log, rareUnits, hasPending: pending.length > 0 };
 }
 
 interface Listing {

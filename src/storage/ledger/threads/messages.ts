@@ -153,7 +153,7 @@ export type AskedAs<Kind extends QuestionKind> = Asked<QuestionKind> & { readonl
  */
 export type RequestPage = Page & {
   readonly isTotalWanted?: boolean | undefined;
-  /** Whether the rare units of all that matches are told beside it. */
+  /** Whether the rare units of all that matches are told beside it, and whether some of it is pending. */
   readonly areUnitsWanted?: boolean | undefined;
   readonly order?: LogOrder | undefined;
 };
