@@ -85,7 +85,7 @@ function toCells(row: RequestRow): readonly string[] {
     toDuration(row.duration_ms),
     toCount(units.input_tokens),
     toCount(units.output_tokens),
-    Object.keys(units).length === 0 ? "-" : toAmount(row.cost),
+    row.pending === true ? "pending" : Object.keys(units).length === 0 ? "-" : toAmount(row.cost),
     toCell(row.error_kind),
   ].map((cell, index) => (index === COLUMNS.length - 1 && cell === "-" ? "" : cell));
 }
