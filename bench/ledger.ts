@@ -171,7 +171,8 @@ async function measurePaced(combinationCount: number): Promise<void> {
     sync: "interval",
     retentionDays: null,
   });
-  const nothing = { open: () => ({ end: () => Promise.resolve() }) };
+  const open = { background: () => Promise.resolve(), end: () => Promise.resolve() };
+  const nothing = { open: () => open };
   const cpuMicros: Record<"idle" | "recording", ReadonlyMap<string, number>>[] = [];
   // The first round warms up.
   for (let round = 0; round < 2; round += 1) {

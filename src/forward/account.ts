@@ -27,6 +27,8 @@ export interface Account {
   answered(statusCode: number): void;
   /** The first byte of its body has come. */
   firstByte(): void;
+  /** See `OpenUsage.background`. */
+  background(): Promise<void>;
   /** Disposed of when the event is written, before the response ends. Must not throw. */
   own(held: Disposable): void;
   /** Writes the event, once; later calls change nothing. Fulfilled when it is in the ledger; rejects with `UnconfirmedUsage` alone. */
@@ -184,6 +186,10 @@ class RecordedAccount implements LateAccount {
 
   firstByte(): void {
     this.#timeToFirstByteUs ??= this.#sinceArrivalUs();
+  }
+
+  background(): Promise<void> {
+    return this.begin().usage.background();
   }
 
   own(held: Disposable): void {

@@ -211,7 +211,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       pricing: route.pricing,
     });
     const cancellation = shared.openCancellation(input.connection);
-    if (responses !== null) account.own(responses);
+    responses?.began(account);
     const { reservation = null } = input;
     if (reservation !== null) {
       account.own({

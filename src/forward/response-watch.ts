@@ -2,10 +2,12 @@ import type { ResponseKey } from "#catalog/kept-response.ts";
 import { isSuccess, PENDING_USAGE, type UsageBeginning } from "#usage/event.ts";
 import { isTerminal } from "#usage/meter-responses.ts";
 import type { MeterReading, ToldResponse } from "#usage/meter.ts";
+import type { Account } from "./account.ts";
 import type { FoundResponse, KeptResponses } from "./kept-responses.ts";
 
 /** What becomes of what an answer tells of a response that its provider keeps. Of most endpoints' answers nothing does. */
-export interface ResponseWatch extends Disposable {
+export interface ResponseWatch {
+  began(account: Account): void;
   /** The head of the answer has come. */
   answered(statusCode: number): void;
   /** What a stream has told so far, before the bytes that told it go on; null: they may go on at once. */
@@ -14,15 +16,14 @@ export interface ResponseWatch extends Disposable {
   readonly hasHeard: boolean;
   /** The reading as the usage event of this request has it. Called once, before the event is written. Never rejects. */
   ended(reading: MeterReading): MeterReading | Promise<MeterReading>;
-  /** The event is written. */
-  [Symbol.dispose](): void;
 }
 
 /** The response that a request makes: it is found from the moment in which its caller knows the id. */
-export class MadeResponse implements ResponseWatch {
+export class MadeResponse implements ResponseWatch, Disposable {
   readonly #responses: KeptResponses;
   readonly #subject: UsageBeginning;
   readonly #modelId: string;
+  #account: Pick<Account, "background"> | null = null;
   #isSuccess = false;
   #keeping: Promise<ResponseKey | null> | null = null;
   /** Of an answer in the background that has told of its own end. */
@@ -32,6 +33,11 @@ export class MadeResponse implements ResponseWatch {
     this.#responses = responses;
     this.#subject = subject;
     this.#modelId = modelId;
+  }
+
+  began(account: Pick<Account, "own" | "background">): void {
+    this.#account = account;
+    account.own(this);
   }
 
   answered(statusCode: number): void {
@@ -44,10 +50,16 @@ export class MadeResponse implements ResponseWatch {
 
   async told({ id, isBackground, isStored }: ToldResponse): Promise<void> {
     if (!this.#isSuccess || !isStored) return;
+    this.#keeping ??= this.#keep(id, isBackground);
+    await this.#keeping;
+  }
+
+  async #keep(id: string, isBackground: boolean): Promise<ResponseKey | null> {
     // Whatever its status: a kill may come before the end of its request is written down.
     const isSettled = !isBackground;
-    this.#keeping ??= this.#responses.keep(this.#subject, { id, modelId: this.#modelId, isSettled });
-    await this.#keeping;
+    const key = await this.#responses.keep(this.#subject, { id, modelId: this.#modelId, isSettled });
+    if (key !== null && isBackground) await this.#account?.background();
+    return key;
   }
 
   ended(reading: MeterReading): MeterReading | Promise<MeterReading> {
@@ -65,6 +77,7 @@ export class MadeResponse implements ResponseWatch {
     return reading;
   }
 
+  /** Its event is written. */
   [Symbol.dispose](): void {
     if (this.#ownEnd !== null) this.#responses.ended(this.#ownEnd, this.#subject);
   }
@@ -90,6 +103,8 @@ export class AskedResponse implements ResponseWatch {
     this.#isDeletion = isDeletion;
   }
 
+  began(): void {}
+
   answered(statusCode: number): void {
     this.#isSuccess = isSuccess(statusCode);
   }
@@ -110,6 +125,4 @@ export class AskedResponse implements ResponseWatch {
     const errorKind = response === undefined ? reading.errorKind : null;
     return { usage: null, errorKind, complete };
   }
-
-  [Symbol.dispose](): void {}
 }

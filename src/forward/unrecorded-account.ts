@@ -9,6 +9,7 @@ export function createUnrecordedAccount(): LateAccount {
     abandon: () => undefined,
     answered: () => undefined,
     firstByte: () => undefined,
+    background: () => Promise.resolve(),
     own: (one) => void held.push(one),
     settle() {
       if (!settled) for (const one of held) one[Symbol.dispose]();

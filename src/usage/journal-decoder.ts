@@ -17,6 +17,8 @@ export interface Begun {
   readonly arrivedAtUs: number;
   readonly streamed: boolean;
   readonly dimensions: UsageDimensions;
+  /** See `OpenUsage.background`. */
+  readonly isBackground?: boolean;
 }
 
 /** What a line means once its numbers are looked up; `definition` was taken in and stands for nothing else. */
@@ -87,10 +89,12 @@ export class JournalDecoder {
     }
   }
 
-  #lookUpBegin({ sequence, arrivedAtUs, streamed, dimensions: named }: SpelledBegin): DecodedLine | null {
+  #lookUpBegin(entry: SpelledBegin): DecodedLine | null {
+    const { sequence, arrivedAtUs, streamed, dimensions: named, isBackground = false } = entry;
     const dimensions = typeof named === "number" ? this.#dimensions.get(named) : named;
     if (dimensions === undefined) return null;
-    return { kind: "begin", sequence, begun: { arrivedAtUs, streamed, dimensions } };
+    const begun = { arrivedAtUs, streamed, dimensions, ...(isBackground && { isBackground }) };
+    return { kind: "begin", sequence, begun };
   }
 
   #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {

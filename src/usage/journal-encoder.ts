@@ -69,6 +69,14 @@ export class JournalEncoder {
     appendPlainLine(this.#lines, BEGIN_MARK, numbers);
   }
 
+  /** One or two lines: a second begin under its number, which takes the place of the first. */
+  background(sequence: number, subject: UsageBeginning): void {
+    const { arrivedAtUs, streamed } = subject;
+    const dimensions = this.#numberOfDimensions(subject);
+    const begin = { kind: "begin", sequence, arrivedAtUs, streamed, dimensions } as const;
+    this.#lines.append(encodeJournalLine({ ...begin, isBackground: true }));
+  }
+
   /** One or two lines; spelled out when a quantity has a fraction or the cost is no safe integer. */
   end(sequence: number, ending: UsageEnding): void {
     const { durationUs, timeToFirstByteUs, costPico, usage, prices } = ending;

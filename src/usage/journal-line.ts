@@ -55,6 +55,8 @@ export type JournalEntry =
       readonly arrivedAtUs: number;
       readonly streamed: boolean;
       readonly dimensions: number | UsageDimensions;
+      /** See `OpenUsage.background`. */
+      readonly isBackground?: boolean | undefined;
     }
   | {
       readonly kind: "end";
@@ -131,9 +133,10 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     return withConditions(fields, entry.manner);
   }
   if (entry.kind === "begin") {
-    const { sequence, arrivedAtUs, streamed, dimensions } = entry;
-    const fields = typeof dimensions === "number" ? dimensions : fromDimensions(dimensions);
-    return ["b", sequence, arrivedAtUs, streamed ? 1 : 0, fields];
+    const { sequence, arrivedAtUs, streamed, dimensions, isBackground = false } = entry;
+    const named = typeof dimensions === "number" ? dimensions : fromDimensions(dimensions);
+    const fields = ["b", sequence, arrivedAtUs, streamed ? 1 : 0, named];
+    return isBackground ? [...fields, 1] : fields;
   }
   if (entry.kind === "settle") return fromSettlement(entry.settlement);
   const { ending, prices } = entry;
@@ -232,6 +235,7 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
         arrivedAtUs: toArrival(fields[2]),
         streamed: fields[3] === 1,
         dimensions: Array.isArray(dimensions) ? toDimensions(dimensions) : toCount(dimensions),
+        ...(fields[5] === 1 && { isBackground: true }),
       };
     }
     case "e": {

@@ -97,6 +97,13 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     journal.appended();
     let ended = false;
     return {
+      background(): Promise<void> {
+        if (ended || closed) return Promise.resolve();
+        encoder.enter(journal.stretch);
+        encoder.background(sequence, subject);
+        journal.appended();
+        return journal.written();
+      },
       end(ending: UsageEnding, named?: UsageBeginning): Promise<void> {
         if (ended) throw new Error("a usage event was ended twice");
         if (closed) throw new Error("a usage event was ended after its ledger was closed");

@@ -15,6 +15,11 @@ export class UnconfirmedUsage extends ProxyError {
 /** A request between its dispatch and its end. Ending it twice is a bug and throws. */
 export interface OpenUsage {
   /**
+   * Its answer is in the background, and found by its id: where a kill cuts it off its event is pending from then on.
+   * Fulfilled when that survives a kill. Changes nothing once it has ended.
+   */
+  background(): Promise<void>;
+  /**
    * Writes the event down for good. When the promise is fulfilled the event survives a kill of the process
    * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be fulfilled before the response ends. Rejects with
    * `UnconfirmedUsage` when the response must not end well. `named`: the request under the model that its answer named, where it

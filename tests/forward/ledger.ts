@@ -29,6 +29,7 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
         subjects.push(subject);
         let ended = false;
         return {
+          background: () => Promise.resolve(),
           async end(ending, named) {
             if (ended) throw new Error("an event was ended twice");
             ended = true;

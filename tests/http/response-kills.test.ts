@@ -3,7 +3,7 @@ import { createChance, type Chance } from "../support/chance.ts";
 import { executable } from "../support/executable.ts";
 import { callApi, makeInstallation, type Installation } from "../support/installation.ts";
 import type { RunningProcess } from "../support/process.ts";
-import { startResponsesProvider, type ResponsesProvider } from "../support/responses-provider.ts";
+import { startResponsesProvider, toEvent, type ResponsesProvider } from "../support/responses-provider.ts";
 import { readNumber, scale } from "../support/scale.ts";
 import { until } from "../support/waiting.ts";
 
@@ -74,6 +74,47 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test("a stream in the background that a kill cuts off leaves a pending event, which a poll settles", async () => {
+  await provider.stop();
+  provider = await startResponsesProvider({
+    answer(call, { made }) {
+      if (call.request.method !== "POST") return false;
+      const response = {
+        id: "resp_bg",
+        isBackground: true,
+        isStored: true,
+        status: "queued",
+        deleted: false,
+      };
+      made.set(response.id, response);
+      void call.beginStream().then(() => call.sendChunk(toEvent("response.created", response)));
+      return true;
+    },
+  });
+  server = await installation.start();
+  await made("/admin/v1/providers", { name: "openai", base_url: provider.baseUrl });
+  const model = { alias: "gpt", provider: "openai", upstream_name: "gpt", capabilities: ["responses"] };
+  await made("/admin/v1/models", { ...model, pricing: PRICING });
+  const asked = { model: "gpt", input: "hello", background: true, stream: true };
+  const reader = (await ask("POST", "/v1/responses", asked)).body!.getReader();
+  await reader.read();
+  server.signal("SIGKILL");
+  await server.exited;
+  await reader.cancel().catch(() => undefined);
+  server = await installation.start();
+  const row = async () => {
+    const { requests }: any = await (await ask("GET", "/admin/v1/requests?limit=10")).json();
+    return requests.find(({ endpoint }: any) => endpoint === "responses");
+  };
+  expect(await row()).toMatchObject({ outcome: "ok", pending: true, cost: null, error_kind: null });
+  provider.made.get("resp_bg")!.status = "completed";
+  await (await ask("GET", "/v1/responses/resp_bg")).text();
+  const settled = await row();
+  expect(settled).toMatchObject({ outcome: "ok", cost: COST });
+  expect(settled).not.toHaveProperty("pending");
+  expect(await server.stop()).toBe(0);
+}, 120_000);
 
 /** Does `count` steps by some callers at once, each until it has gone through, and kills the server at random steps in between. */
 async function withKills(chance: Chance, count: number, step: (at: number) => Promise<void>): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { priceUsage } from "#usage/cost.ts";
 import { PENDING_USAGE, type Settlement, type UsageEnding } from "#usage/event.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
 import { scale } from "../support/scale.ts";
 import { type CreateWriterBench, drain, expectSums } from "./contract-writer.ts";
 import {
@@ -210,6 +211,40 @@ export function describeSettlements(
         await bench.checkTotals();
       },
     );
+
+    test("is what a kill leaves of an answer in the background, through another segment, and is settled", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const { arrivedAtUs, streamed, ...dimensions } = SUBJECT;
+      const begin = { kind: "begin", sequence: 1, arrivedAtUs, streamed, dimensions } as const;
+      const background = Buffer.from(encodeJournalLine({ ...begin, isBackground: true }));
+      bench.append(1, Buffer.concat([RUN_LINE, toBeginLine(1, SUBJECT)]));
+      bench.append(2, background);
+      bench.append(3, Buffer.concat([toBeginLine(2, { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 10 })]));
+      await drain(writer);
+      await writer.close();
+      const second = await bench.openWriter();
+      bench.append(3, RUN_LINE);
+      await drain(second);
+      expect(await bench.read("SELECT id FROM pending_event")).toEqual([{ id: NEW_YEAR_US }]);
+      const left = {
+        subject: SUBJECT,
+        ending: { ...PENDING, durationUs: 0, timeToFirstByteUs: null },
+      };
+      const { settlement, settled } = toSettlement(left, ENDING, {
+        settledAtUs: NEW_YEAR_US + 5_000_000,
+        lane: bench.lane,
+      });
+      bench.append(3, toSettleLine(settlement));
+      await drain(second);
+      await second.close();
+      expect(bench.damage).toEqual([]);
+      expect(await bench.read("SELECT id FROM pending_event")).toEqual([]);
+      expect(await bench.read("SELECT id FROM event WHERE output_tokens = 20")).toEqual([
+        { id: settled.subject.arrivedAtUs },
+      ]);
+      await bench.checkTotals();
+    });
 
     test("is no row that retention removes, however many there are, and goes once it is settled", async () => {
       const usages = [0, 1, 2].map((index) => ({

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { PENDING_USAGE } from "#usage/event.ts";
 import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import {
   type JournalLine,
@@ -67,9 +68,9 @@ export class OpenRequests {
   }
 
   begin(sequence: number, begun: Begun): void {
-    // A second begin names the model that the answer told. The table keeps the first until the end comes.
-    const isStored = this.#requests.get(sequence)?.isStored ?? false;
-    this.#requests.set(sequence, { begun, isStored });
+    // A second begin tells what its answer told: the model, or that it is in the background. The first is gone.
+    if (this.#requests.get(sequence)?.isStored === true) this.#stored.drop(sequence);
+    this.#requests.set(sequence, { begun, isStored: false });
   }
 
   /** Whether one is open that arrived then. */
@@ -136,7 +137,16 @@ export class OpenRequests {
 }
 
 /** The end of a request that was under way when its process was killed: its duration is unknown. */
-export const CUT_OFF: UsageFigures = {
+export function toCutOff({ isBackground = false }: Begun): {
+  readonly ending: UsageFigures;
+  readonly manner: UsageManner;
+} {
+  return isBackground
+    ? { ending: LEFT_PENDING, manner: LEFT_PENDING_MANNER }
+    : { ending: CUT_OFF, manner: CUT_OFF_MANNER };
+}
+
+const CUT_OFF: UsageFigures = {
   statusCode: 502,
   outcome: "unreachable",
   errorKind: "interrupted",
@@ -146,4 +156,13 @@ export const CUT_OFF: UsageFigures = {
   costPico: null,
   unpriced: false,
 };
-export const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };
+const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };
+/** Its provider works on. */
+const LEFT_PENDING: UsageFigures = {
+  ...CUT_OFF,
+  statusCode: 200,
+  outcome: "ok",
+  errorKind: null,
+  usage: PENDING_USAGE,
+};
+const LEFT_PENDING_MANNER: UsageManner = { ...LEFT_PENDING, shape: "pending", prices: {} };

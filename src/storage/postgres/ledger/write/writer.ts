@@ -1,5 +1,5 @@
 import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
-import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
+import { OpenRequests, toCutOff } from "#storage/ledger/journal/open-requests.ts";
 import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/ledger/journal/segments.ts";
 import { isUnsettled } from "#storage/ledger/queries/unsettled-events.ts";
@@ -170,7 +170,10 @@ export class UsageWriter {
         damaged += 1;
       } else if (entry.kind === "run") {
         // A new process began: what is open was cut off with the one before.
-        for (const begun of this.#open.takeAll()) events.push(toEnded(begun, CUT_OFF, CUT_OFF_MANNER));
+        for (const begun of this.#open.takeAll()) {
+          const { ending, manner } = toCutOff(begun);
+          events.push(toEnded(begun, ending, manner));
+        }
       } else if (entry.kind === "mark") {
         // What follows belongs to the next transaction.
         const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };

@@ -12,7 +12,7 @@ import { Interning } from "./interning.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
-import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
+import { OpenRequests, toCutOff } from "#storage/ledger/journal/open-requests.ts";
 import { readBegins, storeBegins } from "./open-requests.ts";
 import { isSame, type JournalPosition, listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
@@ -165,7 +165,10 @@ export class UsageWriter {
   #apply(entry: DecodedLine): boolean {
     if (entry.kind === "run") {
       // A new process began: what is open was cut off with the one before.
-      for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, CUT_OFF_MANNER);
+      for (const begun of this.#open.takeAll()) {
+        const { ending, manner } = toCutOff(begun);
+        this.#add(begun, ending, manner);
+      }
     } else if (entry.kind === "mark") {
       this.#totals.store(this.#maintenance.sealedBeforeDay);
       this.#options.onMark?.(entry.number);
