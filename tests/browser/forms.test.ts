@@ -12,7 +12,7 @@ import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
 import type { Visitor } from "./support/visitor.ts";
-import { waitForFocus } from "./support/waiting.ts";
+import { eventually, waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -60,7 +60,11 @@ const FORMS: { readonly [name: string]: FormEntry } = {
       const shown = await secret.inputValue();
       // What is shown once outlives the session as well, and the way back under the sign-in.
       await page.context().clearCookies();
-      await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange", { bubbles: true })));
+      // A look that was under way as the cookies went is answered for them: the tab is come back to again.
+      await eventually(async () => {
+        await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange", { bubbles: true })));
+        await page.getByRole("dialog", { name: "Sign in again" }).waitFor({ timeout: 1000 });
+      });
       await signInAgain();
       expect(await secret.inputValue()).toBe(shown);
       await press(page, "Done");
