@@ -4,8 +4,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { withBilledRequest } from "#usage/billed-request.ts";
-import { priceUsage } from "#usage/cost.ts";
+import { priceUsage, withBilledRequest } from "#usage/cost.ts";
 import {
   isSuccess,
   type Outcome,
@@ -250,7 +249,7 @@ class RecordedAccount implements LateAccount {
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
-      this.#accounts.settlements.ended(of.subject, ended);
+      if (of.subject.endpoint === "responses") this.#accounts.settlements.ended(of.subject, ended);
       if (failure !== undefined) this.#accounts.unreached.tell(of.providerName, failure);
       step = "write";
       await written;

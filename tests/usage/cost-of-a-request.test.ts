@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { isPricedByRequestAlone, withBilledRequest } from "#usage/billed-request.ts";
+import { isPricedByRequestAlone, priceUsage, withBilledRequest } from "#usage/cost.ts";
 import { isUnmetered, PENDING_USAGE } from "#usage/event.ts";
-import { priceUsage } from "#usage/cost.ts";
 
 const ANSWERED = { outcome: "ok", statusCode: 200 } as const;
 const TOKENS = { shape: "inclusive", quantities: { input_tokens: 5 } } as const;
