@@ -26,7 +26,7 @@ export class MadeResponse implements ResponseWatch, Disposable {
   #account: Pick<Account, "background"> | null = null;
   #isSuccess = false;
   #keeping: Promise<ResponseKey | null> | null = null;
-  /** Of an answer in the background that has told of its own end. */
+  /** The key is that of an answer in the background that has told of its own end. */
   #ownEnd: ResponseKey | null = null;
 
   constructor(responses: KeptResponses, subject: UsageBeginning, modelId: string) {

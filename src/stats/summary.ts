@@ -23,7 +23,7 @@ export interface SummaryPart {
   readonly subject: ReportSubject;
   readonly requests: number;
   readonly cancelled: number;
-  /** Of the requests, those whose usage is still to come. */
+  /** How many of the requests have a usage that is still to come. */
   readonly pending: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;

@@ -210,7 +210,7 @@ async function answer(call: UpstreamCall): Promise<unknown> {
   }
 }
 
-/** The same of each row of the table of endpoints. */
+/** A row of the table of endpoints is answered with planted content, too. */
 async function answerRow(call: UpstreamCall, { parts }: Endpoint): Promise<unknown> {
   const complaint = planted.get("upstream's complaint") ?? plant("upstream's complaint");
   const headers = [`content-type: ${parts.type}`, `x-proxy-note: ${complaint}`];

@@ -175,7 +175,7 @@ function toUse(stage: keyof typeof TOKENS): Recorded {
   };
 }
 
-/** Of millionths. */
+/** Amounts are counted in millionths. */
 function toDollars(microdollars: number): number {
   return Number((microdollars / 1e6).toFixed(12));
 }

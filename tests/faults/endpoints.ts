@@ -43,7 +43,7 @@ export interface Asked {
   readonly key: string;
   readonly relayToken: string;
   readonly content: string;
-  /** Of what is uploaded. */
+  /** The request sends it with what is uploaded. */
   readonly fileName: string;
   readonly headers: Readonly<Record<string, string>>;
 }

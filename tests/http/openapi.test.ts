@@ -51,7 +51,7 @@ describe("the document", () => {
     expect(told).toEqual(served);
     const codes = new Set(ROUTES.flatMap(toErrorCodes));
     expect(Object.keys(ERROR_STATUS).filter((code) => !codes.has(code as ErrorCode))).toEqual([
-      // Of a WebSocket, which is no POST.
+      // A WebSocket is refused with it, and is asked for by no POST.
       "upgrade_not_supported",
     ]);
     const ids = ROUTES.map((operation) => findOperation(operation).operationId);

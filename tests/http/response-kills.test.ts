@@ -7,7 +7,7 @@ import { startResponsesProvider, toEvent, type ResponsesProvider } from "../supp
 import { readNumber, scale } from "../support/scale.ts";
 import { until } from "../support/waiting.ts";
 
-/** Of the long run 1,000. */
+/** The long run takes 1,000. */
 const RESPONSES = readNumber("LOCKPORT_RESPONSES") ?? 100 * scale;
 const POLLS = 10;
 const KILLS = 4;
@@ -154,7 +154,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<Respon
 
 const made = async (path: string, body: unknown) => void (await (await ask("POST", path, body)).text());
 
-/** Of each event of a creation that has ended. */
+/** They are the costs of every creation that has ended. */
 async function costs(): Promise<readonly (number | null)[]> {
   const found: (number | null)[] = [];
   for (let offset = 0; ; offset += 500) {

@@ -24,7 +24,7 @@ afterEach(async () => {
 interface Site {
   readonly app: TestApp;
   readonly provider: ResponsesProvider;
-  /** Of the server, as JSON. */
+  /** The server writes them as JSON. */
   readonly logLines: readonly string[];
   readonly advanceDays: (days: number) => void;
 }

@@ -24,7 +24,7 @@ export interface WriterBench extends AsyncDisposable {
   append(segment: number, bytes: Uint8Array): void;
   /** The next writer, as a process that starts has it. */
   openWriter(): Promise<BenchWriter> | BenchWriter;
-  /** Of the events; known once a writer is open. */
+  /** The lane of the events is known once a writer is open. */
   readonly lane: number;
   /** Compares every total with the rows that are there. */
   checkTotals(): Promise<void>;

@@ -165,7 +165,7 @@ describe("the usage summary", () => {
       subject: { ...SUBJECT, endpoint, arrivedAtUs: NEW_YEAR_US + days * DAY_US + index },
       ending: ENDING,
     }));
-    // Of sealed days, which have cells, and of others.
+    // Sealed days have cells, and others have none.
     const { reader, writer } = writeCase(folder, {
       usages,
       sealBeforeUs: NEW_YEAR_US + DAY_US,

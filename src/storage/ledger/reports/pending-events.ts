@@ -46,7 +46,7 @@ export function* findPendingEvents(
   const [group, join] = isGrouped
     ? ["g.group_id", "CROSS JOIN combination_group AS g ON g.id = e.combination"]
     : ["0", ""];
-  // Of another lane there may be an event of the same microsecond, which is not pending.
+  // Another lane may have an event of the same microsecond that is not pending.
   return yield* all<PendingEvent>(
     `SELECT e.id, e.combination, ${group} AS group_id, m.ok + m.cancelled AS counted
      FROM event AS e ${toEventJoins(dialect, filter)} ${join} WHERE ${dialect.isAnyOfKeys("e.id")}
