@@ -23,8 +23,7 @@ const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
   open_request: ["lane"],
   pending_event: ["lane"],
   recorded_batch: ["ids", "lane", "number", "recorded_at"],
-  // Where a settlement waits for an event that another replica has.
-  settlement: ["id", "lane", "line"],
+  settlement: ["lane"],
   spool: ["batch", "heard_at", "holder", "id", "lane", "offset", "run", "segment"],
 };
 const ONLY_SQLITE: { readonly [table: string]: readonly string[] } = {
