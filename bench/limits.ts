@@ -13,7 +13,6 @@ import { createLog } from "#kernel/log.ts";
 import { Limits } from "#limits/limits.ts";
 import { type Limit, LIMIT_WINDOWS, type LimitWindow } from "#limits/limit.ts";
 import type { UseWatch } from "#limits/use-watch.ts";
-import { ensureCarriedTotals } from "#storage/sqlite/ledger/file/carried-totals.ts";
 import { LimitNotices } from "#notices/limit-notices.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
@@ -193,7 +192,6 @@ async function measureRebuild(events: number): Promise<void> {
       untilUs: FILLED_UNTIL_US,
     });
     const database = openForWriting(join(filled.dataDir, "usage.db"));
-    ensureCarriedTotals(database);
     const table = createTable();
     const cases: readonly (readonly [string, readonly Limit[]])[] = [
       ...LIMIT_WINDOWS.map((window) => [`everybody, ${window}`, [toLimit(0, { window })]] as const),

@@ -5,21 +5,22 @@ CREATE TABLE `api_keys` (
 	`suffix` text NOT NULL,
 	`label` text NOT NULL,
 	`created_at_us` integer NOT NULL,
+	`expires_at_us` integer,
+	`models` text,
+	`paused_by` text,
+	`admin_expires_at_us` integer,
+	`admin_models` text,
+	`former_hash` text,
+	`former_until_us` integer,
+	`tags` text,
 	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_hash_unique` ON `api_keys` (`hash`);--> statement-breakpoint
+CREATE UNIQUE INDEX `api_keys_former_hash_unique` ON `api_keys` (`former_hash`);--> statement-breakpoint
 CREATE INDEX `api_keys_by_principal` ON `api_keys` (`principal_id`,`created_at_us`,`id`);--> statement-breakpoint
 CREATE INDEX `api_keys_by_creation` ON `api_keys` (`created_at_us`,`id`);--> statement-breakpoint
-CREATE TABLE `audit_events` (
-	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
-	`at_us` integer NOT NULL,
-	`actor_principal_id` text NOT NULL,
-	`action` text NOT NULL,
-	`target_kind` text NOT NULL,
-	`target_ref` text NOT NULL
-);
---> statement-breakpoint
+CREATE INDEX `api_keys_by_expiry` ON `api_keys` (`expires_at_us`) WHERE "api_keys"."expires_at_us" IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `login_links` (
 	`token_hash` text PRIMARY KEY NOT NULL,
 	`principal_id` text NOT NULL,
@@ -30,6 +31,132 @@ CREATE TABLE `login_links` (
 --> statement-breakpoint
 CREATE INDEX `login_links_by_principal` ON `login_links` (`principal_id`);--> statement-breakpoint
 CREATE INDEX `login_links_by_expiry` ON `login_links` (`expires_at_us`);--> statement-breakpoint
+CREATE TABLE `oidc_subject` (
+	`issuer` text NOT NULL,
+	`subject` text NOT NULL,
+	`principal_id` text NOT NULL,
+	PRIMARY KEY(`issuer`, `subject`),
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
+	CONSTRAINT "oidc_subject_given" CHECK("oidc_subject"."issuer" <> '' AND "oidc_subject"."subject" <> '')
+);
+--> statement-breakpoint
+CREATE INDEX `oidc_subject_by_principal` ON `oidc_subject` (`principal_id`);--> statement-breakpoint
+CREATE TABLE `principals` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`kind` text NOT NULL,
+	`role` text NOT NULL,
+	`enabled` integer NOT NULL,
+	`created_at_us` integer NOT NULL,
+	`tags` text,
+	CONSTRAINT "principals_name_given" CHECK("principals"."name" <> ''),
+	CONSTRAINT "principals_kind_known" CHECK("principals"."kind" IN ('user', 'service')),
+	CONSTRAINT "principals_role_known" CHECK("principals"."role" IN ('member', 'admin')),
+	CONSTRAINT "principals_enabled_boolean" CHECK("principals"."enabled" IN (0, 1))
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `principals_name_unique` ON `principals` (`name`);--> statement-breakpoint
+CREATE TABLE `relay_tokens` (
+	`id` text PRIMARY KEY NOT NULL,
+	`principal_id` text NOT NULL,
+	`hash` text NOT NULL,
+	`suffix` text NOT NULL,
+	`label` text NOT NULL,
+	`created_at_us` integer NOT NULL,
+	`expires_at_us` integer,
+	`models` text,
+	`paused_by` text,
+	`admin_expires_at_us` integer,
+	`admin_models` text,
+	`former_hash` text,
+	`former_until_us` integer,
+	`tags` text,
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `relay_tokens_hash_unique` ON `relay_tokens` (`hash`);--> statement-breakpoint
+CREATE UNIQUE INDEX `relay_tokens_former_hash_unique` ON `relay_tokens` (`former_hash`);--> statement-breakpoint
+CREATE INDEX `relay_tokens_by_principal` ON `relay_tokens` (`principal_id`,`created_at_us`,`id`);--> statement-breakpoint
+CREATE INDEX `relay_tokens_by_creation` ON `relay_tokens` (`created_at_us`,`id`);--> statement-breakpoint
+CREATE INDEX `relay_tokens_by_expiry` ON `relay_tokens` (`expires_at_us`) WHERE "relay_tokens"."expires_at_us" IS NOT NULL;--> statement-breakpoint
+CREATE TABLE `sessions` (
+	`token_hash` text PRIMARY KEY NOT NULL,
+	`principal_id` text NOT NULL,
+	`created_at_us` integer NOT NULL,
+	`expires_at_us` integer NOT NULL,
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `sessions_by_principal` ON `sessions` (`principal_id`);--> statement-breakpoint
+CREATE INDEX `sessions_by_expiry` ON `sessions` (`expires_at_us`);--> statement-breakpoint
+CREATE TABLE `limits` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`principal_id` text,
+	`key_id` text,
+	`relay_token_id` text,
+	`tag` text,
+	`model` text,
+	`former_models` text NOT NULL,
+	`each` text,
+	`measure` text NOT NULL,
+	`amount` text NOT NULL,
+	`window` text,
+	`action` text NOT NULL,
+	`unpriced` text NOT NULL,
+	`enabled` integer NOT NULL,
+	`created_at_us` integer NOT NULL,
+	`unknown_max` integer,
+	`fixed` integer,
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`key_id`) REFERENCES `api_keys`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`relay_token_id`) REFERENCES `relay_tokens`(`id`) ON UPDATE no action ON DELETE cascade,
+	CONSTRAINT "limits_name_given" CHECK("limits"."name" <> ''),
+	CONSTRAINT "limits_one_subject" CHECK(("limits"."principal_id" IS NOT NULL) + ("limits"."key_id" IS NOT NULL) + ("limits"."relay_token_id" IS NOT NULL) + ("limits"."tag" IS NOT NULL) <= 1),
+	CONSTRAINT "limits_former_models_array" CHECK(json_type("limits"."former_models") = 'array'),
+	CONSTRAINT "limits_window_but_for_concurrent" CHECK(("limits"."window" IS NULL) = ("limits"."measure" = 'concurrent')),
+	CONSTRAINT "limits_enabled_boolean" CHECK("limits"."enabled" IN (0, 1))
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `limits_name_unique` ON `limits` (`name`);--> statement-breakpoint
+CREATE INDEX `limits_by_principal` ON `limits` (`principal_id`);--> statement-breakpoint
+CREATE INDEX `limits_by_key` ON `limits` (`key_id`);--> statement-breakpoint
+CREATE INDEX `limits_by_relay_token` ON `limits` (`relay_token_id`);--> statement-breakpoint
+CREATE TABLE `notice_marks` (
+	`name` text PRIMARY KEY NOT NULL,
+	`until_us` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `notice_marks_by_end` ON `notice_marks` (`until_us`);--> statement-breakpoint
+CREATE TABLE `notices` (
+	`sequence` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`body` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `kept_responses` (
+	`id_hash` text NOT NULL,
+	`principal_id` text NOT NULL,
+	`model_id` text NOT NULL,
+	`provider_id` text NOT NULL,
+	`event_id` integer NOT NULL,
+	`event_lane` integer NOT NULL,
+	`is_settled` integer NOT NULL,
+	`expires_at_us` integer NOT NULL,
+	PRIMARY KEY(`id_hash`, `principal_id`),
+	CONSTRAINT "kept_responses_settled_boolean" CHECK("kept_responses"."is_settled" IN (0, 1))
+);
+--> statement-breakpoint
+CREATE INDEX `kept_responses_by_expiry` ON `kept_responses` (`is_settled`,`expires_at_us`);--> statement-breakpoint
+CREATE INDEX `kept_responses_unsettled` ON `kept_responses` (`principal_id`) WHERE "kept_responses"."is_settled" = 0;--> statement-breakpoint
+CREATE TABLE `audit_events` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`at_us` integer NOT NULL,
+	`actor_principal_id` text NOT NULL,
+	`action` text NOT NULL,
+	`target_kind` text NOT NULL,
+	`target_ref` text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `meta` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text NOT NULL
@@ -59,16 +186,6 @@ CREATE TABLE `models` (
 CREATE UNIQUE INDEX `models_alias_unique` ON `models` (`alias`);--> statement-breakpoint
 CREATE INDEX `models_by_provider` ON `models` (`provider_id`);--> statement-breakpoint
 CREATE INDEX `models_by_target` ON `models` (`target_id`);--> statement-breakpoint
-CREATE TABLE `oidc_subject` (
-	`issuer` text NOT NULL,
-	`subject` text NOT NULL,
-	`principal_id` text NOT NULL,
-	PRIMARY KEY(`issuer`, `subject`),
-	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
-	CONSTRAINT "oidc_subject_given" CHECK("oidc_subject"."issuer" <> '' AND "oidc_subject"."subject" <> '')
-);
---> statement-breakpoint
-CREATE INDEX `oidc_subject_by_principal` ON `oidc_subject` (`principal_id`);--> statement-breakpoint
 CREATE TABLE `prices` (
 	`name` text NOT NULL,
 	`unit` text NOT NULL,
@@ -86,20 +203,6 @@ CREATE TABLE `pricing_feed` (
 	CONSTRAINT "pricing_feed_version_given" CHECK("pricing_feed"."version" <> '')
 );
 --> statement-breakpoint
-CREATE TABLE `principals` (
-	`id` text PRIMARY KEY NOT NULL,
-	`name` text NOT NULL,
-	`kind` text NOT NULL,
-	`role` text NOT NULL,
-	`enabled` integer NOT NULL,
-	`created_at_us` integer NOT NULL,
-	CONSTRAINT "principals_name_given" CHECK("principals"."name" <> ''),
-	CONSTRAINT "principals_kind_known" CHECK("principals"."kind" IN ('user', 'service')),
-	CONSTRAINT "principals_role_known" CHECK("principals"."role" IN ('member', 'admin')),
-	CONSTRAINT "principals_enabled_boolean" CHECK("principals"."enabled" IN (0, 1))
-);
---> statement-breakpoint
-CREATE UNIQUE INDEX `principals_name_unique` ON `principals` (`name`);--> statement-breakpoint
 CREATE TABLE `providers` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
@@ -114,6 +217,7 @@ CREATE TABLE `providers` (
 	`max_concurrency` integer,
 	`enabled` integer NOT NULL,
 	`created_at_us` integer NOT NULL,
+	`auth_style` text DEFAULT 'bearer' NOT NULL,
 	CONSTRAINT "providers_name_given" CHECK("providers"."name" <> ''),
 	CONSTRAINT "providers_wire_format_known" CHECK("providers"."wire_format" IN ('openai')),
 	CONSTRAINT "providers_endpoints_object" CHECK(json_type("providers"."endpoints") = 'object'),
@@ -123,27 +227,4 @@ CREATE TABLE `providers` (
 	CONSTRAINT "providers_enabled_boolean" CHECK("providers"."enabled" IN (0, 1))
 );
 --> statement-breakpoint
-CREATE UNIQUE INDEX `providers_name_unique` ON `providers` (`name`);--> statement-breakpoint
-CREATE TABLE `relay_tokens` (
-	`id` text PRIMARY KEY NOT NULL,
-	`principal_id` text NOT NULL,
-	`hash` text NOT NULL,
-	`suffix` text NOT NULL,
-	`label` text NOT NULL,
-	`created_at_us` integer NOT NULL,
-	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE UNIQUE INDEX `relay_tokens_hash_unique` ON `relay_tokens` (`hash`);--> statement-breakpoint
-CREATE INDEX `relay_tokens_by_principal` ON `relay_tokens` (`principal_id`,`created_at_us`,`id`);--> statement-breakpoint
-CREATE INDEX `relay_tokens_by_creation` ON `relay_tokens` (`created_at_us`,`id`);--> statement-breakpoint
-CREATE TABLE `sessions` (
-	`token_hash` text PRIMARY KEY NOT NULL,
-	`principal_id` text NOT NULL,
-	`created_at_us` integer NOT NULL,
-	`expires_at_us` integer NOT NULL,
-	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE INDEX `sessions_by_principal` ON `sessions` (`principal_id`);--> statement-breakpoint
-CREATE INDEX `sessions_by_expiry` ON `sessions` (`expires_at_us`);
+CREATE UNIQUE INDEX `providers_name_unique` ON `providers` (`name`);

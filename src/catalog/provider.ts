@@ -102,15 +102,3 @@ export function rebindCredential(
     return before.sealedCredential;
   return sealCredential(secrets, after, apiKey);
 }
-
-/** A credential that an earlier executable sealed for its row alone, sealed anew; null when it does not open. */
-export function bindFormerCredential(secrets: SecretBox, provider: Provider): Uint8Array | null {
-  const { id, sealedCredential } = provider;
-  if (sealedCredential === null) return null;
-  try {
-    const apiKey = secrets.openFormer(sealedCredential, `provider:${id}:credential`);
-    return sealCredential(secrets, provider, apiKey);
-  } catch {
-    return null;
-  }
-}

@@ -17,8 +17,6 @@ export interface SecretBox {
   seal(plaintext: string, context: string): Uint8Array;
   /** Throws when the ciphertext was altered, moved or made with another key. */
   open(sealed: Uint8Array, context: string): string;
-  /** As `open`, for what begins with `FORMER_SEAL_FORMAT`. */
-  openFormer(sealed: Uint8Array, context: string): string;
   /** `<value>.<base64url HMAC>`, for cookies and state. `value` must not be secret. */
   sign(value: string): string;
   /** The value, or null when the signature does not hold. */
@@ -32,9 +30,8 @@ export interface SecretBox {
 }
 
 export const SECRET_KEY_BYTES = 32;
-/** The first byte of a sealed text. The format says what its context holds, so that one is never opened for the other. */
-export const SEAL_FORMAT = 2;
-export const FORMER_SEAL_FORMAT = 1;
+/** The first byte of a sealed text: says what its context holds. */
+const SEAL_FORMAT = 2;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + IV_BYTES + TAG_BYTES;
@@ -56,8 +53,9 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
   const responseKey = deriveKey(tokenKey, RESPONSE_KEY_LABEL);
   const formerResponseKeys = formerTokenKeys.map((key) => deriveKey(key, RESPONSE_KEY_LABEL));
   const signKey = deriveKey(secret, "lockport signed value v1");
-  const openAs = (format: number, sealed: Uint8Array, context: string): string => {
-    if (sealed.byteLength < HEADER_BYTES || sealed[0] !== format) throw new Error("unknown sealed format");
+  const open = (sealed: Uint8Array, context: string): string => {
+    if (sealed.byteLength < HEADER_BYTES || sealed[0] !== SEAL_FORMAT)
+      throw new Error("unknown sealed format");
     const decipher = loadCiphers()
       .createDecipheriv("aes-256-gcm", sealKey, sealed.subarray(1, 1 + IV_BYTES), {
         authTagLength: TAG_BYTES,
@@ -66,7 +64,6 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
       .setAuthTag(sealed.subarray(1 + IV_BYTES, HEADER_BYTES));
     return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString("utf8");
   };
-  const open = (sealed: Uint8Array, context: string) => openAs(SEAL_FORMAT, sealed, context);
   return {
     hashToken: (token) => hmacSha256(tokenKey, token).toString("hex"),
     formerHashes: (token) => formerTokenKeys.map((key) => hmacSha256(key, token).toString("hex")),
@@ -92,7 +89,6 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
       return Buffer.concat([Uint8Array.of(SEAL_FORMAT), iv, cipher.getAuthTag(), body]);
     },
     open,
-    openFormer: (sealed, context) => openAs(FORMER_SEAL_FORMAT, sealed, context),
     sign: (value) => `${value}.${hmacSha256(signKey, value).toString("base64url")}`,
     verify(signed) {
       const dot = signed.lastIndexOf(".");

@@ -79,7 +79,6 @@ export function createKeyring(
         return former.box.open(sealed, context);
       }
     },
-    openFormer: (sealed, context) => box.openFormer(sealed, context),
     sign: (value) => box.sign(value),
     verify: (signed) => box.verify(signed),
     macBackup: (sha256) => box.macBackup(sha256),

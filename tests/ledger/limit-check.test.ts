@@ -6,7 +6,6 @@ import { compareWithTotals } from "#limits/limit-check.ts";
 import type { Limit } from "#limits/limit.ts";
 import type { LimitCheck } from "#storage/ledger-check.ts";
 import { checkLimits } from "#storage/sqlite/ledger/check/limit-check.ts";
-import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { LIMIT } from "../limits/limit.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -107,32 +106,6 @@ describe("lockport limit check", () => {
       { limit: limits[0]!, of: "used", label: "", what: "totals", expected: 1, told: 2 },
       { limit: limits[0]!, of: "unpriced_requests", label: "", what: "totals", expected: 1, told: 2 },
     ]);
-  });
-
-  test("knows of a ledger of an earlier version which late ends told no usage, once a server has opened it", async () => {
-    const untold = { usage: null, costPico: null, unpriced: false, outcome: "cancelled" } as const;
-    const toEnding = (statusCode: number) =>
-      ({ ...ENDING, ...untold, statusCode, durationUs: 7_200_000_000 }) as const;
-    const usages = [200, 499, 500].map((statusCode, index): RandomUsage => ({
-      subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US - 3_600_000_000 + index },
-      ending: toEnding(statusCode),
-    }));
-    const dataDir = makeLedger(usages);
-    const path = join(dataDir, "usage.db");
-    const database = new Database(path);
-    database.run("ALTER TABLE carried_total DROP COLUMN unknown_requests");
-    database.close();
-    const nowUs = NEW_YEAR_US + 2 * 3_600_000_000;
-    const checking = check(dataDir, nowUs);
-    expect(checking).rejects.toThrow("start a server on it once");
-    await checking.catch(() => undefined);
-    prepareUsageDatabase(path);
-    const checked = await check(dataDir, nowUs);
-    expect(compareWithTotals(LIMITS, checked)).toEqual([]);
-    const day = checked.whole.find(({ limitId }) => limitId === toLimit({ window: "day" }).id);
-    // One was left after an error had come: that is no usage.
-    expect(day?.parts.filter(({ startUs }) => startUs === NEW_YEAR_US)).toMatchObject([{ unknown: 2 }]);
-    checkLedger(dataDir);
   });
 
   test("of a window that retention has cut compares what came later, and says from when on", async () => {

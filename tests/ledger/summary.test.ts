@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -6,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
-import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { readSummary } from "#storage/ledger/reports/summary.ts";
 import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { scale } from "../support/scale.ts";
@@ -131,23 +129,6 @@ describe("the usage summary", () => {
       { numRuns: 6 * scale },
     );
   }, 30_000);
-
-  test("is read of a ledger from before there were pending events, which the next start adds", () => {
-    const usages = [{ subject: SUBJECT, ending: ENDING }];
-    const { reader, writer, databasePath } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    writer.close();
-    reader.close();
-    const earlier = new Database(databasePath);
-    earlier.run("DROP TABLE pending_event");
-    const query = { ...EVERYTHING, grouping: "own", format: "json", context: CONTEXT } as const;
-    const read = () => JSON.parse(decode(readFrom(earlier, readSummary(query)))).usage;
-    const expected = bruteForce(usages, "own");
-    expect(read()).toEqual(expected);
-    prepareUsageDatabase(databasePath);
-    expect(earlier.query("SELECT * FROM pending_event").all()).toEqual([]);
-    expect(read()).toEqual(expected);
-    earlier.close();
-  });
 
   test("leaves out what asks for an answer of before or counts, and the relay's count of the same kind stays", () => {
     const endpoints = [

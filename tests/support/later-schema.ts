@@ -23,14 +23,3 @@ export function countMigrations(path: string): number {
     database.close(true);
   }
 }
-
-/** Makes this process a version that has only the first so many migrations. */
-export function makeSchemaEarlier(count: number): Disposable {
-  const migrations = CATALOG_MIGRATIONS as Migration[];
-  const later = migrations.splice(count);
-  return {
-    [Symbol.dispose]() {
-      migrations.push(...later);
-    },
-  };
-}

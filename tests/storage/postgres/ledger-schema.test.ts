@@ -1,17 +1,15 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 
-/** Those that make tables of the ledger. */
-const LEDGER_FILES = ["0001_ledger.sql", "0007_pending_events.sql"].map((name) =>
-  join(import.meta.dir, "../../../drizzle/postgres", name),
-);
-const readLedgerSql = async () =>
-  (await Promise.all(LEDGER_FILES.map((path) => Bun.file(path).text()))).join("\n");
-/** Columns that later migrations have added to these tables. */
-const ADDED_COLUMN = /^ALTER TABLE "?(\w+)"? ADD COLUMN "?(\w+)"?/gm;
+const INSTALLATION = join(import.meta.dir, "../../../drizzle/postgres/0000_installation.sql");
+/** The part of the migration that makes the ledger. */
+async function readLedgerSql(): Promise<string> {
+  const [, sql = ""] =
+    /^-- The ledger\.(.*)^-- What replicas tell each other/ms.exec(await Bun.file(INSTALLATION).text()) ?? [];
+  return sql;
+}
 
 /** What only one of the two has: a replica's spool and lane here, the one server of a file there. */
 const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
@@ -34,7 +32,7 @@ const ONLY_SQLITE: { readonly [table: string]: readonly string[] } = {
 type Columns = { readonly [table: string]: readonly string[] };
 
 test("the ledger's tables and columns are those of usage.db, but for lanes, spools and the one server of a file", async () => {
-  const postgres = parseColumns(await readLedgerSql(), MIGRATIONS);
+  const postgres = parseColumns(await readLedgerSql());
   const sqlite = readColumns();
   expect(Object.keys(sqlite).length).toBeGreaterThan(15);
   expect(without(postgres, sqlite)).toEqual(ONLY_POSTGRES);
@@ -61,18 +59,13 @@ function readColumns(): Columns {
 }
 
 /** The file has one column a line. */
-function parseColumns(sql: string, migrations: readonly { readonly sql: string }[]): Columns {
+function parseColumns(sql: string): Columns {
   const tables = [...sql.matchAll(/^CREATE TABLE (\w+) \(\n(.*?)^\)/gms)];
-  const names = new Set(tables.map(([, table]) => table));
-  const added = migrations
-    .flatMap((migration) => [...migration.sql.matchAll(ADDED_COLUMN)])
-    .flatMap(([, table = "", column = ""]) => (names.has(table) ? [{ table, column }] : []));
-  return toColumns([
-    ...added,
-    ...tables.flatMap(([, table = "", body = ""]) =>
+  return toColumns(
+    tables.flatMap(([, table = "", body = ""]) =>
       [...body.matchAll(/^ {2}"?([a-z]\w*)"? /gm)].map(([, column = ""]) => ({ table, column })),
     ),
-  ]);
+  );
 }
 
 function toColumns(rows: readonly { readonly table: string; readonly column: string }[]): Columns {

@@ -1,8 +1,7 @@
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
-import { SetupError } from "#kernel/errors.ts";
 import { isSliding, toWindowStart } from "#limits/limit-window.ts";
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
-import { type CountedRow, findCarriedTotals, toCountedCosts } from "#storage/ledger/limits/counted-rows.ts";
+import { type CountedRow, toCountedCosts } from "#storage/ledger/limits/counted-rows.ts";
 import { type CountedSource, sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
 import { toCountedColumns, toCountedJoins } from "#storage/ledger/queries/counted-columns.ts";
 import { dialectOf, empty, one, type Reading, run, scan } from "#storage/ledger/queries/reading.ts";
@@ -14,12 +13,6 @@ type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 /** See `StorageEngine.checkLimits`. */
 export function* checkLimits(options: CheckOptions): Reading<LimitCheck> {
   const { limits, nowUs } = options;
-  if ((yield* findCarriedTotals()) !== "present") {
-    throw new SetupError(
-      "configuration",
-      "This ledger is of a version that counted less for limits: start a server on it once, which makes the totals that they need.",
-    );
-  }
   const rowsFromDay = yield* readFirstWholeDay();
   const starts = limits.flatMap(({ window }) =>
     window === null || isSliding(window) ? [] : [toWindowStart(window, nowUs)],

@@ -113,21 +113,10 @@ function* readTotals({ byMonth, fromDay, toStart }: Spans, onRows: OnCounted): R
 
 type CarriedRow = TotalRow & { readonly arrivedDay: number; readonly endedDay: number };
 
-/** `older`: without the requests of unknown usage, in a ledger that no server has opened since those are counted. */
-export function* findCarriedTotals(): Reading<"none" | "older" | "present"> {
-  const { carriedColumns } = yield* dialectOf();
-  if (carriedColumns === null) return "present";
-  const columns = yield* all<{ name: string }>(carriedColumns);
-  if (columns.length === 0) return "none";
-  return columns.some(({ name }) => name === "unknown_requests") ? "present" : "older";
-}
-
 function* readCarried(fromDay: number): Reading<readonly CarriedRow[]> {
-  const carried = yield* findCarriedTotals();
-  if (carried === "none") return [];
   return yield* all<CarriedRow>(
     `SELECT combination, arrived_day AS "arrivedDay", ended_day AS "endedDay", requests, unpriced_requests AS unpriced,
-       ${carried === "older" ? "0" : "unknown_requests"} AS untold, cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
+       unknown_requests AS untold, cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
     [fromDay, fromDay],
   );
 }

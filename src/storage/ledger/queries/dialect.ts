@@ -38,12 +38,6 @@ export interface Dialect {
   readonly areSourcesJoined: boolean;
   /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
   readonly toBucket: ((value: string) => string) | null;
-  /** The columns of `carried_total`, none where there is no such table; null where it always is there and complete. */
-  readonly carriedColumns: string | null;
-  /** Tells whether there is a table of pending events; null where it always is there. */
-  readonly pendingEvents: string | null;
-  /** Tells whether label sets have a tier and results a failure; null where they always have. */
-  readonly conditions: string | null;
 }
 
 export const SQLITE = {
@@ -68,9 +62,6 @@ export const SQLITE = {
   areDimensionsIndexed: false,
   areSourcesJoined: false,
   toBucket: null,
-  carriedColumns: "SELECT name FROM pragma_table_info('carried_total')",
-  pendingEvents: "SELECT 1 FROM sqlite_schema WHERE name = 'pending_event'",
-  conditions: "SELECT 1 FROM pragma_table_info('combination') WHERE name = 'tier'",
 } satisfies Dialect;
 
 const FEW_ROWS = 64;
@@ -100,7 +91,4 @@ export const POSTGRES: Dialect = {
   areDimensionsIndexed: true,
   areSourcesJoined: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
-  carriedColumns: null,
-  pendingEvents: null,
-  conditions: null,
 };

@@ -2,7 +2,6 @@ import { all, each, gather, type Reading } from "#storage/ledger/queries/reading
 import { BANDS } from "#storage/ledger/rows/total-columns.ts";
 import type { ErrorsPart } from "#stats/errors.ts";
 import { OTHER, type ReportSubject } from "#stats/grouping.ts";
-import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import { NOT_CHOSEN } from "./cell-sums.ts";
 import { foldCombinations } from "./combination-fold.ts";
 import type { MeasureSource } from "./measure-sources.ts";
@@ -104,9 +103,8 @@ function toFoldedResult(result: Result): Result {
 }
 
 function* findResults(): Reading<ReadonlyMap<number, Result>> {
-  const { failure } = yield* findConditionColumns();
   const rows = yield* all<Result & { readonly id: number }>(
-    `SELECT id, outcome, error_kind, status_code, ${failure} AS failure FROM result AS r`,
+    "SELECT id, outcome, error_kind, status_code, failure FROM result",
   );
   return new Map(rows.map((row) => [row.id, row]));
 }

@@ -1,5 +1,4 @@
 import type { Dialect } from "#storage/ledger/queries/dialect.ts";
-import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import { all, dialectOf, empty, gather, type Reading, run } from "#storage/ledger/queries/reading.ts";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -93,10 +92,9 @@ function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Readi
 function* saveNames(combinations: string): Reading<void> {
   const { toNumber } = yield* dialectOf();
   yield* empty("priced_name");
-  const { tier } = yield* findConditionColumns();
   yield* run(
     `INSERT INTO priced_name SELECT id, dense_rank() OVER (ORDER BY model, relayed, tier), model, relayed, tier
-       FROM (SELECT c.id, c.model, ${toNumber("c.provider_id = ?")} AS relayed, ${tier} AS tier
+       FROM (SELECT c.id, c.model, ${toNumber("c.provider_id = ?")} AS relayed, c.tier
          FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id WHERE c.model IS NOT NULL) AS s`,
     [RELAY_PROVIDER],
   );

@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
+import { all, dialectOf, type Reading } from "#storage/ledger/queries/reading.ts";
 import { IS_PENDING } from "#storage/ledger/queries/unmetered.ts";
 import type { WindowCut } from "#storage/ledger/windows/window-cut.ts";
 import type { Window } from "#stats/filter.ts";
@@ -32,7 +32,6 @@ export function* findPendingEvents(
   { window, snapped, isGrouped }: PendingQuestion,
 ): Reading<readonly PendingEvent[]> {
   const dialect = yield* dialectOf();
-  if (dialect.pendingEvents !== null && (yield* one(dialect.pendingEvents)) === null) return [];
   const range = [
     snapped?.sinceUs ?? window.sinceUs ?? 0,
     snapped?.untilUs ?? window.untilUs ?? Number.MAX_SAFE_INTEGER,

@@ -8,7 +8,6 @@ import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
-import { findConditionColumns } from "#storage/ledger/queries/condition-columns.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
 import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
@@ -105,11 +104,10 @@ function toText({ id, lane }: EventKey): string {
 
 /** CROSS JOIN keeps the events outermost. */
 function* toRowsSql(dialect: Dialect, events: string): Reading<string> {
-  const { tier, failure } = yield* findConditionColumns();
   return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
          ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
-         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, ${tier} AS tier, r.status_code, r.outcome, r.error_kind,
-         ${failure} AS failure, p.prices
+         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, c.tier, r.status_code, r.outcome, r.error_kind,
+         r.failure, p.prices
        FROM (${events}) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
        CROSS JOIN manner AS m ON m.id = e.manner

@@ -16,7 +16,6 @@ import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
 import { createResponseStore } from "./responses.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
-import { bindFormerCredentials } from "./former-credentials.ts";
 import { followSecrets } from "#storage/catalog/secret-state.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
@@ -77,7 +76,6 @@ export function toCatalogDatabase(
     // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
     requireSound(client, path, "quick_check");
     requireOwnSecret(client, path, secrets);
-    bindFormerCredentials(client, secrets);
   });
   const file = isServing ? new CatalogFile(client, path, log) : null;
   const connection = createConnection(client, clock, {

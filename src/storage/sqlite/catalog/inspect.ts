@@ -3,7 +3,6 @@ import { findPending } from "#storage/sqlite/file/migrate.ts";
 import type { CatalogFacts } from "#storage/file-data.ts";
 import type { DatabaseAge } from "#storage/place.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
-import { hasFormerCredentials } from "./former-credentials.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { readSecretState } from "./secret-state.ts";
 
@@ -12,7 +11,7 @@ export function findCatalogAge(path: string): DatabaseAge {
   if (!hasFile(path)) return "none";
   return withReader(path, (database) => {
     const pending = findPending(database, CATALOG_MIGRATIONS, path).length;
-    if (pending === 0) return hasFormerCredentials(database) ? "older" : "current";
+    if (pending === 0) return "current";
     return pending === CATALOG_MIGRATIONS.length ? "none" : "older";
   });
 }
@@ -24,7 +23,7 @@ export function inspectCatalog(path: string): CatalogFacts {
     const last = CATALOG_MIGRATIONS.at(-1 - pending.length);
     if (last === undefined) throw toEmptyError(path);
     const secretCheckValue = readSecretState(database)?.checkValue ?? null;
-    const isCurrent = pending.length === 0 && !hasFormerCredentials(database);
+    const isCurrent = pending.length === 0;
     return { schema: last.name, isCurrent, secretCheckValue };
   });
 }

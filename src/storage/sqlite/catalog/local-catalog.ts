@@ -6,7 +6,6 @@ import {
   type CatalogDatabase,
   type CatalogDatabaseOptions,
 } from "./catalog-database.ts";
-import { hasFormerCredentials } from "./former-credentials.ts";
 import { findCatalogAge, toEmptyError } from "./inspect.ts";
 import { findPending, migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
@@ -29,7 +28,7 @@ export async function readCatalogDatabase(options: CatalogDatabaseOptions): Prom
   try {
     const pending = withSetupErrors(path, () => findPending(client, CATALOG_MIGRATIONS, path));
     if (pending.length === CATALOG_MIGRATIONS.length) throw toEmptyError(path);
-    if (pending.length === 0 && !hasFormerCredentials(client)) return toCatalogDatabase(client, options);
+    if (pending.length === 0) return toCatalogDatabase(client, options);
     const copy = copyToMemory(client, path);
     client.close(true);
     client = copy;

@@ -2,7 +2,6 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
 import { Interning } from "#storage/postgres/ledger/write/interning.ts";
 import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
@@ -135,31 +134,6 @@ describe.skipIf(postgresMissing !== null)("rows of PostgreSQL", () => {
       { lane: 1, ...carried },
       { lane: 2, ...carried },
     ]);
-  });
-
-  test("that ended on another day without their usage are known of a schema of an earlier version", async () => {
-    await using database = await createDatabase();
-    const { postgres } = database;
-    const spool = await createSpool(postgres, join(folder, "unknown"), 1);
-    const late = { ...ENDING, usage: null, costPico: null, unpriced: false, outcome: "cancelled" } as const;
-    const endings = [ENDING, late, { ...late, statusCode: 499 }, { ...late, statusCode: 500 }];
-    for (const [index, ending] of endings.entries()) {
-      const subject = { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + DAY_US - 1_000 + index };
-      spool.append(1, Buffer.concat([toBeginLine(index, subject), toEndLine(index, ending)]));
-    }
-    const writer = await spool.openWriter();
-    await drain(writer);
-    writer.close();
-    const read = async () =>
-      (
-        await postgres.all<{ unknown: number }>("SELECT sum(unknown_requests) AS unknown FROM carried_total")
-      )[0]?.unknown;
-    expect(await read()).toBe(2);
-    await postgres.run("ALTER TABLE carried_total DROP COLUMN unknown_requests");
-    const migration = MIGRATIONS.find(({ name }) => name === "0004_unknown_late_ends");
-    await postgres.run(migration!.sql);
-    expect(await read()).toBe(2);
-    await checkPostgresTotals(postgres);
   });
 });
 

@@ -64,7 +64,7 @@ const presence = await openPresence({
     lane,
     name: `replica ${lane}`,
     graceMs,
-    schema: "0003_fixed_tags_and_unknown_usage",
+    schema: "0000_installation",
     version: "0.0.0",
   },
   pulse: hears ? pulse : deaf,

@@ -1,10 +1,8 @@
 import { Database } from "bun:sqlite";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
-import { ensureColumns, viewUnitColumns } from "./added-columns.ts";
-import { ensureCarriedTotals } from "./carried-totals.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-import { APPLICATION_ID, PENDING_SQL, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Where the Workers find usage.db. */
@@ -30,10 +28,6 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   try {
     return withSetupErrors(path, () => {
       createSchema(database, path);
-      database.run(SERVER_RUN_SQL);
-      database.run(PENDING_SQL);
-      ensureColumns(database);
-      ensureCarriedTotals(database);
       return readPosition(database);
     });
   } finally {
@@ -66,7 +60,6 @@ export function openForReading(path: string): Database {
   database.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
-  viewUnitColumns(database);
   return database;
 }
 

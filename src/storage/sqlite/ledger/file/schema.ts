@@ -1,11 +1,10 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import { RESULT_ONCE_SQL } from "./added-columns.ts";
-import { CARRIED_SQL } from "./carried-totals.ts";
+import { LONG_REQUEST_US } from "#storage/ledger/queries/counted-columns.ts";
 
-/** "LPUH": tells usage.db from any other SQLite file. */
-export const APPLICATION_ID = 0x4c505548;
-/** "LPUS" and "LPUL": what executables wrote that were never released, in schemas of their own. */
-export const UNRELEASED_APPLICATION_IDS: readonly number[] = [0x4c505553, 0x4c50554c];
+/** "LPUC": tells usage.db from any other SQLite file. */
+export const APPLICATION_ID = 0x4c505543;
+/** "LPUS", "LPUL" and "LPUH": what executables wrote that were never released, in schemas of their own. */
+export const UNRELEASED_APPLICATION_IDS: readonly number[] = [0x4c505553, 0x4c50554c, 0x4c505548];
 export const SCHEMA_VERSION = 1;
 
 const HOUR_MEASURES = `requests INTEGER NOT NULL,
@@ -25,28 +24,6 @@ const DAY_MEASURES = `${HOUR_MEASURES},
   band_under_60s INTEGER NOT NULL,
   band_under_120s INTEGER NOT NULL,
   band_over_120s INTEGER NOT NULL`;
-
-/** Made where it is missing: executables from before it write beside it. */
-export const SERVER_RUN_SQL = `
-CREATE TABLE IF NOT EXISTS server_run (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  number INTEGER NOT NULL,
-  lock_file TEXT NOT NULL
-) STRICT;
-INSERT INTO server_run VALUES (1, 0, '') ON CONFLICT DO NOTHING;
-`;
-
-/** Made where it is missing, as `SERVER_RUN_SQL` is. */
-export const PENDING_SQL = `
-CREATE TABLE IF NOT EXISTS pending_event (
-  id INTEGER PRIMARY KEY,
-  combination INTEGER NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS settlement (
-  id INTEGER PRIMARY KEY,
-  line BLOB NOT NULL
-) STRICT;
-`;
 
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
@@ -74,7 +51,14 @@ CREATE TABLE IF NOT EXISTS settlement (
  * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
-export const SCHEMA_SQL = `${SERVER_RUN_SQL}
+export const SCHEMA_SQL = `
+CREATE TABLE server_run (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  number INTEGER NOT NULL,
+  lock_file TEXT NOT NULL
+) STRICT;
+INSERT INTO server_run VALUES (1, 0, '');
+
 CREATE TABLE ledger_state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   journal_segment INTEGER NOT NULL,
@@ -124,7 +108,7 @@ CREATE TABLE result (
   status_code INTEGER NOT NULL,
   failure TEXT
 ) STRICT;
-${RESULT_ONCE_SQL}
+CREATE UNIQUE INDEX result_once ON result (outcome, ifnull(error_kind, ''), status_code, ifnull(failure, ''));
 
 CREATE TABLE price_set (
   id INTEGER PRIMARY KEY,
@@ -149,6 +133,8 @@ CREATE TABLE event (
   cost_lo REAL,
   ${UNITS.map((unit) => `${unit} REAL`).join(", ")}
 ) STRICT;
+
+CREATE INDEX event_long ON event (id + duration_us) WHERE duration_us >= ${LONG_REQUEST_US};
 
 CREATE TABLE hour_total (
   hour INTEGER NOT NULL,
@@ -207,7 +193,29 @@ CREATE TABLE sealed_month (
   cells BLOB NOT NULL
 ) STRICT;
 
-${CARRIED_SQL}${PENDING_SQL}
+CREATE TABLE carried_total (
+  ended_day INTEGER NOT NULL,
+  arrived_day INTEGER NOT NULL,
+  combination INTEGER NOT NULL,
+  requests INTEGER NOT NULL,
+  unpriced_requests INTEGER NOT NULL,
+  unknown_requests INTEGER NOT NULL,
+  cost_hi REAL NOT NULL,
+  cost_lo REAL NOT NULL,
+  tokens REAL NOT NULL,
+  PRIMARY KEY (ended_day, arrived_day, combination)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pending_event (
+  id INTEGER PRIMARY KEY,
+  combination INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE settlement (
+  id INTEGER PRIMARY KEY,
+  line BLOB NOT NULL
+) STRICT;
+
 CREATE TABLE key_use (
   key_id TEXT PRIMARY KEY,
   last_used_us INTEGER NOT NULL

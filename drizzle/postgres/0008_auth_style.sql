@@ -1,1 +1,0 @@
-ALTER TABLE "providers" ADD COLUMN "auth_style" text COLLATE "C" DEFAULT 'bearer' NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE `providers` ADD `auth_style` text DEFAULT 'bearer' NOT NULL;
