@@ -2,7 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
-import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
+import { listSegments, segmentPath } from "#storage/journal/segments.ts";
 
 /** How far the committed position lies behind the end of the journal. */
 export class BacklogWatch {

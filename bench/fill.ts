@@ -6,13 +6,13 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFil
 import { join } from "node:path";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { toDay, toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
+import { toDay, toSealBeforeDay } from "#storage/cells/calendar.ts";
 import {
   openForReading,
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";

@@ -6,7 +6,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";

@@ -14,7 +14,7 @@ const IDLE_SECONDS = 2;
 const RECORDED_DEADLINE_MS = 12_000;
 const FAILED_SHARE_MAX = 0.01;
 
-interface Reading {
+interface Script {
   readonly scene: string;
   readonly about: string;
   readonly figure: string;
@@ -41,7 +41,7 @@ interface Started {
 type Origin = "plain" | "tls";
 
 export class Stand {
-  readonly readings: Reading[] = [];
+  readonly readings: Script[] = [];
   readonly records: Record[] = [];
   readonly #contenders: readonly Contender[];
   readonly #upstream: Upstream;
@@ -226,7 +226,7 @@ function toFailure({ failures, requests, hangups, events, firstFailure }: Load):
   return requests + hangups + events === 0 ? "no answer in time" : null;
 }
 
-function toCell(reading: Reading | undefined): string {
+function toCell(reading: Script | undefined): string {
   if (reading === undefined) return "";
   const failed = reading.values.find((value) => typeof value === "string");
   if (failed !== undefined) return failed;

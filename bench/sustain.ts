@@ -12,7 +12,7 @@ import type { OpenUsage } from "#usage/store.ts";
 import { BacklogWatch } from "./backlog.ts";
 import { createChance, createZipf } from "./chance.ts";
 import { silentLog, type Site } from "./population.ts";
-import { parseStoredTags } from "#storage/ledger/rows/stored-tags.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { toEnding } from "./traffic.ts";
 import { percentile } from "./table.ts";
 

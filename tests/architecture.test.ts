@@ -50,15 +50,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
 };
 
 /** What every engine's ledger is made of; knows no driver. */
-const NEUTRAL_LEDGER = [
-  "ledger/journal",
-  "ledger/threads",
-  "ledger/windows",
-  "ledger/rows",
-  "ledger/queries",
-  "ledger/limits",
-  "ledger/reports",
-];
+const NEUTRAL_LEDGER = ["sql", "cells", "journal", "writer", "reports", "threads"];
 
 /**
  * Which sub-room of a room may import which; a key is a folder of the room, and a file belongs to the longest one that it
@@ -96,94 +88,27 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
   },
   storage: {
     files: [],
+    sql: ["cells"],
+    cells: [],
+    journal: ["files"],
     backup: ["files"],
-    catalog: [],
-    "ledger/journal": ["files"],
-    "ledger/threads": ["ledger/journal"],
-    "ledger/windows": [],
-    "ledger/rows": ["ledger/windows"],
-    "ledger/queries": ["ledger/rows"],
-    "ledger/check": [
-      ".",
-      "ledger/limits",
-      "ledger/queries",
-      "ledger/journal",
-      "ledger/rows",
-      "ledger/windows",
-    ],
-    "ledger/limits": ["ledger/queries", "ledger/rows", "ledger/windows"],
-    "ledger/reports": ["ledger/limits", "ledger/queries", "ledger/rows", "ledger/threads", "ledger/windows"],
-    ledger: ["files", ...NEUTRAL_LEDGER],
-    "sqlite/file": [".", "files"],
-    "sqlite/catalog": [".", "catalog", "sqlite/file", "files", "ledger/threads"],
-    "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal", "ledger/queries", "ledger/rows"],
-    "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
-    "sqlite/ledger/reports": NEUTRAL_LEDGER,
-    "sqlite/ledger/check": [
-      ".",
-      "sqlite/ledger/file",
-      "sqlite/ledger/reports",
-      "sqlite/file",
-      "files",
-      "ledger/check",
-      ...NEUTRAL_LEDGER,
-    ],
-    "sqlite/ledger": [
-      ".",
-      "sqlite/ledger/file",
-      "sqlite/ledger/write",
-      "sqlite/ledger/reports",
-      "sqlite/file",
-      "files",
-      "ledger",
-      ...NEUTRAL_LEDGER,
-    ],
     move: ["."],
-    "sqlite/move": [
-      ".",
-      "move",
-      "sqlite/file",
-      "sqlite/ledger/file",
-      "files",
-      "ledger/journal",
-      "ledger/windows",
-    ],
-    "postgres/connection": ["."],
-    "postgres/presence": ["postgres/connection"],
-    "postgres/catalog": [".", "catalog", "files", "postgres/connection", "postgres/presence"],
-    "postgres/examination": [".", "postgres/connection"],
-    "postgres/ledger/write": ["postgres/connection", "files", ...NEUTRAL_LEDGER],
-    "postgres/ledger/maintenance": ["postgres/connection", "postgres/ledger/write", ...NEUTRAL_LEDGER],
-    "postgres/ledger": [
-      ".",
-      "postgres/connection",
-      "postgres/ledger/write",
-      "postgres/ledger/maintenance",
-      "files",
-      "ledger",
-      "ledger/check",
-      ...NEUTRAL_LEDGER,
-    ],
+    catalog: ["sql"],
+    writer: [".", "sql", "cells", "journal", "reports", "files"],
+    threads: ["files", ...NEUTRAL_LEDGER],
+    reports: NEUTRAL_LEDGER,
+    check: [".", "sql", "cells", "journal", "reports"],
+    replicas: ["postgres/connection"],
+    sqlite: [".", "catalog", "check", "files", "move", "sqlite", ...NEUTRAL_LEDGER],
+    "postgres/connection": [".", "sql"],
     postgres: [
       ".",
-      "postgres/connection",
-      "postgres/presence",
-      "postgres/catalog",
-      "postgres/ledger",
+      "catalog",
+      "check",
       "files",
-      "ledger",
       "move",
-      ...NEUTRAL_LEDGER,
-    ],
-    "postgres/move": [".", "move", "postgres/connection", "postgres/ledger/maintenance"],
-    sqlite: [
-      ".",
-      "sqlite/catalog",
-      "sqlite/ledger",
-      "sqlite/ledger/check",
-      "sqlite/ledger/file",
-      "sqlite/file",
-      "files",
+      "replicas",
+      "postgres/connection",
       ...NEUTRAL_LEDGER,
     ],
   },
@@ -317,9 +242,10 @@ describe("the import graph", () => {
   });
 
   test("a process that uses SQLite loads nothing of PostgreSQL: files elsewhere import it by import(), and its types", () => {
-    const loaded = /^(?:import|export) (?!type )[^;"]*?from "(?:#storage|\.)\/postgres\//m;
+    const loaded = /^(?:import|export) (?!type )[^;"]*?from "(?:#storage|\.)\/(?:postgres|replicas)\//m;
     const wrong = files
-      .filter(({ path, text }) => !path.startsWith("storage/postgres/") && loaded.test(withoutComments(text)))
+      .filter(({ path }) => !/^storage\/(?:postgres|replicas)\//.test(path))
+      .filter(({ text }) => loaded.test(withoutComments(text)))
       .map(({ path }) => path);
     expect(wrong).toEqual([]);
     expect(loaded.test('import { a } from "#storage/postgres/engine.ts";')).toBe(true);

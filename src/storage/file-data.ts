@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { JournalPosition } from "./ledger/journal/segments.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { DataPlace, DatabaseAge } from "./place.ts";
 
 /** What only data in files can do; a backup has such files in it whatever engine is in use. */

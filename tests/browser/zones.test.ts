@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 
 /** What `read` finds, as somebody in each zone sees it, at the same moment. */
-async function readInZones<Reading>(read: (page: Page) => Promise<Reading>): Promise<readonly Reading[]> {
+async function readInZones<Script>(read: (page: Page) => Promise<Script>): Promise<readonly Script[]> {
   return await Promise.all(
     ZONES.map(async ({ timezoneId, offsetMinutes }) => {
       const visitor = await browser.sharedVisitor(site, { timezoneId });

@@ -119,7 +119,7 @@ describe("a backup into the installation itself", () => {
     async (name) => {
       const app = await startApp({ dataDir });
       try {
-        // Reading the ledger makes its last files.
+        // Script the ledger makes its last files.
         expect((await app.api("GET", "/admin/v1/requests")).status).toBe(200);
         mkdirSync(join(dataDir, "sub"));
         const path = join(dataDir, name);

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { LEFT_COLUMNS, LEFT_TABLES, MOVED_TABLES } from "#storage/move/tables.ts";
 import { PENDING_USAGE } from "#usage/event.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { ENDING, NEW_YEAR_US, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { arbitraryEvent, DAY_US } from "../oracle/events.ts";
 import { writeLedger } from "../oracle/ledger.ts";

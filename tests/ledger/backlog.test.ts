@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
+import { JournalBacklog } from "#storage/journal/backlog.ts";
 
 test("the backlog is what was written and not committed, over segments of this process and of earlier ones", () => {
   const found = new Map([

@@ -3,8 +3,8 @@ import { makeFolder } from "../support/folder.ts";
 import { join } from "node:path";
 import { parseBreakdown } from "#stats/breakdown-query.ts";
 import type { Breakdown } from "#stats/store.ts";
-import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { readBreakdown } from "#storage/reports/breakdown.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { CONTEXT } from "./reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, type RandomUsage, SUBJECT, writeUsages } from "./usage.ts";
 

@@ -3,7 +3,7 @@
  * next one. Says on stdout how many it has recorded. Run: bun child-killed-rotating.ts <journal folder>
  */
 import { writeSync } from "node:fs";
-import { Journal } from "#storage/ledger/journal/journal.ts";
+import { Journal } from "#storage/journal/journal.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { Journal } from "#storage/ledger/journal/journal.ts";
+import { Journal } from "#storage/journal/journal.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";

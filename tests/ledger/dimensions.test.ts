@@ -9,11 +9,11 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { listRequests } from "#storage/ledger/reports/request-log.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
-import { readSeries } from "#storage/ledger/reports/series.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { listRequests } from "#storage/reports/request-log.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
+import { readSeries } from "#storage/reports/series.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { makeFolder } from "../support/folder.ts";

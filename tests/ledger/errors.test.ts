@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { readErrors } from "#storage/ledger/reports/errors.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { readErrors } from "#storage/reports/errors.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,

@@ -15,11 +15,11 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
-import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
-import { Journal } from "#storage/ledger/journal/journal.ts";
-import { SegmentFile } from "#storage/ledger/journal/segment-file.ts";
-import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { measureSegments, segmentPath, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+import { countDamagedLines } from "#storage/journal/journal-check.ts";
+import { Journal } from "#storage/journal/journal.ts";
+import { SegmentFile } from "#storage/journal/segment-file.ts";
+import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { measureSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LedgerCheck } from "#storage/ledger-check.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { checkLedger } from "#storage/sqlite/ledger/check/check.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -13,7 +13,7 @@ import {
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { busyLimit, timed } from "../support/waiting.ts";

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";

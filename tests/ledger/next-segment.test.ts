@@ -1,10 +1,10 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { fstatSync, mkdirSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { Journal } from "#storage/ledger/journal/journal.ts";
-import { SegmentFile } from "#storage/ledger/journal/segment-file.ts";
-import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
+import { Journal } from "#storage/journal/journal.ts";
+import { SegmentFile } from "#storage/journal/segment-file.ts";
+import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { listSegments, segmentPath } from "#storage/journal/segments.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";

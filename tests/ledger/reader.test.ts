@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { QuestionQueue } from "#storage/ledger/threads/question-queue.ts";
-import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
+import { QuestionQueue } from "#storage/threads/question-queue.ts";
+import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { answerQuestion } from "#storage/sqlite/ledger/reports/answer.ts";
-import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
+import { answerQuestion } from "#storage/sqlite/answer.ts";
+import { LeftError, untilLeft } from "#storage/sqlite/until-left.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 
 const READER_WORKER = new URL("../../src/storage/sqlite/ledger/reader-worker.ts", import.meta.url);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
-import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
+import { RecordedEvents } from "#storage/threads/recorded-events.ts";
 import { makeFolder } from "../support/folder.ts";
 import {
   createManualClock,

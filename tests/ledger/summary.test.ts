@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
-import { readSummary } from "#storage/ledger/reports/summary.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { readSummary } from "#storage/reports/summary.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,

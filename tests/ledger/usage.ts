@@ -13,8 +13,8 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/event.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createLog } from "#kernel/log.ts";
-import { WorkerThread } from "#storage/ledger/threads/worker-thread.ts";
+import { WorkerThread } from "#storage/threads/worker-thread.ts";
 import { makeFolder } from "../support/folder.ts";
 
 test("the log names what has ended a Worker, its code and where, and nothing of its message", async () => {

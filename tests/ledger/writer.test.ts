@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { describeWriter, drain, toLines } from "./contract-writer.ts";
 import { type CheckedEvent, checkTotals, EVENTS_SQL } from "../support/ledger-totals.ts";

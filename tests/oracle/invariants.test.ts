@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { DAY_US, ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { makeFolder } from "../support/folder.ts";

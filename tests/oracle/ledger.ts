@@ -6,7 +6,7 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { toBeginLine, toEndLine } from "../ledger/usage.ts";

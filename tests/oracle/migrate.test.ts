@@ -2,14 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
-import { createStats } from "#storage/ledger/threads/stats.ts";
+import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import { createStats } from "#storage/threads/stats.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import {
-  answerFrom,
-  openReportConnection,
-  type ReportConnection,
-} from "#storage/postgres/ledger/reports/answer.ts";
+import { answerFrom, openReportConnection, type ReportConnection } from "#storage/postgres/answer.ts";
 import { takeInstallation } from "#storage/postgres/move/target.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openInstallationSource } from "#storage/sqlite/move/source.ts";

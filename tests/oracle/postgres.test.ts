@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
-import { createStats } from "#storage/ledger/threads/stats.ts";
-import {
-  answerFrom,
-  openReportConnection,
-  type ReportConnection,
-} from "#storage/postgres/ledger/reports/answer.ts";
+import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import { createStats } from "#storage/threads/stats.ts";
+import { answerFrom, openReportConnection, type ReportConnection } from "#storage/postgres/answer.ts";
 import { createDatabase, type TestDatabase } from "../storage/postgres/support.ts";
 import { createChance } from "../support/chance.ts";
 import { postgresMissing } from "../support/postgres.ts";

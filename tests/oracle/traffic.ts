@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { appendFileSync } from "node:fs";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { LineEncoder, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import type { Cast } from "./events.ts";

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { SetupError } from "#kernel/errors.ts";
-import type { Migration } from "#storage/migration.ts";
+import type { Migration } from "#storage/sql/migration.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";

@@ -1,6 +1,6 @@
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
-import type { Migration } from "#storage/migration.ts";
+import type { Migration } from "#storage/sql/migration.ts";
 
 /** Makes this process a version with one more migration, so that every catalog that there is, is of an older one. */
 export function makeSchemaLater(): Disposable {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
-import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
+import { CELL_OUTCOMES, decodeCells } from "#storage/cells/cells.ts";
 
 /** 10^9 pico: where an amount is cut into its two columns. */
 export const SEAM = 1_000_000_000n;

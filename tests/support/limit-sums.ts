@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import type { Limit } from "#limits/limit.ts";
-import { sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { sumLimits, toTotals } from "#storage/reports/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { toEventTotal, type CheckedEvent } from "./ledger-totals.ts";
 import { LIMIT } from "../limits/limit.ts";
 

@@ -15,8 +15,8 @@ import { PURPOSES } from "./connection/limits.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { migrate } from "./connection/migrate.ts";
 import { openLedgerReader } from "./ledger/ledger-reader.ts";
-import { createGuestFreshness, type Freshness } from "./presence/freshness.ts";
-import type { Memory } from "./presence/follower.ts";
+import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
+import type { Memory } from "#storage/replicas/follower.ts";
 import { toTarget } from "./place.ts";
 
 /** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */

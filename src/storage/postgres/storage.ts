@@ -5,7 +5,7 @@ import type { Keyring } from "#kernel/keyring.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import type { StorageHealth } from "#usage/health.ts";
-import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { measureFiles } from "#storage/files/file-size.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
@@ -23,9 +23,9 @@ import { claimSpool, toHolder } from "./ledger/spool-claim.ts";
 import { openSpoolFolder } from "./ledger/spool-folder.ts";
 import { toTarget } from "./place.ts";
 import { measureTables } from "./table-size.ts";
-import { openPresence, type Presence } from "./presence/presence.ts";
-import { createSharedAttempts } from "./presence/shared-attempts.ts";
-import { createSharedStates } from "./presence/shared-states.ts";
+import { openPresence, type Presence } from "#storage/replicas/presence.ts";
+import { createSharedAttempts } from "#storage/replicas/shared-attempts.ts";
+import { createSharedStates } from "#storage/replicas/shared-states.ts";
 
 /** What is closed again, the last one first. */
 class Closers {

@@ -6,8 +6,8 @@ import { createMemory, type StoreMemory } from "#storage/postgres/catalog/memory
 import { requireOwnSecret } from "#storage/postgres/catalog/secret-state.ts";
 import { createStores } from "#storage/postgres/catalog/stores.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Freshness } from "#storage/postgres/presence/freshness.ts";
-import { openPresence } from "#storage/postgres/presence/presence.ts";
+import type { Freshness } from "#storage/replicas/freshness.ts";
+import { openPresence } from "#storage/replicas/presence.ts";
 import { createFakeClock, silentLog, toSecrets, type CatalogEngine } from "../support.ts";
 import { createDatabase, type TestDatabase } from "./support.ts";
 

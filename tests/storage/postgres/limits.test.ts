@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { THREADS_MAX } from "#storage/ledger/threads/reader-client.ts";
+import { THREADS_MAX } from "#storage/threads/reader-client.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 
 const root = join(import.meta.dir, "../../..");

@@ -4,24 +4,20 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { EncodedReport, StatsQuery } from "#stats/store.ts";
-import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
-import { all, connection as connectionOf, each, type Reading } from "#storage/ledger/queries/reading.ts";
-import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
-import { readErrors } from "#storage/ledger/reports/errors.ts";
-import { loadLastUsed } from "#storage/ledger/reports/key-use.ts";
-import { readMissingPrices } from "#storage/ledger/reports/missing-prices.ts";
-import { listRecorded } from "#storage/ledger/reports/recorded-rows.ts";
-import { listRequests } from "#storage/ledger/reports/request-log.ts";
-import { readFacets } from "#storage/ledger/reports/facets.ts";
-import { readSeries } from "#storage/ledger/reports/series.ts";
-import { readGroupedSeries } from "#storage/ledger/reports/series-groups.ts";
-import { readSummary } from "#storage/ledger/reports/summary.ts";
-import {
-  openReportConnection,
-  readFrom,
-  type ReportConnection,
-} from "#storage/postgres/ledger/reports/answer.ts";
-import { readFrom as readFromSqlite } from "#storage/sqlite/ledger/reports/reading.ts";
+import { sumLimits } from "#storage/reports/limit-sums.ts";
+import { all, connection as connectionOf, each, type Script } from "#storage/sql/script.ts";
+import { readBreakdown } from "#storage/reports/breakdown.ts";
+import { readErrors } from "#storage/reports/errors.ts";
+import { loadLastUsed } from "#storage/reports/key-use.ts";
+import { readMissingPrices } from "#storage/reports/missing-prices.ts";
+import { listRecorded } from "#storage/reports/recorded-rows.ts";
+import { listRequests } from "#storage/reports/request-log.ts";
+import { readFacets } from "#storage/reports/facets.ts";
+import { readSeries } from "#storage/reports/series.ts";
+import { readGroupedSeries } from "#storage/reports/series-groups.ts";
+import { readSummary } from "#storage/reports/summary.ts";
+import { openReportConnection, readFrom, type ReportConnection } from "#storage/postgres/answer.ts";
+import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, writeCase } from "../../ledger/reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "../../ledger/usage.ts";
 import { createChance } from "../../support/chance.ts";
@@ -50,7 +46,7 @@ afterAll(async () => {
 /** Copies a ledger, and asks both engines. */
 async function onBoth(
   reader: Database,
-  compare: (both: <Answer>(toReading: () => Reading<Answer>) => Promise<void>) => Promise<void>,
+  compare: (both: <Answer>(toReading: () => Script<Answer>) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   await copyLedger(reader, database.postgres, createChance(7));
   connection = openReportConnection(database.postgres);
@@ -211,7 +207,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     const failed = { ...query, filter: { ...query.filter, statuses: [{ from: 200, to: 300 }] } };
     const by = { field: "model" } as const;
     const grouping = { by, order: "cost", top: 3 } as const;
-    const asked: Record<string, () => Reading<unknown>> = {
+    const asked: Record<string, () => Script<unknown>> = {
       log: () => listRequests(query, { limit: 10, offset: 0 }),
       dearest: () => listRequests(query, { limit: 10, offset: 0, order: "cost" }),
       series: () => readSeries({ ...query, bucket: "hour", nowUs: CONTEXT.nowUs }),
@@ -252,7 +248,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
 });
 
 /** Adds the tables of days that the plan of each statement names. */
-function* explained<Answer>(reading: Reading<Answer>, looked: Set<string>): Reading<Answer> {
+function* explained<Answer>(reading: Script<Answer>, looked: Set<string>): Script<Answer> {
   const known = yield* connectionOf();
   for (;;) {
     const step = reading.next(known);
@@ -271,7 +267,7 @@ function* explained<Answer>(reading: Reading<Answer>, looked: Set<string>): Read
 }
 
 /** What is committed between the two is in neither. */
-function* countTwice({ postgres }: TestDatabase): Reading<readonly number[]> {
+function* countTwice({ postgres }: TestDatabase): Script<readonly number[]> {
   let count = 0;
   let written: Promise<number> | null = null;
   yield* each<{ month: number }>("SELECT month FROM sealed_month WHERE month > ?", [0], () => {
@@ -284,7 +280,7 @@ function* countTwice({ postgres }: TestDatabase): Reading<readonly number[]> {
 }
 
 /** Which of a combination's endings keep to themselves is a matter of the order of rows; their sums are not. */
-function* toErrorCounts(query: StatsQuery & { readonly context: typeof CONTEXT }): Reading<unknown> {
+function* toErrorCounts(query: StatsQuery & { readonly context: typeof CONTEXT }): Script<unknown> {
   const window = { sinceUs: query.window.sinceUs ?? NEW_YEAR_US - DAY_US, untilUs: query.window.untilUs };
   const report = yield* readErrors({ ...query, window, bucket: "day" }, 1);
   const { breakdown } = JSON.parse(Buffer.concat(report.chunks).toString());

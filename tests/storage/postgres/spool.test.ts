@@ -3,7 +3,7 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import { claimSpool, releaseSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
 import { findSpoolId, openSpoolFolder, toSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
 import { makeFolder } from "../../support/folder.ts";

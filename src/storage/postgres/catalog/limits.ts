@@ -9,7 +9,7 @@ import {
   toTooManyLimits,
 } from "#storage/catalog/refusals.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Made } from "#storage/postgres/presence/mutation.ts";
+import type { Made } from "#storage/replicas/mutation.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { findLimit, type LimitMemory } from "./limit-memory.ts";
 import { limits } from "./limit-schema.ts";

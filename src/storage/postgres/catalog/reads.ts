@@ -1,7 +1,7 @@
 import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Freshness } from "#storage/postgres/presence/freshness.ts";
+import type { Freshness } from "#storage/replicas/freshness.ts";
 
 /** What is asked of the database without the catalog's lock. Throws `internal_error` when it cannot be reached. */
 export interface Reads {

@@ -12,8 +12,8 @@ import {
 import type { Rotation } from "#storage/engine.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Change } from "#storage/postgres/presence/change.ts";
-import type { Freshness } from "#storage/postgres/presence/freshness.ts";
+import type { Change } from "#storage/replicas/change.ts";
+import type { Freshness } from "#storage/replicas/freshness.ts";
 import { createRecordAudit } from "./audit.ts";
 import { renewStates } from "./catalog-picture.ts";
 import { providers } from "./schema.ts";

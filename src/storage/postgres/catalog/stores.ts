@@ -1,7 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Freshness } from "#storage/postgres/presence/freshness.ts";
+import type { Freshness } from "#storage/replicas/freshness.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createIdentityStore } from "./identity.ts";

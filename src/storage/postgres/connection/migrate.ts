@@ -1,5 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
-import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
+import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
 import { sleep } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";

@@ -1,10 +1,10 @@
 import type { Log } from "#kernel/log.ts";
 import type { LedgerReader } from "#storage/engine.ts";
-import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
-import { findSegments, measureSegments } from "#storage/ledger/journal/segments.ts";
-import { toReadings, untilCommitted } from "#storage/ledger/looking-reader.ts";
-import type { AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
-import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
+import { JournalBacklog } from "#storage/journal/backlog.ts";
+import { findSegments, measureSegments } from "#storage/journal/segments.ts";
+import { toReadings, untilCommitted } from "#storage/threads/looking-reader.ts";
+import type { AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";

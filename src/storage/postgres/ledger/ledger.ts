@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import { describeCause } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { openLedgerOf } from "#storage/ledger/ledger.ts";
-import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import { openLedgerOf } from "#storage/threads/ledger.ts";
+import type { LedgerOptions, OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";

@@ -1,15 +1,11 @@
 import { sleep } from "#kernel/timer.ts";
-import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
-import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
-import {
-  MarkQuestions,
-  type MarkQuestion,
-  QUESTION_LOOK_MS,
-} from "#storage/ledger/threads/mark-questions.ts";
-import type { WriterReply } from "#storage/ledger/threads/messages.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
+import { sumLimits } from "#storage/reports/limit-sums.ts";
+import { MarkQuestions, type MarkQuestion, QUESTION_LOOK_MS } from "#storage/threads/mark-questions.ts";
+import type { WriterReply } from "#storage/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { drive } from "./reports/drive.ts";
+import { drive } from "#storage/postgres/drive.ts";
 
 type SumAnswer = Extract<WriterReply, { kind: "summed" | "unsummed" }>;
 

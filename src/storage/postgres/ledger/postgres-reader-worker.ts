@@ -1,9 +1,9 @@
 import { SILENT_LOG } from "#kernel/log.ts";
-import { serveReader } from "#storage/ledger/threads/reader-protocol.ts";
+import { serveReader } from "#storage/threads/reader-protocol.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { ReaderPlace } from "./ledger.ts";
-import { answerFrom, openReportConnection, type ReportConnection } from "./reports/answer.ts";
+import { answerFrom, openReportConnection, type ReportConnection } from "#storage/postgres/answer.ts";
 
 /** How soon a report that a partition has cut off is looked after. */
 const LOOK_INTERVAL_MS = 4_000;

@@ -1,11 +1,11 @@
-import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
-import type { WriterCommand } from "#storage/ledger/threads/messages.ts";
+import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
+import type { WriterCommand } from "#storage/threads/messages.ts";
 import {
   createLiveCheck,
   RETRY_INTERVAL_MS,
   RUN_CHECK_INTERVAL_MS,
   WriterReplies,
-} from "#storage/ledger/threads/writer-replies.ts";
+} from "#storage/threads/writer-replies.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";

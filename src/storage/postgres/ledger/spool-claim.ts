@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { SetupError } from "#kernel/errors.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 

@@ -8,7 +8,7 @@ import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import { putAside } from "#storage/files/put-aside.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
-import { ensureJournalFolder, findSegments } from "#storage/ledger/journal/segments.ts";
+import { ensureJournalFolder, findSegments } from "#storage/journal/segments.ts";
 
 /** In the folder of the segments: they are what it is the name of, and both are lost or copied together. */
 const ID_NAME = "spool-id";

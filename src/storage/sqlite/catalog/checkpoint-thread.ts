@@ -1,6 +1,6 @@
 import type { Log, LogFields } from "#kernel/log.ts";
 import { toFileIdentity } from "#storage/files/file-identity.ts";
-import { hasRoomForWorker, WorkerThread } from "#storage/ledger/threads/worker-thread.ts";
+import { hasRoomForWorker, WorkerThread } from "#storage/threads/worker-thread.ts";
 
 export type CheckpointCommand =
   /** `file` is the identity of the file that the server has open. */

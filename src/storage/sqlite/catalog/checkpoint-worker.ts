@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describeCause } from "#kernel/log.ts";
 import { findFileIdentity } from "#storage/files/file-identity.ts";
-import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
+import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
 import type { CheckpointCommand, CheckpointReply } from "./checkpoint-thread.ts";
 
 declare const self: Worker;

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { backUp } from "./backup.ts";
-import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
+import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { requireReferences } from "./soundness.ts";
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerReader } from "#storage/engine.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
-import { measureSegments } from "#storage/ledger/journal/segments.ts";
-import { toReadings, untilCommitted } from "#storage/ledger/looking-reader.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
-import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
+import { JournalBacklog } from "#storage/journal/backlog.ts";
+import { measureSegments } from "#storage/journal/segments.ts";
+import { toReadings, untilCommitted } from "#storage/threads/looking-reader.ts";
+import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { readPosition, type UsagePlace } from "./file/database.ts";
@@ -75,7 +75,7 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
 /** What a ledger answers in which nothing was ever recorded. */
 async function answerFromNothing<Kind extends QuestionKind>(asked: AskedAs<Kind>): Promise<AnswerOf<Kind>> {
   // Loaded here and not above: a server's reports are read by threads of their own.
-  const { answerQuestion } = await import("./reports/answer.ts");
+  const { answerQuestion } = await import("#storage/sqlite/answer.ts");
   const empty = new Database(":memory:", { strict: true });
   try {
     empty.run(SCHEMA_SQL);

@@ -1,9 +1,9 @@
 import { basename, join } from "node:path";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import { openLedgerOf } from "#storage/ledger/ledger.ts";
-import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
-import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
+import { openLedgerOf } from "#storage/threads/ledger.ts";
+import type { LedgerOptions, OpenedLedger } from "#storage/threads/ledger-parts.ts";
+import { RecordedEvents } from "#storage/threads/recorded-events.ts";
 import { lockDataFolder, type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { prepareUsageDatabase } from "./file/database.ts";
 import { beginServerRun } from "./file/server-run.ts";

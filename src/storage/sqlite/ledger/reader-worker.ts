@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { findFileIdentity } from "#storage/files/file-identity.ts";
-import { serveReader } from "#storage/ledger/threads/reader-protocol.ts";
+import { serveReader } from "#storage/threads/reader-protocol.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { answerQuestion } from "#storage/sqlite/ledger/reports/answer.ts";
-import { untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
+import { answerQuestion } from "#storage/sqlite/answer.ts";
+import { untilLeft } from "#storage/sqlite/until-left.ts";
 
 let database: Database | null = null;
 /** Tells the file that is open from one that has taken its name. */

@@ -1,23 +1,19 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
-import {
-  type MarkQuestion,
-  MarkQuestions,
-  QUESTION_LOOK_MS,
-} from "#storage/ledger/threads/mark-questions.ts";
-import type { WriterCommand } from "#storage/ledger/threads/messages.ts";
+import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
+import { type MarkQuestion, MarkQuestions, QUESTION_LOOK_MS } from "#storage/threads/mark-questions.ts";
+import type { WriterCommand } from "#storage/threads/messages.ts";
 import {
   createLiveCheck,
   RETRY_INTERVAL_MS,
   RUN_CHECK_INTERVAL_MS,
   WriterReplies,
-} from "#storage/ledger/threads/writer-replies.ts";
+} from "#storage/threads/writer-replies.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
-import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
-import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { sumLimits } from "#storage/reports/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { putBackDatabase } from "#storage/sqlite/file/put-back.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 

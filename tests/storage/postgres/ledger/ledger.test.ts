@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
-import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { openLedger } from "#storage/postgres/ledger/ledger.ts";
 import { claimSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
 import { openSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";

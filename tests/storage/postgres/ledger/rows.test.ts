@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
+import { InternedIds } from "#storage/writer/interned-ids.ts";
 import { Interning } from "#storage/postgres/ledger/write/interning.ts";
 import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
 import { DAY_US, ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine } from "../../../ledger/usage.ts";

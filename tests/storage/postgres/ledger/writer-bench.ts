@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
 import type { SpoolClaim } from "#storage/postgres/ledger/write/spool.ts";

@@ -3,9 +3,9 @@ import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Limit } from "#limits/limit.ts";
-import { segmentPath } from "#storage/ledger/journal/segments.ts";
-import { MARKS_MAX, type Commit } from "#storage/ledger/threads/messages.ts";
-import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
+import { segmentPath } from "#storage/journal/segments.ts";
+import { MARKS_MAX, type Commit } from "#storage/threads/messages.ts";
+import { WriterClient } from "#storage/threads/writer-client.ts";
 import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import {

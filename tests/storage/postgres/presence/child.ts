@@ -2,7 +2,7 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
-import { openPresence } from "#storage/postgres/presence/presence.ts";
+import { openPresence } from "#storage/replicas/presence.ts";
 import { silentLog } from "../../support.ts";
 import { createConcurrencyLimiter } from "#forward/concurrency-limiter.ts";
 import { runLoad } from "./load.ts";

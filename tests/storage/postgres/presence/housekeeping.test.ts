@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Housekeeping } from "#storage/postgres/presence/housekeeping.ts";
-import { Silence, type Peer } from "#storage/postgres/presence/silence.ts";
+import { Housekeeping } from "#storage/replicas/housekeeping.ts";
+import { Silence, type Peer } from "#storage/replicas/silence.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTestLog } from "../../../ledger/usage.ts";
 import { createFakeClock } from "../../support.ts";

@@ -1,4 +1,4 @@
-import type { Memory } from "#storage/postgres/presence/follower.ts";
+import type { Memory } from "#storage/replicas/follower.ts";
 
 /** Keys of the table `test_key`. */
 export interface KeyMemory extends Memory {

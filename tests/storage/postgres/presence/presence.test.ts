@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { createGuestFreshness } from "#storage/postgres/presence/freshness.ts";
+import { createGuestFreshness } from "#storage/replicas/freshness.ts";
 import { createKeyMemory } from "./key-memory.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { toLoan, TURN_MS } from "#storage/postgres/presence/slot-shares.ts";
+import { toLoan, TURN_MS } from "#storage/replicas/slot-shares.ts";
 
 const borrower = { lent: 0, wanted: 0, starvedMs: 0, isAsking: true };
 const request = { limit: 8, keep: 0, wanted: 0, starvedMs: 0, canGrow: true };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { TrustWindow } from "#storage/postgres/presence/trust-window.ts";
-import { Silence } from "#storage/postgres/presence/silence.ts";
+import { TrustWindow } from "#storage/replicas/trust-window.ts";
+import { Silence } from "#storage/replicas/silence.ts";
 
 function createClocks() {
   const clock = { ms: 1_000, us: 5_000_000 };

@@ -1,10 +1,10 @@
 import { HOUR_US } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
-import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
-import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
-import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/ledger/rows/cells.ts";
-import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
-import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/reports/event-measures.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/cells/cells.ts";
+import { HOUR_MEASURES } from "#storage/cells/total-columns.ts";
+import { toFirstDay } from "#storage/cells/calendar.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { readBounds } from "#storage/postgres/ledger/write/bounds.ts";
 import { toAggregates } from "#storage/postgres/ledger/write/totals.ts";

@@ -1,5 +1,5 @@
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
-import { toDay } from "#storage/ledger/windows/calendar.ts";
+import { toDay } from "#storage/cells/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { runStep, type StepResult } from "./leader.ts";

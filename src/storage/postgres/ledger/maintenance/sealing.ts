@@ -1,9 +1,9 @@
 import type { Outcome } from "#usage/event.ts";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { DimensionValues } from "#storage/ledger/rows/dimension-values.ts";
-import { type StoredMeasures, Sum } from "#storage/ledger/rows/sums.ts";
-import { DAY_MEASURES, HOUR_MEASURES, onConflict } from "#storage/ledger/rows/total-columns.ts";
-import { toMonth } from "#storage/ledger/windows/calendar.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { DimensionValues } from "#storage/cells/dimension-values.ts";
+import { type StoredMeasures, Sum } from "#storage/cells/sums.ts";
+import { DAY_MEASURES, HOUR_MEASURES, onConflict } from "#storage/cells/total-columns.ts";
+import { toMonth } from "#storage/cells/calendar.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { readBounds } from "#storage/postgres/ledger/write/bounds.ts";

@@ -1,7 +1,7 @@
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { MaintenanceLook } from "#storage/ledger/threads/messages.ts";
-import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
+import type { MaintenanceLook } from "#storage/threads/messages.ts";
+import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
 import { Maintenance } from "./maintenance.ts";

@@ -1,4 +1,4 @@
-import type { DimensionRow, DimensionValues } from "#storage/ledger/rows/dimension-values.ts";
+import type { DimensionRow, DimensionValues } from "#storage/cells/dimension-values.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 interface CombinationRow {

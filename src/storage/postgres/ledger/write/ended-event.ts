@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { byUnit, UNITS } from "#kernel/units.ts";
-import { type SplitCost, splitCost } from "#storage/ledger/rows/sums.ts";
+import { type SplitCost, splitCost } from "#storage/cells/sums.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";

@@ -1,7 +1,7 @@
 import { DAY_US } from "#kernel/clock.ts";
-import { BatchSums, toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { toAmounts } from "#storage/ledger/rows/sums.ts";
+import { BatchSums, toCarriedRow } from "#storage/cells/batch-sums.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { toAmounts } from "#storage/cells/sums.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { readBounds } from "./bounds.ts";
 import type { EventRows } from "./event-rows.ts";

@@ -6,8 +6,8 @@ import {
   toCombinationRow,
   toFingerprint,
   toVariant,
-} from "#storage/ledger/rows/combination.ts";
-import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
+} from "#storage/writer/combination.ts";
+import { InternedIds } from "#storage/writer/interned-ids.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { toStored } from "#storage/postgres/connection/values.ts";

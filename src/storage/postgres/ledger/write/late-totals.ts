@@ -1,7 +1,7 @@
-import type { DaySum } from "#storage/ledger/rows/batch-sums.ts";
-import { type DimensionLimits, DimensionValues } from "#storage/ledger/rows/dimension-values.ts";
-import { toLastOfDay, toLastOfMonth } from "#storage/ledger/rows/total-columns.ts";
-import { toHour, toMonth } from "#storage/ledger/windows/calendar.ts";
+import type { DaySum } from "#storage/cells/batch-sums.ts";
+import { type DimensionLimits, DimensionValues } from "#storage/cells/dimension-values.ts";
+import { toLastOfDay, toLastOfMonth } from "#storage/cells/total-columns.ts";
+import { toHour, toMonth } from "#storage/cells/calendar.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { readBounds } from "./bounds.ts";

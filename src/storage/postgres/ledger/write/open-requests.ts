@@ -1,4 +1,4 @@
-import type { OpenRequests, StoredBegins } from "#storage/ledger/journal/open-requests.ts";
+import type { OpenRequests, StoredBegins } from "#storage/journal/open-requests.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 /** What a batch changes in `open_request`, gathered until its transaction. */

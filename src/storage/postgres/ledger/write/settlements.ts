@@ -1,9 +1,9 @@
 import type { EventOrigin } from "#kernel/ids.ts";
-import { BatchSums, toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { toLastOfDay } from "#storage/ledger/rows/total-columns.ts";
-import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
+import { BatchSums, toCarriedRow } from "#storage/cells/batch-sums.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import type { CountedEvent } from "#storage/cells/sums.ts";
+import { toLastOfDay } from "#storage/cells/total-columns.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
 import {
   type EventRow,
   toAddedEvent,
@@ -13,7 +13,7 @@ import {
   toSettled,
   toTakenEvent,
   type UnsettledEvent,
-} from "#storage/ledger/queries/unsettled-events.ts";
+} from "#storage/writer/unsettled-events.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";

@@ -1,4 +1,4 @@
-import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 /** Another process has begun a run of the spool, or the lane is another spool's: this one writes no more. */

@@ -1,11 +1,11 @@
-import { COST_SEAM } from "#storage/ledger/rows/sums.ts";
+import { COST_SEAM } from "#storage/cells/sums.ts";
 import {
   CARRIED_MEASURES,
   DAY_MEASURES,
   HOUR_MEASURES,
   onConflict,
   type TotalTable,
-} from "#storage/ledger/rows/total-columns.ts";
+} from "#storage/cells/total-columns.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { type ColumnTypes, Rows, toSource, type Value } from "./rows.ts";
 

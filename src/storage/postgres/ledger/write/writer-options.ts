@@ -1,5 +1,5 @@
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import type { Commit } from "#storage/ledger/threads/messages.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import type { Commit } from "#storage/threads/messages.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { SpoolClaim } from "./spool.ts";
 

@@ -1,9 +1,9 @@
-import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
-import { OpenRequests, toCutOff } from "#storage/ledger/journal/open-requests.ts";
-import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/ledger/journal/segments.ts";
-import { isUnsettled } from "#storage/ledger/queries/unsettled-events.ts";
-import type { Commit } from "#storage/ledger/threads/messages.ts";
+import { KeptSegments } from "#storage/journal/kept-segments.ts";
+import { OpenRequests, toCutOff } from "#storage/journal/open-requests.ts";
+import { type JournalChunk, SegmentReader } from "#storage/journal/segment-reader.ts";
+import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/journal/segments.ts";
+import { isUnsettled } from "#storage/writer/unsettled-events.ts";
+import type { Commit } from "#storage/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { LedgerCheck, LedgerCheckOptions } from "#storage/ledger-check.ts";
 import { JOURNAL_NAME } from "#storage/files/data-files.ts";
-import { checkWith } from "#storage/ledger/check/ledger-check.ts";
-import { readInTurns } from "#storage/sqlite/ledger/reports/reading.ts";
+import { checkWith } from "#storage/check/ledger-check.ts";
+import { readInTurns } from "#storage/sqlite/drive.ts";
 import { withUsageDatabase } from "./usage-database.ts";
 
 /** See `StorageEngine.checkLedger`. */

@@ -1,6 +1,6 @@
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
-import { checkLimits as readLimits } from "#storage/ledger/check/limit-check.ts";
-import { readInTurns } from "#storage/sqlite/ledger/reports/reading.ts";
+import { checkLimits as readLimits } from "#storage/check/limit-check.ts";
+import { readInTurns } from "#storage/sqlite/drive.ts";
 import { withUsageDatabase } from "./usage-database.ts";
 
 /** See `StorageEngine.checkLimits`. */

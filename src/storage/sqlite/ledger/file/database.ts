@@ -3,7 +3,7 @@ import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
-import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {

@@ -1,5 +1,5 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import { LONG_REQUEST_US } from "#storage/ledger/queries/counted-columns.ts";
+import { LONG_REQUEST_US } from "#storage/reports/counted-columns.ts";
 
 /** "LPUC": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505543;

@@ -5,7 +5,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts";
-import { listSegments, segmentPath, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+import { listSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
 
 /** Rows of the log that are copied in one statement: in between the process looks at what else goes on. */
 const EVENT_ROWS_MAX = 250_000;

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
-import { toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
-import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { CARRIED_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { toCarriedRow } from "#storage/cells/batch-sums.ts";
+import type { CountedEvent } from "#storage/cells/sums.ts";
+import { CARRIED_MEASURES } from "#storage/cells/total-columns.ts";
 import { type Binding, prepareAdd, prepareDropEmpty } from "./total-columns.ts";
 
 const CARRIED = {

@@ -1,11 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
 import type { Outcome } from "#usage/event.ts";
 import { Dimensions } from "./dimensions.ts";
-import type { StoredMeasures } from "#storage/ledger/rows/sums.ts";
-import { Sum } from "#storage/ledger/rows/sums.ts";
+import type { StoredMeasures } from "#storage/cells/sums.ts";
+import { Sum } from "#storage/cells/sums.ts";
 import type { Binding } from "./total-columns.ts";
-import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { HOUR_MEASURES } from "#storage/cells/total-columns.ts";
 import { prepareAdd, prepareDropEmpty } from "./total-columns.ts";
 
 interface DayRow extends StoredMeasures {

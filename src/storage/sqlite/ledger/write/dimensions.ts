@@ -4,9 +4,9 @@ import {
   type DimensionLimits,
   type DimensionRow,
   DimensionValues,
-} from "#storage/ledger/rows/dimension-values.ts";
-import { SQLITE } from "#storage/ledger/queries/dialect.ts";
-import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
+} from "#storage/cells/dimension-values.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import { toValueOfCombination } from "#storage/reports/dimension-kinds.ts";
 
 /** Combinations whose values are kept in memory; beyond it the map is emptied. */
 const COMBINATIONS_MAX = 50_000;

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
-import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
+import type { CountedEvent } from "#storage/cells/sums.ts";
 
 export interface EventRow extends Omit<CountedEvent, "id" | "result" | "amounts"> {
   readonly manner: number;

@@ -8,8 +8,8 @@ import {
   toCombinationRow,
   toFingerprint,
   toVariant,
-} from "#storage/ledger/rows/combination.ts";
-import { InternedIds, type MannerIds } from "#storage/ledger/rows/interned-ids.ts";
+} from "#storage/writer/combination.ts";
+import { InternedIds, type MannerIds } from "#storage/writer/interned-ids.ts";
 
 type Id = { readonly id: number };
 type ResultRow = [outcome: string, errorKind: string | null, statusCode: number, failure: string | null];

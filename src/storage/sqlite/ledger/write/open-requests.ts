@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { StoredBegins } from "#storage/ledger/journal/open-requests.ts";
+import type { StoredBegins } from "#storage/journal/open-requests.ts";
 
 /** The table `open_request`. Only within the writer's transaction. */
 export function storeBegins(database: Database): StoredBegins {

@@ -1,11 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/ledger/rows/cells.ts";
-import { toCostSums } from "#storage/ledger/rows/sums.ts";
-import { toHour } from "#storage/ledger/windows/calendar.ts";
-import { SQLITE } from "#storage/ledger/queries/dialect.ts";
-import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/cells/cells.ts";
+import { toCostSums } from "#storage/cells/sums.ts";
+import { toHour } from "#storage/cells/calendar.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/reports/event-measures.ts";
 
 /**
  * The hours of sealed days, each as the sums of its rows by combination and outcome. They say nothing that the rows do not:

@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
-import { type Cell, encodeCells, MONTH_CELLS_MAX } from "#storage/ledger/rows/cells.ts";
-import { toCostSums } from "#storage/ledger/rows/sums.ts";
-import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
+import { type Cell, encodeCells, MONTH_CELLS_MAX } from "#storage/cells/cells.ts";
+import { toCostSums } from "#storage/cells/sums.ts";
+import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 
 /** Combinations whose months are read at a time, so that batches wait for some milliseconds only. */
 const COMBINATIONS_PER_STEP = 2_048;

@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite";
-import { onConflict, type TotalTable } from "#storage/ledger/rows/total-columns.ts";
+import { onConflict, type TotalTable } from "#storage/cells/total-columns.ts";
 
 export type Binding = string | number | null;
 

@@ -1,15 +1,15 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { BatchSums, type DaySum } from "#storage/ledger/rows/batch-sums.ts";
-import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { BatchSums, type DaySum } from "#storage/cells/batch-sums.ts";
+import type { CountedEvent } from "#storage/cells/sums.ts";
 import {
   DAY_MEASURES,
   HOUR_MEASURES,
   onConflict,
   toLastOfDay,
   toLastOfMonth,
-} from "#storage/ledger/rows/total-columns.ts";
-import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
+} from "#storage/cells/total-columns.ts";
+import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 import { DimensionTotals } from "./dimension-totals.ts";
 import type { Binding } from "./total-columns.ts";
 import { prepareAdd, prepareDropEmpty, prepareLast } from "./total-columns.ts";

@@ -9,15 +9,15 @@ import { CarriedTotals } from "./carried-totals.ts";
 import { EarlySettlements } from "./early-settlements.ts";
 import { EventRows, PendingEvents } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
-import type { Retention } from "#storage/ledger/threads/messages.ts";
+import type { Retention } from "#storage/threads/messages.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
-import { OpenRequests, toCutOff } from "#storage/ledger/journal/open-requests.ts";
+import { OpenRequests, toCutOff } from "#storage/journal/open-requests.ts";
 import { readBegins, storeBegins } from "./open-requests.ts";
-import { isSame, type JournalPosition, listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
-import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { splitCost, toAmounts } from "#storage/ledger/rows/sums.ts";
-import { toDay } from "#storage/ledger/windows/calendar.ts";
+import { isSame, type JournalPosition, listSegments, segmentPath } from "#storage/journal/segments.ts";
+import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { splitCost, toAmounts } from "#storage/cells/sums.ts";
+import { toDay } from "#storage/cells/calendar.ts";
 import {
   type EventRow,
   toAddedEvent,
@@ -25,8 +25,8 @@ import {
   toLooksSql,
   toSettled,
   toTakenEvent,
-} from "#storage/ledger/queries/unsettled-events.ts";
-import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+} from "#storage/writer/unsettled-events.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
 import { SealedHours } from "./sealed-hours.ts";
 import { SealedMonths } from "./sealed-months.ts";
 import { Totals } from "./totals.ts";

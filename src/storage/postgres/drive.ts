@@ -1,0 +1,83 @@
+import type { Connection, Query, Script } from "#storage/sql/script.ts";
+import type { TemporaryTable } from "#storage/sql/temporary-tables.ts";
+import type { Binding } from "#storage/postgres/connection/values.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { toColumns } from "./temporary.ts";
+
+const ROWS_PER_FETCH = 4_096;
+
+type Scans = Map<Query, AsyncGenerator<readonly unknown[]>>;
+
+/** Answers the queries of a reading, one after the other, within a transaction. */
+export async function drive<Answer>(
+  tx: Transaction,
+  connection: Connection,
+  reading: Script<Answer>,
+): Promise<Answer> {
+  const used = new Set<TemporaryTable>();
+  const scans: Scans = new Map();
+  for (;;) {
+    const step = reading.next(connection);
+    if (step.done === true) return step.value;
+    await perform(tx, step.value, { used, scans });
+  }
+}
+
+async function perform(
+  tx: Transaction,
+  query: Query,
+  { used, scans }: { readonly used: Set<TemporaryTable>; readonly scans: Scans },
+): Promise<void> {
+  switch (query.kind) {
+    case "all":
+      query.rows = await tx.all<unknown>(translate(query.sql), query.bindings);
+      return;
+    case "run":
+      query.changes = await tx.run(translate(query.sql), query.bindings);
+      return;
+    case "scan": {
+      let parts = scans.get(query);
+      if (parts === undefined) {
+        const { sql, bindings } = query;
+        parts = tx.parts<unknown>({ text: translate(sql), bindings, rowsPerFetch: ROWS_PER_FETCH });
+        scans.set(query, parts);
+      }
+      const step = await parts.next();
+      query.rows = step.done === true ? [] : step.value;
+      query.hasMore = step.done !== true;
+      return;
+    }
+    case "empty":
+      // Each transaction begins with empty ones.
+      if (used.has(query.table)) await tx.run(`DELETE FROM ${query.table}`);
+      used.add(query.table);
+      return;
+    case "fill":
+      await fill(tx, query.table, query.rows);
+      return;
+    case "none":
+  }
+}
+
+async function fill(
+  tx: Transaction,
+  table: TemporaryTable,
+  rows: readonly (readonly (number | string | null)[])[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = toColumns(table);
+  const lists = columns.map(({ type }, index) => `$${index + 1}::${type}[]`);
+  const bindings: Binding[] = columns.map((_, index) => rows.map((row) => row[index] ?? null));
+  await tx.run(`INSERT INTO ${table} SELECT * FROM unnest(${lists.join(", ")})`, bindings);
+}
+
+/** `?1` is `$1`, and a `?` the next one. An order of joins is the planner's here, which knows how much each table holds. */
+function translate(sql: string): string {
+  let last = 0;
+  return sql
+    .replaceAll(/\?(\d*)/g, (_, number: string) => {
+      last = number === "" ? last + 1 : Math.max(last, Number(number));
+      return `$${number === "" ? last : number}`;
+    })
+    .replaceAll("CROSS JOIN", "JOIN");
+}

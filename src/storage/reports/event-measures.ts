@@ -1,0 +1,105 @@
+import type { ReportUnit, Unit } from "#kernel/units.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
+import { DETAILS_OF, isReportUnit, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+
+/** True for a combination `c` whose prompts contain their cached part. One without a shape has no quantities. */
+export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
+
+/**
+ * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its manner, with 1 in
+ * the column of each unit that its prices leave unpriced (`toUnpricedUnits`); `isInclusive` is true for a combination whose
+ * prompts contain their cached part.
+ */
+export function toEventMeasures(dialect: Dialect, isInclusive: string): ReadonlyMap<string, string> {
+  const { toConstant, toNumber } = dialect;
+  const disjoint = (unit: Unit) => toDisjointSql(dialect, unit, isInclusive);
+  // CASE stops at the first that is true; OR would look at all of them.
+  const unpriced = UNITS.map((unit) => `WHEN m.${unit} = 1 AND ${disjoint(unit)} > 0 THEN ${toConstant(1)}`);
+  return new Map([
+    ["requests", toConstant(1)],
+    ["priced_requests", toNumber("e.cost_hi IS NOT NULL")],
+    ["unpriced_requests", `CASE ${unpriced.join(" ")} ELSE ${toConstant(0)} END`],
+    ["cost_hi", "coalesce(e.cost_hi, 0.0)"],
+    ["cost_lo", "coalesce(e.cost_lo, 0.0)"],
+    ...REPORT_UNITS.map((unit): [string, string] => [
+      UNIT_TABLE[unit].column,
+      toTotalSql(dialect, unit, isInclusive),
+    ]),
+    ["duration_us", "e.duration_us"],
+    ["last_seen_us", "e.id"],
+    ["band_under_1s", toNumber("e.duration_us < 1e6")],
+    ["band_under_5s", toNumber("e.duration_us >= 1e6 AND e.duration_us < 5e6")],
+    ["band_under_15s", toNumber("e.duration_us >= 5e6 AND e.duration_us < 15e6")],
+    ["band_under_30s", toNumber("e.duration_us >= 15e6 AND e.duration_us < 30e6")],
+    ["band_under_60s", toNumber("e.duration_us >= 30e6 AND e.duration_us < 60e6")],
+    ["band_under_120s", toNumber("e.duration_us >= 60e6 AND e.duration_us < 120e6")],
+    ["band_over_120s", toNumber("e.duration_us >= 120e6")],
+  ]);
+}
+
+/** For each of the units 1 when a set of prices leaves its quantity without one (`findUnitPrice`); over `price_set`. */
+export function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly string[] {
+  return UNITS.map((unit) => {
+    const prices = [unit, toReportUnit(unit)].map((name) => toMember("prices", name));
+    return toNumber(`coalesce(${prices.join(", ")}) IS NULL`);
+  });
+}
+
+/** Columns of the details of a unit, in their order. */
+function toDetailColumns(unit: Unit): readonly string[] {
+  return isReportUnit(unit) ? (DETAILS_OF[unit] ?? []).map((detail) => `e.${detail}`) : [];
+}
+
+/** Few events have any: asked first, so that the others are spared the rest. */
+function hasAny(columns: readonly string[]): string {
+  return `(${columns.map((column) => `${column} IS NOT NULL`).join(" OR ")})`;
+}
+
+function toSum(columns: readonly string[]): string {
+  return columns.map((column) => `coalesce(${column}, 0.0)`).join(" + ");
+}
+
+/** A disjoint quantity of an event, as `toDisjointQuantities` makes it. */
+export function toDisjointSql({ toLeast }: Dialect, unit: Unit, isInclusive: string): string {
+  const whole = toReportUnit(unit);
+  const details = toDetailColumns(whole);
+  if (details.length === 0) return `e.${unit}`;
+  const there = toWholeSql(whole, isInclusive);
+  const isWithin = `e.${whole} IS NOT NULL AND ${isInclusive}`;
+  const toRest = (taken: readonly string[]) =>
+    taken.length === 0 ? there : `${there} - ${toLeast(toSum(taken), there)}`;
+  if (unit === whole)
+    return `CASE WHEN ${hasAny(details)} AND ${isWithin} THEN ${toRest(details)} ELSE ${there} END`;
+  const rest = toRest(details.slice(0, details.indexOf(`e.${unit}`)));
+  return `CASE WHEN e.${unit} > 0 AND ${isWithin} THEN ${toLeast(`e.${unit}`, rest)} ELSE e.${unit} END`;
+}
+
+/** A unit with its details: the input without its cached part, where it contains that. */
+function toWholeSql(unit: ReportUnit, isInclusive: string): string {
+  return unit === "input_tokens" ? toUncachedSql(isInclusive) : `e.${unit}`;
+}
+
+/** The input without its cached part, where it contains that. */
+function toUncachedSql(isInclusive: string): string {
+  return `(CASE WHEN e.cached_input_tokens <= e.input_tokens AND ${isInclusive}
+    THEN e.input_tokens - e.cached_input_tokens ELSE e.input_tokens END)`;
+}
+
+/** As Math.round does it: round() takes 0.49999999999999994 up. */
+export function toTotalSql({ toNumber }: Dialect, unit: ReportUnit, isInclusive: string): string {
+  const { scale } = UNIT_TABLE[unit];
+  const quantity = toReportSql(unit, isInclusive);
+  if (scale === 1) return quantity;
+  const scaled = `(${quantity} * ${scale}.0)`;
+  return `CASE WHEN ${quantity} IS NOT NULL THEN floor(${scaled}) + ${toNumber(`${scaled} - floor(${scaled}) >= 0.5`)} END`;
+}
+
+/** The quantity of a report's unit (`normaliseUsage`), with its details. */
+function toReportSql(unit: ReportUnit, isInclusive: string): string {
+  const details = toDetailColumns(unit);
+  const whole = toWholeSql(unit, isInclusive);
+  if (details.length === 0) return whole;
+  // Within an inclusive whole they are counted already.
+  return `CASE WHEN NOT ${hasAny(details)} OR e.${unit} IS NOT NULL AND ${isInclusive} THEN ${whole}
+    ELSE coalesce(${whole}, 0.0) + ${toSum(details)} END`;
+}

@@ -1,0 +1,270 @@
+import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { LimitIndex } from "#limits/limit-index.ts";
+import type { LimitQuestion, LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
+import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
+import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
+import { joinCost } from "#storage/cells/sums.ts";
+import {
+  type CalendarRange,
+  type CountedRow,
+  type OnCounted,
+  readCalendarRows,
+  readSlidingRows,
+  type SlidingRange,
+} from "./counted-rows.ts";
+
+/** Which sum of a limit something belongs to. */
+type SumKey = Pick<LimitSum, "value" | "label" | "principalId" | "principalName">;
+
+/** What a limit, or a value of its `each`, holds. */
+interface Held extends SumKey {
+  readonly limit: Limit;
+  readonly parts: Map<InstantUs, HeldPart>;
+}
+
+/** Numbers, which add up ten times as fast as exact ones; each is exact as far as its rows go. */
+interface HeldPart {
+  requests: number;
+  unpriced: number;
+  unknown: number;
+  costHi: number;
+  costLo: number;
+  tokens: number;
+}
+
+/** Where the rows come from that are added up. */
+export interface CountedSource {
+  readonly readCalendar: (range: Omit<CalendarRange, "arrivedFromDay">, onRows: OnCounted) => Script<void>;
+  readonly readSliding: (range: SlidingRange, onRows: OnCounted) => Script<void>;
+}
+
+/** Calendar windows by totals, sliding ones by the rows of the last hour. */
+export function toTotals(arrivedFromDay = 0): CountedSource {
+  return {
+    readCalendar: (range, onRows) => readCalendarRows({ ...range, arrivedFromDay }, onRows),
+    readSliding: readSlidingRows,
+  };
+}
+
+/** Adds up usage for limits. See `LimitLedger.sumLimits`. */
+export function* sumLimits(
+  { limits, nowUs }: LimitQuestion,
+  source: CountedSource = toTotals(),
+): Script<readonly LimitSum[]> {
+  const requests = new Combinations();
+  const sums: LimitSum[] = [];
+  for (const [window, alike] of Map.groupBy(limits, (limit) => limit.window)) {
+    if (window !== null) sums.push(...(yield* sumWindow(source, { limits: alike, window, nowUs, requests })));
+  }
+  return sums;
+}
+
+function* sumWindow(
+  { readCalendar, readSliding }: CountedSource,
+  {
+    limits,
+    window,
+    nowUs,
+    requests,
+  }: {
+    readonly limits: readonly Limit[];
+    readonly window: LimitWindow;
+    readonly nowUs: InstantUs;
+    readonly requests: Combinations;
+  },
+): Script<readonly LimitSum[]> {
+  const held = new Map<Limit, Map<string, Held>>();
+  const fromUs = toWindowStart(window, nowUs);
+  const toAdding = (chosen: readonly Limit[]): OnCounted => {
+    const index = new LimitIndex(chosen.map((limit) => ({ limit })));
+    return function* add(rows) {
+      yield* requests.load(rows);
+      for (const row of rows) {
+        const request = requests.find(row.combination);
+        if (request === null) continue;
+        index.visit(request, ({ limit }, value) => {
+          addTo(getHeld(held, limit, toKey(limit, value, request)), row, request);
+        });
+      }
+    };
+  };
+  if (isSliding(window)) {
+    const stepUs = toStepUs(window);
+    const byBegin = limits.filter(({ measure }) => measure === "requests");
+    const byEnd = limits.filter(({ measure }) => measure !== "requests");
+    if (byBegin.length > 0) yield* readSliding({ fromUs, stepUs, by: "begin" }, toAdding(byBegin));
+    if (byEnd.length > 0) yield* readSliding({ fromUs, stepUs, by: "end" }, toAdding(byEnd));
+  } else {
+    yield* readCalendar({ window, fromDay: fromUs / DAY_US }, toAdding(limits));
+  }
+  return [...held.values()].flatMap((byName) => [...byName.values()].map(toSum));
+}
+
+function toKey(limit: Limit, value: string, { principalId, principalName }: NamedRequest): SumKey {
+  const kind = limit.each?.kind;
+  if (kind === "tag") return { value, label: value, principalId, principalName };
+  const label = kind === "principal" ? principalName : value;
+  return { value, label, principalId: "", principalName: "" };
+}
+
+function toSum({ limit, parts, ...key }: Held): LimitSum {
+  const list: LimitSumPart[] = [];
+  for (const [startUs, part] of parts)
+    list.push({ startUs, amount: toAmount(limit, part), unpriced: part.unpriced, unknown: part.unknown });
+  return { ...key, limitId: limit.id, parts: list.sort((one, other) => one.startUs - other.startUs) };
+}
+
+function getHeld(held: Map<Limit, Map<string, Held>>, limit: Limit, key: SumKey): Held {
+  let byName = held.get(limit);
+  if (byName === undefined) held.set(limit, (byName = new Map<string, Held>()));
+  const name = key.principalId === "" ? key.value : `${key.value} ${key.principalId}`;
+  let known = byName.get(name);
+  if (known === undefined) byName.set(name, (known = { ...key, limit, parts: new Map() }));
+  return known;
+}
+
+function addTo({ parts }: Held, row: CountedRow, { isUntold, isPending }: NamedRequest): void {
+  let part = parts.get(row.startUs);
+  if (part === undefined) {
+    part = { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
+    parts.set(row.startUs, part);
+  }
+  part.requests += row.requests;
+  part.unpriced += row.unpriced;
+  if (isUntold) part.unknown += row.untold;
+  if (isPending) part.unknown += row.requests;
+  part.costHi += row.costHi;
+  part.costLo += row.costLo;
+  part.tokens += row.tokens;
+}
+
+function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: HeldPart): bigint {
+  if (measure === "cost") return joinCost(costHi, costLo);
+  return BigInt(measure === "tokens" ? Math.round(tokens) : requests);
+}
+
+interface CombinationRow {
+  readonly principalId: string;
+  readonly principalName: string;
+  readonly keyId: string | null;
+  readonly relayTokenId: string | null;
+  readonly providerId: string;
+  readonly model: string | null;
+  readonly upstreamName: string | null;
+  readonly endpoint: string;
+  readonly tags: string;
+  readonly shape: string | null;
+}
+
+interface NamedRequest extends LimitedRequest {
+  readonly principalName: string;
+  /** Whether no usage was told. */
+  readonly isUntold: boolean;
+  /** Whether it is still to come. */
+  readonly isPending: boolean;
+}
+
+const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
+  relay_token_id AS "relayTokenId", provider_id AS "providerId", model, upstream_name AS "upstreamName", endpoint, tags, shape`;
+/** Past so many looks one by one, all are read together. */
+const LOOKS_MAX = 1_000;
+
+type CombinationWithId = CombinationRow & { readonly id: number };
+
+/** Who asked for what, by the combination's id; each is read once, and its tags only where they are asked for. */
+class Combinations {
+  readonly #known = new Map<number, NamedRequest>();
+  #looks = 0;
+  #isWhole = false;
+
+  /** Null for one that is not there. */
+  find(id: number): NamedRequest | null {
+    return this.#known.get(id) ?? null;
+  }
+
+  /** Reads those of these rows that are not known yet. */
+  *load(rows: readonly CountedRow[]): Script<void> {
+    if (this.#isWhole) return;
+    const missing = new Set<number>();
+    for (const { combination } of rows) if (!this.#known.has(combination)) missing.add(combination);
+    if (missing.size === 0) return;
+    this.#looks += missing.size;
+    const sql = `SELECT id, ${COMBINATION_COLUMNS} FROM combination`;
+    if (this.#looks >= LOOKS_MAX) {
+      this.#isWhole = true;
+      yield* each<CombinationWithId>(sql, [], (row) => this.#add(row));
+      return;
+    }
+    const { isAnyOf } = yield* dialectOf();
+    const found = yield* all<CombinationWithId>(`${sql} WHERE ${isAnyOf("id", "number")}`, [[...missing]]);
+    for (const row of found) this.#add(row);
+  }
+
+  #add(row: CombinationWithId): void {
+    this.#known.set(row.id, new StoredRequest(row));
+  }
+}
+
+/** Limits without tags never look at them. */
+class StoredRequest implements NamedRequest {
+  readonly #row: CombinationRow;
+  #parsed: ReturnType<typeof parseStoredTags> | null = null;
+
+  constructor(row: CombinationRow) {
+    this.#row = row;
+  }
+
+  get principalId(): string {
+    return this.#row.principalId;
+  }
+
+  get principalName(): string {
+    return this.#row.principalName;
+  }
+
+  get keyId(): string | null {
+    return this.#row.keyId;
+  }
+
+  get relayTokenId(): string | null {
+    return this.#row.relayTokenId;
+  }
+
+  get model(): string | null {
+    return this.#row.model;
+  }
+
+  get providerId(): string {
+    return this.#row.providerId;
+  }
+
+  get upstreamName(): string | null {
+    return this.#row.upstreamName;
+  }
+
+  get isUntold(): boolean {
+    return this.#row.shape === null || this.#row.shape === "begun";
+  }
+
+  get endpoint(): string {
+    return this.#row.endpoint;
+  }
+
+  get isPending(): boolean {
+    return this.#row.shape === "pending";
+  }
+
+  get tags(): readonly string[] {
+    return this.#tags.tags;
+  }
+
+  get fixedTags(): readonly string[] {
+    return this.#tags.fixedTags;
+  }
+
+  get #tags() {
+    return (this.#parsed ??= parseStoredTags(this.#row.tags));
+  }
+}

@@ -1,0 +1,145 @@
+import type { Dialect } from "#storage/sql/dialect.ts";
+import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { eventIdToUuid } from "#kernel/ids.ts";
+import type { Unit } from "#kernel/units.ts";
+import { byUnit, RARE_UNITS, UNITS } from "#kernel/units.ts";
+import type { Window } from "#stats/filter.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { Outcome, UsageShape } from "#usage/event.ts";
+import { toFailure, toPrices } from "#usage/journal-fields.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+import { joinCost } from "#storage/cells/sums.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
+
+type StoredQuantities = { readonly [unit in Unit]: number | null };
+
+interface EventRow extends StoredQuantities, EventKey {
+  readonly principal_name: string;
+  readonly key_id: string | null;
+  readonly relay_token_id: string | null;
+  readonly provider_id: string;
+  readonly model: string | null;
+  readonly upstream_name: string | null;
+  readonly endpoint: string;
+  readonly client: string | null;
+  readonly tags: string;
+  /** Null when nothing was reported. */
+  readonly shape: UsageShape | null;
+  readonly tier: string | null;
+  readonly status_code: number;
+  readonly outcome: Outcome;
+  readonly error_kind: string | null;
+  readonly failure: string | null;
+  readonly streamed: number;
+  readonly duration_us: number;
+  readonly first_byte_us: number | null;
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
+  readonly prices: string;
+}
+
+export interface RowRange {
+  readonly fromUs: InstantUs;
+  readonly toUs: InstantUs;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Tells an event from all others; the lane is 0 where there is one server. */
+export interface EventKey {
+  readonly id: InstantUs;
+  readonly lane: number;
+}
+
+/** The columns of an `EventKey` of `event AS e`. */
+export function toKeyColumns({ eventKey }: Dialect): string {
+  return eventKey.length === 1 ? "e.id, 0 AS lane" : "e.id, e.lane";
+}
+
+/** For ORDER BY, over a table or a subquery by its alias. */
+export function toLogOrder({ eventKey }: Dialect, alias: string, direction: "DESC" | "ASC" = "DESC"): string {
+  return eventKey.map((column) => `${alias}.${column} ${direction}`).join(", ");
+}
+
+/** The events of a range that match, newest first. */
+export function* readRows(filter: ResolvedFilter, range: RowRange): Script<readonly RequestLogRow[]> {
+  const dialect = yield* dialectOf();
+  const events = `SELECT * FROM event AS o WHERE id >= ? AND id < ? ${filter.eventCondition}
+    ORDER BY ${toLogOrder(dialect, "o")} LIMIT ? OFFSET ?`;
+  const { fromUs, toUs, limit, offset } = range;
+  const rows = yield* all<EventRow>(yield* toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
+  return rows.map(toRequestLogRow);
+}
+
+/** These events in their order; one that retention has removed is left out. */
+export function* readRowsByKey(keys: readonly EventKey[]): Script<readonly RequestLogRow[]> {
+  const dialect = yield* dialectOf();
+  const events = `SELECT * FROM event WHERE ${dialect.isAnyOfKeys("id")}`;
+  const found = yield* all<EventRow>(yield* toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
+  // Others of the same microsecond are among them.
+  const rows = new Map(found.map((row) => [toText(row), row]));
+  return keys.flatMap((key) => {
+    const row = rows.get(toText(key));
+    return row === undefined ? [] : [toRequestLogRow(row)];
+  });
+}
+
+/** The rare units that a row of the window tells of: some 0.3 µs a row, which takes ten times as long to be read and sent. */
+export function* findRareUnits(
+  { eventCondition }: ResolvedFilter,
+  { sinceUs, untilUs }: Window,
+): Script<readonly Unit[]> {
+  const counts = RARE_UNITS.map((unit) => `count(${unit}) AS ${unit}`).join(", ");
+  const found = yield* one<{ readonly [unit in Unit]?: number }>(
+    `SELECT ${counts} FROM event WHERE id >= ? AND id < ? ${eventCondition}`,
+    [sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
+  );
+  return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
+}
+
+function toText({ id, lane }: EventKey): string {
+  return `${id} ${lane}`;
+}
+
+/** CROSS JOIN keeps the events outermost. */
+function* toRowsSql(dialect: Dialect, events: string): Script<string> {
+  return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
+         ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
+         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, c.tier, r.status_code, r.outcome, r.error_kind,
+         r.failure, p.prices
+       FROM (${events}) AS e
+       CROSS JOIN combination AS c ON c.id = e.combination
+       CROSS JOIN manner AS m ON m.id = e.manner
+       CROSS JOIN result AS r ON r.id = m.result
+       CROSS JOIN price_set AS p ON p.id = m.price_set
+       ORDER BY ${toLogOrder(dialect, "e")}`;
+}
+
+function toRequestLogRow(row: EventRow): RequestLogRow {
+  const quantities = byUnit(UNITS, (unit) => row[unit] ?? undefined);
+  return {
+    id: eventIdToUuid(row.id, row.lane),
+    arrivedAtUs: row.id,
+    principal: row.principal_name,
+    keyId: row.key_id,
+    relayTokenId: row.relay_token_id,
+    providerId: row.provider_id,
+    model: row.model,
+    upstreamName: row.upstream_name,
+    endpoint: row.endpoint,
+    client: row.client,
+    statusCode: row.status_code,
+    outcome: row.outcome,
+    errorKind: row.error_kind,
+    failure: toFailure(row.failure),
+    streamed: row.streamed === 1,
+    durationUs: row.duration_us,
+    timeToFirstByteUs: row.first_byte_us,
+    costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
+    usage: row.shape === null ? null : { shape: row.shape, quantities },
+    tier: row.tier ?? undefined,
+    prices: toPrices(JSON.parse(row.prices)),
+    tags: parseStoredTags(row.tags).tags,
+  };
+}

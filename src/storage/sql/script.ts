@@ -1,0 +1,112 @@
+import type { ReportSubject } from "#stats/grouping.ts";
+import type { Dialect } from "./dialect.ts";
+import type { TemporaryTable } from "./temporary-tables.ts";
+
+/** A list is bound as one value, for `Dialect.isAnyOf`. */
+export type Binding = string | number | null | Uint8Array | readonly string[] | readonly number[];
+
+interface Statement {
+  /** Values as `?`, or as `?1` and so on; what is joined by CROSS JOIN in an order that counts has its ON. */
+  readonly sql: string;
+  readonly bindings: readonly Binding[];
+}
+
+/**
+ * What a reading asks of its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
+ * more: each time with the next rows. `empty` makes a temporary table that has nothing in it.
+ */
+export type Query =
+  | All<unknown>
+  | (Statement & { readonly kind: "run"; changes: number })
+  | Scan<unknown>
+  | { readonly kind: "empty"; readonly table: TemporaryTable }
+  | { readonly kind: "fill"; readonly table: TemporaryTable; readonly rows: readonly Row[] }
+  | { readonly kind: "none" };
+
+type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
+type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
+type OnRow<Found> = (row: Found) => void;
+type OnRows<Found> = (rows: readonly Found[]) => Script<void>;
+type Row = readonly (number | string | null)[];
+
+/** What a runner tells a reading of its connection. */
+export interface Connection {
+  readonly dialect: Dialect;
+  /** Who used what, by combination: of one connection, since an id is that of its ledger. */
+  readonly subjects: Map<number, ReportSubject>;
+}
+
+/**
+ * Something that is read from a ledger, as the queries that it takes, one after the other: a runner of each engine answers
+ * them, at once or awaited, all of one state of the ledger.
+ */
+export type Script<Answer> = Generator<Query, Answer, Connection>;
+
+/** All rows at once. */
+export function* all<Found>(sql: string, bindings: readonly Binding[] = []): Script<readonly Found[]> {
+  const query: All<Found> = { kind: "all", sql, bindings, rows: [] };
+  yield query;
+  return query.rows;
+}
+
+/** The first row, or null. */
+export function* one<Found>(sql: string, bindings: readonly Binding[] = []): Script<Found | null> {
+  const rows = yield* all<Found>(sql, bindings);
+  return rows[0] ?? null;
+}
+
+/** How many rows it has changed. */
+export function* run(sql: string, bindings: readonly Binding[] = []): Script<number> {
+  const query: Query = { kind: "run", sql, bindings, changes: 0 };
+  yield query;
+  return query.changes;
+}
+
+/** Row by row, of which only some thousands are in memory. */
+export function* each<Found>(sql: string, bindings: readonly Binding[], onRow: OnRow<Found>): Script<void> {
+  const query: Scan<Found> = { kind: "scan", sql, bindings, rows: [], hasMore: true };
+  while (query.hasMore) {
+    yield query;
+    for (const row of query.rows) onRow(row);
+  }
+}
+
+/** Some thousand rows at a time; between them something else may be read. */
+export function* scan<Found>(sql: string, bindings: readonly Binding[], onRows: OnRows<Found>): Script<void> {
+  const query: Scan<Found> = { kind: "scan", sql, bindings, rows: [], hasMore: true };
+  while (query.hasMore) {
+    yield query;
+    yield* onRows(query.rows);
+  }
+}
+
+/** Makes a temporary table that holds nothing yet. */
+export function* empty(table: TemporaryTable): Script<void> {
+  yield { kind: "empty", table };
+}
+
+/** As `empty`, with rows in the order of its columns. */
+export function* fill(table: TemporaryTable, rows: readonly Row[]): Script<void> {
+  yield { kind: "empty", table };
+  yield { kind: "fill", table, rows };
+}
+
+/** What `read` finds for each of a list, one after the other. */
+export function* gather<One, Found>(
+  list: Iterable<One>,
+  read: (one: One) => Script<readonly Found[]>,
+): Script<readonly Found[]> {
+  const found: (readonly Found[])[] = [];
+  for (const part of list) found.push(yield* read(part));
+  return found.flat();
+}
+
+/** What the runner tells of its connection. */
+export function* connection(): Script<Connection> {
+  return yield { kind: "none" };
+}
+
+export function* dialectOf(): Script<Dialect> {
+  const { dialect } = yield* connection();
+  return dialect;
+}

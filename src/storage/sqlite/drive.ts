@@ -1,0 +1,113 @@
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import type { Binding, Connection, Query, Script } from "#storage/sql/script.ts";
+import { TEMPORARY_TABLES } from "#storage/sql/temporary-tables.ts";
+import { readTransaction } from "./read-transaction.ts";
+
+/** Rows of a scan that are in memory at a time: half a megabyte or so. */
+const ROWS_PER_SCAN = 4_096;
+
+const connections = new WeakMap<Database, Connection>();
+
+/** Reads at once, of one picture of the file: within a transaction of its own, or as a part of one that is under way. */
+export function readFrom<Answer>(database: Database, reading: Script<Answer>): Answer {
+  return readTransaction(database, () => drive(database, reading));
+}
+
+/** As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. */
+export async function readInTurns<Answer>(database: Database, reading: Script<Answer>): Promise<Answer> {
+  const connection = getConnection(database);
+  const scans = new Map<Query, Iterator<unknown>>();
+  database.run("BEGIN");
+  try {
+    for (;;) {
+      const step = reading.next(connection);
+      if (step.done === true) return step.value;
+      perform(database, step.value, scans);
+      await Bun.sleep(0);
+    }
+  } finally {
+    for (const rows of scans.values()) rows.return?.();
+    database.run("ROLLBACK");
+  }
+}
+
+function getConnection(database: Database): Connection {
+  let connection = connections.get(database);
+  if (connection === undefined) {
+    connections.set(database, (connection = { dialect: SQLITE, subjects: new Map() }));
+  }
+  return connection;
+}
+
+function drive<Answer>(database: Database, reading: Script<Answer>): Answer {
+  const connection = getConnection(database);
+  const scans = new Map<Query, Iterator<unknown>>();
+  try {
+    for (;;) {
+      const step = reading.next(connection);
+      if (step.done === true) return step.value;
+      perform(database, step.value, scans);
+    }
+  } finally {
+    // One that was left before its end would keep its statement open.
+    for (const rows of scans.values()) rows.return?.();
+  }
+}
+
+function perform(database: Database, query: Query, scans: Map<Query, Iterator<unknown>>): void {
+  switch (query.kind) {
+    case "all":
+      query.rows = prepare(database, query.sql).all(...toBindings(query.bindings));
+      return;
+    case "run":
+      query.changes = prepare(database, query.sql).run(...toBindings(query.bindings)).changes;
+      return;
+    case "scan": {
+      let rows = scans.get(query);
+      if (rows === undefined) {
+        rows = prepare(database, query.sql).iterate(...toBindings(query.bindings));
+        scans.set(query, rows);
+      }
+      query.rows = take(rows);
+      query.hasMore = query.rows.length === ROWS_PER_SCAN;
+      return;
+    }
+    case "empty":
+      database.run(
+        `CREATE TEMP TABLE IF NOT EXISTS ${query.table} (${TEMPORARY_TABLES[query.table].join(", ")})`,
+      );
+      database.run(`DELETE FROM ${query.table}`);
+      return;
+    case "fill": {
+      const values = TEMPORARY_TABLES[query.table].map((_, index) => `value ->> ${index}`);
+      const sql = `INSERT INTO ${query.table} SELECT ${values.join(", ")} FROM json_each(?)`;
+      prepare(database, sql).run(JSON.stringify(query.rows));
+      return;
+    }
+    case "none":
+  }
+}
+
+function prepare(database: Database, sql: string) {
+  return database.query<unknown, SQLQueryBindings[]>(sql);
+}
+
+function toBindings(bindings: readonly Binding[]): SQLQueryBindings[] {
+  return bindings.map((value) => (isList(value) ? JSON.stringify(value) : value));
+}
+
+/** Whether a binding is a list: `Array.isArray` alone does not narrow a readonly array. */
+function isList(value: Binding): value is readonly string[] | readonly number[] {
+  return Array.isArray(value);
+}
+
+function take(rows: Iterator<unknown>): readonly unknown[] {
+  const taken: unknown[] = [];
+  while (taken.length < ROWS_PER_SCAN) {
+    const step = rows.next();
+    if (step.done === true) break;
+    taken.push(step.value);
+  }
+  return taken;
+}
