@@ -15,10 +15,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
-import { countDamagedLines } from "#storage/journal/journal-check.ts";
 import { Journal } from "#storage/journal/journal.ts";
 import { SegmentFile } from "#storage/journal/segment-file.ts";
-import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { countDamagedLines, SegmentReader } from "#storage/journal/segment-reader.ts";
 import { measureSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { checkLedger } from "../support/invariants.ts";

@@ -2,9 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { countDamagedLines } from "#storage/journal/journal-check.ts";
 import { SegmentFile } from "#storage/journal/segment-file.ts";
-import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { countDamagedLines, SegmentReader } from "#storage/journal/segment-reader.ts";
 import { measureSegments, segmentPath } from "#storage/journal/segments.ts";
 import { RUN_LINE } from "./usage.ts";
 

@@ -4,7 +4,7 @@ import type { DataPlace } from "#storage/place.ts";
 import type { DatabaseExamination } from "#storage/database-examination.ts";
 import type { ExaminationOptions } from "#storage/postgres/examination/examine.ts";
 import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
-import { type FolderLocks, folderLocks } from "#storage/files/folder-lock.ts";
+import { folderLocks } from "#storage/files/folder-lock.ts";
 
 /** What keeps the data of an installation, chosen here and nowhere else. */
 export async function engineOf({ database }: Pick<DataPlace, "database">): Promise<StorageEngine> {
@@ -23,7 +23,7 @@ export async function examineDatabase(options: ExaminationOptions): Promise<Data
 /** The files of an installation that is kept in files, and of a backup. */
 export const files: DataFiles = sqliteFiles;
 
-export const locks: FolderLocks = folderLocks;
+export const locks = folderLocks;
 
 /** What moves an installation from its files to PostgreSQL. */
 export async function loadMove() {

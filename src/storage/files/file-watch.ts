@@ -1,10 +1,25 @@
-import { statSync } from "node:fs";
+import { fstatSync, statSync, type Stats } from "node:fs";
 import { basename } from "node:path";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { makePrivateFolder } from "./private-file.ts";
 
+/** Tells a file from any other that takes its name, as long as it is open somewhere. Throws what the file system does. */
+export function toFileIdentity(file: string | number): string {
+  return spell(typeof file === "number" ? fstatSync(file) : statSync(file));
+}
+
+/** Null where there is no such file. Throws what else the file system does. */
+export function findFileIdentity(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : spell(found);
+}
+
+function spell({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`;
+}
+
 /** How soon a file that was removed or replaced is noticed. */
-const LOOK_INTERVAL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /** A file that a server has open, and that others may remove or replace under its name. */
 export interface WatchedFile {
@@ -13,7 +28,7 @@ export interface WatchedFile {
   isInPlace(): boolean;
   /** Puts what the server has open back under its name; absent: an operator has to. */
   putBack?(): void | Promise<void>;
-  /** Keeps what is lost for the next start, at each look: the server has another file open all the same. Instead of `putBack`. */
+  /** Keeps what is lost for the next start, at each poll: the server has another file open all the same. Instead of `putBack`. */
   save?(): void;
 }
 
@@ -28,7 +43,7 @@ export function watchFolder(path: string): WatchedFile {
 
 /**
  * Looks after the files that a server has open: what is written to a file without a name is gone when the server ends. Tells
- * of each loss once, and tries to put the file back at each look.
+ * of each loss once, and tries to put the file back at each poll.
  */
 export class FileWatch {
   readonly #files: readonly WatchedFile[];
@@ -41,7 +56,7 @@ export class FileWatch {
   constructor(files: readonly WatchedFile[], log: Log) {
     this.#files = files;
     this.#log = log;
-    this.#timer = setInterval(() => this.#look(), LOOK_INTERVAL_MS);
+    this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL_MS);
     this.#timer.unref();
   }
 
@@ -59,11 +74,11 @@ export class FileWatch {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
-    for (const file of this.#files) if (!this.#busy.has(file)) void this.#lookAt(file);
+  #poll(): void {
+    for (const file of this.#files) if (!this.#busy.has(file)) void this.#check(file);
   }
 
-  async #lookAt(file: WatchedFile): Promise<void> {
+  async #check(file: WatchedFile): Promise<void> {
     const { name } = file;
     this.#busy.add(file);
     const isNew = !this.#lost.has(file);
@@ -83,7 +98,7 @@ export class FileWatch {
       this.#lost.delete(file);
       this.#log.warn("what the server has open is back under its name", { file: name });
     } catch (cause) {
-      // Also where it cannot be looked for, as behind a file in place of the folder: told once, and not at each look.
+      // Also where it cannot be looked for, as behind a file in place of the folder: told once, and not at each poll.
       this.#lost.add(file);
       if (isNew)
         this.#log.error(

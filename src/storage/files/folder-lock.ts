@@ -2,38 +2,13 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { ensureDatabaseFile } from "./database-file.ts";
-import { findFileIdentity, toFileIdentity } from "./file-identity.ts";
+import { findFileIdentity, toFileIdentity } from "./file-watch.ts";
+import { ensureDatabaseFile } from "./private-file.ts";
 import { isBusy, isDamage, withSetupErrors } from "./setup-errors.ts";
 
 export interface FolderLock {
   release(): void;
 }
-
-/**
- * Lets one process serve from a data folder, whatever the engine: two would write one journal. The lock falls with its
- * process, however that ends.
- */
-export interface FolderLocks {
-  /** Throws a `SetupError` when another process holds it. */
-  take(dataDir: string): FolderLock;
-  /** Null when another process holds it. */
-  tryTake(dataDir: string): FolderLock | null;
-  /** The lock of the one command that rotates the secret key, beside a server or not; null when another process holds it. */
-  tryTakeRotation(dataDir: string): FolderLock | null;
-  /** Makes no file. */
-  isTaken(dataDir: string): boolean;
-  /** The file whose lock it is. */
-  toPath(dataDir: string): string;
-}
-
-export const folderLocks: FolderLocks = {
-  take: lockDataFolder,
-  tryTake: tryLockDataFolder,
-  tryTakeRotation: tryLockRotation,
-  isTaken: isDataFolderLocked,
-  toPath: toLockPath,
-};
 
 /** The lock of a server, which it keeps although the file may be removed. */
 export interface ServerLock extends FolderLock {
@@ -46,7 +21,7 @@ export interface ServerLock extends FolderLock {
 }
 
 /**
- * Lets one process serve from a data folder: two would write one journal. The lock is a transaction on a file of its own,
+ * Lets one process serve from a data folder, whatever the engine: two would write one journal. The lock is a transaction on a file of its own,
  * held open; the operating system drops it with the process, however it ends. Throws SetupError when another holds it.
  */
 export function lockDataFolder(dataDir: string): ServerLock {
@@ -83,7 +58,10 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
   return tryLock(toLockPath(dataDir));
 }
 
-/** Two rotations of the secret key at once would write one `secret.key.next`, and lose the key that the catalog has. */
+/**
+ * Takes the lock of the one command that rotates the secret key, beside a server or not; null when another process holds it.
+ * Two rotations at once would write one `secret.key.next`, and lose the key that the catalog has.
+ */
 function tryLockRotation(dataDir: string): FolderLock | null {
   return tryLock(join(dataDir, "rotating.lock"));
 }
@@ -135,20 +113,28 @@ export function toLockPath(dataDir: string): string {
   return join(dataDir, "serving.lock");
 }
 
-/** Nothing is in the file that a backup could bring back. */
+/** A damaged lock file has a message of its own: nothing is in it that a backup could bring back. */
 function withLockErrors<Result>(path: string, step: () => Result): Result {
-  return withSetupErrors(path, () => tellDamage(path, step), "lock file");
+  const telling = () => {
+    try {
+      return step();
+    } catch (cause) {
+      if (!isDamage(cause)) throw cause;
+      throw new SetupError(
+        "configuration",
+        `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`,
+        cause,
+      );
+    }
+  };
+  return withSetupErrors(path, telling, "lock file");
 }
 
-function tellDamage<Result>(path: string, step: () => Result): Result {
-  try {
-    return step();
-  } catch (cause) {
-    if (!isDamage(cause)) throw cause;
-    throw new SetupError(
-      "configuration",
-      `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`,
-      cause,
-    );
-  }
-}
+/** The locks of data folders, for other rooms. */
+export const folderLocks = {
+  take: lockDataFolder,
+  tryTake: tryLockDataFolder,
+  tryTakeRotation: tryLockRotation,
+  isTaken: isDataFolderLocked,
+  toPath: toLockPath,
+};

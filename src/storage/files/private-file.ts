@@ -1,14 +1,19 @@
 import {
+  accessSync,
   closeSync,
+  constants,
+  existsSync,
   fchownSync,
   fstatSync,
   lchownSync,
   lstatSync,
   mkdirSync,
   openSync,
+  renameSync,
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { PRIVATE_FILE_MODE, PRIVATE_FOLDER_MODE } from "./data-files.ts";
 
@@ -45,6 +50,27 @@ export function makePrivateFolder(path: string): void {
   keepOwner(path, lstatSync(path), (uid, gid) => lchownSync(path, uid, gid));
 }
 
+/**
+ * Makes the file of a database unless it is there. SQLite would make it with the umask's mode; its -wal and -shm files inherit
+ * the mode and the owner of the file itself.
+ */
+export function ensureDatabaseFile(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) {
+    throw new SetupError("configuration", `The database ${path} is a folder: set the path of a file.`);
+  }
+  // SQLite opens a file that it may not write for reading only, and would say so at the first mutation.
+  if (found !== undefined) return accessSync(path, constants.R_OK | constants.W_OK);
+  try {
+    // Exclusive, and never for a file that exists: closing any descriptor of it would drop the locks that other
+    // connections of this process hold on it (sqlite.org/howtocorrupt.html, section 2.2).
+    makePrivateFile(path);
+  } catch (cause) {
+    // Another process that starts at the same moment was first.
+    if (systemCode(cause) !== "EEXIST") throw cause;
+  }
+}
+
 interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -60,4 +86,23 @@ function keepOwner(path: string, made: Owner, change: (uid: number, gid: number)
   } catch (cause) {
     if (!REFUSALS.has(systemCode(cause) ?? "")) throw cause;
   }
+}
+
+/**
+ * Gives a file that lies where a server's own belongs another name beside it, `<path>.found-<number>`, and with it what
+ * goes with it by these suffixes. Returns that name; null when there was no such file.
+ */
+export function putAside(path: string, suffixes: readonly string[] = [""]): string | null {
+  if (!existsSync(path)) return null;
+  let number = 1;
+  while (existsSync(toFoundName(path, number))) number += 1;
+  const found = toFoundName(path, number);
+  for (const suffix of suffixes) {
+    if (existsSync(`${path}${suffix}`)) renameSync(`${path}${suffix}`, `${found}${suffix}`);
+  }
+  return found;
+}
+
+function toFoundName(path: string, number: number): string {
+  return `${path}.found-${number}`;
 }

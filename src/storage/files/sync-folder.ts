@@ -4,6 +4,7 @@ import { systemCode } from "#kernel/system-code.ts";
 
 /** What systems answer that have no sync of a folder (CIFS, FUSE), and for a folder that may be used but not listed. */
 const REFUSALS = new Set(["EPERM", "EINVAL", "EISDIR", "EACCES"]);
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
 
 /**
  * fsync(2): the name of a new file is only durable once its folder is synced. Where the system refuses that for folders it
@@ -12,14 +13,14 @@ const REFUSALS = new Set(["EPERM", "EINVAL", "EISDIR", "EACCES"]);
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   try {
-    const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    const folder = await open(path, FOLDER);
     try {
       await folder.sync();
     } finally {
       await folder.close();
     }
   } catch (cause) {
-    if (!isRefusal(cause)) throw cause;
+    requireRefusal(cause);
   }
 }
 
@@ -27,17 +28,25 @@ export async function syncFolder(path: string): Promise<void> {
 export function syncFolderNow(path: string): void {
   if (process.platform === "win32") return;
   try {
-    const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+    syncOpened(openSync(path, FOLDER));
   } catch (cause) {
-    if (!isRefusal(cause)) throw cause;
+    requireRefusal(cause);
   }
 }
 
-function isRefusal(cause: unknown): boolean {
-  return REFUSALS.has(systemCode(cause) ?? "");
+/** Syncs a file before it returns. */
+export function syncFileNow(path: string): void {
+  syncOpened(openSync(path, "r+"));
+}
+
+function syncOpened(descriptor: number): void {
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function requireRefusal(cause: unknown): void {
+  if (!REFUSALS.has(systemCode(cause) ?? "")) throw cause;
 }

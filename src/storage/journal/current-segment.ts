@@ -1,5 +1,4 @@
 import { describeCause, type Log } from "#kernel/log.ts";
-import { Reservation } from "./reservation.ts";
 import { SegmentFile, type WriteAt } from "./segment-file.ts";
 import { segmentPath } from "./segments.ts";
 
@@ -7,6 +6,8 @@ import { segmentPath } from "./segments.ts";
 const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** Numbers of lines are given anew after so much, so that a damaged block of a disk costs no more of a segment than this. */
 const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
+/** The part of the reserved room that is kept for the ends of requests under way: some 8,000. */
+const ENDS_BYTES_MIN = 512 * 1024;
 
 export interface CurrentSegmentOptions {
   readonly directory: string;
@@ -22,13 +23,13 @@ export interface CurrentSegmentOptions {
 /** The segment that lines go to, with the room ahead of them, and what follows when it is full. */
 export class CurrentSegment {
   readonly #options: CurrentSegmentOptions;
-  readonly #reservation: Reservation;
   readonly #bytesMax: number;
   #number: number;
   #file: SegmentFile;
   #rotateAtBytes: number;
   #stretch = 0;
   #stretchEndBytes = STRETCH_BYTES_MAX;
+  #hasNoRoom = false;
 
   /** Throws what the file system does, but for a disk that has no room to reserve. */
   constructor(options: CurrentSegmentOptions) {
@@ -37,8 +38,7 @@ export class CurrentSegment {
     this.#number = options.firstSegment;
     this.#rotateAtBytes = this.#bytesMax;
     this.#file = new SegmentFile(segmentPath(options.directory, this.#number), options.write);
-    this.#reservation = new Reservation({ findFile: () => this.#file, log: options.log });
-    this.#reservation.renew();
+    this.#reserve();
   }
 
   get number(): number {
@@ -53,9 +53,9 @@ export class CurrentSegment {
     return this.#file;
   }
 
-  /** Whether the room that is left is for what is under way. */
+  /** Whether the room that is left is for what is under way. Tries to get more before it says so. */
   isShort(): boolean {
-    return this.#reservation.isShort();
+    return this.#hasNoRoom && this.#file.reservedBytes < ENDS_BYTES_MIN && !this.#reserve();
   }
 
   /** Called after a write that ends with a line, when nothing waits: what comes next may go to another stretch or segment. */
@@ -63,7 +63,7 @@ export class CurrentSegment {
     const { sizeBytes } = this.#file;
     if (sizeBytes >= this.#rotateAtBytes) this.rotate();
     else if (sizeBytes >= this.#stretchEndBytes) this.#beginStretch();
-    this.#reservation.renew();
+    this.#reserve();
   }
 
   /** Only between two lines, and only when nothing waits: the reader takes a following segment as proof of that. */
@@ -83,12 +83,12 @@ export class CurrentSegment {
     this.#rotateAtBytes = this.#file.sizeBytes + this.#bytesMax;
   }
 
-  /** Puts the lines back under the segment's name. Throws what the file system does. */
-  putBack(): void {
+  /** Restores the lines under the segment's name. Throws what the file system does. */
+  restoreFile(): void {
     const former = this.#file;
-    this.#file = former.putBack();
+    this.#file = former.restore();
     this.#options.onRetired(former);
-    this.#reservation.renew();
+    this.#reserve();
   }
 
   close(): void {
@@ -98,6 +98,24 @@ export class CurrentSegment {
       const { log } = this.#options;
       log.warn("usage journal: what it had reserved is not given back to the disk", describeCause(cause));
     }
+  }
+
+  /** Takes room ahead of the lines; false when the disk has none. */
+  #reserve(): boolean {
+    const { log } = this.#options;
+    try {
+      this.#file.reserve();
+      if (this.#hasNoRoom) log.info("usage journal: the disk has room again");
+      this.#hasNoRoom = false;
+    } catch (cause) {
+      if (!this.#hasNoRoom)
+        log.error(
+          "usage journal: the disk is full; new requests are refused once the rest is needed for running ones",
+          { reserved_bytes: this.#file.reservedBytes, ...describeCause(cause) },
+        );
+      this.#hasNoRoom = true;
+    }
+    return !this.#hasNoRoom;
   }
 
   #beginStretch(): void {

@@ -111,9 +111,9 @@ export class Journal implements UsageJournal {
     return this.#segment.file.isInPlace();
   }
 
-  /** Puts the lines of the present segment back under its name. Throws what the file system does. */
-  putBack(): void {
-    this.#segment.putBack();
+  /** Restores the lines of the present segment under its name. Throws what the file system does. */
+  restoreFile(): void {
+    this.#segment.restoreFile();
     // The copy is as little on the disk as lines that have just been written.
     this.#sync.touch();
     this.#sync.start();

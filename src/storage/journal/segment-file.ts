@@ -1,8 +1,7 @@
 import { closeSync, existsSync, ftruncateSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import { makePrivateFolder, openPrivateFile } from "#storage/files/private-file.ts";
-import { putAside } from "#storage/files/put-aside.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-watch.ts";
+import { makePrivateFolder, openPrivateFile, putAside } from "#storage/files/private-file.ts";
 import { UNFINISHED } from "./segments.ts";
 
 /** Room that a segment has on the disk ahead of its lines: what some 10,000 requests use. */
@@ -94,7 +93,7 @@ export class SegmentFile {
   }
 
   /** Copies the lines of a file that has lost its name into one under it; what has taken the name is put aside. */
-  putBack(): SegmentFile {
+  restore(): SegmentFile {
     const folder = dirname(this.path);
     if (!existsSync(folder)) makePrivateFolder(folder);
     const lines = Buffer.alloc(this.#sizeBytes);

@@ -1,7 +1,8 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import type { JournalPosition } from "./segments.ts";
-import { countWritten, listSegments, RESERVED, segmentPath } from "./segments.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-watch.ts";
+import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { LineCursor } from "#usage/journal-line.ts";
+import { type JournalPosition, RESERVED, countWritten, listSegments, segmentPath } from "./segments.ts";
 
 /**
  * One read, and so at most one transaction's worth of lines: some 2,500 events, which hold a core for about 10 ms. No line
@@ -99,4 +100,35 @@ export class SegmentReader {
 function untilReserved(bytes: Buffer): Buffer {
   const end = bytes.indexOf(RESERVED);
   return end === -1 ? bytes : bytes.subarray(0, end);
+}
+
+/** Eight segments; more waits only where the writer has been failing for long. */
+const CHECKED_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * How many lines of the journal, from the beginning of the position's segment on, are torn or damaged. The end of the last
+ * segment may be a line that is being written and does not count.
+ */
+export function countDamagedLines(directory: string, { segment }: JournalPosition): number {
+  const reader = new SegmentReader(directory);
+  const decoder = new JournalDecoder();
+  let damaged = 0;
+  let readBytes = 0;
+  try {
+    let at: JournalPosition = { segment, offsetBytes: 0 };
+    for (;;) {
+      const chunk = reader.read(at);
+      if (at.offsetBytes === 0) decoder.startSegment();
+      readBytes += chunk.lines.length;
+      const line = new LineCursor(chunk.lines);
+      while (line.next()) {
+        if (decoder.decode(line) === null) damaged += 1;
+      }
+      if (chunk.tornBytes > 0) damaged += 1;
+      if (!chunk.hasMore || readBytes > CHECKED_BYTES_MAX) return damaged;
+      at = chunk.next;
+    }
+  } finally {
+    reader.close();
+  }
 }

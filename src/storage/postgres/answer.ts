@@ -4,8 +4,7 @@ import { toReading } from "#storage/reports/answers.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Reserved } from "#storage/postgres/connection/reserved.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Reserved, Transaction } from "#storage/postgres/connection/transaction.ts";
 import { drive } from "./drive.ts";
 import { prepareTables } from "./temporary.ts";
 

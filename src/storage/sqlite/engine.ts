@@ -2,14 +2,13 @@ import { join } from "node:path";
 import type { LocalStorage, OpenOptions, StorageEngine } from "#storage/engine.ts";
 import type { DataFiles } from "#storage/file-data.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { countDamagedLines } from "#storage/journal/journal-check.ts";
+import { countDamagedLines } from "#storage/journal/segment-reader.ts";
 import { findSegments } from "#storage/journal/segments.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-database.ts";
 import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
-import { toCatalogPath } from "./file/catalog-path.ts";
+import { requireIntact, toCatalogPath } from "./file/open.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
 import { isDamage, withSetupErrors } from "#storage/files/setup-errors.ts";
-import { requireIntact } from "./file/reader.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
 import { openLedgerReader } from "./ledger/ledger-reader.ts";
 
@@ -52,7 +51,7 @@ export const sqliteFiles: DataFiles = {
   },
   copy: {
     async copyCatalog(path, target) {
-      const { backUp } = await import("./file/backup.ts");
+      const { backUp } = await import("./file/copy.ts");
       backUp(path, target);
     },
     async copyLedger({ dataDir, ...options }) {

@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
-import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME, USAGE_NAME, measureDatabase, measureFiles } from "#storage/files/data-files.ts";
 import type { LedgerSync } from "#storage/place.ts";
-import { measureDatabase, measureFiles } from "#storage/files/file-size.ts";
 import { OWN_SLOTS } from "#catalog/slots.ts";
 import { createOwnAttempts } from "#identity/attempts.ts";
 import { createUsedStates } from "#identity/sso-state.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
-import { toCatalogPath } from "./file/catalog-path.ts";
+import { toCatalogPath } from "./file/open.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { openLedger } from "./ledger/ledger.ts";
 

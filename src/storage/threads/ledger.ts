@@ -108,7 +108,7 @@ export async function openLedgerOf<Place extends object>(
       {
         name: basename(journalDirectory),
         isInPlace: () => journal.isInPlace(),
-        putBack: () => journal.putBack(),
+        putBack: () => journal.restoreFile(),
       },
       ...(options.watched ?? []),
     ],

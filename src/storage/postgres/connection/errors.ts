@@ -67,29 +67,62 @@ const UNSENT_CODES = new Set([
   "ERR_POSTGRES_CONNECTION_TIMEOUT",
 ]);
 
-const LACKING_RIGHT =
-  "The PostgreSQL role lacks a right: let it own the schema, or run `lockport migrate` as a role that may create tables and grant this one the rights on them.";
+const configuration = (what: string): SetupError => new SetupError("configuration", what);
+
+/** A role that may not use a schema is not refused: it does not see what is in it. */
+export function toRightError(): SetupError {
+  return new SetupError(
+    "permission",
+    "The PostgreSQL role lacks a right: let it own the schema, or run `lockport migrate` as a role that may create tables and grant this one the rights on them.",
+  );
+}
+
+function toCertificateError(): SetupError {
+  return configuration(
+    "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
+  );
+}
+
+/** The oldest that the tests run on. */
+export const SERVER_VERSION_MIN = 15;
+
+/** `found` as the server tells it, such as `14.9 (Debian 14.9-1)`. */
+export function toVersionError(found: string): SetupError {
+  return configuration(`PostgreSQL ${SERVER_VERSION_MIN} or newer is needed, and this one is ${found}.`);
+}
+
+/** What a server says to a connection that it does not make, such as one to a database that takes none. */
+export function toConnectionError(refusal: StatementError): SetupError {
+  return configuration(
+    `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version ${SERVER_VERSION_MIN} or newer is needed, and a database that takes connections; its log says more.`,
+  );
+}
+
+/** A session of PostgreSQL keeps what it is given at its start; one behind a pooler that shares connections does not. */
+export function toPoolerError(): SetupError {
+  return configuration(
+    "A connection pooler (PgBouncer) stands before PostgreSQL and does not keep a session's settings: name PostgreSQL itself in PROXY_DATABASE_URL.",
+  );
+}
 
 /** SQLSTATE or Bun's code → what an operator has to change. */
-const SETUP_ERRORS: { readonly [code: string]: readonly [SetupError["kind"], string] } = {
-  "28000": ["configuration", "PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf."],
-  "28P01": [
-    "configuration",
-    "PostgreSQL refuses the password: check the user and password of PROXY_DATABASE_URL.",
-  ],
-  "3D000": [
-    "configuration",
-    "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
-  ],
-  "42501": ["permission", LACKING_RIGHT],
-  ERR_POSTGRES_TLS_NOT_AVAILABLE: [
-    "configuration",
-    "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
-  ],
-  ERR_POSTGRES_UNSUPPORTED_AUTHENTICATION_METHOD: [
-    "configuration",
-    "PostgreSQL asks for a way to sign in that is not supported: use scram-sha-256 in pg_hba.conf.",
-  ],
+const SETUP_ERRORS: { readonly [code: string]: () => SetupError } = {
+  "28000": () => configuration("PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf."),
+  "28P01": () =>
+    configuration("PostgreSQL refuses the password: check the user and password of PROXY_DATABASE_URL."),
+  "3D000": () =>
+    configuration(
+      "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
+    ),
+  "42501": toRightError,
+  ERR_POSTGRES_TLS_NOT_AVAILABLE: () =>
+    configuration(
+      "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
+    ),
+  ERR_POSTGRES_UNSUPPORTED_AUTHENTICATION_METHOD: () =>
+    configuration(
+      "PostgreSQL asks for a way to sign in that is not supported: use scram-sha-256 in pg_hba.conf.",
+    ),
 };
 
 const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
@@ -110,7 +143,7 @@ export function toDatabaseError(
   }
   const state = thrown.errno;
   const setup = SETUP_ERRORS[state ?? thrown.code];
-  if (setup !== undefined) return new SetupError(...setup);
+  if (setup !== undefined) return setup();
   if (CERTIFICATE_CODE.test(thrown.code)) return toCertificateError();
   // PgBouncer, which passes on neither the schema nor the limits of a session.
   if (state === "08P01" && thrown.message.includes("startup parameter")) return toPoolerError();
@@ -125,43 +158,4 @@ export function toDatabaseError(
     return new DatabaseUnreachableError(state, { mayBeCommitted: commits && !UNSENT_STATES.has(state) });
   }
   return new StatementError(state, thrown.constraint ?? null);
-}
-
-function toCertificateError(): SetupError {
-  return new SetupError(
-    "configuration",
-    "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
-  );
-}
-
-/** A role that may not use a schema is not refused: it does not see what is in it. */
-export function toRightError(): SetupError {
-  return new SetupError("permission", LACKING_RIGHT);
-}
-
-/** The oldest that the tests run on. */
-export const SERVER_VERSION_MIN = 15;
-
-/** `found` as the server tells it, such as `14.9 (Debian 14.9-1)`. */
-export function toVersionError(found: string): SetupError {
-  return new SetupError(
-    "configuration",
-    `PostgreSQL ${SERVER_VERSION_MIN} or newer is needed, and this one is ${found}.`,
-  );
-}
-
-/** What a server says to a connection that it does not make, such as one to a database that takes none. */
-export function toConnectionError(refusal: StatementError): SetupError {
-  return new SetupError(
-    "configuration",
-    `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version ${SERVER_VERSION_MIN} or newer is needed, and a database that takes connections; its log says more.`,
-  );
-}
-
-/** A session of PostgreSQL keeps what it is given at its start; one behind a pooler that shares connections does not. */
-export function toPoolerError(): SetupError {
-  return new SetupError(
-    "configuration",
-    "A connection pooler (PgBouncer) stands before PostgreSQL and does not keep a session's settings: name PostgreSQL itself in PROXY_DATABASE_URL.",
-  );
 }

@@ -4,7 +4,7 @@ import { toQuoted } from "#kernel/printable.ts";
 import { StatementError } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** A shorter wait is usual: batches, changes and other starts hold locks for some milliseconds. */
 const WAITED_MS_MIN = 400;
 /** PostgreSQL cuts names after 63 bytes. */
@@ -59,19 +59,19 @@ export async function withLockWatch<Result>(
   { log, purposes }: LockWatchOptions,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const told = new Set<number>();
+  const reported = new Set<number>();
   let last: LockHolder | null = null;
-  let isLooking = false;
-  const look = async () => {
-    if (isLooking) return;
-    isLooking = true;
+  let isPolling = false;
+  const poll = async () => {
+    if (isPolling) return;
+    isPolling = true;
     // One that fails says nothing that the work itself does not.
     const holders = await findHolders(sql, purposes).catch(() => []);
-    isLooking = false;
+    isPolling = false;
     last = holders[0] ?? last;
     for (const { pid, role, application } of holders) {
-      if (told.has(pid)) continue;
-      told.add(pid);
+      if (reported.has(pid)) continue;
+      reported.add(pid);
       log.warn("PostgreSQL: a lock of another session is waited for", {
         held_by_process: pid,
         held_by_role: role,
@@ -79,7 +79,7 @@ export async function withLockWatch<Result>(
       });
     }
   };
-  const timer = setInterval(() => void look(), LOOK_MS);
+  const timer = setInterval(() => void poll(), POLL_MS);
   try {
     return await work();
   } catch (cause) {

@@ -1,13 +1,16 @@
+import installation0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text" };
 import { SetupError } from "#kernel/errors.ts";
 import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
 import { sleep } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";
-import { quoteName } from "./driver-options.ts";
 import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
-import { MIGRATIONS } from "./migrations.ts";
 import type { Postgres } from "./postgres.ts";
 import type { Sql } from "./sql.ts";
+import { quoteName } from "./values.ts";
+
+/** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
+export const MIGRATIONS: readonly Migration[] = [{ name: "0000_installation", sql: installation0000 }];
 
 /** What reads and writes a table waits behind a step that waits for its lock, so that a try is short. */
 const LOCK_WAIT_MS = 3_000;
@@ -66,11 +69,8 @@ export async function migrateWithin(
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<readonly string[]> {
   await requireServer(tx);
-  const found = await find(tx, schema, migrations);
-  if (found.pending.length === 0) return [];
   try {
-    await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
-    const steps = await lock(tx, { schema, migrations, found });
+    const steps = await lock(tx, schema, migrations);
     for (const step of steps) {
       await apply(tx, step);
       await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [step.name, hashOf(step)]);
@@ -88,14 +88,14 @@ export async function migrateWithin(
  */
 async function lock(
   tx: Sql,
-  {
-    schema,
-    migrations,
-    found: { place, pending },
-  }: { readonly schema: string; readonly migrations: readonly Migration[]; readonly found: Found },
+  schema: string,
+  migrations: readonly Migration[],
 ): Promise<readonly Migration[]> {
-  if (place === "none") await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
-  if (place !== "ours") {
+  const { state, pending } = await find(tx, schema, migrations);
+  if (pending.length === 0) return [];
+  await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+  if (state === "none") await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
+  if (state !== "ours") {
     await tx.run(MIGRATION_TABLE_SQL);
     return pending;
   }
@@ -134,26 +134,26 @@ async function apply(tx: Sql, { name, sql }: Migration): Promise<void> {
   }
 }
 
-interface Found {
+interface SchemaState {
   /** There is no schema, one without tables, or one with the table of the steps. */
-  readonly place: "none" | "empty" | "ours";
+  readonly state: "none" | "empty" | "ours";
   /** The steps that the schema lacks. */
   readonly pending: readonly Migration[];
 }
 
-async function find(tx: Sql, schema: string, migrations: readonly Migration[]): Promise<Found> {
-  const place = await findPlace(tx, schema);
-  if (place !== "ours") return { place, pending: migrations };
+async function find(tx: Sql, schema: string, migrations: readonly Migration[]): Promise<SchemaState> {
+  const state = await findState(tx, schema);
+  if (state !== "ours") return { state, pending: migrations };
   const applied = await tx.all<AppliedMigration>(
     'SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"',
   );
   return {
-    place,
+    state,
     pending: listPending(migrations, applied, { what: `The schema ${schema}`, copy: "a dump" }),
   };
 }
 
-async function findPlace(tx: Sql, schema: string): Promise<Found["place"]> {
+async function findState(tx: Sql, schema: string): Promise<SchemaState["state"]> {
   const [found] = await tx.all<{ tables: number; is_ours: boolean; may_use: boolean }>(
     `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours,
        has_schema_privilege(n.oid, 'USAGE') AS may_use

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { resolves } from "#kernel/host-name.ts";
+import type { Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
 import {
   DatabaseUnreachableError,
   STANDBY,
@@ -10,134 +10,254 @@ import {
   toDatabaseError,
   toVersionError,
 } from "./errors.ts";
-import { createPermits } from "./permits.ts";
-import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
+import type { Address } from "./target.ts";
+import { decodeIntegers, quoteName, toParameter, type Binding } from "./values.ts";
 
-/** Connections that are made as needed. All are given up together once one has stayed silent for the limit of a call. */
-export interface Pool {
-  /** A connection of the caller's own until `release`. Throws DatabaseUnreachableError and SetupError. */
-  lease(): Promise<Lease>;
-  close(): Promise<void>;
+export interface PoolOptions {
+  readonly address: Address;
+  readonly schema: string;
+  /** Stands behind `lockport ` in pg_stat_activity, such as `writer`. */
+  readonly purpose: string;
+  readonly connectionsMax: number;
+  /** Milliseconds that a call may take. Waiting for a connection, and making one, may each take as many again. */
+  readonly callMsMax: number;
+  readonly log: Log;
 }
 
-/** A connection while one caller has it. */
-export interface Lease {
-  /** See `execute` in `statement.ts`. */
-  execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">): Promise<Result<Row>>;
-  /**
-   * What asks the server, by another connection, to end what this one runs, which then fails with SQLSTATE 57014. Once that
-   * is fulfilled nothing that is sent later is ended by it; what is still on its way to the server is not either.
-   */
-  canceler(): Promise<() => Promise<void>>;
-  /** True once a call has failed as the connection did. */
-  isLost(): boolean;
-  /** Gives the connection back; the driver closes one that is in a transaction. */
-  release(): void;
+export interface Statement {
+  readonly text: string;
+  readonly bindings?: readonly Binding[];
+  /** Rows as arrays in the order of the columns; objects by column without it. */
+  readonly asArrays?: boolean;
+  /** Integers that no number is arrive as the nearest one; without it they are refused (SQLSTATE 22003). */
+  readonly isNearest?: boolean;
+  /** Whether it is committed by itself, so that a lost answer leaves open what was made. */
+  readonly commits: boolean;
+  /** Whether it runs in a transaction that may not write, so that a refusal to write is its own fault. */
+  readonly isReadOnly?: boolean;
+  /** In place of the pool's limit. */
+  readonly callMsMax?: number;
+  /** Aborted: the statement is not sent, and fails with SQLSTATE 57014. One under way goes on (`Lease.canceler`). */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Result<Row> {
+  readonly rows: readonly Row[];
+  /** Rows that were inserted, updated or deleted; a SELECT whose WITH writes counts none. */
+  readonly touched: number;
+  /** The command tag, such as `COMMIT`; null for several statements at once. */
+  readonly command: string | null;
 }
 
 const CLOSE_SECONDS_MAX = 2;
 /** A server that takes no changes may say so to every call: it is reported at most this often. */
 const REPORT_INTERVAL_MS = 30_000;
+/** SQLSTATE query_canceled. */
+const CANCELED = "57014";
 
-/** `onDiscard` is called when the connections were given up, since others to the same server may be silent as well. */
-export function createPool(options: PoolOptions & { readonly onDiscard: () => void }): Pool {
-  const { callMsMax, connectionsMax, log, onDiscard } = options;
-  const permits = createPermits(connectionsMax);
-  let current: SQL | null = null;
-  let isClosed = false;
-  const reportedMs = new Map<string, number>();
+/** Connections that are made as needed. All are given up together once one has stayed silent for the limit of a call. */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #onDiscard: () => void;
+  readonly #permits: Permits;
+  readonly #reportedMs = new Map<string, number>();
+  #current: SQL | null = null;
+  #isClosed = false;
 
-  const report = (reason: string): void => {
-    const nowMs = performance.now();
-    if (isClosed || nowMs - (reportedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REPORT_INTERVAL_MS) return;
-    reportedMs.set(reason, nowMs);
-    log.warn(`${reason}: all connections are made anew`);
-  };
-  const discard = (pool: SQL, reason: string, secondsLeft: number): void => {
-    if (current !== pool) return;
-    current = null;
-    report(reason);
-    void pool.close({ timeout: secondsLeft }).catch(() => {});
-    onDiscard();
-  };
-  // Rejects at once what is under way: a call that waited for its own limit would hold its request up.
-  const discardSilent = (pool: SQL) => discard(pool, "PostgreSQL gave no sign within the limit", 0);
-  const toLease = (client: Bun.ReservedSQL, pool: SQL, giveBack: () => void): Lease => {
-    let isLost = false;
-    let isReleased = false;
-    let backendId: number | null = null;
-    const made: Lease = {
-      async execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">) {
-        try {
-          return await execute<Row>(client, statement, { ...limits, onExpiry: () => discardSilent(pool) });
-        } catch (cause) {
-          if (!(cause instanceof DatabaseUnreachableError)) throw cause;
-          isLost = true;
-          // The address may lead to another server by now.
-          if (cause.code === STANDBY) discard(pool, "PostgreSQL takes no changes", CLOSE_SECONDS_MAX);
-          throw cause;
-        }
-      },
-      async canceler() {
-        const backend = (backendId ??= await findBackend(made, callMsMax));
-        const statement = { text: "SELECT pg_cancel_backend($1)", bindings: [backend], commits: false };
-        return async () => {
-          const beside = await lease();
-          await beside.execute(statement, { callMsMax }).finally(() => beside.release());
-        };
-      },
-      isLost: () => isLost,
-      release() {
-        if (isReleased) return;
-        isReleased = true;
-        void client.release().catch(() => {});
-        giveBack();
-      },
-    };
-    return made;
-  };
-  const lease = async (): Promise<Lease> => {
-    const giveBack = await permits.take(callMsMax);
+  /** `onDiscard` is called when the connections were given up, since others to the same server may be silent as well. */
+  constructor(options: PoolOptions, onDiscard: () => void) {
+    this.#options = options;
+    this.#onDiscard = onDiscard;
+    this.#permits = new Permits(options.connectionsMax);
+  }
+
+  /** A connection of the caller's own until `release`. Throws DatabaseUnreachableError and SetupError. */
+  async lease(): Promise<Lease> {
+    const { callMsMax } = this.#options;
+    const giveBack = await this.#permits.take(callMsMax);
     try {
-      if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
-      const pool = (current ??= new SQL(toDriverOptions(options)));
-      return toLease(await reserve(pool, options, () => discardSilent(pool)), pool, giveBack);
+      if (this.#isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
+      const made = (this.#current ??= new SQL(toDriverOptions(this.#options)));
+      const discard = (failure: DatabaseUnreachableError) => this.#discard(made, failure);
+      const client = await reserve(made, this.#options, discard);
+      return new Lease(client, { callMsMax, discard, giveBack, leaseBeside: () => this.lease() });
     } catch (cause) {
       giveBack();
-      throw await nameUnresolved(cause, options);
+      throw await nameUnresolved(cause, this.#options);
     }
-  };
-  return {
-    lease,
-    async close() {
-      isClosed = true;
-      const pool = current;
-      current = null;
-      await pool?.close({ timeout: CLOSE_SECONDS_MAX }).catch(() => {});
-    },
-  };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const last = this.#current;
+    this.#current = null;
+    await last?.close({ timeout: CLOSE_SECONDS_MAX }).catch(() => {});
+  }
+
+  /** Gives up all connections when the server is silent, or takes no changes: the address may lead to another one by now. */
+  #discard(made: SQL, { code }: DatabaseUnreachableError): void {
+    if ((code !== "limit" && code !== STANDBY) || this.#current !== made) return;
+    this.#current = null;
+    const isSilent = code === "limit";
+    this.#report(isSilent ? "PostgreSQL gave no sign within the limit" : "PostgreSQL takes no changes");
+    // Of a silent server it rejects at once what is under way: a call that waited for its own limit would hold its request up.
+    void made.close({ timeout: isSilent ? 0 : CLOSE_SECONDS_MAX }).catch(() => {});
+    this.#onDiscard();
+  }
+
+  #report(reason: string): void {
+    const nowMs = performance.now();
+    const lastMs = this.#reportedMs.get(reason) ?? Number.NEGATIVE_INFINITY;
+    if (this.#isClosed || nowMs - lastMs < REPORT_INTERVAL_MS) return;
+    this.#reportedMs.set(reason, nowMs);
+    this.#options.log.warn(`${reason}: all connections are made anew`);
+  }
 }
 
-async function findBackend(lease: Pick<Lease, "execute">, callMsMax: number): Promise<number> {
-  const asked = { text: "SELECT pg_backend_pid() AS pid", commits: false };
-  const { rows } = await lease.execute<{ pid: number }>(asked, { callMsMax });
-  const [found] = rows;
-  if (found === undefined) throw new TypeError("PostgreSQL named no process");
-  return found.pid;
+interface LeaseParts {
+  readonly callMsMax: number;
+  readonly discard: (failure: DatabaseUnreachableError) => void;
+  readonly giveBack: () => void;
+  readonly leaseBeside: () => Promise<Lease>;
+}
+
+/** A connection while one caller has it. */
+export class Lease {
+  readonly #client: Bun.ReservedSQL;
+  readonly #parts: LeaseParts;
+  #isLost = false;
+  #isReleased = false;
+  #backendId: number | null = null;
+
+  constructor(client: Bun.ReservedSQL, parts: LeaseParts) {
+    this.#client = client;
+    this.#parts = parts;
+  }
+
+  /** True once a call has failed as the connection did. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /**
+   * One statement to the server and back, within a limit of its own: a silent partition leaves the driver's promise pending for
+   * ever. Throws only errors of `errors.ts`, SetupError, and TypeError for a binding that has no form in PostgreSQL.
+   */
+  async execute<Row>(statement: Statement): Promise<Result<Row>> {
+    const { text, bindings = [], asArrays = false, isNearest = false, commits, signal } = statement;
+    if (signal?.aborted === true) throw new StatementError(CANCELED, null);
+    // Without parameters the driver speaks the simple protocol, which several statements at once need.
+    const parameters = bindings.length === 0 ? undefined : bindings.map(toParameter);
+    const query = this.#client.unsafe<Row[]>(text, parameters);
+    try {
+      // The driver sends a query when it is awaited.
+      const asked = asArrays ? query.values() : query;
+      const answer = await withinLimit(asked, statement.callMsMax ?? this.#parts.callMsMax, () => {
+        throw new DatabaseUnreachableError("limit", { mayBeCommitted: commits });
+      });
+      return toResult(answer, isNearest);
+    } catch (cause) {
+      const failure = toDatabaseError(cause, statement);
+      if (failure instanceof DatabaseUnreachableError) {
+        this.#isLost = true;
+        this.#parts.discard(failure);
+      }
+      throw failure;
+    }
+  }
+
+  /**
+   * What asks the server, by another connection, to end what this one runs, which then fails with SQLSTATE 57014. Once that
+   * is fulfilled nothing that is sent later is ended by it; what is still on its way to the server is not either.
+   */
+  async canceler(): Promise<() => Promise<void>> {
+    const backend = (this.#backendId ??= await this.#findBackend());
+    const statement = { text: "SELECT pg_cancel_backend($1)", bindings: [backend], commits: false };
+    return async () => {
+      const beside = await this.#parts.leaseBeside();
+      await beside.execute(statement).finally(() => beside.release());
+    };
+  }
+
+  /** Gives the connection back; the driver closes one that is in a transaction. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    void this.#client.release().catch(() => {});
+    this.#parts.giveBack();
+  }
+
+  async #findBackend(): Promise<number> {
+    const { rows } = await this.execute<{ pid: number }>({
+      text: "SELECT pg_backend_pid() AS pid",
+      commits: false,
+    });
+    if (rows[0] === undefined) throw new TypeError("PostgreSQL named no process");
+    return rows[0].pid;
+  }
+}
+
+function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata, isNearest: boolean): Result<Row> {
+  // Several statements at once are answered by a plain array, which has none of these three.
+  const {
+    columns,
+    affectedRows,
+    command,
+  }: { [Name in keyof Bun.SQL.ResultMetadata]?: Bun.SQL.ResultMetadata[Name] | undefined } = answer;
+  if (columns !== undefined && columns !== null) decodeIntegers(answer, columns, isNearest);
+  return { rows: answer, touched: affectedRows ?? 0, command: command ?? null };
+}
+
+/** No more calls at once than connections: a call that only waits its turn does not tell of a silent server. */
+class Permits {
+  #free: number;
+  readonly #queue: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Waits for its turn; returns what gives the permit back. Throws DatabaseUnreachableError once the limit has passed. */
+  async take(limitMs: number): Promise<() => void> {
+    const give = () => {
+      const next = this.#queue.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    };
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return give;
+    }
+    return new Promise((resolve, reject) => {
+      const grant = () => {
+        clearTimeout(timer);
+        resolve(give);
+      };
+      const timer = setTimeout(() => {
+        this.#queue.splice(this.#queue.indexOf(grant), 1);
+        reject(new DatabaseUnreachableError("busy", { mayBeCommitted: false }));
+      }, limitMs);
+      this.#queue.push(grant);
+    });
+  }
 }
 
 /** A connection that is free, or a new one. */
-async function reserve(pool: SQL, options: PoolOptions, onExpiry: () => void): Promise<Bun.ReservedSQL> {
+async function reserve(
+  pool: SQL,
+  options: PoolOptions,
+  discard: LeaseParts["discard"],
+): Promise<Bun.ReservedSQL> {
   const reserving = pool.reserve();
   try {
     return await withinLimit(reserving, options.callMsMax, () => {
       // It may come after all, and would keep its place in the pool.
       void reserving.then((late) => late.close()).catch(() => {});
-      onExpiry();
       throw new DatabaseUnreachableError("limit", { mayBeCommitted: false });
     });
   } catch (cause) {
     const failure = toDatabaseError(cause, { commits: false });
+    if (failure instanceof DatabaseUnreachableError) discard(failure);
     throw failure instanceof StatementError ? await nameVersion(failure, options) : failure;
   }
 }
@@ -168,4 +288,52 @@ async function nameUnresolved(cause: unknown, { address, callMsMax }: PoolOption
   if (!isRefused || address.socketFolder !== null) return cause;
   const isResolved = await withinLimit(resolves(address.hostname), callMsMax, () => true);
   return isResolved ? cause : new DatabaseUnreachableError("unresolved", { mayBeCommitted: false });
+}
+
+/** The server gives a statement up this much before the client gives up the connection, so that a slow one costs no pool. */
+const SERVER_HEAD_START_MS = 250;
+/** A process that was stopped within a transaction holds its locks no longer than this. */
+const IDLE_IN_TRANSACTION_MS = 5_000;
+
+/** The `statement_timeout` of calls that have this limit on the client's side. */
+export function toServerLimit(callMsMax: number): number {
+  return Math.max(callMsMax - SERVER_HEAD_START_MS, Math.ceil(callMsMax / 2));
+}
+
+/** Every field is given: what is missing the driver takes from the environment. */
+export function toDriverOptions(options: PoolOptions): Bun.SQL.PostgresOrMySQLOptions {
+  const { address, schema, purpose, callMsMax } = options;
+  return {
+    adapter: "postgres",
+    // Without a URL the driver takes one from the environment (DATABASE_URL); this one has nothing to hide.
+    url: "postgres://localhost/",
+    hostname: address.hostname,
+    port: address.port,
+    username: address.username,
+    password: address.password,
+    database: address.database,
+    ...(address.socketFolder === null ? {} : { path: address.socketFolder }),
+    tls: address.tls,
+    max: options.connectionsMax,
+    connectionTimeout: Math.ceil(callMsMax / 1000),
+    connection: {
+      application_name: `lockport ${purpose}`,
+      search_path: quoteName(schema),
+      TimeZone: "UTC",
+      statement_timeout: toServerLimit(callMsMax),
+      idle_in_transaction_session_timeout: Math.max(IDLE_IN_TRANSACTION_MS, callMsMax),
+      // The server notices a client that is gone while it runs a statement of it, and one that a partition has cut off.
+      client_connection_check_interval: 5_000,
+      tcp_keepalives_idle: 30,
+      tcp_keepalives_interval: 10,
+      tcp_keepalives_count: 3,
+      // A role or a database may have others by ALTER … SET: bytea in a form that the driver takes for a broken connection,
+      // rounded instants, transactions that fail where they meet, locks that nobody waits for, connections that end unused.
+      bytea_output: "hex",
+      extra_float_digits: 1,
+      default_transaction_isolation: "read committed",
+      lock_timeout: 0,
+      idle_session_timeout: 0,
+    },
+  };
 }

@@ -1,31 +1,22 @@
-import type { Log } from "#kernel/log.ts";
-import { quoteName, toServerLimit, type PoolOptions } from "./driver-options.ts";
+import { SQL } from "bun";
 import { DatabaseUnreachableError, STANDBY, toPoolerError } from "./errors.ts";
-import { createListener } from "./listener.ts";
-import type { Orm } from "./orm.ts";
-import { createPool, type Lease } from "./pool.ts";
-import { createReserved, type Reserved } from "./reserved.ts";
-import { createSql, type Sql } from "./sql.ts";
+import { Pool, toDriverOptions, toServerLimit, type Lease, type PoolOptions } from "./pool.ts";
+import { createSql, type Sql, type SqlWithOrm } from "./sql.ts";
 import { toAddress, type PostgresTarget } from "./target.ts";
-import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+import { Reserved, runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+import { quoteName } from "./values.ts";
 
-export interface PostgresOptions {
+export interface PostgresOptions extends Omit<PoolOptions, "address" | "schema"> {
   readonly target: PostgresTarget;
-  /** Stands behind `lockport ` in pg_stat_activity, such as `writer`. */
-  readonly purpose: string;
-  readonly connectionsMax: number;
-  /** Milliseconds that a call may take. Waiting for a connection, and making one, may each take as many again. */
-  readonly callMsMax: number;
-  readonly log: Log;
 }
 
 /**
  * The connections of one purpose. Every call has a limit on this side, after which it fails with DatabaseUnreachableError
- * and all connections are made anew; nothing is tried twice but what a server has refused that takes no changes. A failure that settings cause is a SetupError, one of a
- * statement a StatementError with its SQLSTATE. None of them holds an address, a credential, SQL or a value.
+ * and all connections are made anew; nothing is tried twice but what a server has refused that takes no changes. A failure
+ * that settings cause is a SetupError, one of a statement a StatementError with its SQLSTATE. None of them holds an address,
+ * a credential, SQL or a value.
  */
-export interface Postgres extends Sql {
-  readonly orm: Orm;
+export interface Postgres extends SqlWithOrm {
   /** One transaction on one connection. What `step` throws is thrown after the ROLLBACK. */
   transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**
@@ -45,9 +36,12 @@ export interface Postgres extends Sql {
 /** Connects once, so that a wrong setting shows at once. Throws SetupError and DatabaseUnreachableError. */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
   const { target, callMsMax } = options;
-  const connecting = { ...options, address: toAddress(target), schema: target.schema };
-  const listener = createListener(connecting);
-  const pool = createPool({ ...connecting, onDiscard: listener.remake });
+  const connecting: PoolOptions = { ...options, address: toAddress(target), schema: target.schema };
+  const subscriptions = new Set<Subscription>();
+  const reserved: Reserved[] = [];
+  const pool = new Pool(connecting, () => {
+    for (const subscription of subscriptions) subscription.drop();
+  });
   try {
     const lease = await pool.lease();
     await requireSession(lease, connecting).finally(() => lease.release());
@@ -55,7 +49,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     await pool.close();
     throw cause;
   }
-  const reserved: Reserved[] = [];
   const leasedOnce = async <R>(use: (lease: Lease) => Promise<R>): Promise<R> => {
     const lease = await pool.lease();
     try {
@@ -73,23 +66,28 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       if (!(cause instanceof DatabaseUnreachableError) || cause.code !== STANDBY) throw cause;
       return leasedOnce(use);
     });
-  const sql = createSql((statement) =>
-    leased((lease) => lease.execute({ ...statement, commits: true }, { callMsMax })),
-  );
   return {
-    ...sql,
+    ...createSql((statement) => leased((lease) => lease.execute({ ...statement, commits: true }))),
     transaction: (step, changes = {}) =>
       leased((lease) => runTransaction(lease, step, { beginMsMax: callMsMax, callMsMax, ...changes })),
     reserve(prepare) {
-      const made = createReserved(pool, prepare, callMsMax);
+      const made = new Reserved({ lease: () => pool.lease(), prepare, callMsMax });
       reserved.push(made);
       return made;
     },
-    listen: listener.listen,
+    async listen(channel, onNotify, onLost) {
+      const subscription = new Subscription(connecting, { channel, onNotify, onLost });
+      subscriptions.add(subscription);
+      await subscription.connect();
+      return () => {
+        subscriptions.delete(subscription);
+        return subscription.stop();
+      };
+    },
     async close() {
       // One that is held while nothing runs on it would hold up the end.
       for (const held of reserved) held.release();
-      await Promise.all([listener.close(), pool.close()]);
+      await Promise.all([pool.close(), ...[...subscriptions].map((subscription) => subscription.stop())]);
     },
   };
 }
@@ -98,15 +96,78 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
  * Refuses a pooler that takes what a session sets at its start and does not pass it on (`ignore_startup_parameters` of
  * PgBouncer): statements would run without their limit and in another schema.
  */
-async function requireSession(lease: Lease, options: PoolOptions): Promise<void> {
-  const { rows } = await lease.execute<{ path: string; limit: string }>(
-    {
-      text: `SELECT current_setting('search_path') AS path, setting AS "limit" FROM pg_settings WHERE name = 'statement_timeout'`,
-      commits: false,
-    },
-    options,
-  );
-  const isKept =
-    rows[0]?.path === quoteName(options.schema) && Number(rows[0].limit) === toServerLimit(options.callMsMax);
+async function requireSession(lease: Lease, { schema, callMsMax }: PoolOptions): Promise<void> {
+  const { rows } = await lease.execute<{ path: string; limit: string }>({
+    text: `SELECT current_setting('search_path') AS path, setting AS "limit" FROM pg_settings WHERE name = 'statement_timeout'`,
+    commits: false,
+  });
+  const isKept = rows[0]?.path === quoteName(schema) && Number(rows[0].limit) === toServerLimit(callMsMax);
   if (!isKept) throw toPoolerError();
+}
+
+const RETRY_MS = 1_000;
+
+interface Listener {
+  readonly channel: string;
+  readonly onNotify: () => void;
+  readonly onLost: () => void;
+}
+
+/**
+ * The connection of one channel (`Postgres.listen`). The driver would connect again by itself, and print each try that fails
+ * raw to stderr, where a log of JSON lines is: so each connection is given up at its end, and the next one is made here.
+ */
+class Subscription {
+  readonly #options: PoolOptions;
+  readonly #listener: Listener;
+  #client: SQL | null = null;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isStopped = false;
+  #wasHeard = false;
+
+  constructor(options: PoolOptions, listener: Listener) {
+    this.#options = { ...options, connectionsMax: 1 };
+    this.#listener = listener;
+  }
+
+  async connect(): Promise<void> {
+    const { channel, onNotify } = this.#listener;
+    const client = new SQL({ ...toDriverOptions(this.#options), onclose: () => this.#dropOnly(client) });
+    this.#client = client;
+    const limit = setTimeout(() => this.#dropOnly(client), this.#options.callMsMax);
+    try {
+      await client.listen(channel, onNotify, () => {
+        this.#wasHeard = true;
+        onNotify();
+      });
+    } catch {
+      this.#dropOnly(client);
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  /** Gives up the connection, and makes another one in a second. */
+  drop(): void {
+    const lost = this.#client;
+    if (lost === null) return;
+    this.#client = null;
+    void lost.close({ timeout: 0 }).catch(() => {});
+    if (this.#isStopped) return;
+    if (this.#wasHeard) this.#listener.onLost();
+    this.#wasHeard = false;
+    this.#retry = setTimeout(() => void this.connect(), RETRY_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#retry);
+    const last = this.#client;
+    this.#client = null;
+    await last?.close({ timeout: 0 }).catch(() => {});
+  }
+
+  #dropOnly(client: SQL): void {
+    if (this.#client === client) this.drop();
+  }
 }

@@ -1,7 +1,6 @@
 import { sleep } from "#kernel/timer.ts";
-import { toServerLimit } from "./driver-options.ts";
-import { StatementError } from "./errors.ts";
-import type { Lease } from "./pool.ts";
+import { DatabaseUnreachableError, StatementError } from "./errors.ts";
+import { toServerLimit, type Lease } from "./pool.ts";
 import { createSql, type Call, type Sql, type SqlWithOrm } from "./sql.ts";
 import type { Binding } from "./values.ts";
 
@@ -30,6 +29,9 @@ export interface TransactionOptions {
   readonly signal?: AbortSignal;
 }
 
+/** BEGIN takes no time, and a connection that a partition has cut off is found out by it: it does not wait as a long statement may. */
+type Limited = TransactionOptions & { readonly callMsMax: number; readonly beginMsMax: number };
+
 const READER_IDLE_MS_MAX = 60_000;
 /** A statement that is still on its way when the server is asked to end it runs all the same: it is asked again so often. */
 const CANCEL_INTERVAL_MS = 100;
@@ -48,82 +50,67 @@ export async function runTransaction<R>(
 ): Promise<R> {
   const { beginMsMax, callMsMax, signal, isReadOnly = false } = options;
   let isOver = false;
-  await lease.execute(
-    { text: toBegin(options), commits: false },
-    { callMsMax: Math.min(beginMsMax, callMsMax) },
-  );
-  let canceling: Canceling | null = null;
+  await lease.execute({
+    text: toBegin(options),
+    commits: false,
+    callMsMax: Math.min(beginMsMax, callMsMax),
+  });
+  let stopCanceling: (() => Promise<void>) | null = null;
   let result: R;
   try {
-    if (signal !== undefined) canceling = new Canceling(await lease.canceler(), signal);
+    if (signal !== undefined) stopCanceling = cancelOnAbort(await lease.canceler(), signal);
     const call: Call = (statement) =>
       // One that comes late would run in no transaction, or in another caller's.
       isOver
         ? Promise.reject(new StatementError(FAILED_TRANSACTION, null))
-        : lease.execute({ ...statement, commits: false, isReadOnly }, { callMsMax, signal });
+        : lease.execute({ ...statement, commits: false, isReadOnly, callMsMax, signal });
     const sql = createSql(call);
     result = await step({ ...sql, parts: createParts(sql) });
     isOver = true;
-    await canceling?.stop();
+    await stopCanceling?.();
   } catch (cause) {
     isOver = true;
-    await canceling?.stop();
+    await stopCanceling?.();
     // A connection that does not even roll back is closed by the driver, and the server rolls back.
-    if (!lease.isLost())
-      await lease.execute({ text: "ROLLBACK", commits: false }, { callMsMax }).catch(() => {});
+    if (!lease.isLost) await lease.execute({ text: "ROLLBACK", commits: false, callMsMax }).catch(() => {});
     throw cause;
   }
-  const { command } = await lease.execute({ text: "COMMIT", commits: true }, { callMsMax });
+  const { command } = await lease.execute({ text: "COMMIT", commits: true, callMsMax });
   // The server answers a COMMIT of a transaction in which a statement failed with ROLLBACK, and no error.
   if (command !== "COMMIT") throw new StatementError(FAILED_TRANSACTION, null);
   return result;
 }
-
-/** Ends what a transaction runs once `signal` is aborted. */
-class Canceling {
-  readonly #cancel: () => Promise<void>;
-  readonly #signal: AbortSignal;
-  readonly #over = new AbortController();
-  #asking: Promise<void> | null = null;
-  readonly #begin = () => {
-    this.#asking = this.#ask();
-  };
-
-  constructor(cancel: () => Promise<void>, signal: AbortSignal) {
-    this.#cancel = cancel;
-    this.#signal = signal;
-    // Aborted already, no statement is sent.
-    signal.addEventListener("abort", this.#begin);
-  }
-
-  /** What is sent on the connection afterwards is not ended by it. */
-  async stop(): Promise<void> {
-    this.#over.abort();
-    this.#signal.removeEventListener("abort", this.#begin);
-    await this.#asking;
-  }
-
-  /** Never throws: a server that cannot be asked is found out by the statement itself. */
-  async #ask(): Promise<void> {
-    const over = this.#over.signal;
-    for (let count = 0; count < CANCELS_MAX && !over.aborted; count += 1) {
-      await this.#cancel().catch(() => undefined);
-      await sleep(CANCEL_INTERVAL_MS, over);
-    }
-  }
-}
-
-export type Limited = TransactionOptions & {
-  readonly callMsMax: number;
-  /** BEGIN takes no time, and a connection that a partition has cut off is found out by it: it does not wait as a long statement may. */
-  readonly beginMsMax: number;
-};
 
 function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
   const begin = `BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`;
   // What only reads holds no lock that another replica waits for, and may hand rows on in between.
   const idle = isReadOnly ? `; SET LOCAL idle_in_transaction_session_timeout = ${READER_IDLE_MS_MAX}` : "";
   return `${begin}; SET LOCAL statement_timeout = ${toServerLimit(callMsMax)}${idle}`;
+}
+
+/**
+ * Calls `cancel` again and again once `signal` aborts; a signal that has aborted already lets no statement be sent. Returns
+ * what stops it: what is sent on the connection afterwards is not ended by it. Never throws, since a server that cannot be
+ * asked is found out by the statement itself.
+ */
+function cancelOnAbort(cancel: () => Promise<void>, signal: AbortSignal): () => Promise<void> {
+  const over = new AbortController();
+  let canceling: Promise<void> | null = null;
+  const cancelRepeatedly = async () => {
+    for (let count = 0; count < CANCELS_MAX && !over.signal.aborted; count += 1) {
+      await cancel().catch(() => undefined);
+      await sleep(CANCEL_INTERVAL_MS, over.signal);
+    }
+  };
+  const begin = () => {
+    canceling = cancelRepeatedly();
+  };
+  signal.addEventListener("abort", begin);
+  return async () => {
+    over.abort();
+    signal.removeEventListener("abort", begin);
+    await canceling;
+  };
 }
 
 function createParts(sql: Sql): Transaction["parts"] {
@@ -138,4 +125,81 @@ function createParts(sql: Sql): Transaction["parts"] {
     }
     await sql.run(`CLOSE ${name}`);
   };
+}
+
+export interface ReservedOptions {
+  readonly lease: () => Promise<Lease>;
+  /** See `Postgres.reserve`. */
+  readonly prepare: (sql: Sql) => Promise<void>;
+  readonly callMsMax: number;
+}
+
+/** A connection that stays its caller's between transactions (`Postgres.reserve`). */
+export class Reserved {
+  readonly #options: ReservedOptions;
+  #held: Lease | null = null;
+  #isBusy = false;
+  #isWanted = true;
+
+  constructor(options: ReservedOptions) {
+    this.#options = options;
+  }
+
+  /** As `Postgres.transaction`. One at a time. */
+  async transaction<R>(step: (tx: Transaction) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
+    if (this.#isBusy) throw new TypeError("a reserved connection has one transaction at a time");
+    const { callMsMax } = this.#options;
+    this.#isBusy = true;
+    this.#isWanted = true;
+    try {
+      return await this.#run(step, { beginMsMax: callMsMax, callMsMax, ...options });
+    } finally {
+      this.#isBusy = false;
+      if (!this.#isWanted) this.#drop();
+    }
+  }
+
+  /** Gives the connection back, at the end of the transaction under way where there is one. The next transaction has another. */
+  release(): void {
+    this.#isWanted = false;
+    if (!this.#isBusy) this.#drop();
+  }
+
+  async #run<R>(step: (tx: Transaction) => Promise<R>, options: Limited): Promise<R> {
+    const kept = this.#held;
+    const lease = await this.#take();
+    let hasBegun = false;
+    const observed = (tx: Transaction) => {
+      hasBegun = true;
+      return step(tx);
+    };
+    try {
+      return await runTransaction(lease, observed, options);
+    } catch (cause) {
+      // The server ended the connection between two transactions, which only BEGIN tells: after each restart of it a caller would
+      // fail. One that was given up for its silence has used up the limit of the call already.
+      const isEnded = cause instanceof DatabaseUnreachableError && cause.code !== "limit";
+      if (!isEnded || lease !== kept || hasBegun) throw cause;
+      return await runTransaction(await this.#take(), step, options);
+    }
+  }
+
+  async #take(): Promise<Lease> {
+    if (this.#held !== null && !this.#held.isLost) return this.#held;
+    this.#drop();
+    const lease = await this.#options.lease();
+    this.#held = lease;
+    try {
+      await this.#options.prepare(createSql((statement) => lease.execute({ ...statement, commits: true })));
+      return lease;
+    } catch (cause) {
+      this.#drop();
+      throw cause;
+    }
+  }
+
+  #drop(): void {
+    this.#held?.release();
+    this.#held = null;
+  }
 }

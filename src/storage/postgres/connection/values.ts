@@ -2,6 +2,11 @@ import { StatementError } from "./errors.ts";
 
 export type Binding = string | number | bigint | boolean | null | Uint8Array | Date | readonly unknown[];
 
+/** A name of a schema, a table or a column as SQL takes it. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
 /** OIDs of `bigint` and `bigint[]` (PostgreSQL's pg_type.dat). */
 const INT8 = 20;
 const INT8_ARRAY = 1016;

@@ -2,7 +2,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { DatabaseExamination, SilentReplica } from "#storage/database-examination.ts";
 import type { PostgresDatabase } from "#storage/place.ts";
-import { quoteName } from "#storage/postgres/connection/driver-options.ts";
+import { quoteName } from "#storage/postgres/connection/values.ts";
 import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";

@@ -5,8 +5,7 @@ import type { Ids } from "#kernel/ids.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { SPOOL_NAME } from "#storage/files/data-files.ts";
-import { openPrivateFile } from "#storage/files/private-file.ts";
-import { putAside } from "#storage/files/put-aside.ts";
+import { openPrivateFile, putAside } from "#storage/files/private-file.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { ensureJournalFolder, findSegments } from "#storage/journal/segments.ts";
 

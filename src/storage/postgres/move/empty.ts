@@ -1,5 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
-import { quoteName } from "#storage/postgres/connection/driver-options.ts";
+import { quoteName } from "#storage/postgres/connection/values.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 /** What the migrations themselves put in. */

@@ -1,7 +1,7 @@
 import type { Batch, Cell } from "#storage/move/source.ts";
 import { LEFT_COLUMNS, type MovedTable } from "#storage/move/tables.ts";
-import { quoteName } from "#storage/postgres/connection/driver-options.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { quoteName } from "#storage/postgres/connection/values.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { toStored } from "#storage/postgres/connection/values.ts";
 

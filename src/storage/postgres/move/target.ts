@@ -4,7 +4,7 @@ import type { InstallationSource, SumRow } from "#storage/move/source.ts";
 import type { MovedRows, MoveTarget, MoveWatch } from "#storage/move/target.ts";
 import { findDifference, POSTGRES_MONTH, SQLITE_MONTH, toSumsSql } from "#storage/move/sums.ts";
 import { MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
-import { quoteName } from "#storage/postgres/connection/driver-options.ts";
+import { quoteName } from "#storage/postgres/connection/values.ts";
 import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";

@@ -20,8 +20,7 @@ import { followSecrets } from "#storage/catalog/secret-state.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
-import { openSqlite } from "#storage/sqlite/file/open.ts";
-import { requireSound } from "#storage/sqlite/file/soundness.ts";
+import { openSqlite, requireSound } from "#storage/sqlite/file/open.ts";
 
 export interface CatalogDatabaseOptions {
   readonly path: string;

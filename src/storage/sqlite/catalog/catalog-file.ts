@@ -2,9 +2,8 @@ import type { Database } from "bun:sqlite";
 import { basename } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import type { WatchedFile } from "#storage/files/file-watch.ts";
-import { putBackDatabase } from "#storage/sqlite/file/put-back.ts";
+import { type WatchedFile, findFileIdentity, toFileIdentity } from "#storage/files/file-watch.ts";
+import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 
 /**
  * The file of a connection that serves. One that was removed or replaced is still read, and takes no change: that would be
@@ -50,7 +49,7 @@ export class CatalogFile {
   /** A file that has taken the name is left alone: local commands may have written to it. Throws what SQLite and the file system do. */
   #save(): void {
     if (findFileIdentity(this.#path) !== null) return;
-    putBackDatabase(this.#client, this.#path);
+    restoreDatabaseFile(this.#client, this.#path);
     this.#log.error(
       "the catalog was removed while the server runs: it is saved under its name as it was, and changes are refused until the server is restarted",
       { file: basename(this.#path) },

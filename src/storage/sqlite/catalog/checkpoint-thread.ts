@@ -1,5 +1,5 @@
 import type { Log, LogFields } from "#kernel/log.ts";
-import { toFileIdentity } from "#storage/files/file-identity.ts";
+import { toFileIdentity } from "#storage/files/file-watch.ts";
 import { hasRoomForWorker, WorkerThread } from "#storage/threads/worker-thread.ts";
 
 export type CheckpointCommand =

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describeCause } from "#kernel/log.ts";
-import { findFileIdentity } from "#storage/files/file-identity.ts";
+import { findFileIdentity } from "#storage/files/file-watch.ts";
 import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
 import type { CheckpointCommand, CheckpointReply } from "./checkpoint-thread.ts";
 

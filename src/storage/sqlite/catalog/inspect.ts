@@ -2,7 +2,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { findPending } from "#storage/sqlite/file/migrate.ts";
 import type { CatalogFacts } from "#storage/file-data.ts";
 import type { DatabaseAge } from "#storage/place.ts";
-import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
+import { hasFile, withReader } from "#storage/sqlite/file/open.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { readSecretState } from "./secret-state.ts";
 

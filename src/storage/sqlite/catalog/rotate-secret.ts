@@ -5,14 +5,13 @@ import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { createRecordAudit } from "./audit.ts";
 import type { RotateOptions, Rotation } from "#storage/engine.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
-import { openSqlite } from "#storage/sqlite/file/open.ts";
+import { openSqlite, toCatalogPath } from "#storage/sqlite/file/open.ts";
 import {
   type Boxes,
   requirePresentSecret,
   resealCredential,
   toNextState,
 } from "#storage/catalog/rotation.ts";
-import { toCatalogPath } from "#storage/sqlite/file/catalog-path.ts";
 import type { Orm } from "./connection.ts";
 import { openCatalogBesideServer } from "./local-catalog.ts";
 import { apiKeys, loginLinks, relayTokens, sessions } from "./identity-schema.ts";

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { backUp } from "./backup.ts";
+import { backUp } from "./copy.ts";
 import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
-import { requireReferences } from "./soundness.ts";
+import { requireReferences } from "./open.ts";
 
 export interface MigrateOptions {
   /** The database's own file; a backup is laid beside it. */

@@ -1,11 +1,19 @@
 import { Database } from "bun:sqlite";
-import { accessSync, constants } from "node:fs";
-import { ensureDatabaseFile } from "#storage/files/database-file.ts";
+import { accessSync, constants, statSync } from "node:fs";
+import { SetupError } from "#kernel/errors.ts";
+import { ensureDatabaseFile } from "#storage/files/private-file.ts";
 import { isBusy, withSetupErrors } from "#storage/files/setup-errors.ts";
+import type { DataPlace } from "#storage/place.ts";
 
 /** How long opening and migrating wait for another process that does the same. Nothing is served yet, so they may block. */
 const OPEN_BUSY_TIMEOUT_MS = 5_000;
 const WAL_RETRY_INTERVAL_MS = 10;
+
+/** The file of the catalog. The settings have picked this engine by it. */
+export function toCatalogPath({ database }: Pick<DataPlace, "database">): string {
+  if (database.kind !== "sqlite") throw new TypeError("SQLite keeps its catalog in a file");
+  return database.path;
+}
 
 /**
  * Opens a SQLite file for reading and writing, made with mode 0600 when it is absent, with the pragmas that every
@@ -44,6 +52,50 @@ export function openSqliteReader(path: string): Database {
       throw cause;
     }
   });
+}
+
+/** Unlike `existsSync`, it tells a folder that this user may not look into from one without the file. */
+export function hasFile(path: string): boolean {
+  return withSetupErrors(path, () => statSync(path, { throwIfNoEntry: false })) !== undefined;
+}
+
+/** Throws a SetupError that says `name` unless every page, every index and every reference is sound. */
+export function requireIntact(path: string, name: string = path): void {
+  withReader(path, (database) => {
+    requireSound(database, name, "integrity_check");
+    requireReferences(database, name);
+  });
+}
+
+/** What `read` returns; nothing is changed, and the file is closed. Throws a SetupError for a file that cannot be used. */
+export function withReader<Result>(path: string, read: (database: Database) => Result): Result {
+  return withSetupErrors(path, () => {
+    const database = openSqliteReader(path);
+    try {
+      return read(database);
+    } finally {
+      database.close();
+    }
+  });
+}
+
+/**
+ * Throws a `SetupError` unless every page is sound, and with `integrity_check` every index too (sqlite.org/pragma.html).
+ * Reads the whole file. The sentence says `name`, since a copy's own path means nothing to its reader.
+ */
+export function requireSound(db: Database, name: string, check: "quick_check" | "integrity_check"): void {
+  const [[finding] = []] = db.query(`PRAGMA ${check}(1)`).values();
+  if (finding === "ok") return;
+  throw new SetupError("configuration", `The database ${name} is damaged: restore it from a backup.`);
+}
+
+/** Throws a `SetupError` when a row refers to one that is not there. */
+export function requireReferences(db: Database, name: string): void {
+  if (db.query("PRAGMA foreign_key_check").get() === null) return;
+  throw new SetupError(
+    "configuration",
+    `The database ${name} holds rows that refer to missing ones: restore it from a backup.`,
+  );
 }
 
 function applyPragmas(db: Database): void {

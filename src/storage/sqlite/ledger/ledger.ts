@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-watch.ts";
 import { openLedgerOf } from "#storage/threads/ledger.ts";
 import type { LedgerOptions, OpenedLedger } from "#storage/threads/ledger-parts.ts";
 import { RecordedEvents } from "#storage/threads/recorded-events.ts";

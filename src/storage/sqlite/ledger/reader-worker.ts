@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { findFileIdentity } from "#storage/files/file-identity.ts";
+import { findFileIdentity } from "#storage/files/file-watch.ts";
 import { serveReader } from "#storage/threads/reader-protocol.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { answerQuestion } from "#storage/sqlite/answer.ts";

@@ -14,7 +14,7 @@ import type { LimitSum } from "#limits/limit-sums.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
-import { putBackDatabase } from "#storage/sqlite/file/put-back.ts";
+import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
 declare const self: Worker;
@@ -175,7 +175,7 @@ function sumAtMark(mark: number): void {
 /** A step of a job: the file of the database has lost its name. */
 function putBack(): boolean {
   if (start === null || database === null) return false;
-  putBackDatabase(database, start.databasePath);
+  restoreDatabaseFile(database, start.databasePath);
   writer?.close();
   writer = null;
   database = null;

@@ -9,8 +9,7 @@ import { toDay } from "#storage/cells/calendar.ts";
 import type { Batch, Cell, InstallationSource, SumRow } from "#storage/move/source.ts";
 import type { MovedTable } from "#storage/move/tables.ts";
 import type { DataPlace } from "#storage/place.ts";
-import { toCatalogPath } from "#storage/sqlite/file/catalog-path.ts";
-import { openSqliteReader } from "#storage/sqlite/file/open.ts";
+import { openSqliteReader, toCatalogPath } from "#storage/sqlite/file/open.ts";
 import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 
 /**

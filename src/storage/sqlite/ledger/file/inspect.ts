@@ -1,6 +1,6 @@
 import { SetupError } from "#kernel/errors.ts";
 import type { UsageFacts } from "#storage/file-data.ts";
-import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
+import { hasFile, withReader } from "#storage/sqlite/file/open.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 
 /** Whether there is a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
