@@ -68,7 +68,7 @@ export function* readRows(filter: ResolvedFilter, range: RowRange): Script<reado
   const events = `SELECT * FROM event AS o WHERE id >= ? AND id < ? ${filter.eventCondition}
     ORDER BY ${toLogOrder(dialect, "o")} LIMIT ? OFFSET ?`;
   const { fromUs, toUs, limit, offset } = range;
-  const rows = yield* all<EventRow>(yield* toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
+  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
   return rows.map(toRequestLogRow);
 }
 
@@ -76,7 +76,7 @@ export function* readRows(filter: ResolvedFilter, range: RowRange): Script<reado
 export function* readRowsByKey(keys: readonly EventKey[]): Script<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
   const events = `SELECT * FROM event WHERE ${dialect.isAnyOfKeys("id")}`;
-  const found = yield* all<EventRow>(yield* toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
+  const found = yield* all<EventRow>(toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
   // Others of the same microsecond are among them.
   const rows = new Map(found.map((row) => [toText(row), row]));
   return keys.flatMap((key) => {
@@ -103,7 +103,7 @@ function toText({ id, lane }: EventKey): string {
 }
 
 /** CROSS JOIN keeps the events outermost. */
-function* toRowsSql(dialect: Dialect, events: string): Script<string> {
+function toRowsSql(dialect: Dialect, events: string): string {
   return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
          ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
          c.upstream_name, c.endpoint, c.client, c.tags, c.shape, c.tier, r.status_code, r.outcome, r.error_kind,
