@@ -245,7 +245,7 @@ describe("usage.db locked by another process", () => {
     replaceWorker(
       class extends Worker {
         override postMessage(...message: [any, any?]): void {
-          if (message[0].kind === "flush") asked += 1;
+          if (message[0].name === "flush") asked += 1;
           super.postMessage(...message);
         }
       },
@@ -275,7 +275,7 @@ describe("a flush that fails", () => {
     replaceWorker(
       class extends Worker {
         override postMessage(...message: [any, any?]): void {
-          if (isFailing && message[0].kind === "flush") throw new Error("the thread takes no message");
+          if (isFailing && message[0].name === "flush") throw new Error("the thread takes no message");
           super.postMessage(...message);
         }
       },

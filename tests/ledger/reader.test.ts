@@ -8,7 +8,8 @@ import type { StatsQuery } from "#stats/store.ts";
 import { QuestionQueue } from "#storage/threads/question-queue.ts";
 import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { answerQuestion } from "#storage/sqlite/answer.ts";
+import { type QuestionOf, type ReportName, toScript } from "#storage/reports/reports.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/until-left.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 
@@ -44,10 +45,10 @@ function createClient(path = databasePath, waitMsMax: number | null = null) {
   const marks: Int32Array[] = [];
   globalThis.Worker = class extends RealWorker {
     override postMessage(...message: [any, any?]): void {
-      if (message[0].kind === "start") marks.push(message[0].left);
+      if (message[0].kind === "start") marks.push(message[0].start.left);
       if (message[0].kind === "ask") {
-        const { kind, question } = message[0].asked;
-        asked.push(kind);
+        const { name, question } = message[0];
+        asked.push(name);
         limits.push(question.page?.limit);
       }
       super.postMessage(...message);
@@ -64,13 +65,12 @@ function createClient(path = databasePath, waitMsMax: number | null = null) {
   return { client, asked, limits, marks, lines };
 }
 
-const LIST = { kind: "listRequests", question: { query: EVERYTHING, page: PAGE } } as const;
-const list = (limit: number) =>
-  ({ kind: "listRequests", question: { query: EVERYTHING, page: { limit, offset: 0 } } }) as const;
-const LAST_USED = { kind: "loadLastUsed", question: { ids: [] } } as const;
+const LIST = ["listRequests", { query: EVERYTHING, page: PAGE }] as const;
+const list = (limit: number) => ["listRequests", { query: EVERYTHING, page: { limit, offset: 0 } }] as const;
+const LAST_USED = ["loadLastUsed", []] as const;
 
 function askSeries(query: StatsQuery) {
-  return { kind: "readSeries", question: { ...query, bucket: "day", nowUs: NEW_YEAR_US } } as const;
+  return ["readSeries", { ...query, bucket: "day", nowUs: NEW_YEAR_US }] as const;
 }
 
 async function causeOf(promise: Promise<unknown>): Promise<unknown> {
@@ -84,9 +84,9 @@ describe("the reader", () => {
   test("answers each question with its own answer, an asker's reports one at a time and in the order of asking", async () => {
     const { client, asked } = createClient();
     const [page, uses, series] = await Promise.all([
-      client.ask(LIST),
-      client.ask(LAST_USED),
-      client.ask(askSeries(EVERYTHING)),
+      client.ask(...LIST),
+      client.ask(...LAST_USED),
+      client.ask(...askSeries(EVERYTHING)),
       // Asked by now is the first report alone; a look-up does not wait for it.
       Promise.resolve().then(() => expect(asked).toEqual(["listRequests", "loadLastUsed"])),
     ]);
@@ -103,9 +103,11 @@ describe("the reader", () => {
     const { client } = createClient();
     const context = { nowUs: NEW_YEAR_US, providerNames: new Map([["provider-1", "openai"]]) };
     for (let round = 0; round < 2; round += 1) {
-      const { chunks } = await client.ask({
-        kind: "readSummary",
-        question: { ...EVERYTHING, grouping: "own", format: "json", context },
+      const { chunks } = await client.ask("readSummary", {
+        ...EVERYTHING,
+        grouping: "own",
+        format: "json",
+        context,
       });
       expect(await new Blob([...chunks]).json()).toMatchObject({ usage: [{ model: "fast", requests: 1 }] });
     }
@@ -114,17 +116,17 @@ describe("the reader", () => {
   test("passes a refusal on as it was thrown, logs nothing of it, and goes on", async () => {
     const { client, lines } = createClient();
     const window = { sinceUs: NEW_YEAR_US - 5000 * DAY_US, untilUs: null };
-    const cause = await causeOf(client.ask(askSeries({ ...EVERYTHING, window })));
+    const cause = await causeOf(client.ask(...askSeries({ ...EVERYTHING, window })));
     expect(cause).toBeInstanceOf(ProxyError);
     expect(cause).toMatchObject({ code: "range_too_large", param: "since", status: 400 });
-    expect((await client.ask(LIST)).total).toBe(1);
+    expect((await client.ask(...LIST)).total).toBe(1);
     expect(lines).toEqual([]);
   });
 
   test("answers internal_error for anything else, names the cause in the log only, and goes on", async () => {
     const { client, lines } = createClient(join(folder, "absent.db"));
     for (let round = 0; round < 2; round += 1) {
-      const cause = await causeOf(client.ask(LIST));
+      const cause = await causeOf(client.ask(...LIST));
       expect(cause).toMatchObject({ code: "internal_error", message: "The report could not be read." });
     }
     expect(lines).toHaveLength(2);
@@ -133,7 +135,7 @@ describe("the reader", () => {
 
   test("refuses reports past the limit of those that wait as reports_busy, and takes them again when some were answered", async () => {
     const { client, lines } = createClient();
-    const ask = (asker: number) => client.ask(LIST, { askerId: `${asker}` });
+    const ask = (asker: number) => client.ask(...LIST, { askerId: `${asker}` });
     const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, asker) => ask(asker));
     expect(client.waitingCount).toBe(REPORTS_WAITING_MAX);
     for (let round = 0; round < 3; round += 1) {
@@ -142,23 +144,27 @@ describe("the reader", () => {
     }
     expect(lines).toEqual([expect.stringContaining("too many questions are waiting")]);
     await Promise.all(waiting);
-    expect((await client.ask(LIST)).total).toBe(1);
+    expect((await client.ask(...LIST)).total).toBe(1);
   });
 
   test("refuses one asker's reports past its own limit, and takes another's", async () => {
     const { client } = createClient();
     const waiting = Array.from({ length: REPORTS_WAITING_PER_ASKER_MAX }, (_, index) =>
-      client.ask(list(index + 1)),
+      client.ask(...list(index + 1)),
     );
-    expect(await causeOf(client.ask(LIST))).toMatchObject({ code: "reports_busy" });
-    expect((await client.ask(LIST, { askerId: "other" })).total).toBe(1);
+    expect(await causeOf(client.ask(...LIST))).toMatchObject({ code: "reports_busy" });
+    expect((await client.ask(...LIST, { askerId: "other" })).total).toBe(1);
     await Promise.all(waiting);
   });
 
   test("takes reports in turn by asker: one that asks many holds up nobody else", async () => {
     const { client, limits } = createClient();
-    const loop = Array.from({ length: 20 }, (_, index) => client.ask(list(index + 1), { askerId: "loop" }));
-    const others = ["ann", "bob", "cid"].map((askerId, index) => client.ask(list(101 + index), { askerId }));
+    const loop = Array.from({ length: 20 }, (_, index) =>
+      client.ask(...list(index + 1), { askerId: "loop" }),
+    );
+    const others = ["ann", "bob", "cid"].map((askerId, index) =>
+      client.ask(...list(101 + index), { askerId }),
+    );
     await Promise.all(others);
     // Two are read at a time, and those of "loop" one at a time.
     expect(limits.slice(0, 2)).toEqual([1, 101]);
@@ -172,10 +178,10 @@ describe("the reader", () => {
 
   test("asks equal questions that wait once, for all of their askers, and never shares one that is being read", async () => {
     const { client, limits } = createClient();
-    const ask = (askerId: string) => client.ask(list(7), { askerId });
-    const first = [client.ask(list(1), { askerId: "x" }), client.ask(list(2), { askerId: "y" })];
+    const ask = (askerId: string) => client.ask(...list(7), { askerId });
+    const first = [client.ask(...list(1), { askerId: "x" }), client.ask(...list(2), { askerId: "y" })];
     const abort = new AbortController();
-    const gone = causeOf(client.ask(list(7), { askerId: "ann", signal: abort.signal }));
+    const gone = causeOf(client.ask(...list(7), { askerId: "ann", signal: abort.signal }));
     const shared = ["ann", "bob", "cid", "bob"].map(ask);
     abort.abort(new Error("gone"));
     expect(await gone).toMatchObject({ message: "gone" });
@@ -190,11 +196,8 @@ describe("the reader", () => {
   test("tells questions apart by their windows, and not by the moment of asking", async () => {
     const { client, asked } = createClient();
     const ask = (nowUs: number, sinceUs: number) =>
-      client.ask({
-        kind: "readSeries",
-        question: { ...EVERYTHING, window: { sinceUs, untilUs: null }, bucket: "day", nowUs },
-      });
-    const blocking = client.ask(LIST);
+      client.ask("readSeries", { ...EVERYTHING, window: { sinceUs, untilUs: null }, bucket: "day", nowUs });
+    const blocking = client.ask(...LIST);
     const answers = await Promise.all([
       ask(NEW_YEAR_US, NEW_YEAR_US),
       ask(NEW_YEAR_US + DAY_US, NEW_YEAR_US),
@@ -209,7 +212,10 @@ describe("the reader", () => {
   test("gives up after the longest wait as reports_busy, wherever the question is by then", async () => {
     const { client, asked } = createClient(databasePath, 5);
     const before = () => new Promise<void>(() => {});
-    expect(await causeOf(client.ask(LIST, { before }))).toMatchObject({ code: "reports_busy", status: 503 });
+    expect(await causeOf(client.ask(...LIST, { before }))).toMatchObject({
+      code: "reports_busy",
+      status: 503,
+    });
     expect(client.waitingCount).toBe(0);
     expect(asked).toEqual([]);
   });
@@ -217,13 +223,13 @@ describe("the reader", () => {
   test("answers look-ups before the reports that wait, and also when those are too many", async () => {
     const { client, asked } = createClient();
     const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, asker) =>
-      client.ask(LIST, { askerId: `${asker}` }),
+      client.ask(...LIST, { askerId: `${asker}` }),
     );
-    expect(await client.ask(LAST_USED)).toEqual(new Map());
+    expect(await client.ask(...LAST_USED)).toEqual(new Map());
     expect(asked.slice(0, 3)).toEqual(["listRequests", "listRequests", "loadLastUsed"]);
     await Promise.all(waiting);
-    const lookups = Array.from({ length: LOOKUPS_WAITING_MAX }, () => client.ask(LAST_USED));
-    expect(await causeOf(client.ask(LAST_USED))).toMatchObject({ code: "reports_busy" });
+    const lookups = Array.from({ length: LOOKUPS_WAITING_MAX }, () => client.ask(...LAST_USED));
+    expect(await causeOf(client.ask(...LAST_USED))).toMatchObject({ code: "reports_busy" });
     await Promise.all(lookups);
   });
 
@@ -231,10 +237,12 @@ describe("the reader", () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
     const before = () => gate.promise;
-    const waiting = Array.from({ length: REPORTS_WAITING_PER_ASKER_MAX }, () => client.ask(LIST, { before }));
+    const waiting = Array.from({ length: REPORTS_WAITING_PER_ASKER_MAX }, () =>
+      client.ask(...LIST, { before }),
+    );
     expect(client.waitingCount).toBe(REPORTS_WAITING_PER_ASKER_MAX);
-    expect(await causeOf(client.ask(LIST, { before }))).toMatchObject({ code: "reports_busy" });
-    expect(await client.ask(LAST_USED)).toEqual(new Map());
+    expect(await causeOf(client.ask(...LIST, { before }))).toMatchObject({ code: "reports_busy" });
+    expect(await client.ask(...LAST_USED)).toEqual(new Map());
     expect(asked).toEqual(["loadLastUsed"]);
     gate.resolve();
     await Promise.all(waiting);
@@ -248,14 +256,14 @@ describe("the reader", () => {
         throw new Error("no thread");
       }
     };
-    expect(await causeOf(client.ask(LIST))).toMatchObject({
+    expect(await causeOf(client.ask(...LIST))).toMatchObject({
       code: "internal_error",
       message: "The report could not be read.",
     });
     expect(client.waitingCount).toBe(0);
     expect(lines.join("")).toContain("could not be asked");
     globalThis.Worker = Working;
-    expect((await client.ask(LIST)).total).toBe(1);
+    expect((await client.ask(...LIST)).total).toBe(1);
   });
 });
 
@@ -263,9 +271,9 @@ describe("a question that is aborted", () => {
   test("while it waits is never asked, and leaves room for another", async () => {
     const { client, asked } = createClient();
     const abort = new AbortController();
-    const first = client.ask(LIST);
-    const second = causeOf(client.ask(askSeries(EVERYTHING), { signal: abort.signal }));
-    const third = client.ask(LAST_USED);
+    const first = client.ask(...LIST);
+    const second = causeOf(client.ask(...askSeries(EVERYTHING), { signal: abort.signal }));
+    const third = client.ask(...LAST_USED);
     abort.abort(new Error("gone"));
     expect(client.waitingCount).toBe(2);
     expect(await second).toMatchObject({ message: "gone" });
@@ -276,7 +284,7 @@ describe("a question that is aborted", () => {
   test("leaves its principal no turn in the name of the others that asked the same", () => {
     const queue = new QuestionQueue<{ readonly askerId: string }>();
     const [ann, another, bob] = [{ askerId: "ann" }, { askerId: "ann" }, { askerId: "bob" }];
-    for (const asker of [ann, another, bob]) queue.add(asker, LIST);
+    for (const asker of [ann, another, bob]) queue.add(asker, { name: LIST[0], question: LIST[1] });
     const nextOfAnn = () => queue.next((askerId) => askerId === "ann");
     queue.drop(ann);
     expect(nextOfAnn()?.question.askers).toEqual(new Set([another, bob]));
@@ -290,8 +298,8 @@ describe("a question that is aborted", () => {
   test("while it is read is refused at once, and its answer is given to nobody", async () => {
     const { client, asked } = createClient();
     const abort = new AbortController();
-    const first = causeOf(client.ask(LIST, { signal: abort.signal }));
-    const second = client.ask(LAST_USED);
+    const first = causeOf(client.ask(...LIST, { signal: abort.signal }));
+    const second = client.ask(...LAST_USED);
     abort.abort(new Error("gone"));
     expect(await first).toMatchObject({ message: "gone" });
     expect(await second).toEqual(new Map());
@@ -302,51 +310,48 @@ describe("a question that is aborted", () => {
     const { client, marks, lines } = createClient();
     const aborts = [new AbortController(), new AbortController()];
     // Both are asked as one, behind what is read first.
-    const first = client.ask(LIST);
-    const questions = aborts.map(({ signal }) => causeOf(client.ask(list(7), { signal })));
+    const first = client.ask(...LIST);
+    const questions = aborts.map(({ signal }) => causeOf(client.ask(...list(7), { signal })));
     await first;
     aborts[0]?.abort(new Error("gone"));
     expect(marks.map((mark) => Atomics.load(mark, 0))).toEqual([0]);
     aborts[1]?.abort(new Error("gone"));
     expect(marks.map((mark) => Atomics.load(mark, 0))).toEqual([1]);
     for (const question of questions) expect(await question).toMatchObject({ message: "gone" });
-    expect((await client.ask(LIST)).total).toBe(1);
+    expect((await client.ask(...LIST)).total).toBe(1);
     expect(client.waitingCount).toBe(0);
     expect(lines).toEqual([]);
   });
 
   test("while it is read ends before its next statement, whichever that is, and leaves no transaction open", () => {
-    const summary = {
-      kind: "readSummary",
-      question: {
-        ...EVERYTHING,
-        grouping: "team",
-        format: "json",
-        context: { nowUs: NEW_YEAR_US, providerNames: new Map() },
-      },
-    } as const;
+    const context = { nowUs: NEW_YEAR_US, providerNames: new Map() };
+    const summary = { ...EVERYTHING, grouping: "team", format: "json", context } as const;
     const database = openForReading(databasePath);
-    for (const asked of [LIST, askSeries(EVERYTHING), summary]) {
+    const endEarly = <Name extends ReportName>(name: Name, question: QuestionOf<Name>) => {
       let left = Number.POSITIVE_INFINITY;
       let count = 0;
       const watched = untilLeft(database, () => {
         count += 1;
         return (left -= 1) < 0;
       });
-      const whole = answerQuestion(watched, asked);
+      const read = () => readFrom(watched, toScript(name, question));
+      const whole = read();
       // Some of a first question are not asked again.
       count = 0;
-      answerQuestion(watched, asked);
+      read();
       const statements = count;
       expect(statements).toBeGreaterThan(2);
       for (let allowed = 0; allowed < statements; allowed += 1) {
         left = allowed;
-        expect(() => answerQuestion(watched, asked)).toThrow(LeftError);
+        expect(read).toThrow(LeftError);
         expect(database.inTransaction).toBe(false);
       }
       left = Number.POSITIVE_INFINITY;
-      expect(answerQuestion(watched, asked)).toEqual(whole);
-    }
+      expect(read()).toEqual(whole);
+    };
+    endEarly(...LIST);
+    endEarly(...askSeries(EVERYTHING));
+    endEarly("readSummary", summary);
     database.close();
   });
 
@@ -374,18 +379,20 @@ describe("a question that is aborted", () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
     const abort = new AbortController();
-    const first = causeOf(client.ask(LIST, { signal: abort.signal, before: () => gate.promise }));
+    const first = causeOf(client.ask(...LIST, { signal: abort.signal, before: () => gate.promise }));
     abort.abort(new Error("gone"));
     expect(await first).toMatchObject({ message: "gone" });
     expect(client.waitingCount).toBe(0);
     gate.resolve();
-    expect(await client.ask(LAST_USED)).toEqual(new Map());
+    expect(await client.ask(...LAST_USED)).toEqual(new Map());
     expect(asked).toEqual(["loadLastUsed"]);
   });
 
   test("before it is asked starts no Worker and asks nothing", async () => {
     const { client, asked } = createClient();
-    expect(await causeOf(client.ask(LIST, { signal: AbortSignal.abort(new Error("gone")) }))).toMatchObject({
+    expect(
+      await causeOf(client.ask(...LIST, { signal: AbortSignal.abort(new Error("gone")) })),
+    ).toMatchObject({
       message: "gone",
     });
     expect(client.waitingCount).toBe(0);
@@ -396,10 +403,10 @@ describe("a question that is aborted", () => {
     const { client } = createClient();
     const { signal } = new AbortController();
     const window = { sinceUs: 0, untilUs: null };
-    await client.ask(LIST, { signal });
-    await causeOf(client.ask(askSeries({ ...EVERYTHING, window }), { signal }));
+    await client.ask(...LIST, { signal });
+    await causeOf(client.ask(...askSeries({ ...EVERYTHING, window }), { signal }));
     const abort = new AbortController();
-    const aborted = causeOf(client.ask(LIST, { signal: abort.signal }));
+    const aborted = causeOf(client.ask(...LIST, { signal: abort.signal }));
     abort.abort();
     await aborted;
     expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -410,7 +417,7 @@ describe("a question that is aborted", () => {
 describe("a reader that is stopped", () => {
   test("refuses what still waits instead of leaving it without an answer", async () => {
     const { client } = createClient();
-    const waiting = Array.from({ length: 20 }, () => causeOf(client.ask(LIST)));
+    const waiting = Array.from({ length: 20 }, () => causeOf(client.ask(...LIST)));
     await client.stop();
     const answers = await Promise.all(waiting);
     expect(answers.at(-1)).toMatchObject({ code: "internal_error" });
@@ -420,11 +427,11 @@ describe("a reader that is stopped", () => {
   test("asks nothing more, also not what was still waiting for something else", async () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
-    const waiting = causeOf(client.ask(LIST, { before: () => gate.promise }));
+    const waiting = causeOf(client.ask(...LIST, { before: () => gate.promise }));
     await client.stop();
     expect(await waiting).toMatchObject({ code: "internal_error" });
     gate.resolve();
-    expect(await causeOf(client.ask(LIST))).toMatchObject({ code: "internal_error" });
+    expect(await causeOf(client.ask(...LIST))).toMatchObject({ code: "internal_error" });
     expect(asked).toEqual([]);
   });
 });

@@ -2,10 +2,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
-import { createStats } from "#storage/threads/stats.ts";
+import { toScript } from "#storage/reports/reports.ts";
+import { createStats } from "#storage/threads/readings.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { answerFrom, openReportConnection, type ReportConnection } from "#storage/postgres/answer.ts";
+import {
+  openReportConnection,
+  readFrom,
+  type ReportConnection,
+} from "#storage/postgres/report-connection.ts";
 import { takeInstallation } from "#storage/postgres/move/target.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openInstallationSource } from "#storage/sqlite/move/source.ts";
@@ -98,7 +102,5 @@ function makeEvents(): readonly UsageEvent[] {
 }
 
 function toStats(connection: ReportConnection): StatsStore {
-  const ask = <Kind extends QuestionKind>(asked: AskedAs<Kind>): Promise<AnswerOf<Kind>> =>
-    answerFrom<Kind>(connection, asked);
-  return createStats(ask, null);
+  return createStats((name, question) => readFrom(connection, toScript(name, question)), null);
 }

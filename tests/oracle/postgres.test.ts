@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
-import { createStats } from "#storage/threads/stats.ts";
-import { answerFrom, openReportConnection, type ReportConnection } from "#storage/postgres/answer.ts";
+import { toScript } from "#storage/reports/reports.ts";
+import { createStats } from "#storage/threads/readings.ts";
+import {
+  openReportConnection,
+  readFrom,
+  type ReportConnection,
+} from "#storage/postgres/report-connection.ts";
 import { createDatabase, type TestDatabase } from "../storage/postgres/support.ts";
 import { createChance } from "../support/chance.ts";
 import { postgresMissing } from "../support/postgres.ts";
@@ -85,9 +89,7 @@ test.skipIf(postgresMissing !== null)(
 );
 
 function toStats(connection: ReportConnection): StatsStore {
-  const ask = <Kind extends QuestionKind>(asked: AskedAs<Kind>): Promise<AnswerOf<Kind>> =>
-    answerFrom<Kind>(connection, asked);
-  return createStats(ask, null);
+  return createStats((name, question) => readFrom(connection, toScript(name, question)), null);
 }
 
 /** An event's id ends with its lane. */

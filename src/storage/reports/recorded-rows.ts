@@ -1,16 +1,23 @@
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
 import { matchesRowFilter } from "#stats/row-filter.ts";
-import type { AnswerOf, QuestionOf } from "#storage/threads/messages.ts";
+import type { StatsQuery } from "#stats/store.ts";
 import { toConditionOfFew } from "./request-filter.ts";
 import { type EventKey, readRowsByKey, toKeyColumns, toLogOrder } from "./request-rows.ts";
 
+interface RecordedPage {
+  /** Its window is not looked at. */
+  readonly query: StatsQuery;
+  readonly ids: readonly InstantUs[];
+  /** The lane of each; null: 0. */
+  readonly lanes: readonly number[] | null;
+  readonly page: Page;
+}
+
 /** The events with these ids that match, newest first, and how many they are; each is looked up, nothing else is read. */
-export function* listRecorded({
-  query,
-  ids,
-  lanes,
-  page,
-}: QuestionOf<"listRecorded">): Script<AnswerOf<"listRecorded">> {
+export function* listRecorded({ query, ids, lanes, page }: RecordedPage): Script<Paged<RequestLogRow>> {
   const dialect = yield* dialectOf();
   const { sql, bindings } = toConditionOfFew(dialect, query);
   const wanted = new Set(ids.map((id, index) => `${id} ${lanes?.[index] ?? 0}`));

@@ -3,11 +3,10 @@ import type { Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { RequestLog, StatsQuery } from "#stats/store.ts";
-import type { RequestPage } from "#storage/threads/messages.ts";
 import { findPendingEvents } from "./pending-events.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { scanPage } from "./scanned-rows.ts";
+import { type RequestPage, scanPage } from "./scanned-rows.ts";
 import { findRareUnits, readRows } from "./request-rows.ts";
 import { cutIntoSlices, toDaySlices } from "./window-slices.ts";
 

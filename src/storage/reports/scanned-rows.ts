@@ -1,15 +1,25 @@
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
-import type { Paged } from "#kernel/page.ts";
+import type { Page, Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
-import type { RequestPage } from "#storage/threads/messages.ts";
 import { prepareEvents, toEventJoins } from "./chosen-events.ts";
 import { readEdges } from "./ledger-edges.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { type EventKey, readRowsByKey, toKeyColumns, toLogOrder } from "./request-rows.ts";
 import { refuseTooManyRows } from "./row-window.ts";
+
+/**
+ * A page in an order (`newest` when absent), and whether the total is needed: without it, what lies beyond the page is not
+ * counted, and it is 0.
+ */
+export type RequestPage = Page & {
+  readonly isTotalWanted?: boolean | undefined;
+  /** Whether the rare units of all that matches are told beside it, and whether some of it is pending. */
+  readonly areUnitsWanted?: boolean | undefined;
+  readonly order?: LogOrder | undefined;
+};
 
 function toOrderBy(dialect: Dialect, order: LogOrder): string {
   const newest = toLogOrder(dialect, "e");

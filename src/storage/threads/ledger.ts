@@ -2,7 +2,6 @@ import { basename } from "node:path";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
-import type { ReportOptions } from "#stats/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import { FileWatch } from "#storage/files/file-watch.ts";
@@ -17,10 +16,10 @@ import {
 } from "#storage/journal/segments.ts";
 import type { LedgerOptions, LedgerParts, OpenedLedger } from "./ledger-parts.ts";
 import { isDoneWithin } from "./limited-wait.ts";
-import { type AnswerOf, type AskedAs, MARKS_MAX, type QuestionKind } from "./messages.ts";
 import { ReaderClient } from "./reader-client.ts";
-import { createStats } from "./stats.ts";
+import { type Ask, createStats } from "./readings.ts";
 import { WriterClient } from "./writer-client.ts";
+import { MARKS_MAX } from "./writer-tasks.ts";
 import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 
 /** Sealing and retention are looked at this often. */
@@ -66,32 +65,26 @@ export async function openLedgerOf<Place extends object>(
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
   const journal = inJournal(() => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }));
-  const writer = await orClose(
-    journal,
-    () =>
-      new WriterClient<Place>({
-        workerUrl: parts.writerUrl,
-        start: {
-          ...place,
-          journalDirectory,
-          serverRun: run.number,
-          firstSegment,
-          earlierLiveMs: run.isOvertaking ? EARLIER_LIVE_MS : 0,
-        },
-        log,
-        onCommit({ position, eventIds }) {
-          // A database that was put back to an older state reads again what is kept.
-          if (isBefore(position, backlog.committed))
-            backlog = new JournalBacklog(measureSegments(journalDirectory), position, () =>
-              clock.monotonicMs(),
-            );
-          backlog.commit(position);
-          recorded.add(eventIds);
-        },
-        onEnded: () => recorded.interrupt(),
-        onSuperseded: standDown,
-      }),
-  );
+  const writer = new WriterClient<Place>({
+    workerUrl: parts.writerUrl,
+    start: {
+      ...place,
+      journalDirectory,
+      serverRun: run.number,
+      firstSegment,
+      earlierLiveMs: run.isOvertaking ? EARLIER_LIVE_MS : 0,
+    },
+    log,
+    onCommit({ position, eventIds }) {
+      // A database that was put back to an older state reads again what is kept.
+      if (isBefore(position, backlog.committed))
+        backlog = new JournalBacklog(measureSegments(journalDirectory), position, () => clock.monotonicMs());
+      backlog.commit(position);
+      recorded.add(eventIds);
+    },
+    onEnded: () => recorded.interrupt(),
+    onSuperseded: standDown,
+  });
   function onWritten(segment: number, sizeBytes: number): void {
     backlog.grow(segment, sizeBytes);
     writer.wake();
@@ -115,15 +108,11 @@ export async function openLedgerOf<Place extends object>(
     log,
   );
 
-  const report = <Kind extends QuestionKind>(
-    asked: AskedAs<Kind>,
-    { signal, askerId }: ReportOptions = {},
-  ): Promise<AnswerOf<Kind>> =>
-    reader.ask<Kind>(asked, {
-      signal,
-      askerId,
+  const report: Ask = (name, question, asking) =>
+    reader.ask(name, question, {
+      ...asking,
       // What is asked for by its id is committed. All else is answered in any case, if need be with what is committed.
-      ...(asked.kind !== "listRecorded" && {
+      ...(name !== "listRecorded" && {
         before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
       }),
     });
@@ -136,7 +125,7 @@ export async function openLedgerOf<Place extends object>(
     markCount += 1;
     // Differs from those that processes before have left in the journal.
     const mark = run.number * MARKS_MAX + markCount;
-    const sums = writer.sumLimits(mark, { limits, nowUs });
+    const sums = writer.sumLimits({ mark, question: { limits, nowUs } });
     journal.lines.append(encodeJournalLine({ kind: "mark", number: mark }));
     journal.appended();
     void flush();
@@ -184,7 +173,7 @@ export async function openLedgerOf<Place extends object>(
     journal,
     sync: options.sync,
     uncommittedMs,
-    findEvent: (event) => report({ kind: "findEvent", question: event }),
+    findEvent: (event) => report("findEvent", event),
     flush,
     close,
   });
@@ -201,7 +190,7 @@ export async function openLedgerOf<Place extends object>(
       async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
         // Taken first: what is committed while the reader reads is in one of the two.
         const unsaved = writer.findUnsavedKeyUse(ids);
-        const merged = new Map(await reader.ask({ kind: "loadLastUsed", question: { ids } }));
+        const merged = new Map(await reader.ask("loadLastUsed", ids));
         for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
         return merged;
       },
@@ -223,14 +212,4 @@ export async function openLedgerOf<Place extends object>(
     superseded: superseded.promise,
     close: () => ledger.close(),
   };
-}
-
-/** What `make` returns; the journal is closed when it throws. */
-async function orClose<Made>(journal: Journal, make: () => Made): Promise<Made> {
-  try {
-    return make();
-  } catch (cause) {
-    await journal.close();
-    throw cause;
-  }
 }

@@ -1,11 +1,17 @@
-import { MARKS_MAX, type WriterCommand } from "./messages.ts";
-
-export type MarkQuestion = Extract<WriterCommand<object>, { kind: "sumLimits" }>;
+import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
+import { MARKS_MAX, type MarkedQuestion } from "./writer-tasks.ts";
 
 /** A message takes a fraction of a millisecond; one that was meant for a Worker before never comes. */
 const WAIT_MS_MAX = 1_000;
 /** Between two looks for a question that may be on its way. */
 export const QUESTION_LOOK_MS = 1;
+
+/** A question about a mark, and who waits for its answer. */
+export interface MarkQuestion {
+  readonly mark: number;
+  readonly question: LimitQuestion;
+  readonly answer: PromiseWithResolvers<readonly LimitSum[]>;
+}
 
 /** What is asked about marks of the journal. A writer may read a mark before the message that says what it is for. */
 export class MarkQuestions {
@@ -20,8 +26,10 @@ export class MarkQuestions {
     this.#lastOfOthers = serverRun * MARKS_MAX;
   }
 
-  ask(question: MarkQuestion): void {
-    this.#asked.set(question.mark, question);
+  ask({ mark, question }: MarkedQuestion): Promise<readonly LimitSum[]> {
+    const answer = Promise.withResolvers<readonly LimitSum[]>();
+    this.#asked.set(mark, { mark, question, answer });
+    return answer.promise;
   }
 
   /** `awaited`: it may come yet. Null: no question comes, as of a mark that a process or a Worker before has set. */

@@ -1,11 +1,17 @@
-import type { Asked, QuestionKind } from "./messages.ts";
+import type { ReportName } from "#storage/reports/reports.ts";
+
+/** A question with the name of its report. */
+export interface Asked {
+  readonly name: ReportName;
+  readonly question: unknown;
+}
 
 /** A question that is asked once, however many askers want its answer. */
 export interface Question<Asker extends { readonly askerId: string }> {
   readonly id: number;
   /** Equal for questions that have the same answer. */
   readonly key: string;
-  asked: Asked<QuestionKind>;
+  asked: Asked;
   readonly askers: Set<Asker>;
 }
 
@@ -26,7 +32,7 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
   #lastId = 0;
 
   /** Asks as the newest of its askers did: "now" is never earlier than any of them meant. */
-  add(asker: Asker, asked: Asked<QuestionKind>): void {
+  add(asker: Asker, asked: Asked): void {
     const key = toKey(asked);
     const known = this.#byKey.get(key);
     const question = known ?? { id: (this.#lastId += 1), key, asked, askers: new Set<Asker>() };
@@ -88,9 +94,9 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
 }
 
 /** What "now" is does not tell two questions apart: the answer has the newest. */
-function toKey(asked: Asked<QuestionKind>): string {
-  return JSON.stringify(asked, (name, value: unknown) => {
-    if (name === "nowUs") return undefined;
+function toKey(asked: Asked): string {
+  return JSON.stringify(asked, (field, value: unknown) => {
+    if (field === "nowUs") return undefined;
     // The amounts of limits, which JSON has no spelling for.
     if (typeof value === "bigint") return value.toString();
     return value instanceof Map ? [...value] : value;

@@ -1,7 +1,8 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { AnswerOf, Asked, AskedAs, QuestionKind } from "./messages.ts";
-import { type Question, QuestionQueue } from "./question-queue.ts";
-import { type Answered, ReaderThread, type ReaderThreadOptions } from "./reader-thread.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
+import { type Asked, QuestionQueue, type Turn } from "./question-queue.ts";
+import { TaskFailedError, WorkerClient, WorkerEndedError } from "./worker-client.ts";
 
 /**
  * One reads a long report while the other answers everybody else: a principal has one report read at a time. The second is
@@ -13,25 +14,23 @@ const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
 const REPORTS_WAITING_PER_ASKER_MAX = 50;
 /** Look-ups go before reports and take a few milliseconds. */
-const LOOKUPS: ReadonlySet<QuestionKind> = new Set<QuestionKind>([
-  "loadLastUsed",
-  "listRecorded",
-  "findEvent",
-]);
+const LOOKUPS: ReadonlySet<ReportName> = new Set<ReportName>(["loadLastUsed", "listRecorded", "findEvent"]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** One that waits for an answer. */
-interface Asker {
-  readonly askerId: string;
-  // A method, so that one that takes only the answer of its own question fits: the Worker answers what it was asked.
-  resolve(answer: AnswerOf<QuestionKind>): void;
-  readonly reject: (cause: unknown) => void;
+/** What a reader Worker opens with, beside where the database is. */
+export interface ReaderStart {
+  /** One number in memory of both threads: 1 once the question that is being read has no asker any more. */
+  readonly left: Int32Array<SharedArrayBuffer>;
 }
 
-export interface ReaderClientOptions<Place extends object> extends ReaderThreadOptions<Place> {
+export interface ReaderClientOptions<Place extends object> {
+  /** The file of the engine's reader Worker. */
+  readonly workerUrl: URL;
+  readonly place: Place;
+  readonly log: Log;
   /** How long an answer may take, the wait for its turn included; null for ever. */
   readonly waitMsMax: number | null;
 }
@@ -44,6 +43,34 @@ export interface AskOptions {
   readonly before?: () => Promise<unknown>;
 }
 
+/** One that waits for an answer. */
+interface Asker {
+  readonly askerId: string;
+  /** Takes the answer of its own question: the Worker answers what it was asked. */
+  readonly resolve: (answer: never) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** One reader Worker, which reads one question at a time. */
+interface Thread extends ReaderStart {
+  readonly worker: WorkerClient<ReaderTasks, ReaderStart>;
+  /** It stays until the answer comes, even when its askers have gone. */
+  reading: Reading | null;
+}
+
+interface Reading extends Turn<Asker> {
+  readonly isLookup: boolean;
+}
+
+/** Which question has which answer is told by `ask` alone: in the queue they are all alike. */
+type ReaderTasks = { readonly [Name in ReportName]: (question: unknown) => never };
+
+/** The questions of one kind that wait, and all that were asked and not answered. */
+interface Waiting {
+  readonly queue: QuestionQueue<Asker>;
+  readonly askers: Set<Asker>;
+}
+
 /**
  * Asks the reader Workers: look-ups first, reports in turn by the principals that ask. Equal questions that wait are asked
  * once; one that is being read may be older than what its next asker has seen end, so that it is not shared any more. Throws
@@ -52,7 +79,7 @@ export interface AskOptions {
  */
 export class ReaderClient<Place extends object> {
   readonly #options: ReaderClientOptions<Place>;
-  readonly #threads: readonly ReaderThread<Asker, Place>[];
+  readonly #threads: readonly Thread[];
   /** What waits for something else before it is queued. */
   readonly #arriving = new Set<Asker>();
   readonly #reports: Waiting = { queue: new QuestionQueue(), askers: new Set() };
@@ -62,28 +89,22 @@ export class ReaderClient<Place extends object> {
 
   constructor(options: ReaderClientOptions<Place>) {
     this.#options = options;
-    this.#threads = Array.from(
-      { length: THREADS_MAX },
-      () =>
-        new ReaderThread<Asker, Place>(options, {
-          onAnswer: (question, reply) => this.#settle(question, reply),
-          onFree: () => this.#askNext(),
-        }),
-    );
+    this.#threads = Array.from({ length: THREADS_MAX }, () => this.#createThread());
   }
 
   /**
    * Aborting rejects at once with the signal's reason: a question that waits is never asked, one that is being read ends
    * before its next statement, unless others wait for it.
    */
-  async ask<Kind extends QuestionKind>(
-    asked: AskedAs<Kind>,
+  async ask<Name extends ReportName>(
+    name: Name,
+    question: QuestionOf<Name>,
     { signal, before, askerId = "" }: AskOptions = {},
-  ): Promise<AnswerOf<Kind>> {
+  ): Promise<AnswerOf<Name>> {
     signal?.throwIfAborted();
-    const waiting = LOOKUPS.has(asked.kind) ? this.#lookups : this.#reports;
+    const waiting = LOOKUPS.has(name) ? this.#lookups : this.#reports;
     this.#refuseTooMany(waiting, askerId);
-    const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<Kind>>();
+    const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<Name>>();
     const asker: Asker = { askerId, resolve, reject };
     waiting.askers.add(asker);
     const leave = (reason: unknown) => {
@@ -91,13 +112,13 @@ export class ReaderClient<Place extends object> {
       waiting.askers.delete(asker);
       this.#arriving.delete(asker);
       waiting.queue.drop(asker);
-      for (const thread of this.#threads) thread.drop(asker);
+      this.#leaveThreads(asker);
     };
     const onAbort = () => leave(signal?.reason);
     signal?.addEventListener("abort", onAbort);
     const { waitMsMax } = this.#options;
     const timer = waitMsMax === null ? null : setTimeout(() => leave(toBusy()), waitMsMax);
-    const enqueue = () => this.#enqueue(waiting.queue, asker, asked);
+    const enqueue = () => this.#enqueue(waiting.queue, asker, { name, question });
     if (before === undefined) enqueue();
     else void this.#enqueueAfter(before, asker, enqueue);
     try {
@@ -116,13 +137,34 @@ export class ReaderClient<Place extends object> {
 
   async stop(waitMsMax?: number): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#threads.map((thread) => thread.stop(waitMsMax)));
+    await Promise.all(this.#threads.map(({ worker }) => worker.stop(waitMsMax)));
     for (const { askers, queue } of [this.#reports, this.#lookups]) {
       queue.clear();
       for (const { reject } of askers) reject(toRefusal("The report could not be read. Try again."));
       askers.clear();
     }
     this.#arriving.clear();
+  }
+
+  #createThread(): Thread {
+    const { workerUrl, place, log } = this.#options;
+    const left = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const worker = new WorkerClient<ReaderTasks, ReaderStart>({
+      name: "usage reader",
+      url: workerUrl,
+      log,
+      start: { ...place, left },
+      onRestart: () => this.#askNext(),
+    });
+    return { worker, left, reading: null };
+  }
+
+  /** What is read for no other asker ends before its next statement. */
+  #leaveThreads(asker: Asker): void {
+    for (const { reading, left } of this.#threads) {
+      const askers = reading?.question.askers;
+      if (askers?.delete(asker) === true && askers.size === 0) Atomics.store(left, 0, 1);
+    }
   }
 
   #refuseTooMany({ askers }: Waiting, askerId: string): void {
@@ -152,9 +194,9 @@ export class ReaderClient<Place extends object> {
     }
   }
 
-  #enqueue(queue: QuestionQueue<Asker>, asker: Asker, asked: Asked<QuestionKind>): void {
+  #enqueue(queue: QuestionQueue<Asker>, asker: Asker, asked: Asked): void {
     if (this.#isStopped) return asker.reject(toRefusal("The report could not be read. Try again."));
-    if (this.#threads.every((thread) => !thread.isUsable)) {
+    if (this.#threads.every(({ worker }) => !worker.isUsable)) {
       return asker.reject(toRefusal("The report could not be read. Try again later."));
     }
     queue.add(asker, asked);
@@ -167,40 +209,45 @@ export class ReaderClient<Place extends object> {
     const isAllowed = (askerId: string) =>
       this.#threads.every(({ reading }) => reading?.isLookup !== false || reading.askerId !== askerId);
     for (const thread of this.#threads) {
-      while (thread.reading === null) {
-        const isLookup = !this.#lookups.queue.isEmpty;
-        const { queue } = isLookup ? this.#lookups : this.#reports;
-        const next = queue.next(isLookup ? () => true : isAllowed);
-        if (next === null || !thread.isUsable) break;
-        queue.take(next);
-        if (!thread.ask({ ...next, isLookup })) {
-          for (const { reject } of next.question.askers) reject(toRefusal("The report could not be read."));
-        }
-      }
+      if (thread.reading !== null) continue;
+      const isLookup = !this.#lookups.queue.isEmpty;
+      const { queue } = isLookup ? this.#lookups : this.#reports;
+      const next = queue.next(isLookup ? () => true : isAllowed);
+      if (next === null || !thread.worker.isUsable) continue;
+      queue.take(next);
+      void this.#read(thread, { ...next, isLookup });
     }
   }
 
-  #settle({ askers }: Question<Asker>, reply: Answered | null): void {
-    for (const asker of askers) {
-      if (reply === null) {
-        asker.reject(toRefusal("The report could not be read. Try again."));
-      } else if (reply.kind === "answer") {
-        asker.resolve(reply.answer);
-      } else if (reply.kind === "refused") {
-        const { code, message, param } = reply;
-        asker.reject(new ProxyError(code, message, param === null ? {} : { param }));
-      } else {
-        asker.reject(toRefusal("The report could not be read."));
-      }
+  async #read(thread: Thread, reading: Reading): Promise<void> {
+    const { askers, asked } = reading.question;
+    thread.reading = reading;
+    Atomics.store(thread.left, 0, 0);
+    try {
+      const answer = await thread.worker.ask(asked.name, asked.question);
+      for (const asker of askers) asker.resolve(answer);
+    } catch (cause) {
+      for (const { reject } of askers) reject(toReason(cause));
+      // What is thrown once the askers have left is how the report ends.
+      if (askers.size > 0) this.#tell(cause);
     }
-    if (reply?.kind === "failed") this.#options.log.error("usage reader: a query failed", reply.fields);
+    thread.reading = null;
+    this.#askNext();
+  }
+
+  #tell(cause: unknown): void {
+    const { log } = this.#options;
+    if (cause instanceof TaskFailedError) log.error("usage reader: a query failed", cause.fields);
+    else if (!(cause instanceof ProxyError || cause instanceof WorkerEndedError))
+      log.error("usage reader: a question could not be asked", describeCause(cause));
   }
 }
 
-/** The questions of one kind that wait, and all that were asked and not answered. */
-interface Waiting {
-  readonly queue: QuestionQueue<Asker>;
-  readonly askers: Set<Asker>;
+function toReason(cause: unknown): ProxyError {
+  if (cause instanceof ProxyError) return cause;
+  // What has ended the Worker may have been the question: only its askers ask it again.
+  const hint = cause instanceof WorkerEndedError ? " Try again." : "";
+  return toRefusal(`The report could not be read.${hint}`);
 }
 
 function toRefusal(message: string): ProxyError {

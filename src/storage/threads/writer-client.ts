@@ -1,9 +1,16 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
-import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
-import type { Commit, MaintenanceLook, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
-import { WorkerThread } from "./worker-thread.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
+import { WorkerClient } from "./worker-client.ts";
+import type {
+  Commit,
+  MaintenancePass,
+  MarkedQuestion,
+  WriterEvent,
+  WriterStart,
+  WriterTasks,
+} from "./writer-tasks.ts";
 
 /**
  * The pace of batches: what came in between goes into one transaction. Every 50 ms cost a third more processor time an
@@ -11,15 +18,7 @@ import { WorkerThread } from "./worker-thread.ts";
  */
 const BATCH_INTERVAL_MS = 150;
 
-type Command = WriterCommand<object>;
-type Request = Exclude<Extract<Command, { readonly id: number }>, { readonly kind: "sumLimits" }>;
-
 type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
-
-interface Waiting {
-  readonly command: Request;
-  readonly resolve: () => void;
-}
 
 export interface WriterClientOptions<Place extends object> {
   /** The file of the engine's writer Worker. */
@@ -33,12 +32,12 @@ export interface WriterClientOptions<Place extends object> {
   readonly onSuperseded: () => void;
 }
 
-/** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started again. */
+/**
+ * The data plane's end of the writer Worker. All but sums may be asked twice: nothing is answered before its transaction is
+ * committed.
+ */
 export class WriterClient<Place extends object> {
-  readonly #thread: WorkerThread<WriterCommand<Place>, WriterReply>;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #sums = new Map<number, PromiseWithResolvers<readonly LimitSum[]>>();
-  #lastId = 0;
+  readonly #worker: WorkerClient<WriterTasks, WriterStart & Place, WriterEvent>;
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   #keyUse = new Map<string, InstantUs>();
   #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
@@ -48,48 +47,38 @@ export class WriterClient<Place extends object> {
   #failureCount = 0;
   #lastCommit: Commit | null = null;
 
-  constructor(options: WriterClientOptions<Place>) {
-    const { workerUrl, start, log, onCommit, onEnded, onSuperseded } = options;
-    this.#thread = new WorkerThread({
+  constructor({ workerUrl, start, log, onCommit, onEnded, onSuperseded }: WriterClientOptions<Place>) {
+    this.#worker = new WorkerClient({
       name: "usage writer",
       url: workerUrl,
       log,
-      start: { kind: "start", ...start },
-      onReply: (reply) => {
-        if (reply.kind === "done") this.#settle(reply.id);
-        else if (reply.kind === "summed") this.#settleSums(reply.id, reply.sums);
-        else if (reply.kind === "unsummed") this.#rejectSum(reply.id, reply.reason);
-        else if (reply.kind === "superseded") onSuperseded();
-        else if (reply.kind === "failed") this.#failureCount += 1;
-        else if (reply.kind === "committed") {
-          this.#count(reply.commit);
-          onCommit(reply.commit);
-        } else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
+      start,
+      onEvent: (event) => {
+        if (event.kind === "superseded") onSuperseded();
+        else if (event.kind === "failed") this.#failureCount += 1;
+        else {
+          this.#count(event.commit);
+          onCommit(event.commit);
+        }
       },
-      // Every other command may be given twice: none is answered before its transaction is committed.
-      onEnded: () => {
-        this.#rejectSums();
-        onEnded();
-      },
-      onRestart: () => {
-        this.#thread.post({ kind: "wake" });
-        for (const { command } of this.#waiting.values()) this.#thread.post(command);
-      },
+      onEnded,
+      onRestart: () => this.#worker.tell("wake"),
     });
   }
 
+  /** Starts the Worker. */
   ready(): Promise<void> {
-    return this.#thread.ready();
+    return this.#worker.ready();
   }
 
   get isRunning(): boolean {
-    return this.#thread.isRunning;
+    return this.#worker.isRunning;
   }
 
   /** Since the process started, over every Worker that there was. */
   gauges(): WriterGauges {
     return {
-      writerRunning: this.#thread.isRunning,
+      writerRunning: this.#worker.isRunning,
       writerCommits: this.#commitCount,
       writerEvents: this.#eventCount,
       writerFailures: this.#failureCount,
@@ -101,32 +90,32 @@ export class WriterClient<Place extends object> {
   wake(): void {
     this.#wakeTimer ??= setTimeout(() => {
       this.#wakeTimer = null;
-      this.#thread.post({ kind: "wake" });
+      this.#worker.tell("wake");
     }, BATCH_INTERVAL_MS);
   }
 
   flush(): Promise<void> {
-    return this.#ask((id) => ({ kind: "flush", id }));
+    return this.#worker.askUntilAnswered("flush");
   }
 
-  maintain(look: MaintenanceLook): Promise<void> {
-    return this.#ask((id) => ({ kind: "maintain", id, ...look }));
+  maintain(pass: MaintenancePass): Promise<void> {
+    return this.#worker.askUntilAnswered("maintain", pass);
   }
 
   putBack(): Promise<void> {
-    return this.#ask((id) => ({ kind: "putBack", id }));
+    return this.#worker.askUntilAnswered("putBack");
   }
 
   /**
    * What has ended before the journal's line of this mark. Rejects when the ledger could not add it up, or the Worker has died
    * meanwhile: its place may be passed.
    */
-  sumLimits(mark: number, question: LimitQuestion): Promise<readonly LimitSum[]> {
-    this.#lastId += 1;
-    const waiting = Promise.withResolvers<readonly LimitSum[]>();
-    this.#sums.set(this.#lastId, waiting);
-    this.#thread.post({ kind: "sumLimits", id: this.#lastId, mark, question });
-    return waiting.promise;
+  async sumLimits(asked: MarkedQuestion): Promise<readonly LimitSum[]> {
+    try {
+      return await this.#worker.ask("sumLimits", asked);
+    } catch (cause) {
+      throw new Error("what was used could not be added up", { cause });
+    }
   }
 
   saveKeyUse(keyId: string, atUs: InstantUs): void {
@@ -151,8 +140,7 @@ export class WriterClient<Place extends object> {
 
   async stop(waitMsMax?: number): Promise<void> {
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
-    await this.#thread.stop({ kind: "close" }, waitMsMax);
-    this.#rejectSums();
+    await this.#worker.stop(waitMsMax);
   }
 
   async #saveKeyUse(): Promise<void> {
@@ -160,43 +148,14 @@ export class WriterClient<Place extends object> {
       const uses = this.#keyUse;
       this.#savingKeyUse = uses;
       this.#keyUse = new Map();
-      await this.#ask((id) => ({ kind: "saveKeyUse", id, uses: [...uses] }));
+      await this.#worker.askUntilAnswered("saveKeyUse", [...uses]);
       this.#savingKeyUse = null;
     }
-  }
-
-  #ask(toCommand: (id: number) => Request): Promise<void> {
-    this.#lastId += 1;
-    const command = toCommand(this.#lastId);
-    return new Promise((resolve) => {
-      this.#thread.post(command);
-      this.#waiting.set(command.id, { command, resolve });
-    });
   }
 
   #count(commit: Commit): void {
     this.#commitCount += 1;
     this.#eventCount += commit.eventIds.length;
     this.#lastCommit = commit;
-  }
-
-  #settleSums(id: number, sums: readonly LimitSum[]): void {
-    this.#sums.get(id)?.resolve(sums);
-    this.#sums.delete(id);
-  }
-
-  #rejectSum(id: number, reason: string): void {
-    this.#sums.get(id)?.reject(new Error(`what was used could not be added up: ${reason}`));
-    this.#sums.delete(id);
-  }
-
-  #rejectSums(): void {
-    for (const { reject } of this.#sums.values()) reject(new Error("the usage writer ended"));
-    this.#sums.clear();
-  }
-
-  #settle(id: number): void {
-    this.#waiting.get(id)?.resolve();
-    this.#waiting.delete(id);
   }
 }

@@ -16,7 +16,11 @@ import { readFacets } from "#storage/reports/facets.ts";
 import { readSeries } from "#storage/reports/series.ts";
 import { readGroupedSeries } from "#storage/reports/series-groups.ts";
 import { readSummary } from "#storage/reports/summary.ts";
-import { openReportConnection, readFrom, type ReportConnection } from "#storage/postgres/answer.ts";
+import {
+  openReportConnection,
+  readFrom,
+  type ReportConnection,
+} from "#storage/postgres/report-connection.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, writeCase } from "../../ledger/reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "../../ledger/usage.ts";

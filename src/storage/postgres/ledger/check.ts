@@ -8,7 +8,7 @@ import { type CheckedJournal, checkWith } from "#storage/check/ledger-check.ts";
 import { checkLimits as readLimits } from "#storage/check/limit-check.ts";
 import { findSegments } from "#storage/journal/segments.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { openReportConnection, readFrom } from "#storage/postgres/answer.ts";
+import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
 import { findSpoolId, toSpoolFolder } from "./spool-folder.ts";
 
 /** See `StorageEngine.checkLedger`: events and totals of all replicas, and the spool of this data folder. */

@@ -2,8 +2,7 @@ import type { Log } from "#kernel/log.ts";
 import type { LedgerReader } from "#storage/engine.ts";
 import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { findSegments, measureSegments } from "#storage/journal/segments.ts";
-import { toReadings, untilCommitted } from "#storage/threads/looking-reader.ts";
-import type { AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import { type Ask, createReadings, untilCommitted } from "#storage/threads/readings.ts";
 import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -24,20 +23,17 @@ export interface LedgerReaderOptions {
 /** The reports of all replicas for a process that only looks (`StorageEngine.openLedgerReader`). */
 export function openLedgerReader({ target, dataDir, log }: LedgerReaderOptions): LedgerReader {
   let reader: ReaderClient<ReaderPlace> | null = null;
-  const ask = <Kind extends QuestionKind>(
-    asked: AskedAs<Kind>,
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ) => {
+  const ask: Ask = (name, question, options) => {
     reader ??= new ReaderClient<ReaderPlace>({
       workerUrl: new URL("./postgres-reader-worker.ts", import.meta.url),
       place: { target },
       log,
       waitMsMax: null,
     });
-    return reader.ask<Kind>(asked, { signal });
+    return reader.ask(name, question, options);
   };
   return {
-    ...toReadings(ask),
+    ...createReadings(ask),
     async settle() {
       const id = findSpoolId(dataDir);
       const folder = toSpoolFolder(dataDir);

@@ -2,12 +2,11 @@ import { sleep } from "#kernel/timer.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
 import { MarkQuestions, type MarkQuestion, QUESTION_LOOK_MS } from "#storage/threads/mark-questions.ts";
-import type { WriterReply } from "#storage/threads/messages.ts";
+import type { MarkedQuestion } from "#storage/threads/writer-tasks.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { drive } from "#storage/postgres/drive.ts";
-
-type SumAnswer = Extract<WriterReply, { kind: "summed" | "unsummed" }>;
 
 /** How long the sums of one question may take. */
 const SUM_MS_MAX = STATEMENT_MS_MAX.limitSums;
@@ -18,16 +17,14 @@ const SUM_MS_MAX = STATEMENT_MS_MAX.limitSums;
  */
 export class MarkSums {
   readonly #questions: MarkQuestions;
-  readonly #reply: (answer: SumAnswer) => void;
   #summing: { readonly ending: AbortController; readonly done: Promise<void> } | null = null;
 
-  constructor(serverRun: number, reply: (answer: SumAnswer) => void) {
+  constructor(serverRun: number) {
     this.#questions = new MarkQuestions(serverRun);
-    this.#reply = reply;
   }
 
-  ask(question: MarkQuestion): void {
-    this.#questions.ask(question);
+  ask(asked: MarkedQuestion): Promise<readonly LimitSum[]> {
+    return this.#questions.ask(asked);
   }
 
   /**
@@ -51,9 +48,9 @@ export class MarkSums {
     this.#summing?.ending.abort();
   }
 
-  /** Never throws: before the moment is held, `held` is rejected, and after it the question is answered without sums. */
+  /** Never throws: before the moment is held, `held` is rejected, and after it the answer is. */
   async #sum(
-    { id, question }: MarkQuestion,
+    { question, answer }: MarkQuestion,
     {
       postgres,
       ending,
@@ -84,17 +81,12 @@ export class MarkSums {
           signal: ending.signal,
         },
       );
-      this.#reply({ kind: "summed", id, sums });
+      answer.resolve(sums);
     } catch (cause) {
-      if (isHeld) this.#reply({ kind: "unsummed", id, reason: toReason(cause, ending.signal) });
-      else held.reject(cause);
+      // It took too long, was asked for anew, or the database failed.
+      (isHeld ? answer : held).reject(cause);
     } finally {
       clearTimeout(late);
     }
   }
-}
-
-function toReason(cause: unknown, { aborted }: AbortSignal): string {
-  if (aborted) return `it took ${SUM_MS_MAX / 1000} s, or was asked for anew`;
-  return cause instanceof Error ? cause.message : "";
 }

@@ -1,11 +1,14 @@
-import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
-import type { WriterCommand } from "#storage/threads/messages.ts";
+import { serveWorker, type WorkerVoice } from "#storage/threads/worker-server.ts";
 import {
+  createDamageTelling,
   createLiveCheck,
   RETRY_INTERVAL_MS,
   RUN_CHECK_INTERVAL_MS,
-  WriterReplies,
-} from "#storage/threads/writer-replies.ts";
+  type WriterEvent,
+  WriterFortune,
+  type WriterStart,
+  type WriterTasks,
+} from "#storage/threads/writer-tasks.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
@@ -20,200 +23,189 @@ export interface WriterPlace {
   readonly spool: { readonly id: string; readonly lane: number };
 }
 
-declare const self: Worker;
+interface Job {
+  readonly step: (writer: UsageWriter) => Promise<void> | void;
+  readonly done: () => void;
+}
 
-lowerThreadPriority();
-
-type Command<Kind extends string> = Extract<WriterCommand<WriterPlace>, { kind: Kind }>;
-type Job = { readonly id: number; readonly step: (writer: UsageWriter) => Promise<void> };
-
-const replies = new WriterReplies();
-const jobs: Job[] = [];
-let start: Command<"start"> | null = null;
-let isLive: (segment: number) => boolean = () => false;
-let marks: MarkSums | null = null;
-let postgres: Postgres | null = null;
-let writer: UsageWriter | null = null;
-let upkeep: Upkeep | null = null;
-let timer: ReturnType<typeof setTimeout> | null = null;
-let heartbeat: ReturnType<typeof setInterval> | null = null;
-let isBeating = false;
-let running: Promise<void> | null = null;
-let isWanted = false;
-let isOver = false;
-
-self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>>) => {
-  const command = event.data;
-  switch (command.kind) {
-    case "start":
-      start = command;
-      isLive = createLiveCheck(command);
-      marks = new MarkSums(command.serverRun, (answer) => replies.send(answer));
-      heartbeat = setInterval(() => void beat(), RUN_CHECK_INTERVAL_MS);
-      replies.send({ kind: "ready" });
-      break;
-    case "wake":
-      break;
-    case "flush":
-    case "putBack":
-      jobs.push({ id: command.id, step: async () => replies.done(command.id) });
-      break;
-    case "saveKeyUse":
-      jobs.push({
-        id: command.id,
-        step: async (to) => {
-          await to.saveKeyUse(command.uses);
-          replies.done(command.id);
-        },
-      });
-      break;
-    case "sumLimits":
-      marks?.ask(command);
-      break;
-    case "maintain":
-      jobs.push({
-        id: command.id,
-        // Beside batches: what it waits for holds up no event.
-        step: async (to) => {
-          to.trimSegments();
-          void maintain(command);
-        },
-      });
-      break;
-    case "close":
-      void close();
-      return;
-  }
-  // An attempt that succeeds after failures looks once more for what has come in.
-  if (!replies.isFailing) schedule(0);
-  else if (running !== null) isWanted = true;
+serveWorker((start: WriterStart & WriterPlace, voice: WorkerVoice<WriterEvent>) => {
+  const loop = new WriterLoop(start, voice);
+  return { tasks: loop.tasks, close: () => loop.close() };
 });
 
-function schedule(delayMs: number): void {
-  if (isOver) return;
-  if (running === null) timer ??= setTimeout(begin, delayMs);
-  else isWanted = true;
-}
-
-function begin(): void {
-  timer = null;
-  running = run().finally(() => {
-    running = null;
-    if (replies.isFailing || isHeldBack()) schedule(RETRY_INTERVAL_MS);
-  });
-}
-
-/** One batch after the other until the journal's end, then the jobs that had come before the last look at it. */
-async function run(): Promise<void> {
-  for (let hasMore = true; hasMore;) {
-    isWanted = false;
-    try {
-      const due = jobs.length;
-      writer ??= await open();
-      if (writer === null) return;
-      if (await writer.writeBatch()) isWanted = true;
-      else if (!isHeldBack()) await runJobs(writer, due);
-      replies.succeeded();
-    } catch (cause) {
-      if (cause instanceof SupersededError) standDown();
-      else replies.failed(cause);
-    }
-    hasMore = isWanted && !replies.isFailing && !isOver;
-  }
-}
-
-/** What this server has recorded is behind a segment that the server before may still add to: it is not committed yet. */
-function isHeldBack(): boolean {
-  const at = writer?.committed ?? null;
-  return at !== null && isLive(at.segment);
-}
-
-async function maintain(look: Command<"maintain">): Promise<void> {
-  await upkeep?.look(look);
-  replies.done(look.id);
-}
-
-/** A job stays until it is done. */
-async function runJobs(to: UsageWriter, due: number): Promise<void> {
-  for (let count = 0; count < due; count += 1) {
-    await jobs[0]?.step(to);
-    jobs.shift();
-  }
-  if (jobs.length > 0) isWanted = true;
-}
-
-/**
- * Says that the server is there, and looks whether the stored position is still the one that was committed. Also beside a
- * batch, which waits longer for its answer: a cut that nothing else tells of is noticed here.
- */
-async function beat(): Promise<void> {
-  const at = running === null ? writer?.committed : undefined;
-  if (isBeating || start === null || postgres === null || writer === null) return;
-  isBeating = true;
-  try {
-    const { spool, serverRun } = start;
-    const [row] = await postgres.all<{ segment: number; offset: number }>(
-      `UPDATE spool SET heard_at = clock_timestamp() WHERE lane = $1 AND id = $2 AND run = $3 RETURNING segment, "offset"`,
-      [spool.lane, spool.id, serverRun],
-    );
-    const isMoved = row?.segment !== at?.segment || row?.offset !== at?.offsetBytes;
-    // A batch that was committed meanwhile has moved it; it looks for itself.
-    if (!isMoved || at === undefined || running !== null || writer?.committed !== at) return;
-    writer?.distrust();
-    schedule(0);
-  } catch {
-    // The next batch fails as well, and tells of it.
-  } finally {
-    isBeating = false;
-  }
-}
-
-function standDown(): void {
-  stop();
-  replies.send({ kind: "superseded" });
-}
-
-function stop(): void {
-  isOver = true;
-  upkeep?.stop();
-  marks?.stop();
-  if (timer !== null) clearTimeout(timer);
-  if (heartbeat !== null) clearInterval(heartbeat);
-}
-
-async function open(): Promise<UsageWriter | null> {
-  const sums = marks;
-  if (start === null || sums === null) return null;
-  const { journalDirectory, serverRun, spool, target } = start;
-  const { log } = replies;
-  const to = (postgres ??= await openPostgres({ target, ...PURPOSES.writer, log }));
-  upkeep ??= new Upkeep({ postgres: to, log });
-  return new UsageWriter({
-    postgres: to,
-    claim: { ...spool, run: serverRun },
-    journalDirectory,
-    isLive,
-    onDamage: replies.damaged,
-    onMark: (mark) => sums.begin(mark, to),
-    onCommit: (commit) => replies.send({ kind: "committed", commit }),
-    onSetBack({ isKept }) {
-      if (isKept)
-        log.warn(
-          "usage writer: the database is older than it was, its usage is brought back from the journal",
-        );
-      else
-        log.error(
-          "usage writer: the journal does not reach back to what the database has; usage in between, if there was any, is lost",
-        );
+class WriterLoop {
+  readonly tasks = {
+    wake: () => this.#wake(),
+    flush: () => this.#add(() => {}),
+    saveKeyUse: (uses) => this.#add((to) => to.saveKeyUse(uses)),
+    maintain: async (pass) => {
+      await this.#add((to) => to.trimSegments());
+      // Beside batches: what it waits for holds up no event.
+      await this.#upkeep?.look(pass);
     },
-  });
-}
+    sumLimits: (asked) => {
+      const sums = this.#marks.ask(asked);
+      this.#wake();
+      return sums;
+    },
+    putBack: () => this.#add(() => {}),
+  } satisfies WriterTasks;
+  readonly #start: WriterStart & WriterPlace;
+  readonly #voice: WorkerVoice<WriterEvent>;
+  readonly #fortune: WriterFortune;
+  readonly #isLive: (segment: number) => boolean;
+  readonly #marks: MarkSums;
+  readonly #jobs: Job[] = [];
+  readonly #heartbeat: ReturnType<typeof setInterval>;
+  #postgres: Postgres | null = null;
+  #writer: UsageWriter | null = null;
+  #upkeep: Upkeep | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #isBeating = false;
+  #running: Promise<void> | null = null;
+  #isWanted = false;
+  #isOver = false;
 
-async function close(): Promise<void> {
-  stop();
-  // What is under way has limits of its own.
-  await running;
-  writer?.close();
-  await postgres?.close();
-  replies.send({ kind: "closed" });
+  constructor(start: WriterStart & WriterPlace, voice: WorkerVoice<WriterEvent>) {
+    this.#start = start;
+    this.#voice = voice;
+    this.#fortune = new WriterFortune(voice);
+    this.#isLive = createLiveCheck(start);
+    this.#marks = new MarkSums(start.serverRun);
+    this.#heartbeat = setInterval(() => void this.#beat(), RUN_CHECK_INTERVAL_MS);
+    this.#wake();
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+    // What is under way has limits of its own.
+    await this.#running;
+    this.#writer?.close();
+    await this.#postgres?.close();
+  }
+
+  #add(step: Job["step"]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#jobs.push({ step, done: resolve });
+    this.#wake();
+    return promise;
+  }
+
+  /** An attempt that succeeds after failures looks once more for what has come in. */
+  #wake(): void {
+    if (!this.#fortune.isFailing) this.#schedule(0);
+    else if (this.#running !== null) this.#isWanted = true;
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#isOver) return;
+    if (this.#running === null) this.#timer ??= setTimeout(() => this.#begin(), delayMs);
+    else this.#isWanted = true;
+  }
+
+  #begin(): void {
+    this.#timer = null;
+    this.#running = this.#run().finally(() => {
+      this.#running = null;
+      if (this.#fortune.isFailing || this.#isHeldBack()) this.#schedule(RETRY_INTERVAL_MS);
+    });
+  }
+
+  /** One batch after the other until the journal's end, then the jobs that had come before the last look at it. */
+  async #run(): Promise<void> {
+    for (let hasMore = true; hasMore;) {
+      this.#isWanted = false;
+      try {
+        const due = this.#jobs.length;
+        this.#writer ??= await this.#open();
+        if (await this.#writer.writeBatch()) this.#isWanted = true;
+        else if (!this.#isHeldBack()) await this.#runJobs(this.#writer, due);
+        this.#fortune.succeeded();
+      } catch (cause) {
+        if (cause instanceof SupersededError) this.#standDown();
+        else this.#fortune.failed(cause);
+      }
+      hasMore = this.#isWanted && !this.#fortune.isFailing && !this.#isOver;
+    }
+  }
+
+  /** What this server has recorded is behind a segment that the server before may still add to: it is not committed yet. */
+  #isHeldBack(): boolean {
+    const at = this.#writer?.committed ?? null;
+    return at !== null && this.#isLive(at.segment);
+  }
+
+  /** A job stays until it is done. */
+  async #runJobs(to: UsageWriter, due: number): Promise<void> {
+    for (let count = 0; count < due; count += 1) {
+      await this.#jobs[0]?.step(to);
+      this.#jobs.shift()?.done();
+    }
+    if (this.#jobs.length > 0) this.#isWanted = true;
+  }
+
+  /**
+   * Says that the server is there, and looks whether the stored position is still the one that was committed. Also beside a
+   * batch, which waits longer for its answer: a cut that nothing else tells of is noticed here.
+   */
+  async #beat(): Promise<void> {
+    const at = this.#running === null ? this.#writer?.committed : undefined;
+    if (this.#isBeating || this.#postgres === null || this.#writer === null) return;
+    this.#isBeating = true;
+    try {
+      const { spool, serverRun } = this.#start;
+      const [row] = await this.#postgres.all<{ segment: number; offset: number }>(
+        `UPDATE spool SET heard_at = clock_timestamp() WHERE lane = $1 AND id = $2 AND run = $3 RETURNING segment, "offset"`,
+        [spool.lane, spool.id, serverRun],
+      );
+      const isMoved = row?.segment !== at?.segment || row?.offset !== at?.offsetBytes;
+      // A batch that was committed meanwhile has moved it; it looks for itself.
+      if (!isMoved || at === undefined || this.#running !== null || this.#writer?.committed !== at) return;
+      this.#writer?.distrust();
+      this.#schedule(0);
+    } catch {
+      // The next batch fails as well, and tells of it.
+    } finally {
+      this.#isBeating = false;
+    }
+  }
+
+  #standDown(): void {
+    this.#stop();
+    this.#voice.tell({ kind: "superseded" });
+  }
+
+  #stop(): void {
+    this.#isOver = true;
+    this.#upkeep?.stop();
+    this.#marks.stop();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    clearInterval(this.#heartbeat);
+  }
+
+  async #open(): Promise<UsageWriter> {
+    const { journalDirectory, serverRun, spool, target } = this.#start;
+    const { log, tell } = this.#voice;
+    const postgres = (this.#postgres ??= await openPostgres({ target, ...PURPOSES.writer, log }));
+    this.#upkeep ??= new Upkeep({ postgres, log });
+    return new UsageWriter({
+      postgres,
+      claim: { ...spool, run: serverRun },
+      journalDirectory,
+      isLive: this.#isLive,
+      onDamage: createDamageTelling(log),
+      onMark: (mark) => this.#marks.begin(mark, postgres),
+      onCommit: (commit) => tell({ kind: "committed", commit }),
+      onSetBack({ isKept }) {
+        if (isKept)
+          log.warn(
+            "usage writer: the database is older than it was, its usage is brought back from the journal",
+          );
+        else
+          log.error(
+            "usage writer: the journal does not reach back to what the database has; usage in between, if there was any, is lost",
+          );
+      },
+    });
+  }
 }

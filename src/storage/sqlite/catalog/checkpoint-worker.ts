@@ -1,41 +1,19 @@
 import { Database } from "bun:sqlite";
-import { describeCause } from "#kernel/log.ts";
 import { findFileIdentity } from "#storage/files/file-watch.ts";
-import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
-import type { CheckpointCommand, CheckpointReply } from "./checkpoint-thread.ts";
+import { serveWorker } from "#storage/threads/worker-server.ts";
+import type { CheckpointStart, CheckpointTasks } from "./log-sync.ts";
 
-declare const self: Worker;
-
-lowerThreadPriority();
-
-let start: Extract<CheckpointCommand, { kind: "start" }> | null = null;
-
-self.addEventListener("message", (event: MessageEvent<CheckpointCommand>) => {
-  const command = event.data;
-  switch (command.kind) {
-    case "start":
-      start = command;
-      reply({ kind: "ready" });
-      return;
-    case "copy":
-      try {
-        reply({ kind: "copied", isWhole: copy() });
-      } catch (cause) {
-        reply({ kind: "failed", fields: describeCause(cause) });
-      }
-      return;
-    case "close":
-      reply({ kind: "closed" });
-  }
-});
+serveWorker((start: CheckpointStart) => ({
+  tasks: { copy: () => copy(start) } satisfies CheckpointTasks,
+  close: () => {},
+}));
 
 /** Commits go on meanwhile (sqlite.org/c3ref/wal_checkpoint_v2.html, PASSIVE). */
-function copy(): boolean {
-  if (start === null) throw new Error("the checkpoint was not started");
-  const database = new Database(start.path, { readwrite: true });
+function copy({ path, file }: CheckpointStart): boolean {
+  const database = new Database(path, { readwrite: true });
   try {
     // Another database under this name would get the pages of the log that the server goes on with.
-    if (findFileIdentity(start.path) !== start.file) throw new Error("the database's file was replaced");
+    if (findFileIdentity(path) !== file) throw new Error("the database's file was replaced");
     database.run("PRAGMA synchronous = FULL");
     const row = database
       .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
@@ -44,8 +22,4 @@ function copy(): boolean {
   } finally {
     database.close();
   }
-}
-
-function reply(message: CheckpointReply): void {
-  self.postMessage(message);
 }

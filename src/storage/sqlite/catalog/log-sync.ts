@@ -3,7 +3,8 @@ import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
 import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { CheckpointThread } from "./checkpoint-thread.ts";
+import { toFileIdentity } from "#storage/files/file-watch.ts";
+import { TaskFailedError, WorkerClient } from "#storage/threads/worker-client.ts";
 import { LogRestart } from "./log-restart.ts";
 
 /** A log that has grown past this is copied into the database: what SQLite's own 1,000 pages are. */
@@ -13,6 +14,18 @@ export interface LogSyncOptions {
   readonly path: string;
   readonly log: Log;
   readonly logBytesMax?: number;
+}
+
+/** What a Worker needs that copies the write-ahead log of a database into it: that syncs both. */
+export interface CheckpointStart {
+  readonly path: string;
+  /** The identity of the file that the server has open. */
+  readonly file: string;
+}
+
+export interface CheckpointTasks {
+  /** Whether all that the log held at the call is in the database now, and on the disk. Rejects when the disk refuses. */
+  copy(): boolean;
 }
 
 /** Brings what this process commits to the disk, without holding up the thread that serves requests. */
@@ -46,7 +59,21 @@ export function createLogSync(
   // The log is there from the first read on.
   client.query("SELECT count(*) FROM sqlite_schema").get();
   const file = openSync(`${path}-wal`, "r+");
-  const checkpoints = new CheckpointThread(path, log);
+  const checkpoints = new WorkerClient<CheckpointTasks, CheckpointStart>({
+    name: "catalog checkpoint",
+    url: new URL("./checkpoint-worker.ts", import.meta.url),
+    log,
+    start: { path, file: toFileIdentity(path) },
+  });
+  const copyLog = async (): Promise<boolean> => {
+    try {
+      return await checkpoints.ask("copy");
+    } catch (cause) {
+      if (cause instanceof TaskFailedError)
+        log.error("catalog: its log could not be copied into the database", cause.fields);
+      throw cause;
+    }
+  };
   const restart = new LogRestart(client, file);
   let isDoubtful = false;
   let shortenAtBytes = logBytesMax;
@@ -62,13 +89,13 @@ export function createLogSync(
     }
     // After a sync that failed, the kernel may take pages for written that are not, and confirm them the next time: the
     // database gets a copy of all of them, in writes of its own.
-    if (!(await checkpoints.copy())) throw new Error("a checkpoint after a failed sync was held up");
+    if (!(await copyLog())) throw new Error("a checkpoint after a failed sync was held up");
     isDoubtful = false;
   });
 
   const shorten = async () => {
     try {
-      await checkpoints.copy();
+      await copyLog();
       if (restart.begin()) await sync();
     } catch (cause) {
       log.warn("catalog: its log grows until it can be copied into the database", describeCause(cause));

@@ -6,10 +6,11 @@ import type { LedgerReader } from "#storage/engine.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { measureSegments } from "#storage/journal/segments.ts";
-import { toReadings, untilCommitted } from "#storage/threads/looking-reader.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/threads/messages.ts";
+import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
+import { type Ask, createReadings, untilCommitted } from "#storage/threads/readings.ts";
 import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { readPosition, type UsagePlace } from "./file/database.ts";
 import { hasUsageDatabase } from "./file/inspect.ts";
@@ -43,22 +44,19 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
     }
     return (keeper = opened);
   };
-  const ask = async <Kind extends QuestionKind>(
-    asked: AskedAs<Kind>,
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<AnswerOf<Kind>> => {
-    if (findKeeper() === null) return answerFromNothing<Kind>(asked);
+  const ask: Ask = async (name, question, options) => {
+    if (findKeeper() === null) return answerFromNothing(name, question);
     reader ??= new ReaderClient({
       workerUrl: new URL("./reader-worker.ts", import.meta.url),
       place: { databasePath },
       log,
       waitMsMax: null,
     });
-    return reader.ask<Kind>(asked, { signal });
+    return reader.ask(name, question, options);
   };
 
   return {
-    ...toReadings(ask),
+    ...createReadings(ask),
     async settle() {
       const database = findKeeper();
       if (database === null || !existsSync(journalDirectory)) return 0;
@@ -73,13 +71,16 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
 }
 
 /** What a ledger answers in which nothing was ever recorded. */
-async function answerFromNothing<Kind extends QuestionKind>(asked: AskedAs<Kind>): Promise<AnswerOf<Kind>> {
+async function answerFromNothing<Name extends ReportName>(
+  name: Name,
+  question: QuestionOf<Name>,
+): Promise<AnswerOf<Name>> {
   // Loaded here and not above: a server's reports are read by threads of their own.
-  const { answerQuestion } = await import("#storage/sqlite/answer.ts");
+  const { toScript } = await import("#storage/reports/reports.ts");
   const empty = new Database(":memory:", { strict: true });
   try {
     empty.run(SCHEMA_SQL);
-    return answerQuestion<Kind>(empty, asked);
+    return readFrom(empty, toScript(name, question));
   } finally {
     empty.close();
   }

@@ -1,15 +1,19 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { lowerThreadPriority } from "#storage/threads/lower-priority.ts";
 import { type MarkQuestion, MarkQuestions, QUESTION_LOOK_MS } from "#storage/threads/mark-questions.ts";
-import type { WriterCommand } from "#storage/threads/messages.ts";
+import { serveWorker, type WorkerVoice } from "#storage/threads/worker-server.ts";
 import {
+  createDamageTelling,
   createLiveCheck,
+  type MaintenancePass,
   RETRY_INTERVAL_MS,
   RUN_CHECK_INTERVAL_MS,
-  WriterReplies,
-} from "#storage/threads/writer-replies.ts";
+  type WriterEvent,
+  WriterFortune,
+  type WriterStart,
+  type WriterTasks,
+} from "#storage/threads/writer-tasks.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
@@ -17,179 +21,187 @@ import { readFrom } from "#storage/sqlite/drive.ts";
 import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
-declare const self: Worker;
+interface Job {
+  readonly step: (writer: UsageWriter) => boolean;
+  readonly done: () => void;
+}
 
-lowerThreadPriority();
-
-type Command<Kind extends string> = Extract<WriterCommand<UsagePlace>, { kind: Kind }>;
-type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolean };
-
-const replies = new WriterReplies();
-const jobs: Job[] = [];
-/** Answers that leave with the commit of what they count. */
-const summed: { readonly question: MarkQuestion; readonly sums: readonly LimitSum[] }[] = [];
-let start: Command<"start"> | null = null;
-let isLive: (segment: number) => boolean = () => false;
-let questions: MarkQuestions | null = null;
-let database: Database | null = null;
-let writer: UsageWriter | null = null;
-let timer: ReturnType<typeof setTimeout> | null = null;
-let isSuperseded = false;
-let runTimer: ReturnType<typeof setInterval> | null = null;
-
-self.addEventListener("message", (event: MessageEvent<WriterCommand<UsagePlace>>) => {
-  const command = event.data;
-  switch (command.kind) {
-    case "start":
-      start = command;
-      isLive = createLiveCheck(command);
-      questions = new MarkQuestions(command.serverRun);
-      if (command.earlierLiveMs > 0) setTimeout(() => schedule(0), command.earlierLiveMs);
-      runTimer = setInterval(checkRun, RUN_CHECK_INTERVAL_MS);
-      replies.send({ kind: "ready" });
-      break;
-    case "wake":
-      break;
-    case "flush":
-      jobs.push({ id: command.id, step: () => false });
-      break;
-    case "saveKeyUse":
-      jobs.push({ id: command.id, step: (to) => (to.saveKeyUse(command.uses), false) });
-      break;
-    case "sumLimits":
-      questions?.ask(command);
-      break;
-    case "putBack":
-      jobs.push({ id: command.id, step: putBack });
-      break;
-    case "maintain":
-      jobs.push({ id: command.id, step: toMaintenance(command) });
-      break;
-    case "close":
-      close();
-      return;
-  }
-  if (!replies.isFailing) schedule(0);
+serveWorker((start: WriterStart & UsagePlace, voice: WorkerVoice<WriterEvent>) => {
+  const loop = new WriterLoop(start, voice);
+  return { tasks: loop.tasks, close: () => loop.close() };
 });
 
-function schedule(delayMs: number): void {
-  if (!isSuperseded) timer ??= setTimeout(run, delayMs);
-}
-
 /** One transaction at a time, the journal first: in between, messages are taken in. */
-function run(): void {
-  timer = null;
-  try {
-    writer ??= open();
-    if (writer === null) return;
-    const hasMore = writer.writeBatch() || runJob(writer);
-    replies.succeeded();
-    if (hasMore) schedule(0);
-  } catch (cause) {
-    summed.length = 0;
-    if (cause instanceof EarlyMarkError) {
-      schedule(QUESTION_LOOK_MS);
-      return;
+class WriterLoop {
+  readonly tasks = {
+    wake: () => this.#wake(),
+    flush: () => this.#add(() => false),
+    saveKeyUse: (uses) => this.#add((to) => (to.saveKeyUse(uses), false)),
+    maintain: (pass) => this.#add(toMaintenance(pass)),
+    sumLimits: (asked) => {
+      const sums = this.#questions.ask(asked);
+      this.#wake();
+      return sums;
+    },
+    putBack: () => this.#add(() => this.#putBack()),
+  } satisfies WriterTasks;
+  readonly #start: WriterStart & UsagePlace;
+  readonly #voice: WorkerVoice<WriterEvent>;
+  readonly #fortune: WriterFortune;
+  readonly #isLive: (segment: number) => boolean;
+  readonly #questions: MarkQuestions;
+  readonly #jobs: Job[] = [];
+  /** Answers that leave with the commit of what they count. */
+  readonly #summed: { readonly question: MarkQuestion; readonly sums: readonly LimitSum[] }[] = [];
+  readonly #runTimer: ReturnType<typeof setInterval>;
+  #database: Database | null = null;
+  #writer: UsageWriter | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #isSuperseded = false;
+
+  constructor(start: WriterStart & UsagePlace, voice: WorkerVoice<WriterEvent>) {
+    this.#start = start;
+    this.#voice = voice;
+    this.#fortune = new WriterFortune(voice);
+    this.#isLive = createLiveCheck(start);
+    this.#questions = new MarkQuestions(start.serverRun);
+    if (start.earlierLiveMs > 0) setTimeout(() => this.#schedule(0), start.earlierLiveMs);
+    this.#runTimer = setInterval(() => this.#checkRun(), RUN_CHECK_INTERVAL_MS);
+    this.#wake();
+  }
+
+  close(): void {
+    this.#stop();
+    try {
+      if (!this.#isSuperseded) this.#writer?.endRun();
+    } catch {
+      // The next start then takes its time, should the lock file have been replaced.
     }
-    if (cause instanceof SupersededError) {
-      standDown();
-      return;
+    this.#writer?.close();
+  }
+
+  /** A job is answered after its last step. */
+  #add(step: Job["step"]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#jobs.push({ step, done: resolve });
+    this.#wake();
+    return promise;
+  }
+
+  #wake(): void {
+    if (!this.#fortune.isFailing) this.#schedule(0);
+  }
+
+  #schedule(delayMs: number): void {
+    if (!this.#isSuperseded) this.#timer ??= setTimeout(() => this.#run(), delayMs);
+  }
+
+  #run(): void {
+    this.#timer = null;
+    try {
+      this.#writer ??= this.#open();
+      const hasMore = this.#writer.writeBatch() || this.#runJob(this.#writer);
+      this.#fortune.succeeded();
+      if (hasMore) this.#schedule(0);
+    } catch (cause) {
+      this.#summed.length = 0;
+      if (cause instanceof EarlyMarkError) {
+        this.#schedule(QUESTION_LOOK_MS);
+        return;
+      }
+      if (cause instanceof SupersededError) {
+        this.#standDown();
+        return;
+      }
+      this.#fortune.failed(cause);
+      this.#schedule(RETRY_INTERVAL_MS);
     }
-    replies.failed(cause);
-    schedule(RETRY_INTERVAL_MS);
+  }
+
+  #checkRun(): void {
+    try {
+      if (this.#database !== null && readServerRun(this.#database) !== this.#start.serverRun)
+        this.#standDown();
+    } catch {
+      // The next batch fails as well, and tells of it.
+    }
+  }
+
+  #standDown(): void {
+    this.#isSuperseded = true;
+    this.#stop();
+    this.#voice.tell({ kind: "superseded" });
+  }
+
+  #stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    clearInterval(this.#runTimer);
+  }
+
+  /** A step of the first job, when the journal has been read to its end. */
+  #runJob(to: UsageWriter): boolean {
+    const job = this.#jobs[0];
+    if (job === undefined) return false;
+    if (!job.step(to)) {
+      this.#jobs.shift();
+      job.done();
+    }
+    return true;
+  }
+
+  #open(): UsageWriter {
+    const { databasePath, journalDirectory, serverRun } = this.#start;
+    const database = openForWriting(databasePath);
+    this.#database = database;
+    try {
+      return new UsageWriter({
+        database,
+        journalDirectory,
+        serverRun,
+        isLive: this.#isLive,
+        onDamage: createDamageTelling(this.#voice.log),
+        onMark: (mark) => this.#sumAt(mark, database),
+        onCommit: (commit) => {
+          this.#voice.tell({ kind: "committed", commit });
+          for (const { question, sums } of this.#summed.splice(0)) {
+            this.#questions.answered(question);
+            question.answer.resolve(sums);
+          }
+        },
+      });
+    } catch (cause) {
+      database.close();
+      this.#database = null;
+      throw cause;
+    }
+  }
+
+  #sumAt(mark: number, database: Database): void {
+    const question = this.#questions.find(mark);
+    if (question === "awaited") throw new EarlyMarkError();
+    if (question !== null)
+      this.#summed.push({ question, sums: readFrom(database, sumLimits(question.question)) });
+  }
+
+  /** A step of a job: the file of the database has lost its name. */
+  #putBack(): boolean {
+    if (this.#database === null) return false;
+    restoreDatabaseFile(this.#database, this.#start.databasePath);
+    this.#writer?.close();
+    this.#writer = null;
+    this.#database = null;
+    return false;
   }
 }
 
-function checkRun(): void {
-  try {
-    if (database !== null && start !== null && readServerRun(database) !== start.serverRun) standDown();
-  } catch {
-    // The next batch fails as well, and tells of it.
-  }
-}
-
-function standDown(): void {
-  isSuperseded = true;
-  if (timer !== null) clearTimeout(timer);
-  if (runTimer !== null) clearInterval(runTimer);
-  replies.send({ kind: "superseded" });
-}
-
-/** A step of the first job, when the journal has been read to its end; a job is answered after its last step. */
-function runJob(to: UsageWriter): boolean {
-  const job = jobs[0];
-  if (job === undefined) return false;
-  if (!job.step(to)) {
-    jobs.shift();
-    replies.done(job.id);
-  }
-  return true;
-}
-
-function toMaintenance(command: Command<"maintain">): Job["step"] {
+function toMaintenance({ sealBeforeDay, retention }: MaintenancePass): Job["step"] {
   let pruneBeforeUs: InstantUs | null = null;
   return (to) => {
-    if (to.seal(command.sealBeforeDay)) return true;
-    pruneBeforeUs ??= to.boundRetention(command.retention);
+    if (to.seal(sealBeforeDay)) return true;
+    pruneBeforeUs ??= to.boundRetention(retention);
     return to.prune(pruneBeforeUs);
   };
 }
 
-function open(): UsageWriter | null {
-  if (start === null) return null;
-  const { databasePath, journalDirectory, serverRun } = start;
-  database = openForWriting(databasePath);
-  try {
-    return new UsageWriter({
-      database,
-      journalDirectory,
-      serverRun,
-      isLive,
-      onDamage: replies.damaged,
-      onMark: sumAtMark,
-      onCommit(commit) {
-        replies.send({ kind: "committed", commit });
-        for (const { question, sums } of summed.splice(0)) {
-          questions?.answered(question);
-          replies.send({ kind: "summed", id: question.id, sums });
-        }
-      },
-    });
-  } catch (cause) {
-    database.close();
-    database = null;
-    throw cause;
-  }
-}
-
 /** A mark was read before the message that says what it is for, which is on its way. */
 class EarlyMarkError extends Error {}
-
-function sumAtMark(mark: number): void {
-  if (database === null || questions === null) return;
-  const question = questions.find(mark);
-  if (question === "awaited") throw new EarlyMarkError();
-  if (question !== null) summed.push({ question, sums: readFrom(database, sumLimits(question.question)) });
-}
-
-/** A step of a job: the file of the database has lost its name. */
-function putBack(): boolean {
-  if (start === null || database === null) return false;
-  restoreDatabaseFile(database, start.databasePath);
-  writer?.close();
-  writer = null;
-  database = null;
-  return false;
-}
-
-function close(): void {
-  if (timer !== null) clearTimeout(timer);
-  if (runTimer !== null) clearInterval(runTimer);
-  try {
-    if (!isSuperseded) writer?.endRun();
-  } catch {
-    // The next start then takes its time, should the lock file have been replaced.
-  }
-  writer?.close();
-  replies.send({ kind: "closed" });
-}

@@ -9,7 +9,7 @@ import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { one } from "#storage/sql/script.ts";
-import { openReportConnection, readFrom } from "#storage/postgres/answer.ts";
+import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";

@@ -6,7 +6,7 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import { SupersededError } from "#storage/postgres/ledger/write/spool.ts";
 import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
 import type { WriterOptions } from "#storage/postgres/ledger/write/writer-options.ts";
-import type { Commit } from "#storage/threads/messages.ts";
+import type { Commit } from "#storage/threads/writer-tasks.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, RUN_LINE, SUBJECT } from "../../../ledger/usage.ts";
 import { createChance } from "../../../support/chance.ts";
 import { cleanEnvironment } from "../../../support/process.ts";

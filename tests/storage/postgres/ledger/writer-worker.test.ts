@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Limit } from "#limits/limit.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { MARKS_MAX, type Commit } from "#storage/threads/messages.ts";
+import { MARKS_MAX, type Commit } from "#storage/threads/writer-tasks.ts";
 import { WriterClient } from "#storage/threads/writer-client.ts";
 import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
@@ -46,7 +46,10 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const mark = worker.run * MARKS_MAX + 1;
     appendFileSync(segmentPath(spool.journalDirectory, 1), encodeJournalLine({ kind: "mark", number: mark }));
     for (let index = 0; index < 7; index += 1) source.add(20_000 + index);
-    const sums = worker.client.sumLimits(mark, { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US });
+    const sums = worker.client.sumLimits({
+      mark,
+      question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US },
+    });
     await worker.client.flush();
     expect(await sums).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 3_005n }] }]);
 
@@ -77,7 +80,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const ask = (number: number) => {
       const mark = worker.run * MARKS_MAX + number;
       appendFileSync(path, encodeJournalLine({ kind: "mark", number: mark }));
-      return worker.client.sumLimits(mark, { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US });
+      return worker.client.sumLimits({ mark, question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US } });
     };
     for (let index = 0; index < 5; index += 1) source.add(index);
     await worker.client.flush();

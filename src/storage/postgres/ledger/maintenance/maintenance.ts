@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import type { Retention } from "#storage/threads/messages.ts";
+import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { type CellsPlace, sealHour, sealMonth } from "./cells.ts";

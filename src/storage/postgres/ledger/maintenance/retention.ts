@@ -1,5 +1,5 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import type { Retention } from "#storage/threads/messages.ts";
+import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { readBounds } from "#storage/postgres/ledger/write/bounds.ts";

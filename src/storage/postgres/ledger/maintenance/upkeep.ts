@@ -1,6 +1,6 @@
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { MaintenanceLook } from "#storage/threads/messages.ts";
+import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
 import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
@@ -31,7 +31,7 @@ export class Upkeep {
   }
 
   /** Fulfilled when all that was due is committed, here or by another replica, or cannot be done before the next look. */
-  look(look: MaintenanceLook): Promise<void> {
+  look(look: MaintenancePass): Promise<void> {
     this.#last = this.#last.then(() => this.#untilDone(look));
     return this.#last;
   }
@@ -41,7 +41,7 @@ export class Upkeep {
     this.#isStopped = true;
   }
 
-  async #untilDone(look: MaintenanceLook): Promise<void> {
+  async #untilDone(look: MaintenancePass): Promise<void> {
     let isFailing = false;
     while (!this.#isStopped) {
       try {
@@ -58,7 +58,7 @@ export class Upkeep {
     }
   }
 
-  async #do(look: MaintenanceLook): Promise<void> {
+  async #do(look: MaintenancePass): Promise<void> {
     const maintenance = this.#maintenance;
     maintenance.begin();
     await this.#all(() => maintenance.makePartitions(look.retention.nowUs));
@@ -71,7 +71,7 @@ export class Upkeep {
   }
 
   /** The log is everybody's: one replica whose clock is ahead would remove it, and seal days that all others still write. */
-  async #bound({ sealBeforeDay, retention }: MaintenanceLook): Promise<MaintenanceLook> {
+  async #bound({ sealBeforeDay, retention }: MaintenancePass): Promise<MaintenancePass> {
     const [row] = await this.#postgres.all<{ now_us: number }>(
       "SELECT floor(extract(epoch FROM now()) * 1000000)::bigint AS now_us",
     );

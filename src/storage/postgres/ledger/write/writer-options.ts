@@ -1,5 +1,5 @@
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import type { Commit } from "#storage/threads/messages.ts";
+import type { Commit } from "#storage/threads/writer-tasks.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { SpoolClaim } from "./spool.ts";
 

@@ -3,7 +3,7 @@ import { OpenRequests, toCutOff } from "#storage/journal/open-requests.ts";
 import { type JournalChunk, SegmentReader } from "#storage/journal/segment-reader.ts";
 import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/journal/segments.ts";
 import { isUnsettled } from "#storage/writer/unsettled-events.ts";
-import type { Commit } from "#storage/threads/messages.ts";
+import type { Commit } from "#storage/threads/writer-tasks.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";

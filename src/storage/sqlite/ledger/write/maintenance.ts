@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import type { Retention } from "#storage/threads/messages.ts";
+import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { SealedHours } from "./sealed-hours.ts";
 import type { SealedMonths } from "./sealed-months.ts";
 import type { Totals } from "./totals.ts";

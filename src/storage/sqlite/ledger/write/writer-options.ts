@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import type { Commit } from "#storage/threads/messages.ts";
+import type { Commit } from "#storage/threads/writer-tasks.ts";
 
 export interface WriterOptions {
   readonly database: Database;

@@ -9,7 +9,7 @@ import { CarriedTotals } from "./carried-totals.ts";
 import { EarlySettlements } from "./early-settlements.ts";
 import { EventRows, PendingEvents } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
-import type { Retention } from "#storage/threads/messages.ts";
+import type { Retention } from "#storage/threads/writer-tasks.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
 import { OpenRequests, toCutOff } from "#storage/journal/open-requests.ts";

@@ -1,7 +1,5 @@
 import type { Connection, Script } from "#storage/sql/script.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
-import { toReading } from "#storage/reports/answers.ts";
-import type { AnswerOf, Asked, QuestionKind } from "#storage/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Reserved, Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -26,18 +24,9 @@ export function openReportConnection(postgres: Postgres): ReportConnection {
 }
 
 /**
- * Throws ProxyError for a refusal, DatabaseUnreachableError while the database is away, and StatementError with SQLSTATE 57014
- * when `signal` has ended it; anything else that it throws is a bug.
+ * Reads within one transaction: totals and rows of different commits would not fit together. Nothing is kept of it. Throws
+ * DatabaseUnreachableError while the database is away, and StatementError with SQLSTATE 57014 when `signal` has ended it.
  */
-export function answerFrom<Kind extends QuestionKind>(
-  from: ReportConnection,
-  asked: Asked<Kind>,
-  signal?: AbortSignal,
-): Promise<AnswerOf<Kind>> {
-  return readFrom(from, toReading<Kind>(asked), signal);
-}
-
-/** Reads within one transaction: totals and rows of different commits would not fit together. Nothing is kept of it. */
 export function readFrom<Answer>(
   { reserved, connection }: ReportConnection,
   reading: Script<Answer>,

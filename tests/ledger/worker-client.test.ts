@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createLog } from "#kernel/log.ts";
-import { WorkerThread } from "#storage/threads/worker-thread.ts";
+import { WorkerClient } from "#storage/threads/worker-client.ts";
 import { makeFolder } from "../support/folder.ts";
 
 test("the log names what has ended a Worker, its code and where, and nothing of its message", async () => {
@@ -25,19 +25,10 @@ test("the log names what has ended a Worker, its code and where, and nothing of 
       write: (line) => lines.push(line),
       timestamp: () => "",
     });
-    const ended = Promise.withResolvers<boolean>();
-    const thread = new WorkerThread({
-      name: "a Worker",
-      url: pathToFileURL(path),
-      log,
-      start: { kind: "start" },
-      onReply: () => undefined,
-      onEnded: ended.resolve,
-      onRestart: () => undefined,
-    });
-    expect(await ended.promise).toBe(false);
-    const failure: unknown = await thread.ready().catch((cause: unknown) => cause);
+    const worker = new WorkerClient({ name: "a Worker", url: pathToFileURL(path), log, start: null });
+    const failure: unknown = await worker.ready().catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(Error);
+    expect(worker.isRunning).toBe(false);
     expect(JSON.parse(lines[0]!)).toMatchObject({ message: "a Worker: failed", ...told });
     if (!("cause_at" in told)) expect(JSON.parse(lines[0]!).cause_at).toBe("failing-worker.ts:3");
     expect(lines.join("")).not.toContain("planted");

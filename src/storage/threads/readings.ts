@@ -1,0 +1,79 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { sleep } from "#kernel/timer.ts";
+import type { LedgerReader } from "#storage/engine.ts";
+import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
+import type { ReportOptions, StatsStore } from "#stats/store.ts";
+import type { RecordedOrder, RecordedSince } from "./recorded-events.ts";
+
+/** Asks a ledger one question, by the name of its report. */
+export type Ask = <Name extends ReportName>(
+  name: Name,
+  question: QuestionOf<Name>,
+  options?: ReportOptions,
+) => Promise<AnswerOf<Name>>;
+
+const NOTHING_KNOWN: RecordedSince = { ids: [], lanes: null, cursor: "", hasGap: true };
+
+/**
+ * The reports as their callers know them, each asked as one question. `recorded` is null in a process that does not hear of
+ * commits, so that no cursor is ever known to it.
+ */
+export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | null): StatsStore {
+  const toReport =
+    <Name extends ReportName>(name: Name) =>
+    (question: QuestionOf<Name>, options?: ReportOptions) =>
+      ask(name, question, options);
+  return {
+    listRequests(query, page, options) {
+      const { isTotalWanted, areUnitsWanted, order } = options ?? {};
+      const wanted = { ...page, isTotalWanted, areUnitsWanted, order };
+      return ask("listRequests", { query, page: wanted }, options);
+    },
+    async listRecorded(query, { after, limit, offset }, options) {
+      const found = (await recorded?.since(after)) ?? NOTHING_KNOWN;
+      const { cursor, hasGap } = found;
+      const { sinceUs, untilUs } = query.window;
+      const isWithin = (id: InstantUs) =>
+        (sinceUs === null || id >= sinceUs) && (untilUs === null || id < untilUs);
+      const ids = found.ids.filter(isWithin);
+      if (ids.length === 0) return { rows: [], total: 0, cursor, hasGap };
+      const lanes = found.lanes?.filter((_, index) => isWithin(found.ids[index] ?? 0)) ?? null;
+      const paged = await ask("listRecorded", { query, ids, lanes, page: { limit, offset } }, options);
+      return { ...paged, cursor, hasGap };
+    },
+    readSeries: toReport("readSeries"),
+    readGroupedSeries: toReport("readGroupedSeries"),
+    readSummary: toReport("readSummary"),
+    readBreakdown: toReport("readBreakdown"),
+    readFacets: toReport("readFacets"),
+    readErrors: toReport("readErrors"),
+    readMissingPrices: toReport("readMissingPrices"),
+  };
+}
+
+/** What a command reads of a ledger. */
+export function createReadings(ask: Ask): Pick<LedgerReader, "stats" | "limitLedger" | "loadLastUsed"> {
+  return {
+    stats: createStats(ask, null),
+    limitLedger: { sumLimits: (limits, nowUs) => ask("sumLimits", { limits, nowUs }) },
+    loadLastUsed: (ids) => ask("loadLastUsed", ids),
+  };
+}
+
+export interface CommitWait {
+  readonly waitMsMax: number;
+  readonly pollMs: number;
+}
+
+/** Waits until `measure` finds no bytes that are not committed; returns those that are left after the wait. */
+export async function untilCommitted(
+  measure: () => number | Promise<number>,
+  { waitMsMax, pollMs }: CommitWait,
+): Promise<number> {
+  let bytes = await measure();
+  for (let waitedMs = 0; bytes > 0 && waitedMs < waitMsMax; waitedMs += pollMs) {
+    await sleep(pollMs);
+    bytes = await measure();
+  }
+  return bytes;
+}

@@ -1,0 +1,275 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log, LogFields } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
+import type { Tasks, WorkerCommand, WorkerReply } from "./worker-server.ts";
+
+/** A Worker that dies is started again after a pause that doubles up to the longest. */
+const RESTART_PAUSE_MS_MIN = 50;
+const RESTART_PAUSE_MS_MAX = 30_000;
+/** A Worker that lived this long starts again with the shortest pause. */
+const HEALTHY_AFTER_MS = 60_000;
+/** More than a Worker and its connection stay open with (4, measured). */
+const WORKER_FILES_MAX = 16;
+const STOP_WAIT_MS_MAX = 5_000;
+const TERMINATE_WAIT_MS_MAX = 1_000;
+
+export interface WorkerClientOptions<Start, Event> {
+  readonly name: string;
+  /** `new URL("./x-worker.ts", import.meta.url)`: the build lays every `*-worker.ts` beside the program. */
+  readonly url: URL;
+  readonly log: Log;
+  /** What every incarnation opens with. */
+  readonly start: Start;
+  readonly onEvent?: (event: Event) => void;
+  /** Called when it has died: what it did last may not have been told. */
+  readonly onEnded?: () => void;
+  /** Called when it was started again, before what is repeated is asked. */
+  readonly onRestart?: () => void;
+}
+
+/** A task threw something that is no refusal; what may be logged of it. */
+export class TaskFailedError extends Error {
+  override readonly name = "TaskFailedError";
+  readonly fields: LogFields;
+
+  constructor(fields: LogFields) {
+    super("a task of a Worker failed");
+    this.fields = fields;
+  }
+}
+
+/** No answer comes: the Worker has died, or was stopped. */
+export class WorkerEndedError extends Error {
+  override readonly name = "WorkerEndedError";
+}
+
+interface Waiting {
+  readonly command: WorkerCommand<never, unknown>;
+  readonly isRepeated: boolean;
+  readonly resolve: (answer: never) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+type QuestionOf<Task> = Task extends (...question: infer Question) => unknown ? Question : never;
+type AnswerOf<Task> = Task extends (question: never) => infer Answer ? Awaited<Answer> : never;
+
+/** A Worker that is started when it is first asked, and kept alive from then on, until it is stopped. */
+export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
+  readonly #options: WorkerClientOptions<Start, Event>;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #worker: Worker | null = null;
+  #wasReady = false;
+  #startedMs = 0;
+  #pauseMs = RESTART_PAUSE_MS_MIN;
+  #restartTimer: ReturnType<typeof setTimeout> | null = null;
+  #stopped: PromiseWithResolvers<void> | null = null;
+
+  constructor(options: WorkerClientOptions<Start, Event>) {
+    this.#options = options;
+    // Looked at by a waiting caller; a Worker that dies before that must not end the process.
+    this.#ready.promise.catch(() => {});
+  }
+
+  /** Starts it. Rejects when the Worker's file cannot be loaded at all. */
+  async ready(): Promise<void> {
+    this.#worker ??= this.#spawn();
+    return this.#ready.promise;
+  }
+
+  /** False between a death and the restart, and before the first start. */
+  get isRunning(): boolean {
+    return this.#worker !== null;
+  }
+
+  /** Whether a question would be asked now: false as well while too few files may be opened to start it. */
+  get isUsable(): boolean {
+    return this.#worker !== null || (this.#canStart && hasRoomForWorker());
+  }
+
+  /** Rejects with a refusal of the task, `TaskFailedError`, `WorkerEndedError`, and what cannot be sent. */
+  ask<Name extends keyof All & string>(
+    name: Name,
+    ...question: QuestionOf<All[Name]>
+  ): Promise<AnswerOf<All[Name]>> {
+    return this.#ask(name, question, false);
+  }
+
+  /**
+   * As `ask`, and asks a Worker that was started again once more when no answer came: the task may be done twice. Never
+   * answered once the client is stopped.
+   */
+  askUntilAnswered<Name extends keyof All & string>(
+    name: Name,
+    ...question: QuestionOf<All[Name]>
+  ): Promise<AnswerOf<All[Name]>> {
+    return this.#ask(name, question, true);
+  }
+
+  /** Asks what needs no answer; lost between a death and the restart. */
+  tell<Name extends keyof All & string>(name: Name, ...question: QuestionOf<All[Name]>): void {
+    this.#worker?.postMessage(this.#toCommand(name, question));
+  }
+
+  /** Asks it to finish, and ends it when it does not in time: what it has committed by then is whole. */
+  async stop(waitMsMax = STOP_WAIT_MS_MAX): Promise<void> {
+    this.#stopped = Promise.withResolvers();
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
+    const worker = this.#worker;
+    if (worker !== null) {
+      worker.postMessage({ kind: "close" });
+      await withinLimit(this.#stopped.promise, waitMsMax, () => {});
+      await terminate(worker);
+    }
+    this.#rejectWaiting();
+  }
+
+  get #canStart(): boolean {
+    return this.#stopped === null && this.#restartTimer === null;
+  }
+
+  #ask<Answer>(name: string, question: readonly unknown[], isRepeated: boolean): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const command = this.#toCommand(name, question);
+    try {
+      if (this.#worker === null && this.#canStart && hasRoomForWorker()) this.#worker = this.#spawn();
+      if (this.#worker === null && !isRepeated)
+        throw new WorkerEndedError(`${this.#options.name} is not there`);
+      this.#worker?.postMessage(command);
+      this.#waiting.set(command.id, { command, isRepeated, resolve, reject });
+    } catch (cause) {
+      reject(cause);
+    }
+    return promise;
+  }
+
+  #toCommand(name: string, [question]: readonly unknown[]) {
+    this.#lastId += 1;
+    return { kind: "ask" as const, id: this.#lastId, name, question };
+  }
+
+  #spawn(): Worker {
+    const { url, start } = this.#options;
+    const worker = new Worker(url.href);
+    worker.postMessage({ kind: "start", start });
+    this.#startedMs = performance.now();
+    worker.addEventListener("message", (event: MessageEvent<WorkerReply<Event, never>>) =>
+      this.#onReply(event.data),
+    );
+    worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      this.#options.log.error(`${this.#options.name}: failed`, describeWorkerFailure(event.message));
+    });
+    worker.addEventListener("close", () => this.#onClose());
+    return worker;
+  }
+
+  #onReply(reply: WorkerReply<Event, never>): void {
+    switch (reply.kind) {
+      case "ready":
+        this.#wasReady = true;
+        this.#ready.resolve();
+        return;
+      case "answer":
+        this.#take(reply.id)?.resolve(reply.answer);
+        return;
+      case "refused": {
+        const { id, code, message, param } = reply;
+        this.#take(id)?.reject(new ProxyError(code, message, param === null ? {} : { param }));
+        return;
+      }
+      case "failed":
+        this.#take(reply.id)?.reject(new TaskFailedError(reply.fields));
+        return;
+      case "event":
+        this.#options.onEvent?.(reply.event);
+        return;
+      case "log":
+        this.#options.log[reply.level](reply.message, reply.fields);
+        return;
+      case "closed":
+        this.#stopped?.resolve();
+    }
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
+  /** One that was never ready stays dead until it is asked again. */
+  #onClose(): void {
+    const { name, log, onEnded } = this.#options;
+    this.#worker = null;
+    if (this.#stopped !== null) {
+      this.#stopped.resolve();
+      return;
+    }
+    if (this.#wasReady) {
+      if (performance.now() - this.#startedMs > HEALTHY_AFTER_MS) this.#pauseMs = RESTART_PAUSE_MS_MIN;
+      log.error(`${name}: ended, starting it again`, { pause_ms: this.#pauseMs });
+      this.#restartAfterPause();
+    } else this.#ready.reject(new Error(`${name} could not be started`));
+    this.#rejectWaiting();
+    onEnded?.();
+  }
+
+  #restartAfterPause(): void {
+    this.#restartTimer = setTimeout(() => {
+      if (!hasRoomForWorker()) {
+        this.#restartAfterPause();
+        return;
+      }
+      this.#restartTimer = null;
+      this.#worker = this.#spawn();
+      this.#options.onRestart?.();
+      for (const { command } of this.#waiting.values()) this.#worker.postMessage(command);
+    }, this.#pauseMs);
+    this.#pauseMs = Math.min(this.#pauseMs * 2, RESTART_PAUSE_MS_MAX);
+  }
+
+  #rejectWaiting(): void {
+    for (const [id, { isRepeated, reject }] of this.#waiting) {
+      if (isRepeated) continue;
+      this.#waiting.delete(id);
+      reject(new WorkerEndedError(`${this.#options.name} has ended`));
+    }
+  }
+}
+
+/** Its connection closes its files only with the thread itself: statements that were not finalized hold them. */
+async function terminate(worker: Worker): Promise<void> {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  worker.addEventListener("close", () => resolve());
+  worker.terminate();
+  await withinLimit(ended, TERMINATE_WAIT_MS_MAX, () => {});
+}
+
+/** Whether a Worker may be started: Bun ends the whole process when one finds no file descriptor left. */
+function hasRoomForWorker(): boolean {
+  const taken: number[] = [];
+  try {
+    while (taken.length < WORKER_FILES_MAX) taken.push(openSync(devNull, "r"));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    for (const fd of taken) closeSync(fd);
+  }
+}
+
+/**
+ * What may be logged of the failure that ended a Worker: as `describeCause`, and where it was thrown. The runtime hands no error
+ * over, only the text that it would print; of that the message and the lines of source are left out, which hold paths and
+ * values.
+ */
+function describeWorkerFailure(printed: string): LogFields {
+  const [, name = "Error"] = /^([A-Za-z]*Error)\b/m.exec(printed) ?? [];
+  const [, code = null] = /^\s+code: "([A-Z][A-Z0-9_]*)"/m.exec(printed) ?? [];
+  const [, at = null] = /^\s+at .*?([\w.-]+:\d+):\d+\)?$/m.exec(printed) ?? [];
+  return { cause: name, cause_code: code, cause_at: at };
+}

@@ -1,0 +1,121 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
+import type { WorkerVoice } from "./worker-server.ts";
+
+/** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
+export const MARKS_MAX = 2 ** 28;
+/** How long another's lock, a full disk or a database that is away is left alone before the next attempt. */
+export const RETRY_INTERVAL_MS = 100;
+/** How soon a server that is superseded knows, also while it has nothing to write. */
+export const RUN_CHECK_INTERVAL_MS = 500;
+/** A cause that stays is reported at most this often. */
+const REPORT_INTERVAL_MS = 30_000;
+
+/** What a writer writes, and for which server. */
+export interface WriterStart {
+  readonly journalDirectory: string;
+  /** The number of its server's run (`ServerRun`). */
+  readonly serverRun: number;
+  /** Its server's first segment: those before it were another's. */
+  readonly firstSegment: number;
+  /** How long lines may still come into them; 0 when their server has certainly ended. */
+  readonly earlierLiveMs: number;
+}
+
+/** What the writer Worker of an engine does. */
+export interface WriterTasks {
+  /** New lines are in the journal. */
+  wake(): void;
+  /** Answered when everything that is in the journal now is committed. */
+  flush(): Promise<void>;
+  saveKeyUse(uses: readonly (readonly [string, InstantUs])[]): Promise<void>;
+  /** Seals days, looks at the clock and removes old rows, slice by slice between batches or beside them; answered after the last. */
+  maintain(pass: MaintenancePass): Promise<void>;
+  /** Answered once the journal's line of this mark is committed. Rejects once the moment of the mark is gone: ask with a new one. */
+  sumLimits(asked: MarkedQuestion): Promise<readonly LimitSum[]>;
+  /** The file of the database has lost its name: answered when it is back under it. */
+  putBack(): Promise<void>;
+}
+
+export interface MarkedQuestion {
+  readonly mark: number;
+  readonly question: LimitQuestion;
+}
+
+/** What a writer tells its server, unasked. */
+export type WriterEvent =
+  /** Another server has begun its run: this writer writes no more. */
+  | { readonly kind: "superseded" }
+  /** A batch is committed. */
+  | { readonly kind: "committed"; readonly commit: Commit }
+  /** An attempt failed and will be made again. */
+  | { readonly kind: "failed" };
+
+/** What the writer says of a batch that is committed. */
+export interface Commit {
+  readonly position: JournalPosition;
+  /** Ids of the events in the order in which they ended, also of those that retention gave no row. */
+  readonly eventIds: Float64Array;
+  /** Combinations ever interned. */
+  readonly combinations: number;
+  /** Reading the journal, the transaction and its sync. */
+  readonly durationMs: number;
+}
+
+/** One maintenance pass: which days to seal, and which rows to remove. */
+export interface MaintenancePass {
+  /** UTC days since 1970 before it are sealed. */
+  readonly sealBeforeDay: number;
+  readonly retention: Retention;
+}
+
+export interface Retention {
+  readonly nowUs: InstantUs;
+  /** Null keeps rows for ever. */
+  readonly ageUsMax: number | null;
+}
+
+/** How a writer fares: what fails again and again is told once in a while. */
+export class WriterFortune {
+  readonly #voice: WorkerVoice<WriterEvent>;
+  #isFailing = false;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(voice: WorkerVoice<WriterEvent>) {
+    this.#voice = voice;
+  }
+
+  /** Since an attempt failed and until one succeeds: the pace is the retry's then, whatever comes in. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  failed(cause: unknown): void {
+    if (!this.#isFailing || performance.now() - this.#reportedMs > REPORT_INTERVAL_MS) {
+      const message = "usage writer: cannot write, trying again; events wait in the journal";
+      this.#voice.log.warn(message, describeCause(cause));
+      this.#reportedMs = performance.now();
+    }
+    this.#isFailing = true;
+    this.#voice.tell({ kind: "failed" });
+  }
+
+  succeeded(): void {
+    if (this.#isFailing) this.#voice.log.info("usage writer: goes on");
+    this.#isFailing = false;
+  }
+}
+
+/** Tells of lines of the journal that were skipped. */
+export function createDamageTelling(log: Log) {
+  return ({ lines, tornBytes }: { readonly lines: number; readonly tornBytes: number }): void =>
+    log.warn("usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes });
+}
+
+/** Whether the server before may still add lines to a segment, counted from the call. */
+export function createLiveCheck({ firstSegment, earlierLiveMs }: WriterStart): (segment: number) => boolean {
+  const untilMs = performance.now() + earlierLiveMs;
+  return (segment) => segment < firstSegment && performance.now() < untilMs;
+}
