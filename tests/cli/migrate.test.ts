@@ -134,7 +134,7 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
 
   for (const [table, change, difference] of [
     ["providers", "NEW.base_url = 'http://elsewhere'", "row 1 differs in base_url"],
-    ["month_total", "NEW.requests = NEW.requests + 1", ": requests"],
+    ["hour_total", "NEW.requests = NEW.requests + 1", "row 1 differs in requests"],
     ["api_keys", null, "2 rows in the source, 1 in the target"],
   ] as const) {
     test(`takes everything back when ${table} differs`, async () => {

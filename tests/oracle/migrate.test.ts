@@ -54,8 +54,8 @@ test.skipIf(postgresMissing !== null)(
     const target = { kind: "postgres", graceMs: 0, ...place } as const;
     const source = openInstallationSource({ dataDir, database: { kind: "sqlite", path } });
     const startedMs = performance.now();
-    const watch = { step: () => undefined, signal: new AbortController().signal };
-    const moved = await takeInstallation(source, { target, log: silentLog, watch });
+    const progress = { step: () => undefined, signal: new AbortController().signal };
+    const moved = await takeInstallation(source, { target, log: silentLog, progress });
     const rows = [...moved.values()].reduce((sum, count) => sum + count, 0);
     console.log(`moved ${rows} rows in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
     source.close();

@@ -62,8 +62,8 @@ async function move(
 ): Promise<void> {
   const { source, target } = places;
   const { moveInstallation } = await import("#boot/operate/move/move.ts");
-  const { rows, secretKeyPath } = await withTransfer(terminal, (watch) =>
-    moveInstallation({ source, target: target.database, watch }, createSystem(source)),
+  const { rows, secretKeyPath } = await withTransfer(terminal, (progress) =>
+    moveInstallation({ source, target: target.database, progress }, createSystem(source)),
   );
   const count = (table: string) => toCount(rows.get(table) ?? 0);
   writeDone(terminal, options, {

@@ -1,5 +1,5 @@
-import type { SumRow } from "./source.ts";
-import type { MovedTable } from "./tables.ts";
+import type { SumRow } from "./move.ts";
+import { REQUEST_LOG } from "./tables.ts";
 
 /** The UTC month `2026-11` of microseconds since 1970, which the engines spell differently. */
 export type ToMonth = (us: string) => string;
@@ -8,60 +8,29 @@ export const SQLITE_MONTH: ToMonth = (us) => `strftime('%Y-%m', (${us}) / 100000
 export const POSTGRES_MONTH: ToMonth = (us) =>
   `to_char(to_timestamp((${us}) / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM')`;
 
-/** What the rows of a table are told apart by when they are added up, over `table AS t` and the joined `g`. */
-interface Groups {
-  readonly join: string;
-  /** Null where the column `month` says it, in months since 1970. */
-  readonly atUs: string | null;
-  readonly by: readonly [string, string];
-}
-
-const JOIN_CALLER = "JOIN combination AS g ON g.id = t.combination";
-const BY_CALLER = ["g.principal_name", "g.model"] as const;
-const DAY_US = "86400000000";
-const HOUR_US = "3600000000";
-
-const GROUPS: { readonly [table: string]: Groups } = {
-  event: { join: JOIN_CALLER, atUs: "t.id", by: BY_CALLER },
-  hour_total: { join: "", atUs: `t.hour * ${HOUR_US}`, by: ["t.outcome", "NULL"] },
-  day_total: { join: JOIN_CALLER, atUs: `t.day * ${DAY_US}`, by: BY_CALLER },
-  sealed_day_total: { join: JOIN_CALLER, atUs: `t.day * ${DAY_US}`, by: BY_CALLER },
-  month_total: { join: JOIN_CALLER, atUs: null, by: BY_CALLER },
-  dimension_total: {
-    join: "JOIN dimension AS g ON g.id = t.dimension",
-    atUs: `t.day * ${DAY_US}`,
-    by: ["g.kind", "g.value"],
-  },
-  carried_total: { join: JOIN_CALLER, atUs: `t.ended_day * ${DAY_US}`, by: BY_CALLER },
-};
-
 /** Tell rows apart, and are compared as groups. */
-const KEYS: ReadonlySet<string> = new Set(["combination", "dimension", "outcome", "month", "lane"]);
-/** Instants: a double adds up their remainders exactly, and not themselves. */
-const INSTANTS: ReadonlySet<string> = new Set(["id", "last_seen_us"]);
+const KEYS: ReadonlySet<string> = new Set(["combination", "lane"]);
+/** A double adds up the remainders of instants exactly, and not themselves. */
 const REMAINDER = 1_000_003;
 
 /**
- * The SELECT whose rows are the same in both engines when the table is: its rows, and each column's sum, by month and by
- * principal and model, or what the table has in their place.
+ * The SELECT whose rows are the same in both engines when the request log is: its rows, and each column's sum, by month,
+ * principal and model.
  */
-export function toSumsSql({ name }: MovedTable, columns: readonly string[], toMonth: ToMonth): string {
-  const groups = GROUPS[name];
-  if (groups === undefined) throw new TypeError(`nothing tells how ${name} is added up`);
-  const { join, atUs, by } = groups;
+export function toSumsSql(columns: readonly string[], toMonth: ToMonth): string {
   const sums = columns
     .filter((column) => !KEYS.has(column))
     .map((column) => `sum(CAST(${toSummand(column)} AS double precision)) AS "${column}"`);
-  return `SELECT ${atUs === null ? "t.month" : toMonth(atUs)} AS "group_month", ${by[0]} AS "group_first", ${by[1]} AS "group_second",
+  return `SELECT ${toMonth("t.id")} AS "month", g.principal_name AS "principal", g.model AS "model",
     count(*) AS "rows", ${sums.join(", ")}
-    FROM ${name} AS t ${join} GROUP BY 1, 2, 3`;
+    FROM ${REQUEST_LOG} AS t JOIN combination AS g ON g.id = t.combination GROUP BY 1, 2, 3`;
 }
 
 function toSummand(column: string): string {
-  return INSTANTS.has(column) ? `CAST(t.${column} AS bigint) % ${REMAINDER}` : `t.${column}`;
+  return column === "id" ? `CAST(t.id AS bigint) % ${REMAINDER}` : `t.${column}`;
 }
 
-const GROUP_COLUMNS: ReadonlySet<string> = new Set(["group_month", "group_first", "group_second"]);
+const GROUP_COLUMNS: ReadonlySet<string> = new Set(["month", "principal", "model"]);
 
 /** The first difference, in words: which group, which column, and both values; null when there is none. */
 export function findDifference(source: readonly SumRow[], target: readonly SumRow[]): string | null {
@@ -97,14 +66,15 @@ const ROUNDING = 1e-9;
 
 function toGroup(row: SumRow): string {
   // Text has no NUL in PostgreSQL.
-  return JSON.stringify([row["group_month"], row["group_first"], row["group_second"]]).replaceAll(
-    "\\u0000",
-    "\u{fffd}",
-  );
+  return JSON.stringify(toKey(row)).replaceAll("\\u0000", "\u{fffd}");
 }
 
 function toLabel(row: SumRow): string {
-  return [row["group_month"], row["group_first"], row["group_second"]]
+  return toKey(row)
     .filter((part) => part !== null)
     .join(", ");
+}
+
+function toKey(row: SumRow) {
+  return [row["month"], row["principal"], row["model"]];
 }

@@ -8,9 +8,10 @@ export interface MovedTable {
   readonly noun: string;
   /** The order in which its rows are read: a row that refers to another of its table comes behind it. */
   readonly order: string;
-  /** Whether its rows are compared one by one; else by their number and their sums (`MEASURED`). */
-  readonly isComparedByRow: boolean;
 }
+
+/** The one table of millions of rows: its rows are compared by their number and sums, those of the others one by one. */
+export const REQUEST_LOG = "event";
 
 /** In an order in which each row comes behind those that it refers to. */
 export const MOVED_TABLES: readonly MovedTable[] = [
@@ -43,14 +44,14 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("sealed_month", "sums of months", "month"),
   usage("key_use", "last use of keys", "key_id"),
   usage("pending_event", "pending requests", "id"),
-  measured("event", "request log", "id"),
-  measured("hour_total", "totals of hours", "hour, outcome"),
-  measured("day_total", "totals of days", "day, combination, result"),
+  usage(REQUEST_LOG, "request log", "id"),
+  usage("hour_total", "totals of hours", "hour, outcome"),
+  usage("day_total", "totals of days", "day, combination, result"),
   // By day, in which they are sealed: PostgreSQL finds a day of them by where it lies.
-  measured("sealed_day_total", "totals of sealed days", "day, combination, result"),
-  measured("month_total", "totals of months", "combination, result, month"),
-  measured("dimension_total", "totals of dimensions", "day, dimension, outcome"),
-  measured("carried_total", "totals of late ends", "ended_day, arrived_day, combination"),
+  usage("sealed_day_total", "totals of sealed days", "day, combination, result"),
+  usage("month_total", "totals of months", "combination, result, month"),
+  usage("dimension_total", "totals of dimensions", "day, dimension, outcome"),
+  usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination"),
 ];
 
 /**
@@ -68,13 +69,9 @@ export const LEFT_TABLES: readonly string[] = [
 export const LEFT_COLUMNS: readonly string[] = ["journal_segment", "journal_offset"];
 
 function catalog(name: string, noun: string, order: string): MovedTable {
-  return { name, file: "catalog", noun, order, isComparedByRow: true };
+  return { name, file: "catalog", noun, order };
 }
 
 function usage(name: string, noun: string, order: string): MovedTable {
-  return { name, file: "usage", noun, order, isComparedByRow: true };
-}
-
-function measured(name: string, noun: string, order: string): MovedTable {
-  return { name, file: "usage", noun, order, isComparedByRow: false };
+  return { name, file: "usage", noun, order };
 }

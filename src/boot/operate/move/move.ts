@@ -6,7 +6,7 @@ import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { FileConfig } from "#boot/settings/config.ts";
 import { engineOf, loadMove, locks } from "#boot/settings/engine.ts";
-import type { MovedRows, MoveWatch } from "#storage/move/target.ts";
+import type { MovedRows, MoveProgress } from "#storage/move/move.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { PostgresDatabase } from "#storage/place.ts";
 
@@ -14,7 +14,7 @@ export interface MoveRequest {
   /** The installation in files, whose server is stopped. */
   readonly source: FileConfig;
   readonly target: PostgresDatabase;
-  readonly watch: MoveWatch;
+  readonly progress: MoveProgress;
 }
 
 export interface Moved {
@@ -41,7 +41,7 @@ export async function updateSchema(
  * `SetupError`: a server runs on the folder, the target holds something, or is not what was copied.
  */
 export async function moveInstallation(
-  { source, target, watch }: MoveRequest,
+  { source, target, progress }: MoveRequest,
   system: System,
 ): Promise<Moved> {
   const { clock, ids, log } = system;
@@ -49,17 +49,17 @@ export async function moveInstallation(
   await goBackBeforeRestore(source, log);
   await requireInstallation(source);
   const { openInstallationSource, requireVacant, takeInstallation } = await loadMove();
-  watch.step("looking at the target", null);
+  progress.step("looking at the target", null);
   await requireVacant(place);
   finishRotation(source, clock.nowUs());
-  watch.step("replaying the journal", null);
+  progress.step("replaying the journal", null);
   await replayJournal(source, system, loadKeyring(source, ids));
   const lock = locks.take(source.dataDir);
   try {
     const rows = openInstallationSource(source);
     try {
       return {
-        rows: await takeInstallation(rows, { ...place, watch }),
+        rows: await takeInstallation(rows, { ...place, progress }),
         secretKeyPath: source.secretKey === null ? join(source.dataDir, SECRET_KEY_NAME) : null,
       };
     } finally {

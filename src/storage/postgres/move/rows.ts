@@ -1,71 +1,67 @@
-import type { Batch, Cell } from "#storage/move/source.ts";
+import type { Batch, Cell, InstallationSource } from "#storage/move/move.ts";
 import { LEFT_COLUMNS, type MovedTable } from "#storage/move/tables.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-import { quoteName } from "#storage/postgres/connection/values.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { toStored } from "#storage/postgres/connection/values.ts";
+import { quoteName, toStored } from "#storage/postgres/connection/values.ts";
+
+/** A table as PostgreSQL has it. */
+export interface TargetTable extends MovedTable {
+  readonly columns: readonly MovedColumn[];
+  /** Whether it tells rows of several replicas apart. */
+  readonly hasLane: boolean;
+}
 
 /** A column that is moved, and where it stands among those of the source. */
 export interface MovedColumn {
   readonly name: string;
   /** As PostgreSQL spells it, such as `double precision`. */
   readonly type: string;
+  readonly isIdentity: boolean;
   readonly position: number;
 }
 
 const FETCH_ROWS = 5_000;
-/** The lane of what came from SQLite, which has none. */
+/** The writer number of what came from SQLite, which has one writer. */
 const FIRST_LANE = 0;
 
 /**
  * The columns that both engines have. Throws for one of the source that the table lacks, and for one without a default that
  * the source lacks: a row would lose something, or could not be told from others.
  */
-export async function findColumns(
+export async function findTable(
   tx: Sql,
   table: MovedTable,
-  names: readonly string[],
-): Promise<readonly MovedColumn[]> {
-  const found = await tx.all<{ name: string; type: string; is_needed: boolean }>(
-    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type,
-       attnotnull AND NOT atthasdef AND attidentity = '' AS is_needed
+  source: Pick<InstallationSource, "columnsOf">,
+): Promise<TargetTable> {
+  const found = await tx.all<{ name: string; type: string; isIdentity: boolean; isNeeded: boolean }>(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, attidentity <> '' AS "isIdentity",
+       attnotnull AND NOT atthasdef AND attidentity = '' AS "isNeeded"
      FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`,
     [quoteName(table.name)],
   );
-  const types = new Map(found.map(({ name, type }) => [name, type]));
-  const left = names.find((name) => !types.has(name) && !LEFT_COLUMNS.includes(name));
+  const names = source.columnsOf(table);
+  const byName = new Map(found.map((column) => [column.name, column]));
+  const left = names.find((name) => !byName.has(name) && !LEFT_COLUMNS.includes(name));
   if (left !== undefined) throw new TypeError(`${table.name}.${left} has no place in PostgreSQL`);
-  const needed = found.find(({ name, is_needed }) => is_needed && name !== "lane" && !names.includes(name));
+  const needed = found.find(({ name, isNeeded }) => isNeeded && name !== "lane" && !names.includes(name));
   if (needed !== undefined) throw new TypeError(`${table.name}.${needed.name} is not in the source`);
-  return names.flatMap((name, position) => {
-    const type = types.get(name);
-    return type === undefined ? [] : [{ name, type, position }];
+  const columns = names.flatMap((name, position) => {
+    const column = byName.get(name);
+    return column === undefined ? [] : [{ ...column, position }];
   });
-}
-
-/** Whether a table tells rows of several replicas apart. */
-export async function hasLane(tx: Sql, { name }: MovedTable): Promise<boolean> {
-  const rows = await tx.all(
-    "SELECT 1 FROM pg_attribute WHERE attrelid = $1::regclass AND attname = 'lane' AND NOT attisdropped",
-    [quoteName(name)],
-  );
-  return rows.length > 0;
+  return { ...table, columns, hasLane: byName.has("lane") };
 }
 
 /** The INSERT of a batch, whose parameters are `toParameters` of it. */
-export function toInsertSql(
-  { name }: MovedTable,
-  columns: readonly MovedColumn[],
-  isInLanes: boolean,
-): string {
+export function toInsertSql({ name, columns, hasLane }: TargetTable): string {
   const names = columns.map((column) => quoteName(column.name)).join(", ");
   const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
-  const lane = isInLanes ? [", lane", `, ${FIRST_LANE}`] : ["", ""];
+  const lane = hasLane ? [", lane", `, ${FIRST_LANE}`] : ["", ""];
   return `INSERT INTO ${quoteName(name)} (${names}${lane[0]}) SELECT *${lane[1]} FROM unnest(${arrays})`;
 }
 
 /** The values of a batch as they will be read back, column by column. */
-export function toParameters(batch: Batch, columns: readonly MovedColumn[]): readonly (readonly Cell[])[] {
+export function toParameters(batch: Batch, { columns }: TargetTable): readonly (readonly Cell[])[] {
   return columns.map(({ position, type }) => {
     const values = batch.columns[position] ?? [];
     return type === "text" ? values.map(toStoredCell) : values;
@@ -82,11 +78,11 @@ function toStoredCell(value: Cell): Cell {
  */
 export async function findDifferentRow(
   tx: Transaction,
-  table: MovedTable,
-  columns: readonly MovedColumn[],
+  table: TargetTable,
   batches: Iterable<Batch>,
 ): Promise<string | null> {
-  const source = toRows(batches, columns);
+  const { columns } = table;
+  const source = toRows(batches, table);
   const names = columns.map(({ name }) => quoteName(name)).join(", ");
   const text = `SELECT ${names} FROM ${quoteName(table.name)} ORDER BY ${table.order}`;
   let number = 0;
@@ -107,9 +103,9 @@ export async function findDifferentRow(
   return source.next().done === true ? null : `row ${number + 1} of the source is not in the target`;
 }
 
-function* toRows(batches: Iterable<Batch>, columns: readonly MovedColumn[]): Generator<readonly Cell[]> {
+function* toRows(batches: Iterable<Batch>, table: TargetTable): Generator<readonly Cell[]> {
   for (const batch of batches) {
-    const values = toParameters(batch, columns);
+    const values = toParameters(batch, table);
     for (let row = 0; row < batch.rows; row += 1) yield values.map((column) => column[row] ?? null);
   }
 }

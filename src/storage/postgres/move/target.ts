@@ -1,29 +1,21 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { InstallationSource, SumRow } from "#storage/move/source.ts";
-import type { MovedRows, MoveTarget, MoveWatch } from "#storage/move/target.ts";
+import type { InstallationSource, MovedRows, MoveProgress, MoveTarget, SumRow } from "#storage/move/move.ts";
 import { findDifference, POSTGRES_MONTH, SQLITE_MONTH, toSumsSql } from "#storage/move/sums.ts";
-import { MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
+import { MOVED_TABLES, REQUEST_LOG } from "#storage/move/tables.ts";
 import { quoteName } from "#storage/postgres/connection/values.ts";
 import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES, STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import {
   listPartitions,
   makePartition,
   makePartitions as makePartitionsAhead,
 } from "#storage/postgres/ledger/maintenance/partitions.ts";
-import { requireEmpty } from "./empty.ts";
-import {
-  findColumns,
-  findDifferentRow,
-  hasLane,
-  toInsertSql,
-  toParameters,
-  type MovedColumn,
-} from "./rows.ts";
+import { findDifferentRow, findTable, toInsertSql, toParameters, type TargetTable } from "./rows.ts";
 
 /** One INSERT of as many takes some 40 ms and 2 MB. */
 const BATCH_ROWS = 5_000;
@@ -35,17 +27,17 @@ const BATCH_ROWS = 5_000;
  */
 export async function takeInstallation(
   source: InstallationSource,
-  { target, log, watch }: MoveTarget & { readonly watch: MoveWatch },
+  { target, log, progress }: MoveTarget & { readonly progress: MoveProgress },
 ): Promise<MovedRows> {
   return withPostgres({ target, log }, (postgres) =>
-    untilUnlocked(() => take(postgres, source, { target, watch })),
+    untilUnlocked(() => take(postgres, source, { target, progress })),
   );
 }
 
 function take(
   postgres: Postgres,
   source: InstallationSource,
-  { target, watch }: Pick<MoveTarget, "target"> & { readonly watch: MoveWatch },
+  { target, progress }: Pick<MoveTarget, "target"> & { readonly progress: MoveProgress },
 ): Promise<MovedRows> {
   return postgres.transaction(
     async (tx) => {
@@ -53,11 +45,11 @@ function take(
       await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
       await migrateWithin(tx, target.schema);
       await requireEmpty(tx, target.schema);
-      const moved = await copyTables(tx, source, watch);
-      await compareTables(tx, source, watch);
+      const moved = await copyTables(tx, source, progress);
+      await compareTables(tx, source, progress);
       return moved;
     },
-    { callMsMax: STATEMENT_MS_MAX.move, signal: watch.signal },
+    { callMsMax: STATEMENT_MS_MAX.move, signal: progress.signal },
   );
 }
 
@@ -92,29 +84,54 @@ async function withPostgres<Result>(
   }
 }
 
+/** What the migrations themselves put in. */
+const SEEDED: ReadonlySet<string> = new Set(["migration", "ledger_state", "catalog_state", "change_log"]);
+
+/** Throws a `SetupError` unless the schema is absent, or as its migrations have made it, with no row of an installation in it. */
+async function requireEmpty(tx: Sql, schema: string): Promise<void> {
+  const tables = await tx.all<{ name: string }>(
+    `SELECT relname AS name FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+     WHERE n.nspname = $1 AND relkind IN ('r', 'p') AND NOT relispartition`,
+    [schema],
+  );
+  for (const { name } of tables) {
+    if (SEEDED.has(name)) continue;
+    const rows = await tx.all(`SELECT 1 FROM ${quoteName(name)} LIMIT 1`);
+    if (rows.length === 0) continue;
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} is in use (its table ${name} has rows): nothing was moved. Name another one with PROXY_DATABASE_SCHEMA or, if what is in it is not needed, remove it: DROP SCHEMA ${quoteName(schema)} CASCADE.`,
+    );
+  }
+}
+
 /** One for each day that has rows, which then lie in its partition from the start. */
 async function makePartitions(tx: Transaction, { days }: InstallationSource): Promise<void> {
   const made = new Set(await listPartitions(tx));
   for (const day of days) if (!made.has(day)) await makePartition(tx, day);
 }
 
-async function copyTables(tx: Transaction, source: InstallationSource, watch: MoveWatch): Promise<MovedRows> {
+async function copyTables(
+  tx: Transaction,
+  source: InstallationSource,
+  progress: MoveProgress,
+): Promise<MovedRows> {
   await makePartitions(tx, source);
   // One row, which the migrations have made.
   await tx.run("DELETE FROM ledger_state");
   const moved = new Map<string, number>();
   const total = MOVED_TABLES.reduce((sum, table) => sum + source.countRows(table), 0);
   let done = 0;
-  for (const table of MOVED_TABLES) {
-    const columns = await findColumns(tx, table, source.columnsOf(table));
-    const insert = toInsertSql(table, columns, await hasLane(tx, table));
+  for (const each of MOVED_TABLES) {
+    const table = await findTable(tx, each, source);
+    const insert = toInsertSql(table);
     let rows = 0;
     let before: Promise<unknown> = Promise.resolve();
     for (const batch of source.batches(table, BATCH_ROWS)) {
-      watch.signal.throwIfAborted();
-      watch.step(`copying ${table.noun}`, done / total);
+      progress.signal.throwIfAborted();
+      progress.step(`copying ${table.noun}`, done / total);
       // The next batch is read while the server has this one.
-      const written = tx.run(insert, toParameters(batch, columns));
+      const written = tx.run(insert, toParameters(batch, table));
       written.catch(() => undefined);
       await before;
       before = written;
@@ -123,64 +140,55 @@ async function copyTables(tx: Transaction, source: InstallationSource, watch: Mo
     }
     await before;
     moved.set(table.name, rows);
-    await moveSequences(tx, table, columns);
+    await moveSequences(tx, table);
   }
-  watch.step("gathering statistics", null);
+  progress.step("gathering statistics", null);
   // Else the first reports would be planned for empty tables.
   await tx.run(`ANALYZE ${MOVED_TABLES.map(({ name }) => quoteName(name)).join(", ")}`);
   return moved;
 }
 
 /** What is new gets ids behind those that were moved. */
-async function moveSequences(
-  tx: Transaction,
-  { name: table }: MovedTable,
-  columns: readonly MovedColumn[],
-): Promise<void> {
-  for (const { name } of columns) {
-    const [found] = await tx.all<{ sequence: string | null }>(
-      "SELECT pg_get_serial_sequence($1, $2) AS sequence",
-      [quoteName(table), name],
-    );
-    if (found === undefined || found.sequence === null) continue;
+async function moveSequences(tx: Transaction, { name: table, columns }: TargetTable): Promise<void> {
+  for (const { name, isIdentity } of columns) {
+    if (!isIdentity) continue;
+    const last = `max(${quoteName(name)})`;
     await tx.run(
-      `SELECT setval($1::regclass, max(${quoteName(name)})) FROM ${quoteName(table)} HAVING max(${quoteName(name)}) IS NOT NULL`,
-      [found.sequence],
+      `SELECT setval(pg_get_serial_sequence($1, $2), ${last}) FROM ${quoteName(table)} HAVING ${last} IS NOT NULL`,
+      [quoteName(table), name],
     );
   }
 }
 
-async function compareTables(tx: Transaction, source: InstallationSource, watch: MoveWatch): Promise<void> {
-  for (const [index, table] of MOVED_TABLES.entries()) {
-    watch.signal.throwIfAborted();
-    watch.step(`comparing ${table.noun}`, index / MOVED_TABLES.length);
-    const difference = (await compareCounts(tx, source, table)) ?? (await compareContent(tx, source, table));
+async function compareTables(
+  tx: Transaction,
+  source: InstallationSource,
+  progress: MoveProgress,
+): Promise<void> {
+  for (const [index, each] of MOVED_TABLES.entries()) {
+    progress.signal.throwIfAborted();
+    progress.step(`comparing ${each.noun}`, index / MOVED_TABLES.length);
+    const difference = await compare(tx, source, await findTable(tx, each, source));
     if (difference === null) continue;
     throw new SetupError(
       "failure",
-      `What was copied is not what is in the source (${table.noun}, ${table.name}: ${difference}): all of it was taken back, and the target is as it was.`,
+      `What was copied is not what is in the source (${each.noun}, ${each.name}: ${difference}): all of it was taken back, and the target is as it was.`,
     );
   }
 }
 
-async function compareCounts(
+async function compare(
   tx: Transaction,
   source: InstallationSource,
-  table: MovedTable,
+  table: TargetTable,
 ): Promise<string | null> {
   const [counted] = await tx.all<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoteName(table.name)}`);
   const [expected, found] = [source.countRows(table), counted?.rows ?? 0];
-  return expected === found ? null : `${expected} rows in the source, ${found} in the target`;
-}
-
-async function compareContent(
-  tx: Transaction,
-  source: InstallationSource,
-  table: MovedTable,
-): Promise<string | null> {
-  const columns = await findColumns(tx, table, source.columnsOf(table));
-  if (table.isComparedByRow) return findDifferentRow(tx, table, columns, source.batches(table, BATCH_ROWS));
-  const names = columns.map(({ name }) => name);
-  const expected = source.askLedger(toSumsSql(table, names, SQLITE_MONTH));
-  return findDifference(expected, await tx.all<SumRow>(toSumsSql(table, names, POSTGRES_MONTH)));
+  if (expected !== found) return `${expected} rows in the source, ${found} in the target`;
+  if (table.name !== REQUEST_LOG) return findDifferentRow(tx, table, source.batches(table, BATCH_ROWS));
+  const names = table.columns.map(({ name }) => name);
+  return findDifference(
+    source.askLedger(toSumsSql(names, SQLITE_MONTH)),
+    await tx.all<SumRow>(toSumsSql(names, POSTGRES_MONTH)),
+  );
 }

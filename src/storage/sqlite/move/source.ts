@@ -6,7 +6,7 @@ import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { measureSegments } from "#storage/journal/segments.ts";
 import { toDay } from "#storage/cells/calendar.ts";
-import type { Batch, Cell, InstallationSource, SumRow } from "#storage/move/source.ts";
+import type { Batch, Cell, InstallationSource, SumRow } from "#storage/move/move.ts";
 import type { MovedTable } from "#storage/move/tables.ts";
 import type { DataPlace } from "#storage/place.ts";
 import { openSqliteReader, toCatalogPath } from "#storage/sqlite/file/open.ts";

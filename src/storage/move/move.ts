@@ -1,3 +1,5 @@
+import type { Log } from "#kernel/log.ts";
+import type { PostgresDatabase } from "#storage/place.ts";
 import type { MovedTable } from "./tables.ts";
 
 export type Cell = string | number | Uint8Array | null;
@@ -24,3 +26,19 @@ export interface InstallationSource {
 
 /** A group of rows with its sums, by the names that the SELECT gives them. */
 export type SumRow = { readonly [column: string]: string | number | null };
+
+/** Follows a move, and interrupts it. */
+export interface MoveProgress {
+  /** What is done now, and how far it is, from 0 to 1; null for what has no measure. */
+  readonly step: (sentence: string, share: number | null) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Where an installation goes. */
+export interface MoveTarget {
+  readonly target: PostgresDatabase;
+  readonly log: Log;
+}
+
+/** How many rows were moved, by table. */
+export type MovedRows = ReadonlyMap<string, number>;
