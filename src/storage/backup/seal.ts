@@ -3,8 +3,8 @@ import { open, type FileHandle } from "node:fs/promises";
 /**
  * What stands behind the compressed archive: a skippable frame of Zstandard (RFC 8878, section 3.1.2), which every
  * decompressor passes over, with the SHA-256 of all bytes before it, which tells a file that was cut or altered, and an
- * HMAC of that by the installation's secret, which tells one that somebody else made. Backups of earlier executables, and
- * those that were made without the secret key, have another frame without it.
+ * HMAC of that by the installation's secret, which tells one that another program made. A backup that was made without the
+ * secret key has another frame, without the HMAC.
  */
 const FRAMES = {
   plain: { magic: 0x184d2a50, contentBytes: 32 },
@@ -41,13 +41,13 @@ export type SealState =
   | { readonly kind: "broken" }
   | { readonly kind: "foreign" };
 
-export interface SealWatch {
+export interface SealProgress {
   readonly onRead: (doneBytes: number, sizeBytes: number) => void;
   readonly signal: AbortSignal;
 }
 
 /** Reads the whole file. Throws what the file system does, and the signal's reason when it aborts. */
-export async function checkSeal(path: string, { onRead, signal }: SealWatch): Promise<SealState> {
+export async function checkSeal(path: string, { onRead, signal }: SealProgress): Promise<SealState> {
   const file = await open(path, "r");
   try {
     const { size } = await file.stat();

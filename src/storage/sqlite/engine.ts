@@ -9,7 +9,7 @@ import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
 import { requireIntact, toCatalogPath } from "./file/open.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
 import { isDamage, withSetupErrors } from "#storage/files/setup-errors.ts";
-import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
+import { hasUsageDatabase, inspectUsage } from "./ledger/file/database.ts";
 import { openLedgerReader } from "./ledger/ledger-reader.ts";
 
 /** Embedded SQLite: `catalog.db` and `usage.db`, each with its write-ahead log. What only some commands need is loaded by them. */

@@ -4,8 +4,8 @@ import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toFileIdentity } from "#storage/files/file-watch.ts";
+import { isBusy } from "#storage/files/setup-errors.ts";
 import { TaskFailedError, WorkerClient } from "#storage/threads/worker-client.ts";
-import { LogRestart } from "./log-restart.ts";
 
 /** A log that has grown past this is copied into the database: what SQLite's own 1,000 pages are. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
@@ -74,7 +74,6 @@ export function createLogSync(
       throw cause;
     }
   };
-  const restart = new LogRestart(client, file);
   let isDoubtful = false;
   let shortenAtBytes = logBytesMax;
   let shortening: Promise<void> | null = null;
@@ -96,7 +95,7 @@ export function createLogSync(
   const shorten = async () => {
     try {
       await copyLog();
-      if (restart.begin()) await sync();
+      if (restartLog(client, file)) await sync();
     } catch (cause) {
       log.warn("catalog: its log grows until it can be copied into the database", describeCause(cause));
     }
@@ -109,7 +108,6 @@ export function createLogSync(
     await sync().catch(() => {});
     await shortening;
     await checkpoints.stop();
-    restart.close();
     closeSync(file);
   };
   let closing: Promise<void> | null = null;
@@ -135,4 +133,46 @@ function syncData(file: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   fdatasync(file, (cause) => (cause === null || cause === undefined ? resolve() : reject(cause)));
   return promise;
+}
+
+/**
+ * Begins a write-ahead log anew without a sync on the calling thread. SQLite itself would overwrite it from its beginning,
+ * and sync the new header before the first pages of the commit that does so, since old pages behind an old header would be
+ * taken for the database's after a loss of power. An empty file has none: what of its first commit is on the disk and what
+ * is not makes no difference (sqlite.org/walformat.html, 4.4 and 4.5). `file` is a descriptor of the log. False while
+ * something is to be copied, or read from it.
+ */
+function restartLog(client: Database, file: number): boolean {
+  const inLog = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(NOOP)").get();
+  if (inLog === null || inLog.log !== inLog.checkpointed) return false;
+  // What another process commits in between is copied and synced here.
+  const emptied = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  if (emptied?.busy !== 0) return false;
+  client.run("PRAGMA synchronous = OFF");
+  try {
+    writeFirstPage(client, file);
+  } catch (cause) {
+    // Another process begins it, with a sync of its own.
+    if (!isBusy(cause)) throw cause;
+  } finally {
+    if (client.inTransaction) client.run("ROLLBACK");
+    client.run("PRAGMA synchronous = NORMAL");
+  }
+  return true;
+}
+
+function writeFirstPage(client: Database, file: number): void {
+  client.run("BEGIN IMMEDIATE");
+  // Only another process can have written to it.
+  if (fstatSync(file).size > 0) return;
+  const row = client.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  // Changes nothing, and is a commit all the same.
+  client.run(`PRAGMA user_version = ${row?.user_version ?? 0}`);
+  client.run("COMMIT");
+}
+
+interface CheckpointRow {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
 }

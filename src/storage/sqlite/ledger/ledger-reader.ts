@@ -12,9 +12,7 @@ import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
-import { readPosition, type UsagePlace } from "./file/database.ts";
-import { hasUsageDatabase } from "./file/inspect.ts";
-import { readSchemaVersion } from "./file/schema-version.ts";
+import { hasUsageDatabase, readPosition, readSchemaVersion, type UsagePlace } from "./file/database.ts";
 import { SCHEMA_SQL } from "./file/schema.ts";
 
 /** A running server commits what its journal holds every 150 ms; several times that is waited for. */

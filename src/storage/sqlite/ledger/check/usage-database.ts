@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
-import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
-import { hasUsageDatabase } from "#storage/sqlite/ledger/file/inspect.ts";
+import { hasUsageDatabase, openForReading } from "#storage/sqlite/ledger/file/database.ts";
 
 /** Opens a ledger to look at it while a server may write to it; null where none was made yet. */
 export async function withUsageDatabase<Result>(

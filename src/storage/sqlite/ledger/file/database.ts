@@ -1,9 +1,10 @@
 import { Database } from "bun:sqlite";
+import { SetupError } from "#kernel/errors.ts";
+import type { UsageFacts } from "#storage/file-data.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
-import { openSqlite } from "#storage/sqlite/file/open.ts";
-import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
+import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, UNRELEASED_APPLICATION_IDS } from "./schema.ts";
 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {
@@ -35,14 +36,17 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   }
 }
 
-/** How far the journal is committed. */
-export function readPosition(database: Database): JournalPosition {
-  const state = database
-    .query<{ journal_segment: number; journal_offset: number }, []>(
-      "SELECT journal_segment, journal_offset FROM ledger_state",
+/** How far the journal is committed, of this database or of one that is attached to it. */
+export function readPosition(database: Database, schema = "main"): JournalPosition {
+  return findPosition(database, schema) ?? { segment: 0, offsetBytes: 0 };
+}
+
+function findPosition(database: Database, schema = "main"): JournalPosition | null {
+  return database
+    .query<JournalPosition, []>(
+      `SELECT journal_segment AS segment, journal_offset AS offsetBytes FROM ${schema}.ledger_state`,
     )
     .get();
-  return { segment: state?.journal_segment ?? 0, offsetBytes: state?.journal_offset ?? 0 };
 }
 
 /** The writer's connection. It never waits inside SQLite: a write is tried again, with other work in between. */
@@ -61,6 +65,62 @@ export function openForReading(path: string): Database {
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
   return database;
+}
+
+/** Whether there is a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+export function hasUsageDatabase(path: string): boolean {
+  if (!hasFile(path)) return false;
+  return withReader(path, (database) => {
+    if (readSchemaVersion(database, path) > 0) return true;
+    if (database.query("SELECT 1 FROM sqlite_schema").get() !== null) throw toForeignError(path);
+    return false;
+  });
+}
+
+/** Looks at a usage database and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+export function inspectUsage(path: string): UsageFacts {
+  return withReader(path, (database) => {
+    const schema = readSchemaVersion(database, path);
+    if (schema === 0) throw toForeignError(path);
+    const position = findPosition(database);
+    if (position === null) {
+      throw new SetupError(
+        "configuration",
+        `The database ${path} no longer says how far its journal is in it: restore a backup.`,
+      );
+    }
+    const newest = database.query<{ id: number | null }, []>("SELECT max(id) AS id FROM event").get();
+    return { schema, position, newestAtUs: newest?.id ?? null };
+  });
+}
+
+/**
+ * The schema of usage.db, at most `SCHEMA_VERSION`; zero for a file that has none yet. Throws a `SetupError` for another
+ * program's file, which may carry any version, for one of a version that was never released, and for one of a newer version.
+ */
+export function readSchemaVersion(database: Database, path: string): number {
+  const { version, application } = database
+    .query<{ version: number; application: number }, []>(
+      "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
+    )
+    .get() ?? { version: 0, application: 0 };
+  if (UNRELEASED_APPLICATION_IDS.includes(application)) {
+    throw new SetupError(
+      "configuration",
+      `The database ${path} was made by an unreleased lockport and cannot be brought up to date: start the executable that made it, or move it and the folder journal beside it away to begin without what they recorded.`,
+    );
+  }
+  const isEmpty = application === 0 && version === 0;
+  if (application !== APPLICATION_ID && !isEmpty) throw toForeignError(path);
+  if (version <= SCHEMA_VERSION) return version;
+  throw new SetupError(
+    "configuration",
+    `The database ${path} was written by a newer lockport: start that version, or restore a backup.`,
+  );
+}
+
+function toForeignError(path: string): SetupError {
+  return new SetupError("configuration", `The file ${path} is not a usage database: move it away.`);
 }
 
 function createSchema(database: Database, path: string): void {

@@ -6,6 +6,7 @@ import { systemCode } from "#kernel/system-code.ts";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts";
 import { listSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
+import { readPosition } from "./database.ts";
 
 /** Rows of the log that are copied in one statement: in between the process looks at what else goes on. */
 const EVENT_ROWS_MAX = 250_000;
@@ -82,7 +83,7 @@ function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions
       copy.run("BEGIN");
       const position = readPosition(copy, "source");
       const segments = openSegments(journalDirectory, position.segment);
-      if (segments !== null && readPosition(current, "main").segment === position.segment) {
+      if (segments !== null && readPosition(current).segment === position.segment) {
         return { position, segments };
       }
       for (const { fd } of segments ?? []) closeSync(fd);
@@ -92,16 +93,6 @@ function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions
     current.close();
   }
   throw new SetupError("configuration", "The usage journal never stood still long enough: try again.");
-}
-
-function readPosition(database: Database, schema: "main" | "source"): JournalPosition {
-  const state = database
-    .query<{ journal_segment: number; journal_offset: number }, []>(
-      `SELECT journal_segment, journal_offset FROM ${schema}.ledger_state`,
-    )
-    .get();
-  if (state === null) throw new Error("usage.db has no state row");
-  return { segment: state.journal_segment, offsetBytes: state.journal_offset };
 }
 
 /** Null when one went away while they were opened. */
