@@ -570,7 +570,7 @@ CREATE TABLE replica (
   name text COLLATE "C" NOT NULL,
   -- The version of the catalog that its memory has; 0 while that is loaded.
   applied bigint NOT NULL,
-  -- Counts its signs of life. Others measure by their own clocks how long it stays the same.
+  -- Counts its heartbeats. Others measure by their own clocks how long it stays the same.
   beat bigint NOT NULL,
   -- For people: no rule compares it.
   heard_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -582,19 +582,19 @@ CREATE TABLE replica (
   started_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 50);
 --> statement-breakpoint
--- One row for each host of a provider with max_concurrency; its lock orders the loans.
+-- One row for each host of a provider with max_concurrency; its lock orders the leases.
 CREATE TABLE slot_pool (
   name text COLLATE "C" PRIMARY KEY,
-  -- The start of the server that lent last, and since when: one that was restored may have forgotten loans.
+  -- The start of the server that leased last, and since when: one that was restored may have forgotten leases.
   server_started_at timestamptz NOT NULL,
   server_seen_at timestamptz NOT NULL
 );
 --> statement-breakpoint
 -- Connections that a replica may have open to a host.
-CREATE TABLE slot_loan (
+CREATE TABLE slot_lease (
   pool text COLLATE "C" NOT NULL REFERENCES slot_pool ON DELETE CASCADE,
   replica_id uuid NOT NULL REFERENCES replica ON DELETE CASCADE,
-  lent integer NOT NULL CHECK (lent >= 0),
+  slots integer NOT NULL CHECK (slots >= 0),
   wanted integer NOT NULL CHECK (wanted >= 0),
   -- Since when it has none and wants some; null otherwise.
   starved_since timestamptz,
@@ -602,7 +602,7 @@ CREATE TABLE slot_loan (
   PRIMARY KEY (pool, replica_id)
 ) WITH (fillfactor = 50);
 --> statement-breakpoint
-CREATE INDEX slot_loan_by_replica ON slot_loan (replica_id);
+CREATE INDEX slot_lease_by_replica ON slot_lease (replica_id);
 --> statement-breakpoint
 -- What replicas have under way of limits of concurrent requests, as each has said last.
 CREATE TABLE open_use (

@@ -1,13 +1,13 @@
 /**
- * Lends the slots of `max_concurrency`. A process that is alone has all of them; several on one database share them, so
+ * Leases the slots of `max_concurrency`. A process that is alone has all of them; several on one database share them, so
  * that no more requests are at a host than its limit says, whichever of them sent them.
  */
 export interface SlotSource {
   /** The slots of one queue (provider id and upstream host), opened once. */
-  open(queue: string, holder: SlotHolder): SlotLoan;
+  open(queue: string, holder: SlotHolder): SlotLease;
 }
 
-/** The queue, as its lender sees it: asked at any time. */
+/** The queue, as the source sees it: asked at any time. */
 export interface SlotHolder {
   /** Requests that are at the host, and those that wait to go. */
   readonly inUse: number;
@@ -19,10 +19,10 @@ export interface SlotHolder {
 }
 
 /** The slots of one queue, as this process has them. */
-export interface SlotLoan {
+export interface SlotLease {
   /**
    * How many requests of this process may be at the host at once, at most `limit`. Asked before a request goes and after one
-   * has come back, so that a lender borrows what is wanted and returns what is not.
+   * has come back, so that a source leases what is wanted and returns what is not.
    */
   allow(limit: number): number;
 }

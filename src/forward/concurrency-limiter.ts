@@ -1,4 +1,4 @@
-import type { SlotHolder, SlotLoan, SlotSource } from "#catalog/slots.ts";
+import type { SlotHolder, SlotLease, SlotSource } from "#catalog/slots.ts";
 
 /** Enforces `max_concurrency`: a queue hands out no more permits than its limit, in order of arrival. */
 export interface ConcurrencyLimiter {
@@ -33,7 +33,7 @@ export function createConcurrencyLimiter(slots: SlotSource): ConcurrencyLimiter 
 
 /** The requests to one host of one provider. The newest limit that any request brings is in force; null is unlimited. */
 export class PermitQueue implements SlotHolder {
-  readonly #slots: SlotLoan;
+  readonly #slots: SlotLease;
   /** The permits that requests to a limited host hold. */
   readonly #out = new Set<Permit>();
   #permitsOut = 0;

@@ -196,7 +196,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
        VALUES ('${silent}', 1, 'pod-0', 0, 1, now() - interval '42 seconds', 30000, true, 's', 'v'),
          ('${living}', 2, 'pod-1', 0, 1, now(), 30000, false, 's', 'v');
        INSERT INTO ${SCHEMA}.slot_pool VALUES ('host', now(), now());
-       INSERT INTO ${SCHEMA}.slot_loan VALUES ('host', '${silent}', 3, 3, null, now()), ('host', '${living}', 5, 5, null, now())`,
+       INSERT INTO ${SCHEMA}.slot_lease VALUES ('host', '${silent}', 3, 3, null, now()), ('host', '${living}', 5, 5, null, now())`,
     );
     const find = await diagnose(server.url);
     await server.sql(`DELETE FROM ${SCHEMA}.replica; DELETE FROM ${SCHEMA}.slot_pool`);

@@ -22,8 +22,7 @@ import { openSpoolFolder } from "./ledger/spool-folder.ts";
 import { toTarget } from "./place.ts";
 import { measureTables } from "./table-size.ts";
 import { openPresence, type Presence } from "#storage/replicas/presence.ts";
-import { createSharedAttempts } from "#storage/replicas/shared-attempts.ts";
-import { createSharedStates } from "#storage/replicas/shared-states.ts";
+import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign-in.ts";
 
 /** What is closed again, the last one first. */
 class Closers {

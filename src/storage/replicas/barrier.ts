@@ -1,14 +1,13 @@
 import type { Clock } from "#kernel/clock.ts";
 import { sleep } from "#kernel/timer.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { fenceLate, fenceSilent } from "./replica-row.ts";
-import type { Silence } from "./silence.ts";
+import { fenceIdle, fenceLate, type IdleTimes } from "./replica-row.ts";
 
 /** What clocks may differ in their pace over the longest grace, and then some (500 ppm of 45 s are 23 ms). */
 export const FENCE_MARGIN_MS = 400;
-/** Replicas hear of a change within a few milliseconds, or by their next question. */
-const LOOK_MS_MIN = 2;
-const LOOK_MS_MAX = 25;
+/** Replicas hear of a change within a few milliseconds, or by their next heartbeat. */
+const POLL_MS_MIN = 2;
+const POLL_MS_MAX = 25;
 /** A database that is away for so long fails the call; what was committed stays. */
 const AWAY_MS_MAX = 2_500;
 
@@ -29,20 +28,20 @@ interface ReplicaBehind {
 export interface BarrierDeps {
   readonly postgres: Postgres;
   readonly clock: Clock;
-  readonly silence: Silence;
+  readonly idleTimes: IdleTimes;
   /** The own row, which is not waited for; null for a process that has none. */
   readonly ownId: string | null;
 }
 
 /**
  * Waits until every replica that may answer from memory has applied a version. One that has not is fenced, by itself or not:
- * as soon as its silence has lasted for its grace, and at the latest when its grace has passed since the commit. Whatever it
+ * as soon as it has been idle for its grace, and at the latest when its grace has passed since the commit. Whatever it
  * believed before the commit it believes no longer by then, and what it asked afterwards has told it of the version.
  */
 export class Barrier {
   readonly #deps: BarrierDeps;
   readonly #waiting = new Set<Waiting>();
-  #isLooking = false;
+  #isPolling = false;
 
   constructor(deps: BarrierDeps) {
     this.#deps = deps;
@@ -52,15 +51,15 @@ export class Barrier {
   wait(version: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.add({ version, sinceMs: this.#deps.clock.monotonicMs(), resolve, reject });
-      if (!this.#isLooking) void this.#look();
+      if (!this.#isPolling) void this.#poll();
     });
   }
 
-  /** One look for all that wait: a thousand changes beside a silent replica must not ask a thousand times. */
-  async #look(): Promise<void> {
+  /** One poll for all that wait: a thousand changes beside a silent replica must not ask a thousand times. */
+  async #poll(): Promise<void> {
     const { clock } = this.#deps;
-    this.#isLooking = true;
-    let lookMs = LOOK_MS_MIN;
+    this.#isPolling = true;
+    let pollMs = POLL_MS_MIN;
     let heardMs = clock.monotonicMs();
     while (this.#waiting.size > 0) {
       const asked = [...this.#waiting];
@@ -70,12 +69,12 @@ export class Barrier {
       } catch (cause) {
         if (clock.monotonicMs() - heardMs > AWAY_MS_MAX) this.#fail(asked, cause);
       }
-      // The next change looks at once.
+      // The next change asks at once.
       if (this.#waiting.size === 0) break;
-      await sleep(lookMs);
-      lookMs = Math.min(LOOK_MS_MAX, lookMs * 2);
+      await sleep(pollMs);
+      pollMs = Math.min(POLL_MS_MAX, pollMs * 2);
     }
-    this.#isLooking = false;
+    this.#isPolling = false;
   }
 
   /** `asked` is who waited before the question was sent: a replica that joins later has loaded what they wait for. */
@@ -99,13 +98,13 @@ export class Barrier {
     }
   }
 
-  /** Whether it worked shows at the next look: it may have applied the version just now. */
+  /** Whether it worked shows at the next poll: it may have applied the version just now. */
   async #fenceOverdue(replica: ReplicaBehind, { version, sinceMs }: Waiting): Promise<void> {
-    const { clock, postgres, silence } = this.#deps;
+    const { clock, postgres, idleTimes } = this.#deps;
     const nowMs = clock.monotonicMs();
     const limitMs = replica.graceMs + FENCE_MARGIN_MS;
     if (nowMs - sinceMs >= limitMs) await fenceLate(postgres, replica.id, version);
-    else if (silence.ofPeer(replica, nowMs) >= limitMs) await fenceSilent(postgres, replica);
+    else if (idleTimes.ofPeer(replica, nowMs) >= limitMs) await fenceIdle(postgres, replica);
   }
 
   #fail(asked: readonly Waiting[], cause: unknown): void {

@@ -4,11 +4,9 @@ import { joinNext } from "#kernel/join-next.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { Barrier } from "./barrier.ts";
-import { Follower, type Memory } from "./follower.ts";
-import { Hints } from "./hints.ts";
-import type { Made } from "./mutation.ts";
-import { Mutator } from "./mutator.ts";
-import { Silence } from "./silence.ts";
+import { Follower, Hints, type Memory } from "./follower.ts";
+import { type Made, Mutator } from "./mutation.ts";
+import { IdleTimes } from "./replica-row.ts";
 
 /** Whether memory may be believed, and how it is changed for every replica. */
 export interface Freshness {
@@ -41,8 +39,8 @@ export interface GuestOptions {
 export function createGuestFreshness(options: GuestOptions): Freshness {
   const { postgres, schema, memory, clock, ids, onUnconfirmed } = options;
   const follower = new Follower({ postgres, memory, onForeign: () => undefined });
-  const refreshed = joinNext(() => follower.look());
-  const barrier = new Barrier({ postgres, clock, silence: new Silence(), ownId: null });
+  const refreshed = joinNext(() => follower.poll());
+  const barrier = new Barrier({ postgres, clock, idleTimes: new IdleTimes(), ownId: null });
   const hints = new Hints({ postgres, schema });
   const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids, onUnconfirmed });
   return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };

@@ -1,12 +1,103 @@
-import type { Clock } from "#kernel/clock.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
-import type { BorrowedSlots } from "./borrowed-slots.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Follower } from "./follower.ts";
-import type { Reachability } from "./reachability.ts";
-import type { ReplicaRow } from "./replica-row.ts";
-import type { Peer, Silence } from "./silence.ts";
-import type { TrustWindow } from "./trust-window.ts";
+import type { IdleTimes, Peer, ReplicaRow } from "./replica-row.ts";
+import type { SlotLeases } from "./slot-leases.ts";
+
+/** A moment by both clocks. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallUs: InstantUs;
+}
+
+/**
+ * For how long memory may be believed: so many milliseconds from when the last good question was *sent*. The time that its
+ * answer took, or lay unread in a stopped process, is not added. Elapsed time is compared by both clocks and the longer one
+ * holds: Bun's monotonic clock (CLOCK_MONOTONIC) stands still while a machine is suspended, and the wall clock may be set.
+ */
+export class TrustWindow {
+  readonly #clock: Clock;
+  readonly #lengthMs: number;
+  #sentAt: Moment | null = null;
+
+  constructor(clock: Clock, lengthMs: number) {
+    this.#clock = clock;
+    this.#lengthMs = lengthMs;
+  }
+
+  now(): Moment {
+    return { monotonicMs: this.#clock.monotonicMs(), wallUs: this.#clock.nowUs() };
+  }
+
+  /** A question that was sent then has been answered well. An earlier one than known changes nothing. */
+  extend(sentAt: Moment): void {
+    if (this.#sentAt === null || sentAt.monotonicMs > this.#sentAt.monotonicMs) this.#sentAt = sentAt;
+  }
+
+  /** Closes it until the next `extend`. */
+  end(): void {
+    this.#sentAt = null;
+  }
+
+  isOpen(): boolean {
+    return this.leftMs() > 0;
+  }
+
+  /** 0 when it is closed. */
+  leftMs(): number {
+    if (this.#sentAt === null) return 0;
+    const { monotonicMs, wallUs } = this.now();
+    const elapsedMs = Math.max(monotonicMs - this.#sentAt.monotonicMs, (wallUs - this.#sentAt.wallUs) / 1000);
+    return Math.max(0, this.#lengthMs - elapsedMs);
+  }
+}
+
+/** What a standby refuses, at which all connections are made anew (PostgreSQL's documentation, 9.27.9). */
+export const PRIMARY_ONLY = "SELECT pg_current_xact_id()";
+
+/** Whether the last question of a replica was answered. The log is told once when that changes. */
+export class Reachability {
+  readonly #catalog: Pick<Postgres, "all">;
+  readonly #log: Log;
+  #isUp = true;
+
+  /** `catalog` has the connections that the catalog is changed by. */
+  constructor(catalog: Pick<Postgres, "all">, log: Log) {
+    this.#catalog = catalog;
+    this.#log = log;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  answered(): void {
+    if (this.#isUp) return;
+    this.#isUp = true;
+    this.#log.info("PostgreSQL answers again");
+    // After a failover they may still lead to a standby, which would tell of sessions that have ended.
+    this.#probe();
+  }
+
+  failed(cause: unknown): void {
+    if (!this.#isUp) return;
+    this.#isUp = false;
+    const what = cause instanceof DatabaseUnreachableError ? "does not answer" : "cannot be read";
+    this.#log.warn(
+      `PostgreSQL ${what}: keys and models are believed as they are until the grace is over`,
+      describeCause(cause),
+    );
+    // Its connections may be dead in silence: they find out now, and not when the first change after the outage is made.
+    this.#probe();
+  }
+
+  #probe(): void {
+    void this.#catalog.all(PRIMARY_ONLY).catch(() => undefined);
+  }
+}
 
 /** A memory that is behind after so many steps is so because of changes that were made after the question. */
 const STEPS_MAX = 4;
@@ -18,20 +109,20 @@ export interface HeartbeatDeps {
   readonly trust: TrustWindow;
   /** For how long the replica's slots are its own. */
   readonly lease: TrustWindow;
-  readonly slots: BorrowedSlots;
-  readonly silence: Silence;
+  readonly slots: SlotLeases;
+  readonly idleTimes: IdleTimes;
   readonly reachability: Reachability;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** The signs of life of a replica: what each renews, and what has to be read after it. */
+/** The heartbeats of a replica: what each renews, and what has to be read after it. */
 export class Heartbeat {
   readonly #deps: HeartbeatDeps;
   #peers: readonly Peer[] = [];
   #server: string | null = null;
   #isEnded = false;
   /**
-   * A sign of life for all who wait together. Fulfilled when memory is as new as the database was at its sending. Throws
+   * A heartbeat for all who wait together. Fulfilled when memory is as new as the database was at its sending. Throws
    * DatabaseUnreachableError, and what `Memory` throws.
    */
   readonly beat = joinNext(() => this.#beat());
@@ -45,7 +136,7 @@ export class Heartbeat {
     return this.#peers;
   }
 
-  /** Makes the row, and gives the first sign of life. Throws as `beat` does, and leaves no row then. */
+  /** Makes the row, and gives the first heartbeat. Throws as `beat` does, and leaves no row then. */
   async begin(): Promise<void> {
     const { row } = this.#deps;
     try {
@@ -63,48 +154,48 @@ export class Heartbeat {
     this.#deps.trust.end();
   }
 
-  /** To be asked before a sign of life renews the lease: what was used until now may be another's already. */
-  cutUnheard(): void {
+  /** To be asked before a heartbeat renews the lease: what was used until now may be another's already. */
+  cutExpired(): void {
     const { lease, slots } = this.#deps;
     if (!lease.isOpen()) slots.cut();
   }
 
   async #beat(): Promise<void> {
-    const { reachability, silence } = this.#deps;
+    const { reachability, idleTimes } = this.#deps;
     try {
       for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
       if (!this.#isEnded) reachability.answered();
     } catch (cause) {
       if (!this.#isEnded) reachability.failed(cause);
-      silence.forget();
+      idleTimes.forget();
       throw cause;
     }
   }
 
   /** True when memory is what the database has. */
   async #step(): Promise<boolean> {
-    const { row, follower, trust, lease, slots, silence, clock } = this.#deps;
+    const { row, follower, trust, lease, slots, idleTimes, clock } = this.#deps;
     const sentAt = trust.now();
-    const beat = await row.beat(follower.applied);
+    const answer = await row.beat(follower.applied);
     // Its row is gone by now, and must not come back.
     if (this.#isEnded) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
-    if (beat === null) {
+    if (answer === null) {
       // Others have gone on without this replica, or its row was lost with the database's last minutes.
       trust.end();
       follower.forget();
       await row.register();
       await follower.follow();
-      slots.tellAll();
+      slots.reclaim();
       return false;
     }
-    this.cutUnheard();
+    this.cutExpired();
     lease.extend(sentAt);
-    if (this.#server !== null && this.#server !== beat.server) slots.tellAll();
-    this.#server = beat.server;
-    slots.heard(beat.shortPools);
-    this.#peers = beat.peers;
-    silence.observe(beat.server, beat.peers, clock.monotonicMs());
-    if (follower.isAt(beat)) {
+    if (this.#server !== null && this.#server !== answer.server) slots.reclaim();
+    this.#server = answer.server;
+    slots.update(answer.shortPools);
+    this.#peers = answer.peers;
+    idleTimes.observe(answer.server, answer.peers, clock.monotonicMs());
+    if (follower.isAt(answer)) {
       trust.extend(sentAt);
       return true;
     }

@@ -1,10 +1,14 @@
+import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError, STANDBY, StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Barrier } from "./barrier.ts";
 import type { Change } from "./change.ts";
+import type { Hints } from "./follower.ts";
 
 /** What a step of a mutation has made. Without changes no replica is told, and none is waited for. */
 export interface Made<R> {
@@ -12,8 +16,49 @@ export interface Made<R> {
   readonly changes: readonly Change[];
 }
 
+interface MutatorDeps {
+  readonly postgres: Postgres;
+  readonly hints: Pick<Hints, "send">;
+  readonly barrier: Barrier;
+  /** Own memory, which has to have a change before its answer. */
+  readonly refreshed: () => Promise<void>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** See `OpenOptions`; absent in a server, whose callers have their answer or none. */
+  readonly onUnconfirmed?: (() => () => void) | undefined;
+}
+
+/** Makes changes that hold for every replica when they are answered. */
+export class Mutator {
+  readonly #deps: MutatorDeps;
+  /** How long the last change waited for other replicas; null before the first. */
+  barrierMs: number | null = null;
+
+  constructor(deps: MutatorDeps) {
+    this.#deps = deps;
+  }
+
+  async mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R> {
+    const { postgres, hints, barrier, refreshed, clock, ids } = this.#deps;
+    const { result, version } = await commitMutation(postgres, step, ids.uuid());
+    if (version === null) return result;
+    hints.send();
+    const sinceMs = clock.monotonicMs();
+    const confirmed = this.#deps.onUnconfirmed?.();
+    try {
+      await Promise.all([refreshed(), barrier.wait(version)]);
+    } catch (cause) {
+      throw refuseUnseen(cause);
+    } finally {
+      confirmed?.();
+    }
+    this.barrierMs = clock.monotonicMs() - sinceMs;
+    return result;
+  }
+}
+
 /** A mutation that is committed, and the version that the catalog has got by it. */
-export interface Committed<R> {
+interface Committed<R> {
   readonly result: R;
   /** Null: nothing that replicas hold in memory has changed. */
   readonly version: number | null;
@@ -30,7 +75,7 @@ const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
  * it. `token` is the mutation's own. Throws `internal_error` when the database is away: nothing was made then, or the message
  * says that it may have been.
  */
-export async function commitMutation<R>(
+async function commitMutation<R>(
   postgres: Postgres,
   step: (tx: Transaction) => Promise<Made<R>>,
   token: string,
@@ -129,7 +174,7 @@ function refuseUncertain(cause: unknown): ProxyError {
 }
 
 /** It is committed, and holds everywhere once the grace of the replicas is over. */
-export function refuseUnseen(cause: unknown): ProxyError {
+function refuseUnseen(cause: unknown): ProxyError {
   return new ProxyError(
     "internal_error",
     "The change was made, but the database was lost before every replica was known to follow it: each does within PROXY_DATABASE_GRACE.",

@@ -5,19 +5,15 @@ import { describeCause, type Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Barrier } from "./barrier.ts";
-import { BorrowedSlots } from "./borrowed-slots.ts";
-import { Follower, type Memory } from "./follower.ts";
+import { Follower, Hints, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { Hints } from "./hints.ts";
-import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
-import { Mutator } from "./mutator.ts";
-import { OpenUseBoard } from "./open-use-board.ts";
-import { Reachability } from "./reachability.ts";
-import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
-import { Silence } from "./silence.ts";
-import { SlotBank } from "./slot-bank.ts";
-import { TrustWindow } from "./trust-window.ts";
+import { Heartbeat, Reachability, TrustWindow } from "./heartbeat.ts";
+import { Mutator } from "./mutation.ts";
+import { OpenUseBoard } from "./open-use.ts";
+import { PeerMaintenance, SLOT_LEASE_MS } from "./peer-maintenance.ts";
+import { IdleTimes, type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
+import { SlotLeases } from "./slot-leases.ts";
+import { SlotPools } from "./slot-pool.ts";
 
 export interface PresenceHealth {
   /** Milliseconds for which memory is believed without asking. */
@@ -32,7 +28,7 @@ export interface PresenceHealth {
 
 export interface Presence {
   readonly freshness: Freshness;
-  readonly slots: BorrowedSlots;
+  readonly slots: SlotLeases;
   readonly limitBoard: LimitBoard;
   health(): PresenceHealth;
   /** Changes no longer wait for this replica, whose slots are free again. To be called when nothing is served any more. */
@@ -41,7 +37,7 @@ export interface Presence {
 
 export interface PresenceOptions {
   readonly identity: Omit<ReplicaIdentity, "id">;
-  /** For signs of life, and what is read after them (`PURPOSES.presence`): no request waits for one. */
+  /** For heartbeats, and what is read after them (`PURPOSES.presence`): no request waits for one. */
   readonly pulse: Postgres;
   /** For changing the catalog. */
   readonly postgres: Postgres;
@@ -54,8 +50,8 @@ export interface PresenceOptions {
   readonly slotLeaseMs?: number;
 }
 
-/** Signs of life, and how late a change is noticed where notifications are lost. */
-const POLL_MS = 250;
+/** Between two heartbeats, and how late a change is noticed where notifications are lost. */
+const HEARTBEAT_MS = 250;
 
 /**
  * Joins the replicas. Fulfilled when memory is loaded. Throws DatabaseUnreachableError, SetupError and what `Memory` throws,
@@ -71,24 +67,24 @@ class Replica implements Presence {
   readonly #options: PresenceOptions;
   readonly #row: ReplicaRow;
   readonly #trust: TrustWindow;
-  readonly #house: Housekeeping;
+  readonly #maintenance: PeerMaintenance;
   readonly #mutator: Mutator;
   readonly #hints: Hints;
   readonly #reachability: Reachability;
   readonly #heartbeat: Heartbeat;
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
-  readonly #look: () => Promise<void>;
+  readonly #poll: () => Promise<void>;
   #isClosed = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #polling: Promise<void> = Promise.resolve();
+  #beating: Promise<void> = Promise.resolve();
   #stopListening: (() => Promise<void>) | null = null;
   #closing: Promise<void> | null = null;
 
-  readonly slots: BorrowedSlots;
+  readonly slots: SlotLeases;
   readonly limitBoard: LimitBoard;
   readonly freshness: Freshness = {
     isTrusted: () => this.#trust.isOpen(),
-    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#heartbeat.beat() : this.#look()),
+    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#heartbeat.beat() : this.#poll()),
     mutate: (step) => this.#mutator.mutate(step),
   };
 
@@ -96,42 +92,42 @@ class Replica implements Presence {
     const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
     const { slotLeaseMs = SLOT_LEASE_MS } = options;
     const id = ids.uuid();
-    const silence = new Silence();
+    const idleTimes = new IdleTimes();
     const trust = new TrustWindow(clock, identity.graceMs);
     const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
     const hints = new Hints({ postgres: pulse, schema });
-    const slots = new BorrowedSlots({
-      bank: new SlotBank({ postgres: pulse, replicaId: id, hints }),
-      isHeard: () => lease.isOpen(),
+    const slots = new SlotLeases({
+      pools: new SlotPools({ postgres: pulse, replicaId: id, notify: () => hints.send() }),
+      isLeased: () => lease.isOpen(),
       monotonicMs: () => clock.monotonicMs(),
       log,
     });
-    // The database was restored: what memory has, and what it has lent, may be unknown to it.
+    // The database was restored: what memory has, and what is leased, may be unknown to it.
     const onForeign = () => {
       trust.end();
-      slots.tellAll();
+      slots.reclaim();
     };
     const follower = new Follower({ postgres: pulse, memory, onForeign });
-    const barrier = new Barrier({ postgres: pulse, clock, silence, ownId: id });
+    const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
     const refreshed = () => this.freshness.refreshed();
     this.#options = options;
     this.#hints = hints;
     this.#row = new ReplicaRow(pulse, { ...identity, id });
     this.#trust = trust;
-    this.#house = new Housekeeping({ postgres: pulse, clock, silence, slotLeaseMs, log });
+    this.#maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
     this.#mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
-    this.#reachability = new Reachability({ postgres, log });
+    this.#reachability = new Reachability(postgres, log);
     this.#heartbeat = new Heartbeat({
       row: this.#row,
       follower,
       trust,
       lease,
       slots,
-      silence,
+      idleTimes,
       reachability: this.#reachability,
       clock,
     });
-    this.#look = joinNext(() => follower.look());
+    this.#poll = joinNext(() => follower.poll());
     this.slots = slots;
     this.limitBoard = new OpenUseBoard(pulse, id);
   }
@@ -170,7 +166,7 @@ class Replica implements Presence {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#heartbeat.end();
-    await this.#polling;
+    await this.#beating;
     await this.#heartbeat.beat().catch(() => undefined);
     await this.#stopListening?.().catch(() => undefined);
     try {
@@ -183,17 +179,17 @@ class Replica implements Presence {
   #schedule(): void {
     if (this.#isClosed) return;
     this.#timer = setTimeout(() => {
-      this.#polling = this.#poll().finally(() => this.#schedule());
-    }, POLL_MS);
+      this.#beating = this.#beatOnce().finally(() => this.#schedule());
+    }, HEARTBEAT_MS);
   }
 
-  async #poll(): Promise<void> {
-    this.#heartbeat.cutUnheard();
+  async #beatOnce(): Promise<void> {
+    this.#heartbeat.cutExpired();
     try {
       await this.#heartbeat.beat();
-      await this.#house.keep(this.#heartbeat.peers);
+      await this.#maintenance.run(this.#heartbeat.peers);
     } catch (cause) {
-      this.#options.log.debug("a sign of life failed", describeCause(cause));
+      this.#options.log.debug("a heartbeat failed", describeCause(cause));
     }
   }
 }

@@ -1,6 +1,5 @@
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Peer } from "./silence.ts";
 
 /** What a replica tells of itself. */
 export interface ReplicaIdentity {
@@ -17,14 +16,23 @@ export interface ReplicaIdentity {
   readonly version: string;
 }
 
+/** Another replica, as its row tells of it. */
+export interface Peer {
+  readonly id: string;
+  readonly lane: number;
+  readonly beat: number;
+  readonly graceMs: number;
+  readonly isFenced: boolean;
+}
+
 /** A version of the catalog. The token differs between two histories that gave out the same number. */
 export interface CatalogVersion {
   readonly version: number;
   readonly token: string;
 }
 
-/** The answer to a sign of life. */
-export interface Beat extends CatalogVersion {
+/** The answer to a heartbeat. */
+export interface HeartbeatAnswer extends CatalogVersion {
   /** Names the process of PostgreSQL: when it was started. */
   readonly server: string;
   readonly peers: readonly Peer[];
@@ -36,7 +44,7 @@ export interface Beat extends CatalogVersion {
 export const DEMAND_MS_MAX = 1_000;
 
 /**
- * The row of this process. The lock of the row orders its signs of life and its fencing: either a fence finds a beat that it
+ * The row of this process. The lock of the row orders its heartbeats and its fencing: either a fence finds a heartbeat that it
  * did not expect, or the replica learns that it is fenced.
  */
 export class ReplicaRow {
@@ -67,11 +75,11 @@ export class ReplicaRow {
   }
 
   /**
-   * A sign of life that tells what memory has. Null: the row is fenced or gone, and memory may not be believed. A version of
+   * A heartbeat that tells what memory has. Null: the row is fenced or gone, and memory may not be believed. A version of
    * another history than the database's counts as none, else a change would not wait for this replica.
    */
-  async beat(applied: CatalogVersion | null): Promise<Beat | null> {
-    const [row] = await this.#postgres.all<BeatRow>(BEAT, [
+  async beat(applied: CatalogVersion | null): Promise<HeartbeatAnswer | null> {
+    const [row] = await this.#postgres.all<AnswerRow>(HEARTBEAT, [
       this.#own.id,
       applied?.version ?? 0,
       applied?.token ?? null,
@@ -85,13 +93,13 @@ export class ReplicaRow {
   }
 }
 
-interface BeatRow extends CatalogVersion {
+interface AnswerRow extends CatalogVersion {
   readonly server: string;
   readonly peers: readonly Peer[] | null;
   readonly shortPools: readonly string[] | null;
 }
 
-const BEAT = `
+const HEARTBEAT = `
   UPDATE replica SET
     applied = CASE
       WHEN EXISTS (SELECT FROM change_log WHERE version = $2 AND token = $3::uuid)
@@ -106,12 +114,12 @@ const BEAT = `
     pg_postmaster_start_time()::text AS server,
     (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
      FROM replica other WHERE other.id <> $1) AS peers,
-    (SELECT json_agg(DISTINCT pool) FROM slot_loan
-     WHERE wanted > lent AND replica_id <> $1
+    (SELECT json_agg(DISTINCT pool) FROM slot_lease
+     WHERE wanted > slots AND replica_id <> $1
        AND asked_at > clock_timestamp() - $4 * interval '1 millisecond') AS "shortPools"`;
 
-/** Fences a replica that has given no sign of life since this beat. True: from now on no change waits for it. */
-export async function fenceSilent(sql: Sql, { id, beat }: Pick<Peer, "id" | "beat">): Promise<boolean> {
+/** Fences a replica that has given no heartbeat since this one. True: from now on no change waits for it. */
+export async function fenceIdle(sql: Sql, { id, beat }: Pick<Peer, "id" | "beat">): Promise<boolean> {
   const fenced = await sql.run(
     "UPDATE replica SET is_fenced = true WHERE id = $1 AND beat = $2 AND NOT is_fenced",
     [id, beat],
@@ -125,4 +133,34 @@ export async function fenceLate(sql: Sql, id: string, version: number): Promise<
     id,
     version,
   ]);
+}
+
+/**
+ * How long each replica has been idle, by this process's own clock: for how long its row has told the same heartbeat. No clock
+ * of a server or of another machine takes part, so none that is wrong or set fences a replica that answers from memory.
+ */
+export class IdleTimes {
+  readonly #seen = new Map<string, { beat: number; sinceMs: number }>();
+  #server: string | null = null;
+
+  /** `server` names the process of PostgreSQL: after a restart or a failover heartbeats may have been lost. */
+  observe(server: string, peers: readonly Peer[], nowMs: number): void {
+    if (server !== this.#server) this.#seen.clear();
+    this.#server = server;
+    const ids = new Set(peers.map(({ id }) => id));
+    for (const { id, beat } of peers)
+      if (this.#seen.get(id)?.beat !== beat) this.#seen.set(id, { beat, sinceMs: nowMs });
+    for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id);
+  }
+
+  /** Heartbeats that were made while this process could not ask may have been lost in a failover. */
+  forget(): void {
+    this.#seen.clear();
+  }
+
+  /** Milliseconds for which this heartbeat has been the replica's; 0 for one that was not seen. */
+  ofPeer({ id, beat }: Pick<Peer, "id" | "beat">, nowMs: number): number {
+    const seen = this.#seen.get(id);
+    return seen === undefined || seen.beat !== beat ? 0 : nowMs - seen.sinceMs;
+  }
 }

@@ -110,7 +110,7 @@ async function readSilent(
   schema: string,
 ): Promise<Pick<DatabaseExamination, "replicas" | "spools">> {
   const of = (table: string) => `${quoteName(schema)}.${table}`;
-  const slots = `(SELECT coalesce(sum(lent), 0) FROM ${of("slot_loan")} WHERE replica_id = ${of("replica")}.id)::integer`;
+  const slots = `(SELECT coalesce(sum(slots), 0) FROM ${of("slot_lease")} WHERE replica_id = ${of("replica")}.id)::integer`;
   const replicas = await readSilence(postgres, of("replica"), { name: "name", slots });
   return { replicas, spools: await readSilence(postgres, of("spool"), { name: "lane::text", slots: "0" }) };
 }

@@ -7,7 +7,7 @@ import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { createGuestFreshness } from "#storage/replicas/freshness.ts";
-import { PRIMARY_ONLY, Reachability } from "#storage/replicas/reachability.ts";
+import { PRIMARY_ONLY, Reachability } from "#storage/replicas/heartbeat.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { giveToServer } from "../../../support/postgres-cluster.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
@@ -292,7 +292,7 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
       asked.push(text);
       return Promise.resolve([]);
     };
-    const reachability = new Reachability({ postgres: { all }, log: silentLog });
+    const reachability = new Reachability({ all }, silentLog);
     reachability.answered();
     for (let times = 0; times < 2; times += 1)
       reachability.failed(new DatabaseUnreachableError("25006", { mayBeCommitted: false }));

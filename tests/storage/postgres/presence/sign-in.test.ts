@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ATTEMPTS_BURST, ATTEMPTS_PER_SECOND } from "#identity/attempts.ts";
 import { createSystemClock } from "#kernel/clock.ts";
-import { createSharedAttempts } from "#storage/replicas/shared-attempts.ts";
-import { createSharedStates } from "#storage/replicas/shared-states.ts";
+import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign-in.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { silentLog } from "../../support.ts";
 import { createDatabase } from "../support.ts";

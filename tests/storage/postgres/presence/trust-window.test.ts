@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { TrustWindow } from "#storage/replicas/trust-window.ts";
-import { Silence } from "#storage/replicas/silence.ts";
+import { TrustWindow } from "#storage/replicas/heartbeat.ts";
+import { IdleTimes } from "#storage/replicas/replica-row.ts";
 
 function createClocks() {
   const clock = { ms: 1_000, us: 5_000_000 };
@@ -41,17 +41,17 @@ test("a machine that was suspended has lost its trust, and a wall clock that is 
   expect(trust.isOpen()).toBe(false);
 });
 
-test("silence is measured from when a beat was first seen, and begins anew with another server", () => {
-  const silence = new Silence();
+test("idle time is measured from when a heartbeat was first seen, and begins anew with another server", () => {
+  const idleTimes = new IdleTimes();
   const peer = { id: "a", beat: 7, lane: 1, graceMs: 1_000, isFenced: false };
-  silence.observe("one", [peer], 100);
-  silence.observe("one", [peer], 900);
-  expect(silence.ofPeer(peer, 1_100)).toBe(1_000);
-  // A beat that was not seen yet is a sign of life.
-  expect(silence.ofPeer({ ...peer, beat: 8 }, 1_100)).toBe(0);
-  // A promoted standby may lack the latest beats.
-  silence.observe("two", [peer], 1_200);
-  expect(silence.ofPeer(peer, 1_300)).toBe(100);
-  silence.observe("two", [], 1_400);
-  expect(silence.ofPeer(peer, 9_000)).toBe(0);
+  idleTimes.observe("one", [peer], 100);
+  idleTimes.observe("one", [peer], 900);
+  expect(idleTimes.ofPeer(peer, 1_100)).toBe(1_000);
+  // One that was not seen yet ends it.
+  expect(idleTimes.ofPeer({ ...peer, beat: 8 }, 1_100)).toBe(0);
+  // A promoted standby may lack the latest heartbeats.
+  idleTimes.observe("two", [peer], 1_200);
+  expect(idleTimes.ofPeer(peer, 1_300)).toBe(100);
+  idleTimes.observe("two", [], 1_400);
+  expect(idleTimes.ofPeer(peer, 9_000)).toBe(0);
 });

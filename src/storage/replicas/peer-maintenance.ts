@@ -2,54 +2,53 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { FENCE_MARGIN_MS } from "./barrier.ts";
-import { fenceSilent } from "./replica-row.ts";
-import type { Peer, Silence } from "./silence.ts";
-import { freeSlots } from "./slot-bank.ts";
+import { fenceIdle, type IdleTimes, type Peer } from "./replica-row.ts";
+import { freeSlots } from "./slot-pool.ts";
 
 /**
- * A replica that is not heard goes on with the slots that it has for so long after its grace. Then it cuts the requests that
+ * A replica without heartbeats goes on with the slots that it has for so long after its grace. Then it cuts the requests that
  * use them, and others take the slots over.
  */
 export const SLOT_LEASE_MS = 60_000;
 /** How much later: a busy replica cuts late, and connections take a moment to close. */
 const SLOT_MARGIN_MS = 5_000;
 /** A busy replica with a short grace is not fenced before a change waits for it: it would have to read everything again. */
-const SILENT_MS_MIN = 5_000;
+const IDLE_MS_MIN = 5_000;
 const TRIM_MS = 60_000;
 
-export interface HousekeepingDeps {
+export interface PeerMaintenanceDeps {
   readonly postgres: Postgres;
   readonly clock: Clock;
-  readonly silence: Silence;
+  readonly idleTimes: IdleTimes;
   readonly slotLeaseMs: number;
   readonly log: Log;
 }
 
 /** What any replica does for all of them. */
-export class Housekeeping {
-  readonly #deps: HousekeepingDeps;
+export class PeerMaintenance {
+  readonly #deps: PeerMaintenanceDeps;
   #trimmedAtMs: number;
 
-  constructor(deps: HousekeepingDeps) {
+  constructor(deps: PeerMaintenanceDeps) {
     this.#deps = deps;
     this.#trimmedAtMs = deps.clock.monotonicMs();
   }
 
-  /** Fences replicas that have gone silent, so that the next change does not wait for them, and frees their slots later. */
-  async keep(peers: readonly Peer[]): Promise<void> {
-    const { postgres, clock, silence, slotLeaseMs, log } = this.#deps;
+  /** Fences replicas that have gone idle, so that the next change does not wait for them, and frees their slots later. */
+  async run(peers: readonly Peer[]): Promise<void> {
+    const { postgres, clock, idleTimes, slotLeaseMs, log } = this.#deps;
     const nowMs = clock.monotonicMs();
     for (const peer of peers) {
-      const silentMs = silence.ofPeer(peer, nowMs);
-      const overdueMs = Math.max(SILENT_MS_MIN, peer.graceMs + FENCE_MARGIN_MS);
+      const idleMs = idleTimes.ofPeer(peer, nowMs);
+      const overdueMs = Math.max(IDLE_MS_MIN, peer.graceMs + FENCE_MARGIN_MS);
       const leaseMs = peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS;
       if (peer.isFenced) {
-        if (silentMs >= leaseMs && (await freeSlots(postgres, peer)) > 0)
+        if (idleMs >= leaseMs && (await freeSlots(postgres, peer)) > 0)
           log.warn("the slots of a silent replica are free again", { lane: peer.lane });
-      } else if (silentMs >= overdueMs && (await fenceSilent(postgres, peer))) {
+      } else if (idleMs >= overdueMs && (await fenceIdle(postgres, peer))) {
         log.warn("a replica is silent: changes wait for it no longer, its slots come back later", {
           lane: peer.lane,
-          slots_in_seconds: Math.round((leaseMs - silentMs) / 1000),
+          slots_in_seconds: Math.round((leaseMs - idleMs) / 1000),
         });
       }
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { OpenUse } from "#limits/limit-board.ts";
-import { OpenUseBoard } from "#storage/replicas/open-use-board.ts";
+import { OpenUseBoard } from "#storage/replicas/open-use.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 

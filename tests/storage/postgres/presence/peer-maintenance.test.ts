@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Housekeeping } from "#storage/replicas/housekeeping.ts";
-import { Silence, type Peer } from "#storage/replicas/silence.ts";
+import { PeerMaintenance } from "#storage/replicas/peer-maintenance.ts";
+import { IdleTimes, type Peer } from "#storage/replicas/replica-row.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTestLog } from "../../../ledger/usage.ts";
 import { createFakeClock } from "../../support.ts";
@@ -17,49 +17,49 @@ async function createReplicas() {
   await postgres.run(ADD_REPLICA, [SILENT, 1, 3]);
   await postgres.run(ADD_REPLICA, [LIVING, 2, 5]);
   const clock = createFakeClock();
-  const silence = new Silence();
+  const idleTimes = new IdleTimes();
   const { log, lines } = createTestLog();
-  const deps = { postgres, clock, silence, slotLeaseMs: 10_000, log };
-  return { ...database, postgres, clock, silence, lines, house: new Housekeeping(deps) };
+  const deps = { postgres, clock, idleTimes, slotLeaseMs: 10_000, log };
+  return { ...database, postgres, clock, idleTimes, lines, maintenance: new PeerMaintenance(deps) };
 }
 
-const readPeers = (rows: readonly Peer[], nowMs: number, silence: Silence): readonly Peer[] => {
-  silence.observe("server", rows, nowMs);
+const readPeers = (rows: readonly Peer[], nowMs: number, idleTimes: IdleTimes): readonly Peer[] => {
+  idleTimes.observe("server", rows, nowMs);
   return rows;
 };
 
 describe.skipIf(postgresMissing !== null)("what any replica does for all", () => {
   test("a silent replica is fenced, and its slots are free only after it has had time to cut its requests", async () => {
     await using all = await createReplicas();
-    const { postgres, clock, silence, house } = all;
+    const { postgres, clock, idleTimes, maintenance } = all;
     await postgres.run("INSERT INTO slot_pool VALUES ('host', now(), now())");
-    await postgres.run("INSERT INTO slot_loan VALUES ('host', $1, 3, 3, null, now())", [SILENT]);
+    await postgres.run("INSERT INTO slot_lease VALUES ('host', $1, 3, 3, null, now())", [SILENT]);
     const keep = async () => {
       await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [LIVING]);
       const rows = await postgres.all<Peer>(
         `SELECT id::text AS id, lane, beat, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
       );
-      await house.keep(readPeers(rows, clock.monotonicMs(), silence));
+      await maintenance.run(readPeers(rows, clock.monotonicMs(), idleTimes));
       const fenced = await postgres.all<{ lane: number }>(
         "SELECT lane FROM replica WHERE is_fenced ORDER BY lane",
       );
-      const loans = await postgres.all("SELECT 1 FROM slot_loan");
-      return { fenced: fenced.map(({ lane }) => lane), loans: loans.length };
+      const leases = await postgres.all("SELECT 1 FROM slot_lease");
+      return { fenced: fenced.map(({ lane }) => lane), leases: leases.length };
     };
-    expect(await keep()).toEqual({ fenced: [], loans: 1 });
+    expect(await keep()).toEqual({ fenced: [], leases: 1 });
     clock.advanceMs(4_900);
-    expect(await keep()).toEqual({ fenced: [], loans: 1 });
+    expect(await keep()).toEqual({ fenced: [], leases: 1 });
     clock.advanceMs(200);
-    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
+    expect(await keep()).toEqual({ fenced: [1], leases: 1 });
     // Its grace of 1 s, its lease of 10 s, and 5 s more.
     clock.advanceMs(10_800);
-    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
-    // A sign of life: it has gone on.
+    expect(await keep()).toEqual({ fenced: [1], leases: 1 });
+    // A heartbeat: it has gone on.
     await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [SILENT]);
     clock.advanceMs(200);
-    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
+    expect(await keep()).toEqual({ fenced: [1], leases: 1 });
     clock.advanceMs(16_100);
-    expect(await keep()).toEqual({ fenced: [1], loans: 0 });
+    expect(await keep()).toEqual({ fenced: [1], leases: 0 });
     clock.advanceMs(1_000);
     await keep();
     // Once each, with when the slots come back.
@@ -71,7 +71,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
 
   test("the log of changes keeps what a replica has not applied, and a quarter of an hour", async () => {
     await using all = await createReplicas();
-    const { postgres, clock, house } = all;
+    const { postgres, clock, maintenance } = all;
     await postgres.run("DELETE FROM change_log");
     await postgres.run(
       `INSERT INTO change_log (version, ordinal, token, kind, at)
@@ -81,7 +81,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
     await postgres.run("UPDATE catalog_state SET version = 6");
     const versions = async () => {
       clock.advanceMs(61_000);
-      await house.keep([]);
+      await maintenance.run([]);
       const rows = await postgres.all<{ version: number }>("SELECT version FROM change_log ORDER BY version");
       return rows.map(({ version }) => version);
     };
