@@ -89,7 +89,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
   storage: {
     files: [],
     sql: ["cells"],
-    cells: [],
+    cells: ["sql"],
     journal: ["files"],
     backup: ["files"],
     move: ["."],

@@ -371,6 +371,48 @@ CREATE TABLE hour_total (
   PRIMARY KEY (hour, outcome, lane)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 --> statement-breakpoint
+CREATE TABLE open_cell (
+  hour integer NOT NULL,
+  combination integer NOT NULL,
+  result integer NOT NULL,
+  lane integer NOT NULL,
+  requests double precision NOT NULL,
+  priced_requests double precision NOT NULL,
+  unpriced_requests double precision NOT NULL,
+  cost_hi double precision NOT NULL,
+  cost_lo double precision NOT NULL,
+  input_tokens double precision,
+  output_tokens double precision,
+  cached_input_tokens double precision,
+  audio_us double precision,
+  images double precision,
+  search_units double precision,
+  web_searches double precision,
+  priced_by_request double precision,
+  duration_us double precision NOT NULL,
+  last_seen_us double precision NOT NULL,
+  band_under_1s double precision NOT NULL,
+  band_under_5s double precision NOT NULL,
+  band_under_15s double precision NOT NULL,
+  band_under_30s double precision NOT NULL,
+  band_under_60s double precision NOT NULL,
+  band_under_120s double precision NOT NULL,
+  band_over_120s double precision NOT NULL,
+  PRIMARY KEY (hour, combination, result, lane)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+--> statement-breakpoint
+CREATE TABLE cells (
+  period integer NOT NULL,
+  at integer NOT NULL,
+  part integer NOT NULL,
+  revision bigint NOT NULL,
+  columns bytea NOT NULL,
+  PRIMARY KEY (period, at, part)
+);
+--> statement-breakpoint
+-- They are compressed already.
+ALTER TABLE cells ALTER COLUMN columns SET STORAGE EXTERNAL;
+--> statement-breakpoint
 CREATE TABLE day_total (
   day integer NOT NULL,
   combination integer NOT NULL,

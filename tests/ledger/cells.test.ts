@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Cell } from "#storage/cells/cells.ts";
-import { CELL_MEASURES, CELL_OUTCOMES, decodeCells, encodeCells } from "#storage/cells/cells.ts";
+import type { Cell } from "#storage/cells/outcome-cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES, decodeCells, encodeCells } from "#storage/cells/outcome-cells.ts";
 
 const count = fc.oneof(
   fc.maxSafeNat(),

@@ -6,7 +6,7 @@ import type { Chance } from "./chance.ts";
 type Row = Record<string, unknown>;
 
 /** What replicas write, each with its lane, and the measures of which a row may be two. */
-const LANED = new Set(["event", "hour_total", "day_total", "carried_total"]);
+const LANED = new Set(["event", "hour_total", "open_cell", "day_total", "carried_total"]);
 const LANES = 3;
 /** What is no measure of a row of totals. */
 const KEYS = new Set(["hour", "outcome", "day", "combination", "result", "ended_day", "arrived_day"]);

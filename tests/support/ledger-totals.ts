@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
-import { CELL_OUTCOMES, decodeCells } from "#storage/cells/cells.ts";
+import { decodeCells as decodeNewCells } from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import { CELL_OUTCOMES, decodeCells } from "#storage/cells/outcome-cells.ts";
 
 /** 10^9 pico: where an amount is cut into its two columns. */
 export const SEAM = 1_000_000_000n;
@@ -139,6 +141,8 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     ),
   );
 
+  checkCells(database, { rows, all: events, pruned, kept, hours });
+
   const monthKey = "month || ' ' || combination || ' ' || result";
   const months = database
     .query<MonthRow, []>(`${select("month_total", monthKey, "0 AS fromUs, outcome")} ${byResult}`)
@@ -179,6 +183,115 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     .all();
   const byKey = (row: TotalRow) => row.key;
   expectSame("dimensions", sum(ofDimensions, byKey, fromHourRow), sum(membersByDay, byKey, fromHourRow));
+}
+
+/** What is sealed and what is open, of hours, days and months. */
+function checkCells(
+  database: Database,
+  {
+    rows,
+    all,
+    pruned,
+    kept,
+    hours,
+  }: {
+    readonly rows: readonly CheckedEvent[];
+    readonly all: readonly CheckedEvent[];
+    readonly pruned: number;
+    readonly kept: number;
+    readonly hours: readonly TotalRow[];
+  },
+): void {
+  const open = database
+    .query<OpenRow, []>("SELECT t.*, outcome FROM open_cell AS t JOIN result ON result.id = result")
+    .all();
+  const outcomes = new Map(
+    database
+      .query<{ id: number; outcome: string }, []>("SELECT id, outcome FROM result")
+      .all()
+      .map(({ id, outcome }) => [id, outcome]),
+  );
+  const sealed = (period: number) =>
+    database
+      .query<{ at: number; columns: Uint8Array<ArrayBuffer> }, [number]>(
+        "SELECT at, columns FROM cells WHERE period = ?",
+      )
+      .all(period)
+      .flatMap(({ at, columns }) => toOpenRows(at, columns, outcomes));
+  const keyOf = ({ hour, combination, result }: OpenRow) => `${hour} ${combination} ${result}`;
+  const byDay = open.map((row) => ({ ...row, hour: Math.floor(row.hour / 24) }));
+
+  const [ofHours, ofDays, ofMonths] = [sealed(0), sealed(1), sealed(2)];
+  const wholeHour = Math.ceil(pruned / HOUR_US);
+  expect(ofHours.filter(({ hour }) => hour < wholeHour)).toEqual([]);
+  expectSame(
+    "hour cells",
+    sumCells(
+      [...ofHours, ...open].filter(({ hour }) => hour >= wholeHour),
+      keyOf,
+    ),
+    sum(
+      all.filter(({ id }) => id >= wholeHour * HOUR_US),
+      (event) => `${Math.floor(event.id / HOUR_US)} ${event.combination} ${event.result}`,
+      toEventTotal,
+    ),
+  );
+  const days = [...ofDays, ...byDay];
+  expectSame(
+    "day cells",
+    sumCells(
+      days.filter(({ hour }) => hour * DAY_US >= kept),
+      keyOf,
+    ),
+    sum(rows, (event) => `${toDay(event.id)} ${event.combination} ${event.result}`, toEventTotal),
+  );
+  const ofOutcome = ({ hour, outcome }: OpenRow) => `${hour} ${outcome}`;
+  expectSame(
+    "hours against day cells",
+    sum(hours, (row) => `${toDay(row.fromUs)} ${row.outcome}`, fromHourRow),
+    withoutEmpty(sum(days, ofOutcome, (row) => withoutTimes(fromDayRow(row)))),
+  );
+  expectSame(
+    "month cells",
+    sum(ofMonths, keyOf, fromDayRow),
+    sum(ofDays, (row) => keyOf({ ...row, hour: toMonth(row.hour * DAY_US) }), fromDayRow),
+  );
+}
+
+interface OpenRow extends DayRow {
+  readonly hour: number;
+  readonly combination: number;
+  readonly result: number;
+}
+
+const sumCells = (rows: readonly OpenRow[], toKey: (row: OpenRow) => string) =>
+  withoutEmpty(sum(rows, toKey, fromDayRow));
+
+/** What was taken out of a sealed row is beside it until the next maintenance. */
+function withoutEmpty(sums: Map<string, Total>): Map<string, Total> {
+  return new Map([...sums].filter(([, { requests }]) => requests !== 0));
+}
+
+function toOpenRows(
+  at: number,
+  columns: Uint8Array<ArrayBuffer>,
+  outcomes: ReadonlyMap<number, string>,
+): OpenRow[] {
+  const { count, combinations, results, measures } = decodeNewCells(columns);
+  return Array.from({ length: count }, (_, row) => {
+    const values = CELL_MEASURES.map(({ name, adds }, index) => {
+      const value = measures[index]![row]!;
+      return [name, adds === "reported" && value === -1 ? null : value];
+    });
+    const result = results[row]!;
+    return {
+      ...Object.fromEntries(values),
+      hour: at,
+      combination: combinations[row]!,
+      result,
+      outcome: outcomes.get(result) ?? "none",
+    };
+  });
 }
 
 interface CellsRow {

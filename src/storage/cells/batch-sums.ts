@@ -11,6 +11,14 @@ export interface HourSum {
   readonly sum: Sum;
 }
 
+/** What a batch adds to a row of `open_cell`. */
+export interface CellSum {
+  readonly hour: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly sum: Sum;
+}
+
 /** A combination of one day mostly has one result. */
 export interface DaySum {
   readonly day: number;
@@ -25,21 +33,19 @@ export class BatchSums {
   readonly #hours = new Map<number, Map<Outcome, HourSum>>();
   /** By day and combination. */
   readonly #days = new Map<number, Map<number, DaySum[]>>();
+  /** By hour and combination. */
+  readonly #cells = new Map<number, Map<number, CellSum[]>>();
 
   add(event: CountedEvent): void {
-    const [ofHour, ofDay] = this.#sumsOf(event);
-    ofHour.add(event);
-    ofDay.add(event);
+    for (const sum of this.#sumsOf(event)) sum.add(event);
   }
 
   /** See `Sum.take`. */
   take(event: CountedEvent): void {
-    const [ofHour, ofDay] = this.#sumsOf(event);
-    ofHour.take(event);
-    ofDay.take(event);
+    for (const sum of this.#sumsOf(event)) sum.take(event);
   }
 
-  #sumsOf(event: CountedEvent): readonly [Sum, Sum] {
+  #sumsOf(event: CountedEvent): readonly Sum[] {
     const { id, combination, result } = event;
     const { outcome } = event.ending;
     const hour = toHour(id);
@@ -52,7 +58,12 @@ export class BatchSums {
     let ofResult = results.find((known) => known.result === result);
     if (ofResult === undefined)
       results.push((ofResult = { day, combination, result, outcome, sum: new Sum() }));
-    return [ofHour.sum, ofResult.sum];
+
+    const cellsOfHour = getOrMake(this.#cells, hour, () => new Map<number, CellSum[]>());
+    const cells = getOrMake(cellsOfHour, combination, () => []);
+    let cell = cells.find((known) => known.result === result);
+    if (cell === undefined) cells.push((cell = { hour, combination, result, sum: new Sum() }));
+    return [ofHour.sum, ofResult.sum, cell.sum];
   }
 
   *hours(): Generator<HourSum> {
@@ -65,8 +76,15 @@ export class BatchSums {
     }
   }
 
+  *cells(): Generator<CellSum> {
+    for (const byCombination of this.#cells.values()) {
+      for (const results of byCombination.values()) yield* results;
+    }
+  }
+
   clear(): void {
     this.#hours.clear();
+    this.#cells.clear();
     this.#days.clear();
   }
 }

@@ -1,22 +1,12 @@
 import { DAY_US } from "#kernel/clock.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { CELL_MEASURES, HOUR_MEASURES as OF_HOURS } from "./measures.ts";
 import { COST_SEAM } from "./sums.ts";
 
-const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
-/** Requests by how long they took. */
-export const BANDS = [
-  "band_under_1s",
-  "band_under_5s",
-  "band_under_15s",
-  "band_under_30s",
-  "band_under_60s",
-  "band_under_120s",
-  "band_over_120s",
-] as const;
 /** The measures of `hour_total` and `dimension_total`, in the order of `Sum.hourMeasures`. */
-export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...UNIT_COLUMNS];
+export const HOUR_MEASURES: readonly string[] = OF_HOURS.map(({ name }) => name);
 /** The measures of days and months, in the order of `Sum.dayMeasures`. */
-export const DAY_MEASURES: readonly string[] = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
+export const DAY_MEASURES: readonly string[] = CELL_MEASURES.map(({ name }) => name);
 
 /** What limits count of an event, by its column: its tokens are those of input, cached or not, and of output. */
 export const CARRIED_MEASURES = [

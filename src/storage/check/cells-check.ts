@@ -1,5 +1,5 @@
 import { all, type Script } from "#storage/sql/script.ts";
-import { CELL_MEASURES, CELL_OUTCOMES, decodeCells } from "#storage/cells/cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES, decodeCells } from "#storage/cells/outcome-cells.ts";
 import type { Difference } from "./event-sums.ts";
 
 const ROUNDING = 1e-12;

@@ -1,6 +1,6 @@
 import { toUnitTotals, UNIT_COLUMNS, type UnitTotals } from "#kernel/units.ts";
-import type { CellColumns } from "#storage/cells/cells.ts";
-import { CELL_MEASURES, CELL_OUTCOMES } from "#storage/cells/cells.ts";
+import type { CellColumns } from "#storage/cells/outcome-cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES } from "#storage/cells/outcome-cells.ts";
 import { COST_SEAM } from "#storage/cells/sums.ts";
 
 /** What the cells of one group add up to. */

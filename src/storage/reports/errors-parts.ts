@@ -1,5 +1,5 @@
 import { all, each, gather, type Script } from "#storage/sql/script.ts";
-import { BANDS } from "#storage/cells/total-columns.ts";
+import { BANDS } from "#storage/cells/measures.ts";
 import type { ErrorsPart } from "#stats/errors.ts";
 import { OTHER, type ReportSubject } from "#stats/grouping.ts";
 import { NOT_CHOSEN } from "./cell-sums.ts";

@@ -1,6 +1,6 @@
 import { all, type Script } from "#storage/sql/script.ts";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
-import { decodeCells } from "#storage/cells/cells.ts";
+import { decodeCells } from "#storage/cells/outcome-cells.ts";
 import { toFirstDay } from "#storage/cells/calendar.ts";
 import type { RawRange, Span, WindowCut } from "./window-cut.ts";
 import { type CellSum, CellSums, NOT_CHOSEN } from "./cell-sums.ts";

@@ -1,7 +1,7 @@
 import { findLastCombination } from "./last-combination.ts";
 import { all, each, type Script } from "#storage/sql/script.ts";
 import { HOUR_US } from "#kernel/clock.ts";
-import { decodeCells } from "#storage/cells/cells.ts";
+import { decodeCells } from "#storage/cells/outcome-cells.ts";
 import { CellSums, NOT_CHOSEN } from "./cell-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";

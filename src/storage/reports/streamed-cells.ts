@@ -1,5 +1,5 @@
 import { all, each, type Script } from "#storage/sql/script.ts";
-import { CELL_MEASURES, CELL_OUTCOMES } from "#storage/cells/cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES } from "#storage/cells/outcome-cells.ts";
 import type { CellSums } from "./cell-sums.ts";
 import type { MeasureSource } from "./measure-sources.ts";
 

@@ -15,7 +15,7 @@ import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import { findSubjects, getSubject } from "./report-subjects.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { CELL_MEASURES } from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/outcome-cells.ts";
 import { type CellReading, readSealedCells } from "./sealed-cells.ts";
 import { joinCost, toCostSums } from "#storage/cells/sums.ts";
 import { addSources } from "./streamed-cells.ts";

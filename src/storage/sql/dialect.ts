@@ -28,6 +28,8 @@ export interface Dialect {
   };
   /** The columns by which an event is told from all others, in the order of the log. */
   readonly eventKey: readonly ["id"] | readonly ["id", "lane"];
+  /** Ends a SELECT whose rows no other transaction changes until the end of this one; empty where there is one writer. */
+  readonly forUpdate: "" | " FOR UPDATE";
   /** True where events lie in a table for each day: to plan a statement takes long unless it names the instants that it is about. */
   readonly areEventsPartitioned: boolean;
   /** True where sealed days are found by their day; else by their key, which begins with the combination. */
@@ -57,6 +59,7 @@ export const SQLITE = {
     areBytes: true,
   },
   eventKey: ["id"],
+  forUpdate: "",
   areEventsPartitioned: false,
   areDaysIndexed: false,
   areDimensionsIndexed: false,
@@ -86,6 +89,7 @@ export const POSTGRES: Dialect = {
     areBytes: false,
   },
   eventKey: ["id", "lane"],
+  forUpdate: " FOR UPDATE",
   areEventsPartitioned: true,
   areDaysIndexed: true,
   areDimensionsIndexed: true,

@@ -18,6 +18,7 @@ const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
   event: ["lane"],
   hour_total: ["lane"],
   ledger_state: ["refused_before_us"],
+  open_cell: ["lane"],
   open_request: ["lane"],
   pending_event: ["lane"],
   recorded_batch: ["ids", "lane", "number", "recorded_at"],

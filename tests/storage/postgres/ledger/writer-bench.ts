@@ -92,6 +92,8 @@ const FORGET_SQL = [
   "dimension",
   "sealed_hour",
   "sealed_month",
+  "open_cell",
+  "cells",
   "carried_total",
   "key_use",
   "combination_tag",

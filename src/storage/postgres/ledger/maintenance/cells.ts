@@ -2,7 +2,7 @@ import { HOUR_US } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/reports/event-measures.ts";
-import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/cells/cells.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/cells/outcome-cells.ts";
 import { HOUR_MEASURES } from "#storage/cells/total-columns.ts";
 import { toFirstDay } from "#storage/cells/calendar.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";

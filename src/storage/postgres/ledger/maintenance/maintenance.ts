@@ -3,6 +3,9 @@ import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
 import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
+import { drive } from "#storage/postgres/drive.ts";
 import { type CellsPlace, sealHour, sealMonth } from "./cells.ts";
 import { isForbidden, runStep, type StepResult } from "./leader.ts";
 import { makePartitions } from "./partitions.ts";
@@ -42,6 +45,9 @@ export class Maintenance {
   async seal(beforeDay: number): Promise<boolean> {
     return (
       (await this.#step((tx) => sealDay(tx, beforeDay, this.#limits))) ||
+      (await this.#step((tx) =>
+        drive(tx, { dialect: POSTGRES, subjects: new Map() }, sealCells(beforeDay)),
+      )) ||
       (await this.#addUp(sealHour)) ||
       this.#addUp(sealMonth)
     );

@@ -2,6 +2,9 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { dropHourCells } from "#storage/cells/sealing.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
+import { drive } from "#storage/postgres/drive.ts";
 import { readBounds } from "#storage/postgres/ledger/write/bounds.ts";
 import { listPartitions, toPartitionName } from "./partitions.ts";
 
@@ -73,9 +76,10 @@ export async function trimRecorded(tx: Transaction): Promise<boolean> {
   return removed === RECORDED_BATCHES_MAX;
 }
 
-async function advance(tx: Sql, untilUs: InstantUs): Promise<void> {
+async function advance(tx: Transaction, untilUs: InstantUs): Promise<void> {
   const { prunedBeforeUs, refusedBeforeUs } = await readBounds(tx, { isLocked: true });
   await tx.run("DELETE FROM sealed_hour WHERE hour < $1", [Math.ceil(untilUs / HOUR_US)]);
+  await drive(tx, { dialect: POSTGRES, subjects: new Map() }, dropHourCells(untilUs));
   await saveBounds(tx, Math.max(prunedBeforeUs, untilUs), Math.max(refusedBeforeUs, untilUs));
 }
 

@@ -9,7 +9,7 @@ import { storeLate } from "./late-totals.ts";
 import type { EndedEvent } from "./ended-event.ts";
 import type { Value } from "./rows.ts";
 import { isPending, storePending } from "./settlements.ts";
-import { addTotals, addUnique, CARRIED, DAY, HOUR } from "./totals.ts";
+import { addTotals, addUnique, CARRIED, DAY, HOUR, OPEN_CELL } from "./totals.ts";
 
 /** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
 const BATCHES_KEPT_MAX = 6_000;
@@ -51,6 +51,10 @@ export async function storeEvents(
     sum.hourMeasures<Value>(hour, outcome, lane),
   );
   await addUnique(tx, HOUR, hours);
+  const cells = [...sums.cells()].map(({ hour, combination, result, sum }) =>
+    sum.dayMeasures(hour, combination, result, lane),
+  );
+  await addUnique(tx, OPEN_CELL, cells);
   const days = [...sums.days()];
   const open = days.filter(({ day }) => day >= sealedBeforeDay);
   await addUnique(

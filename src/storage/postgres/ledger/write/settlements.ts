@@ -1,6 +1,7 @@
 import type { EventOrigin } from "#kernel/ids.ts";
 import { BatchSums, toCarriedRow } from "#storage/cells/batch-sums.ts";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import { lowerLastSeen } from "#storage/cells/last-seen.ts";
 import type { CountedEvent } from "#storage/cells/sums.ts";
 import { toLastOfDay } from "#storage/cells/total-columns.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
@@ -14,9 +15,11 @@ import {
   toTakenEvent,
   type UnsettledEvent,
 } from "#storage/writer/unsettled-events.ts";
+import { drive } from "#storage/postgres/drive.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Settlement } from "#usage/event.ts";
 import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
 import { readBounds } from "./bounds.ts";
@@ -25,7 +28,7 @@ import { replaceEvents } from "./event-rows.ts";
 import type { Interning } from "./interning.ts";
 import { storeLate } from "./late-totals.ts";
 import type { Value } from "./rows.ts";
-import { addTotals, addUnique, CARRIED, DAY, dropEmpty, HOUR, moveLast } from "./totals.ts";
+import { addTotals, addUnique, CARRIED, DAY, dropEmpty, HOUR, moveLast, OPEN_CELL } from "./totals.ts";
 
 /** Applied in one transaction, which holds up sealing. */
 const SETTLED_AT_ONCE_MAX = 500;
@@ -154,7 +157,7 @@ async function findUnsettled(
 
 /** In the order in which batches take their locks: events, hours, days, the ledger's state, late ends. */
 async function apply(
-  tx: Sql,
+  tx: Transaction,
   changes: readonly Change[],
   dimensionLimits: DimensionLimits | undefined,
 ): Promise<void> {
@@ -184,6 +187,16 @@ async function apply(
     HOUR,
     hours.filter(({ sum }) => sum.isReduced).map(({ hour, outcome, lane }) => [hour, outcome, lane]),
   );
+  const cells = sums.flatMap(({ lane, batch }) =>
+    [...batch.cells()].map((cell) => Object.assign(cell, { lane })),
+  );
+  await addUnique(
+    tx,
+    OPEN_CELL,
+    cells.map(({ hour, combination, result, lane, sum }) => sum.dayMeasures(hour, combination, result, lane)),
+  );
+  const taken = cells.filter(({ sum }) => sum.isReduced);
+  await drive(tx, { dialect: POSTGRES, subjects: new Map() }, lowerLastSeen(taken));
   const { sealedBeforeDay } = await readBounds(tx);
   const days = sums.flatMap(({ lane, batch }) =>
     [...batch.days()].map((day) => Object.assign(day, { lane })),

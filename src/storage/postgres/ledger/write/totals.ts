@@ -17,6 +17,7 @@ export interface Total extends TotalTable {
 
 /** Tables of totals with their keys. Where days still grow, the lane is one: replicas write no row of each other. */
 export const HOUR = toTotal("hour_total", ["hour", "outcome", "lane"], HOUR_MEASURES);
+export const OPEN_CELL = toTotal("open_cell", ["hour", "combination", "result", "lane"], DAY_MEASURES);
 export const DAY = toTotal("day_total", ["day", "combination", "result", "lane"], DAY_MEASURES);
 export const SEALED_DAY = toTotal("sealed_day_total", ["combination", "day", "result"], DAY_MEASURES);
 export const MONTH = toTotal("month_total", ["combination", "result", "month"], DAY_MEASURES);

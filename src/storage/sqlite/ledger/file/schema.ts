@@ -1,4 +1,5 @@
-import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
+import { UNITS } from "#kernel/units.ts";
+import { CELL_MEASURES, HOUR_MEASURES, toSqliteColumns } from "#storage/cells/measures.ts";
 import { LONG_REQUEST_US } from "#storage/reports/counted-columns.ts";
 
 /** "LPUC": tells usage.db from any other SQLite file. */
@@ -7,23 +8,8 @@ export const APPLICATION_ID = 0x4c505543;
 export const UNRELEASED_APPLICATION_IDS: readonly number[] = [0x4c505553, 0x4c50554c, 0x4c505548];
 export const SCHEMA_VERSION = 1;
 
-const HOUR_MEASURES = `requests INTEGER NOT NULL,
-  priced_requests INTEGER NOT NULL,
-  unpriced_requests INTEGER NOT NULL,
-  cost_hi REAL NOT NULL,
-  cost_lo REAL NOT NULL,
-  ${UNIT_COLUMNS.map((column) => `${column} REAL`).join(", ")}`;
-
-const DAY_MEASURES = `${HOUR_MEASURES},
-  duration_us INTEGER NOT NULL,
-  last_seen_us INTEGER NOT NULL,
-  band_under_1s INTEGER NOT NULL,
-  band_under_5s INTEGER NOT NULL,
-  band_under_15s INTEGER NOT NULL,
-  band_under_30s INTEGER NOT NULL,
-  band_under_60s INTEGER NOT NULL,
-  band_under_120s INTEGER NOT NULL,
-  band_over_120s INTEGER NOT NULL`;
+const HOUR_COLUMNS = toSqliteColumns(HOUR_MEASURES);
+const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
 
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
@@ -38,6 +24,9 @@ const DAY_MEASURES = `${HOUR_MEASURES},
  * part taken out, cache writes added); audio is in whole microseconds, so that a sum does not depend on its order.
  * Money is `hi * 10^9 + lo` pico with lo < 10^9: halves add up exactly over any number of rows.
  * A day lives in `day_total` until it is sealed, then in `sealed_day_total` and, summed again, in `month_total`.
+ * `open_cell` holds the sums of each hour by combination and result until its day is sealed. Then they are moved into `cells`:
+ * those of an hour, a day and a month (`period`, `CELL_PERIODS`), `at` hours, days or months since 1970, of the combinations of
+ * one part (`PART_SIZE`), as bytes (`encodeCells`).
  * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
  * sealed day from its `first_day` on, whatever it was combined with; before that day it is in the totals by combination only.
  * The value of a principal is its `[id, name]`, of a provider its id.
@@ -139,15 +128,32 @@ CREATE INDEX event_long ON event (id + duration_us) WHERE duration_us >= ${LONG_
 CREATE TABLE hour_total (
   hour INTEGER NOT NULL,
   outcome TEXT NOT NULL,
-  ${HOUR_MEASURES},
+  ${HOUR_COLUMNS},
   PRIMARY KEY (hour, outcome)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE open_cell (
+  hour INTEGER NOT NULL,
+  combination INTEGER NOT NULL,
+  result INTEGER NOT NULL,
+  ${DAY_COLUMNS},
+  PRIMARY KEY (hour, combination, result)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cells (
+  period INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  columns BLOB NOT NULL,
+  PRIMARY KEY (period, at, part)
+) STRICT;
 
 CREATE TABLE day_total (
   day INTEGER NOT NULL,
   combination INTEGER NOT NULL,
   result INTEGER NOT NULL,
-  ${DAY_MEASURES},
+  ${DAY_COLUMNS},
   PRIMARY KEY (day, combination, result)
 ) STRICT, WITHOUT ROWID;
 
@@ -155,7 +161,7 @@ CREATE TABLE sealed_day_total (
   combination INTEGER NOT NULL,
   day INTEGER NOT NULL,
   result INTEGER NOT NULL,
-  ${DAY_MEASURES},
+  ${DAY_COLUMNS},
   PRIMARY KEY (combination, day, result)
 ) STRICT, WITHOUT ROWID;
 
@@ -163,7 +169,7 @@ CREATE TABLE month_total (
   combination INTEGER NOT NULL,
   result INTEGER NOT NULL,
   month INTEGER NOT NULL,
-  ${DAY_MEASURES},
+  ${DAY_COLUMNS},
   PRIMARY KEY (combination, result, month)
 ) STRICT, WITHOUT ROWID;
 
@@ -179,7 +185,7 @@ CREATE TABLE dimension_total (
   day INTEGER NOT NULL,
   dimension INTEGER NOT NULL REFERENCES dimension,
   outcome TEXT NOT NULL,
-  ${HOUR_MEASURES},
+  ${HOUR_COLUMNS},
   PRIMARY KEY (day, dimension, outcome)
 ) STRICT, WITHOUT ROWID;
 

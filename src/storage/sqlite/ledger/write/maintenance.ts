@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { dropHourCells, sealCells } from "#storage/cells/sealing.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import type { Retention } from "#storage/threads/writer-tasks.ts";
 import type { SealedHours } from "./sealed-hours.ts";
 import type { SealedMonths } from "./sealed-months.ts";
@@ -42,6 +44,7 @@ export class Maintenance {
    */
   seal(beforeDay: number): boolean {
     if (beforeDay > this.sealedBeforeDay && this.#sealDay(beforeDay)) return true;
+    if (readFrom(this.#database, sealCells(beforeDay))) return true;
     const sealed = { fromUs: this.prunedBeforeUs, toUs: this.sealedBeforeDay * DAY_US };
     return this.#hours.sealNext(sealed) || this.#months.sealNext(this.sealedBeforeDay);
   }
@@ -110,6 +113,7 @@ export class Maintenance {
       .query<unknown, [number]>(`DELETE FROM event WHERE id < ? AND ${IS_REMOVABLE}`)
       .run(untilUs);
     this.#hours.dropBefore(untilUs);
+    readFrom(this.#database, dropHourCells(untilUs));
     this.prunedBeforeUs = Math.max(this.prunedBeforeUs, untilUs);
     this.#refusedBeforeUs = untilUs;
     return slice !== null;

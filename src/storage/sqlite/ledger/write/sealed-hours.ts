@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/cells/cells.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/cells/outcome-cells.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { toHour } from "#storage/cells/calendar.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";

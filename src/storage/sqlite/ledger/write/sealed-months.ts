@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
-import { type Cell, encodeCells, MONTH_CELLS_MAX } from "#storage/cells/cells.ts";
+import { type Cell, encodeCells, MONTH_CELLS_MAX } from "#storage/cells/outcome-cells.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 

@@ -1,6 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import { BatchSums, type DaySum } from "#storage/cells/batch-sums.ts";
+import { BatchSums, type CellSum, type DaySum } from "#storage/cells/batch-sums.ts";
+import { lowerLastSeen } from "#storage/cells/last-seen.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
 import type { CountedEvent } from "#storage/cells/sums.ts";
 import {
   DAY_MEASURES,
@@ -15,6 +17,7 @@ import type { Binding } from "./total-columns.ts";
 import { prepareAdd, prepareDropEmpty, prepareLast } from "./total-columns.ts";
 
 const HOUR = { table: "hour_total", keys: ["hour", "outcome"], measures: HOUR_MEASURES };
+const OPEN_CELL = { table: "open_cell", keys: ["hour", "combination", "result"], measures: DAY_MEASURES };
 const DAY = { table: "day_total", keys: ["day", "combination", "result"], measures: DAY_MEASURES };
 const SEALED_DAY = {
   table: "sealed_day_total",
@@ -28,7 +31,9 @@ const MONTH = { table: "month_total", keys: ["combination", "result", "month"], 
  * within the writer's transaction.
  */
 export class Totals {
+  readonly #database: Database;
   readonly #addHour: Statement<unknown, Binding[]>;
+  readonly #addCell: Statement<unknown, Binding[]>;
   readonly #addDay: Statement<unknown, Binding[]>;
   readonly #addSealedDay: Statement<unknown, Binding[]>;
   readonly #addMonth: Statement<unknown, Binding[]>;
@@ -46,7 +51,9 @@ export class Totals {
   readonly #sums = new BatchSums();
 
   constructor(database: Database, limits?: DimensionLimits) {
+    this.#database = database;
     this.#addHour = prepareAdd(database, HOUR);
+    this.#addCell = prepareAdd(database, OPEN_CELL);
     this.#addDay = prepareAdd(database, DAY);
     this.#addSealedDay = prepareAdd(database, SEALED_DAY);
     this.#addMonth = prepareAdd(database, MONTH);
@@ -89,6 +96,13 @@ export class Totals {
       this.#addHour.run(...sum.hourMeasures<Binding>(hour, outcome));
       if (sum.isReduced) this.#trimHour.run(hour, outcome);
     }
+    const taken: CellSum[] = [];
+    for (const cell of this.#sums.cells()) {
+      const { hour, combination, result, sum } = cell;
+      this.#addCell.run(...sum.dayMeasures(hour, combination, result));
+      if (sum.isReduced) taken.push(cell);
+    }
+    if (taken.length > 0) readFrom(this.#database, lowerLastSeen(taken));
     for (const total of this.#sums.days()) {
       const { day, combination, result, sum } = total;
       if (day < sealedBeforeDay) this.#storeLate(total);

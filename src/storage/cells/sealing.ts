@@ -1,0 +1,63 @@
+import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { all, dialectOf, one, type Script, run } from "#storage/sql/script.ts";
+import { toMonth } from "./calendar.ts";
+import { type OpenCellRow, PART_SIZE, toCells, toPart } from "./cells.ts";
+import { CELL_PERIODS, mergeCells } from "./stored-cells.ts";
+
+/** Rows that one step moves: with the cells of their day and month, at most some 50 ms in which no batch is written. */
+const STEP_ROWS_MAX = 4_096;
+const HOURS_OF_DAY = Array.from({ length: 24 }, (_, hour) => hour);
+
+type MovedRow = OpenCellRow & { readonly hour: number };
+
+/**
+ * A step of sealing, within a transaction: moves rows of `open_cell` that lie before a day into the cells of their hours, their
+ * day and their month; those of one day and one part of the label sets. What comes late for a sealed day is moved in the same
+ * way. False when none was left to move.
+ */
+export function* sealCells(beforeDay: number): Script<boolean> {
+  const next = yield* one<{ hour: number; combination: number }>(
+    "SELECT hour, combination FROM open_cell WHERE hour < ? ORDER BY hour, combination LIMIT 1",
+    [beforeDay * 24],
+  );
+  if (next === null) return false;
+  const day = Math.floor(next.hour / 24);
+  const part = toPart(next.combination);
+  const rows = yield* takeRows(day, part);
+  const byHour = Map.groupBy(rows, ({ hour }) => hour);
+  const firstHour = yield* readFirstHour();
+  for (const [hour, ofHour] of byHour) {
+    if (hour >= firstHour) yield* mergeCells({ period: "hour", at: hour, part }, toCells(ofHour));
+  }
+  if (rows.length === 0) return false;
+  const cells = toCells(rows);
+  yield* mergeCells({ period: "day", at: day, part }, cells);
+  yield* mergeCells({ period: "month", at: toMonth(day), part }, cells);
+  return true;
+}
+
+/** Takes rows out of `open_cell`; those that a batch is adding to stay for another step. */
+function* takeRows(day: number, part: number): Script<readonly MovedRow[]> {
+  const { eventKey, forUpdate, isAnyOfKeys } = yield* dialectOf();
+  const key = ["hour", "combination", "result", ...eventKey.slice(1)].join(", ");
+  const skip = forUpdate === "" ? "" : `${forUpdate} SKIP LOCKED`;
+  return yield* all<MovedRow>(
+    `DELETE FROM open_cell WHERE (${key}) IN (SELECT ${key} FROM open_cell
+       WHERE ${isAnyOfKeys("hour")} AND combination >= ? AND combination < ? LIMIT ?${skip}) RETURNING *`,
+    [HOURS_OF_DAY.map((hour) => day * 24 + hour), part * PART_SIZE, (part + 1) * PART_SIZE, STEP_ROWS_MAX],
+  );
+}
+
+/** Removes the cells of hours that have lost rows. */
+export function* dropHourCells(prunedBeforeUs: InstantUs): Script<void> {
+  yield* run("DELETE FROM cells WHERE period = ? AND at < ?", [
+    CELL_PERIODS.hour,
+    Math.ceil(prunedBeforeUs / HOUR_US),
+  ]);
+}
+
+/** The first hour whose rows are all there: the cells of an hour go with its rows, and are not made again without them. */
+function* readFirstHour(): Script<number> {
+  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
+  return Math.ceil((state?.us ?? 0) / HOUR_US);
+}

@@ -1,0 +1,106 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  addCells,
+  type CellColumns,
+  decodeCells,
+  encodeCells,
+  type OpenCellRow,
+  toCells,
+} from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
+
+const count = fc.oneof(
+  fc.maxSafeNat(),
+  fc.nat({ max: 300 }),
+  fc.nat({ max: 9 }).map((tens) => 10 ** tens),
+);
+const quantity = fc.option(fc.oneof(count, fc.double({ min: 0, max: 1e12, noNaN: true })));
+const toRow = (measure: (adds: string) => fc.Arbitrary<number | null>) => {
+  const measures: Record<string, fc.Arbitrary<number | null>> = {
+    ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, measure(adds)])),
+    requests: fc.integer({ min: 1, max: 1e6 }),
+    cost_lo: fc.nat({ max: 999_999_999 }),
+  };
+  return fc
+    .tuple(fc.record(measures), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3 }))
+    .map(([values, combination, result]) => Object.assign(values, { combination, result }));
+};
+const anyRow = toRow((adds) => (adds === "reported" ? quantity : count));
+/** Sums of these are exact, whatever their order. */
+const smallRow = toRow((adds) =>
+  adds === "reported" ? fc.option(fc.nat({ max: 1e6 })) : fc.nat({ max: 1e6 }),
+);
+
+/** As text: what is not reported is null. */
+function toText({ combination, result, ...values }: OpenCellRow): string {
+  return JSON.stringify([combination, result, ...CELL_MEASURES.map(({ name }) => values[name] ?? -1)]);
+}
+
+function toRows({ count: rows, combinations, results, measures }: CellColumns) {
+  return Array.from({ length: rows }, (_, row) =>
+    JSON.stringify([combinations[row], results[row], ...measures.map((values) => values[row])]),
+  );
+}
+
+test("cells are read back as they were written: fractions, what is not reported, and the first measures alone", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(anyRow, { maxLength: 40, selector: (row) => `${row.combination} ${row.result}` }),
+      fc.nat({ max: CELL_MEASURES.length }),
+      (rows, measuresMax) => {
+        const cells = toCells(rows);
+        const values = rows
+          .toSorted((one, other) => one.combination - other.combination || one.result - other.result)
+          .map(toText);
+        expect(toRows(cells)).toEqual(values);
+        const encoded = encodeCells(cells);
+        expect(toRows(decodeCells(encoded))).toEqual(values);
+        const some = decodeCells(encoded, measuresMax);
+        expect(some.measures).toEqual(cells.measures.slice(0, measuresMax));
+      },
+    ),
+  );
+});
+
+test("cells add up to the same, however rows are cut into parts", () => {
+  fc.assert(
+    fc.property(fc.array(smallRow, { maxLength: 60 }), fc.nat({ max: 60 }), (rows, cut) => {
+      const sum = addCells(toCells(rows.slice(0, cut)), toCells(rows.slice(cut)));
+      expect(toRows(sum)).toEqual(toRows(toCells(rows)));
+      for (const low of sum.measures[CELL_MEASURES.findIndex(({ adds }) => adds === "low")]!)
+        expect(low).toBeLessThan(1e9);
+      const keys = Array.from(sum.combinations, (id, row) => id * 10 + sum.results[row]!);
+      expect(keys).toEqual([...new Set(keys)].sort((one, other) => one - other));
+    }),
+  );
+});
+
+test("a row whose requests are all taken out again is gone", () => {
+  const row = {
+    ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0])),
+    combination: 1,
+    result: 1,
+    requests: 2,
+    duration_us: 7,
+  };
+  const other = { ...row, combination: 2 };
+  const sum = addCells(toCells([row, other]), toCells([{ ...row, requests: -2, duration_us: -7 }]));
+  expect(toRows(sum)).toEqual(toRows(toCells([other])));
+});
+
+test("a row of many equal columns takes few bytes, and one of round prices fewer than one of odd ones", () => {
+  const toSize = (costStep: number) => {
+    const rows = Array.from({ length: 1_000 }, (_, index) => ({
+      ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0])),
+      combination: index + 1,
+      result: 1,
+      requests: 1,
+      cost_lo: ((index * 7_919) % 1_000) * costStep,
+      duration_us: (index * 104_729) % 1_000_003,
+    }));
+    return encodeCells(toCells(rows)).length / rows.length;
+  };
+  expect(toSize(1_000)).toBeLessThan(6);
+  expect(toSize(1_000)).toBeLessThan(toSize(1_000_003));
+});
