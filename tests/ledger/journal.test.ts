@@ -1,13 +1,11 @@
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import {
-  chmodSync,
   fstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   statfsSync,
   writeFileSync,
   writeSync,
@@ -16,9 +14,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/journal/journal.ts";
-import { SegmentFile } from "#storage/journal/segment-file.ts";
-import { countDamagedLines, SegmentReader } from "#storage/journal/segment-reader.ts";
-import { measureSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";
@@ -32,7 +27,6 @@ import {
   NEW_YEAR_US,
   RUN_LINE,
   SUBJECT,
-  toBeginLine,
 } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-journal-"));
@@ -249,12 +243,6 @@ describe("an open request", () => {
     await ledger.close();
   });
 
-  test("cannot be opened after the ledger was closed", async () => {
-    const { ledger } = createFailingBench();
-    await ledger.close();
-    expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
-  });
-
   test("has its end in the journal before that is closed, and nothing new begins meanwhile", async () => {
     const { ledger, content } = createFailingBench();
     const running = [ledger.open(SUBJECT), ledger.open(SUBJECT)];
@@ -318,114 +306,6 @@ describe("a turn of the event loop", () => {
     await ledger.close();
     expect(journal.pendingBytes).toBe(0);
   });
-});
-
-function readFrom(reader: SegmentReader, from: JournalPosition) {
-  let [next, text, hasMore] = [from, "", true];
-  while (hasMore) {
-    const chunk = reader.read(next);
-    text += chunk.lines.toString();
-    ({ next, hasMore } = chunk);
-  }
-  return { text, next };
-}
-
-describe("segments", () => {
-  test("follow one another at a size, and no line is cut in two", async () => {
-    counter += 1;
-    const directory = join(folder, String(counter));
-    mkdirSync(directory);
-    const { log } = createTestLog();
-    const journal = new Journal({
-      directory,
-      firstSegment: 7,
-      log,
-      onWritten: () => {},
-      segmentBytesMax: 500,
-    });
-    const line = toBeginLine(1, SUBJECT);
-    for (let index = 0; index < 20; index += 1) {
-      append(journal, line);
-      await journal.written();
-    }
-    await journal.synced();
-    await journal.close();
-    const names = readdirSync(directory).sort();
-    expect(names.length).toBeGreaterThan(3);
-    expect(names[0]).toBe("000000000007.journal");
-    for (const name of names) {
-      const text = readFileSync(join(directory, name), "utf8");
-      expect(text).toBe(line.toString().repeat(text.length / line.toString().length));
-    }
-  });
-
-  test("follow one another also when the disk does not take back what was reserved, and no later line is lost", async () => {
-    counter += 1;
-    const directory = join(folder, String(counter));
-    mkdirSync(directory);
-    const { log, lines: said } = createTestLog();
-    const journal = new Journal({
-      directory,
-      firstSegment: 1,
-      log,
-      onWritten: () => {},
-      segmentBytesMax: 500,
-    });
-    const trim = spyOn(SegmentFile.prototype, "trim").mockImplementationOnce(() => {
-      throw Object.assign(new Error("no space"), { code: "ENOSPC" });
-    });
-    const line = toBeginLine(1, SUBJECT).toString();
-    const begin = { segment: 1, offsetBytes: 0 };
-    const reader = new SegmentReader(directory);
-    let [at, text] = [begin, ""];
-    const readOn = () => {
-      const read = readFrom(reader, at);
-      at = read.next;
-      text += read.text;
-    };
-    try {
-      for (let index = 0; index < 20; index += 1) {
-        append(journal, Buffer.from(line));
-        await journal.written();
-        readOn();
-      }
-      await journal.close();
-      readOn();
-    } finally {
-      trim.mockRestore();
-      reader.close();
-    }
-    expect(text).toBe(line.repeat(20));
-    expect(readdirSync(directory).length).toBeGreaterThan(3);
-    expect(said).toEqual([expect.stringContaining("a change of segment was not complete")]);
-
-    // As a next run reads it: from the beginning on, or from where the lines of the first segment end.
-    expect(statSync(segmentPath(directory, 1)).size).toBeGreaterThan(1024 * 1024);
-    const offsetBytes = measureSegments(directory).get(1) ?? 0;
-    for (const from of [begin, { segment: 1, offsetBytes }]) {
-      const next = new SegmentReader(directory);
-      expect(readFrom(next, from).text).toBe(line.repeat(20 - from.offsetBytes / line.length));
-      next.close();
-    }
-    expect(countDamagedLines(directory, begin)).toBe(0);
-  });
-
-  test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
-    "are confirmed as well in a folder that may not be opened",
-    async () => {
-      counter += 1;
-      const directory = join(folder, String(counter));
-      mkdirSync(directory);
-      chmodSync(directory, 0o300);
-      const { log, lines } = createTestLog();
-      const journal = new Journal({ directory, firstSegment: 1, log, onWritten: () => {} });
-      append(journal, RUN_LINE);
-      await journal.synced();
-      await journal.close();
-      chmodSync(directory, 0o700);
-      expect(lines).toEqual([]);
-    },
-  );
 
   test("in the strict setting the end of a request waits for the disk", async () => {
     const { disk, journal } = createFailingBench({ isCopying: true });

@@ -45,7 +45,7 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
     const applied = await database.sql<{ name: string; times: number }>(
       `SELECT name, count(*)::int AS times FROM ${schema.schema}.migration GROUP BY name ORDER BY name`,
     );
-    expect(applied.length).toBeGreaterThan(2);
+    expect(applied).not.toEqual([]);
     expect(applied.filter(({ times }) => times !== 1)).toEqual([]);
     const lanes = await database.sql<{ lane: number }>(`SELECT lane FROM ${schema.schema}.spool`);
     expect(new Set(lanes.map(({ lane }) => lane)).size).toBe(STARTS);

@@ -20,13 +20,6 @@ test("each file of drizzle/postgres is a migration, in order", () => {
 });
 
 describe.skipIf(postgresMissing !== null)("the schema of PostgreSQL", () => {
-  test("four processes that start at once on an empty database apply each migration once", async () => {
-    await using made = await makeSchema();
-    const applied = await Promise.all([1, 2, 3, 4].map(() => withConnection(made.target, migrateAll)));
-    expect(applied.filter((names) => names.length > 0)).toEqual([NAMES]);
-    expect(await made.applied()).toEqual(NAMES);
-  });
-
   test("four processes that start at once on an older schema apply what is missing once", async () => {
     await using made = await makeSchema();
     await made.migrate([FIRST]);
@@ -129,8 +122,6 @@ async function makeSchema() {
     [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
   };
 }
-
-const migrateAll = (postgres: Postgres, schema: string) => migrate(postgres, schema);
 
 async function withConnection<R>(
   target: { readonly url: string; readonly schema: string },

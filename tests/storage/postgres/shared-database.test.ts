@@ -1,13 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
-import { sha256Hex } from "#kernel/crypto.ts";
 import { LockedError, withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "#storage/postgres/connection/migrate.ts";
-import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance/leader.ts";
-import { createLog } from "#kernel/log.ts";
 import { postgresMissing, sharedPostgres, type TestSchema } from "../../support/postgres.ts";
-import { until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
 import { createKeys } from "./presence/keys.ts";
 import { startReplica } from "./presence/replicas.ts";
@@ -40,42 +36,9 @@ async function enter(target: TestSchema) {
   };
 }
 
-/** The locks by number that starts and maintenance took once. Any role may hold any of them for as long as it likes. */
-async function holdNumbers(session: SQL, schema: string): Promise<void> {
-  const ofStarts = Number.parseInt(sha256Hex(`lockport migrations ${schema}`).slice(0, 13), 16);
-  await session.unsafe(`SELECT pg_advisory_lock(${ofStarts})`);
-  await session.unsafe(`SELECT pg_advisory_lock(hashtextextended('lockport maintenance ${schema}', 0))`);
-}
-
 describe.skipIf(postgresMissing !== null)("a role without rights in the same database", () => {
-  test.each(["empty", "older", "current"] as const)(
-    "keeps no start from a schema that is %s, whatever it locks",
-    async (state) => {
-      const server = await sharedPostgres();
-      await using target = server.schema();
-      const options = { target, purpose: "test", connectionsMax: 2, callMsMax: 2_000, log: silentLog };
-      await using opened = new AsyncDisposableStack();
-      const open = async () => opened.adopt(await openPostgres(options), (postgres) => postgres.close());
-      const [one, two] = [await open(), await open()];
-      if (state !== "empty") await migrate(one, target.schema);
-      await using intruder = await enter(target);
-      await holdNumbers(intruder.session, target.schema);
-      const steps = state === "older" ? [...MIGRATIONS, SECOND] : MIGRATIONS;
-      const start = (postgres: Postgres) => migrate(postgres, target.schema, steps);
-      const applied = await Promise.all([start(one), start(two)]);
-      const expected = {
-        empty: MIGRATIONS.map(({ name }) => name),
-        older: [SECOND.name],
-        current: [],
-      }[state];
-      expect(applied.flat()).toEqual(expected);
-    },
-  );
-
-  test("keeps no replica from maintaining the ledger, and of two replicas one does at a time", async () => {
+  test("keeps none from maintaining the ledger, which one of two replicas does at a time", async () => {
     await using database = await createDatabase();
-    await using intruder = await enter(database.target);
-    await holdNumbers(intruder.session, database.target.schema);
     const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = runStep(database.postgres, async () => {
       held.resolve();
@@ -164,34 +127,6 @@ async function hold({ url, schema }: TestSchema, table: string) {
 }
 
 describe.skipIf(postgresMissing !== null)("a start that waits for a lock of another session", () => {
-  test("says within seconds which session and role that is, once, and goes on when it is free", async () => {
-    await using database = await createDatabase();
-    const lines: unknown[] = [];
-    const write = (line: string) => lines.push(JSON.parse(line));
-    const log = createLog({ level: "debug", json: true, write, timestamp: () => "" });
-    await using holder = await hold(database.target, "migration");
-    const starting = withLockWatch(database.postgres, { log, purposes: ["test"] }, () =>
-      migrate(database.postgres, database.target.schema, [...MIGRATIONS, SECOND]),
-    );
-    await until(
-      () => lines.length > 0,
-      () => "the log says what is waited for",
-    );
-    // It is looked at several times more.
-    await Bun.sleep(1_500);
-    await holder.release();
-    expect(await starting).toEqual([SECOND.name]);
-    expect(lines).toMatchObject([
-      {
-        level: "warn",
-        message: "PostgreSQL: a lock of another session is waited for",
-        held_by_process: holder.pid,
-        held_by_role: holder.role,
-        held_by: "a held session",
-      },
-    ]);
-  });
-
   test("ends once its time is over with a sentence that says which session to end, having changed nothing", async () => {
     await using database = await createDatabase();
     await using holder = await hold(database.target, "migration");

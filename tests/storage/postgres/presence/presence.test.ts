@@ -5,30 +5,10 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { createGuestFreshness } from "#storage/replicas/freshness.ts";
 import { createKeyMemory } from "./key-memory.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
-import { createTcpProxy } from "../../../support/tcp-proxy.ts";
-import { busyLimit, timed, until } from "../../../support/waiting.ts";
-import type { TestDatabase } from "../support.ts";
 import { createKeys } from "./keys.ts";
 import { startReplica, type TestReplica } from "./replicas.ts";
 
-// Each waits for a grace or two, on a machine that may be busy.
 setDefaultTimeout(30_000);
-
-const GRACE_MS = 1_500;
-/** What a change may take beyond the grace of a replica that is silent. */
-const OVERTIME_MS_MAX = 1_000;
-/** What a replica that was cut off takes to serve again. */
-const RECOVERS_MS_MAX = 5_000;
-/** Longer than a test may take: what waits for it fails. */
-const LONG_GRACE_MS = 60_000;
-/** Requests that are written while a replica stands still. */
-const QUEUED = 20;
-
-/** The lanes of the replicas that no change waits for any more, though their rows are there. */
-async function listFenced({ postgres }: TestDatabase): Promise<readonly number[]> {
-  const rows = await postgres.all<{ lane: number }>("SELECT lane FROM replica WHERE is_fenced ORDER BY lane");
-  return rows.map(({ lane }) => lane);
-}
 
 async function acceptedBy(replicas: readonly TestReplica[], key: string): Promise<readonly boolean[]> {
   return (await Promise.all(replicas.map((one) => one.accepts(key)))).map(({ accepted }) => accepted);
@@ -60,87 +40,6 @@ describe.skipIf(postgresMissing !== null)("replicas that answer from memory", ()
     expect(asked).toBe(0);
     // One by one, never as a whole.
     expect((await two.health()).loads).toBe(1);
-  });
-
-  test("without notifications a deletion waits for the next question of each replica", async () => {
-    await using database = await createKeys(3);
-    await using one = await startReplica(database.target, { lane: 1, graceMs: 30_000, hears: false });
-    await using two = await startReplica(database.target, { lane: 2, graceMs: 30_000, hears: false });
-    const { tookMs } = await timed(() => one.delete("key-1"));
-    // Their grace is half a minute.
-    expect(tookMs).toBeLessThan(busyLimit(1_000));
-    expect(await acceptedBy([one, two], "key-1")).toEqual([false, false]);
-    expect(await two.accepts("key-2")).toEqual({ accepted: true, asked: false });
-  });
-
-  test("a stopped replica delays a deletion for its grace alone, and accepts no deleted key when it goes on", async () => {
-    await using database = await createKeys(3);
-    await using one = await startReplica(database.target, { lane: 1, graceMs: GRACE_MS });
-    await using two = await startReplica(database.target, { lane: 2, graceMs: GRACE_MS });
-    two.pause();
-    const { tookMs } = await timed(() => one.delete("key-1"));
-    expect(tookMs).toBeLessThan(busyLimit(GRACE_MS + OVERTIME_MS_MAX));
-    // Answered any sooner, it would still be believed there.
-    expect(await listFenced(database)).toEqual([2]);
-    // They lie in the pipe, as requests do in a socket.
-    const queued = Array.from({ length: QUEUED }, () => two.accepts("key-1"));
-    // The next deletion does not wait for it.
-    expect((await timed(() => one.delete("key-2"))).tookMs).toBeLessThan(busyLimit(GRACE_MS / 2));
-    const queuedLater = Array.from({ length: QUEUED }, () => two.accepts("key-2"));
-    two.resume();
-    const answers = await Promise.all([...queued, ...queuedLater]);
-    expect(answers.filter(({ accepted }) => accepted)).toEqual([]);
-    expect(await two.accepts("key-3")).toMatchObject({ accepted: true });
-    // It believes its memory again, which was read anew.
-    expect(await two.accepts("key-3")).toEqual({ accepted: true, asked: false });
-    expect((await two.health()).loads).toBe(2);
-  });
-
-  test("a killed replica delays a deletion for its grace alone; one that stops in order, or starts again, not at all", async () => {
-    await using database = await createKeys(5);
-    await using one = await startReplica(database.target, { lane: 1, graceMs: GRACE_MS });
-    const two = await startReplica(database.target, { lane: 2, graceMs: LONG_GRACE_MS });
-    await two.stop();
-    expect((await timed(() => one.delete("key-1"))).tookMs).toBeLessThan(LONG_GRACE_MS / 2);
-
-    const three = await startReplica(database.target, { lane: 2, graceMs: LONG_GRACE_MS });
-    await three.kill();
-    const waiting = timed(() => one.delete("key-2"));
-    await using four = await startReplica(database.target, { lane: 2, graceMs: GRACE_MS });
-    // Its successor on the same spool tells that the killed one has ended.
-    expect((await waiting).tookMs).toBeLessThan(LONG_GRACE_MS / 2);
-    expect(await acceptedBy([one, four], "key-2")).toEqual([false, false]);
-
-    await four.kill();
-    const { tookMs } = await timed(() => one.delete("key-3"));
-    expect(tookMs).toBeLessThan(busyLimit(GRACE_MS + OVERTIME_MS_MAX));
-    expect(await listFenced(database)).toEqual([2]);
-    expect((await timed(() => one.delete("key-4"))).tookMs).toBeLessThan(busyLimit(GRACE_MS / 2));
-  });
-
-  test("a replica that is cut off in silence answers until its grace is over, and refuses then what it cannot know", async () => {
-    await using database = await createKeys(3);
-    const { port } = new URL(database.target.url);
-    const network = createTcpProxy(Number(port));
-    await using one = await startReplica(database.target, { lane: 1, graceMs: GRACE_MS });
-    const behind = { ...database.target, url: network.toUrl(database.target.url) };
-    await using two = await startReplica(behind, { lane: 2, graceMs: GRACE_MS });
-    network.silence();
-    expect(await two.accepts("key-1")).toEqual({ accepted: true, asked: false });
-    const { tookMs } = await timed(() => one.delete("key-1"));
-    expect(tookMs).toBeLessThan(busyLimit(GRACE_MS + OVERTIME_MS_MAX));
-    expect(await two.accepts("key-1").catch(String)).toContain("DatabaseUnreachableError");
-    expect(await two.accepts("key-2").catch(String)).toContain("DatabaseUnreachableError");
-    expect((await two.health()).isServing).toBe(false);
-    network.resume();
-    await until(
-      async () => (await two.health()).isServing,
-      () => "it serves again",
-      RECOVERS_MS_MAX,
-    );
-    expect(await acceptedBy([two, two], "key-1")).toEqual([false, false]);
-    expect(await two.accepts("key-2")).toEqual({ accepted: true, asked: false });
-    network.stop();
   });
 
   test("a command beside the replicas makes a change that holds for all of them when it is answered", async () => {

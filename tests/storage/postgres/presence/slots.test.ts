@@ -42,28 +42,6 @@ function startUpstream() {
 }
 
 describe.skipIf(postgresMissing !== null)("slots of replicas", () => {
-  test("under unequal load and kills an upstream never has more connections than its limit, and every replica has its turn", async () => {
-    await using database = await createKeys(1);
-    using upstream = startUpstream();
-    const at = { port: upstream.port, limit: LIMIT };
-    await using one = await startReplica(database.target, { lane: 1 });
-    await using two = await startReplica(database.target, { lane: 2 });
-    const heavy = one.load({ ...at, requests: 600, atOnce: 60, holdMs: 20 });
-    const light = two.load({ ...at, requests: 30, atOnce: 1, holdMs: 10 });
-    for (let round = 0; round < 3; round += 1) {
-      const three = await startReplica(database.target, { lane: 3 });
-      const killed = three.load({ ...at, requests: 1_000, atOnce: 20, holdMs: 15 }).catch(() => null);
-      await Bun.sleep(400);
-      await three.kill();
-      await killed;
-    }
-    expect((await light).done).toBe(30);
-    expect((await heavy).done).toBe(600);
-    expect(upstream.most()).toBeLessThanOrEqual(LIMIT);
-    // All of it was used, too.
-    expect(upstream.most()).toBe(LIMIT);
-  });
-
   test.each([true, false])(
     "idle slots of one replica serve a request that waits at another within a second (notified: %p)",
     async (hears) => {
