@@ -303,8 +303,10 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
       await server.sql("LOCK TABLE lockport.meta, lockport.spool IN ACCESS EXCLUSIVE MODE");
       const waiting = startWaiting("locked-out");
       const listed = await runProcess([LOCKPORT, "provider", "list"], { env: inFolder("one") });
-      const { child, output } = await waiting;
+      const { child, output, messages } = await waiting;
       try {
+        // It names the session that holds them.
+        expect(messages()).toMatch(/"held_by_process":\d+/);
         expect({ code: listed.code, messages: listed.messages }).toEqual({
           code: 69,
           messages: expect.stringMatching(

@@ -70,53 +70,19 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
     await untilUsed(asked, completed);
   });
 
-  test("for longer than the grace requests get 500 in our envelope and /healthz 503; all recovers within 5 s, without a restart", async () => {
-    const saidBefore = new Map(site.replicas.map(({ url, process }) => [url, process.output().length]));
-    await leave("immediate");
-    await Bun.sleep(GRACE_MS + 500);
-    for (const replica of site.replicas) {
-      const refused = await complete(replica);
-      expect(refused.status).toBe(500);
-      expect(refused.headers.get("x-proxy-error-source")).toBe("proxy");
-      expect(JSON.parse(refused.text)).toMatchObject({
-        error: { type: "proxy_error", code: "internal_error" },
-        proxy: { source: "proxy" },
-      });
-      expect((await fetch(`${replica.url}/healthz`)).status).toBe(503);
-    }
-    await comeBack("immediate");
-    for (const replica of site.replicas) {
-      await until(
-        async () => (await complete(replica)).status === 200,
-        () => "it serves again",
-        RECOVERY_MS_MAX,
-      );
-      expect((await fetch(`${replica.url}/healthz`)).status).toBe(200);
-      expect((await makeKey(replica)).status).toBe(201);
-      // Nothing but JSON lines, none of which tells where the database is or how it is entered.
-      const said = replica.process.output().slice(saidBefore.get(replica.url));
-      const lines = said.split("\n").filter(Boolean);
-      expect(lines.length).toBeGreaterThan(0);
-      expect(lines.filter((line) => !isJson(line))).toEqual([]);
-      expect(said).not.toContain("postgres");
-    }
+  test("a change fails within 5 s where nothing answers, and none that was not committed was reported as made", async () => {
+    const replica = site.replicaAt(0);
+    await leave("silent");
+    const { result: refused, tookMs } = await timed(() => makeKey(replica));
+    expect(tookMs).toBeLessThan(busyLimit(CHANGE_MS_MAX));
+    expect(refused.status).toBe(500);
+    await comeBack("silent");
+    await until(
+      async () => (await makeKey(replica)).status === 201,
+      () => "a key is made",
+      RECOVERY_MS_MAX,
+    );
   });
-
-  for (const mode of ["immediate", "silent"] as const) {
-    test(`(${mode}) a change fails within 5 s, and none that was not committed was reported as made`, async () => {
-      const replica = site.replicaAt(0);
-      await leave(mode);
-      const { result: refused, tookMs } = await timed(() => makeKey(replica));
-      expect(tookMs).toBeLessThan(busyLimit(CHANGE_MS_MAX));
-      expect(refused.status).toBe(500);
-      await comeBack(mode);
-      await until(
-        async () => (await makeKey(replica)).status === 201,
-        () => "a key is made",
-        RECOVERY_MS_MAX,
-      );
-    });
-  }
 });
 
 async function leave(mode: "immediate" | "fast" | "silent"): Promise<void> {
@@ -164,12 +130,4 @@ async function countRecorded(): Promise<number> {
   if (response.status !== 200) throw new Error(`the log answered ${response.status}`);
   const { total }: { readonly total: number } = JSON.parse(await response.text());
   return total;
-}
-
-function isJson(line: string): boolean {
-  try {
-    return typeof JSON.parse(line) === "object";
-  } catch {
-    return false;
-  }
 }

@@ -1,17 +1,9 @@
-import { SQL } from "bun";
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
-import {
-  cleanEnvironment,
-  errorsOf,
-  runProcess,
-  startProcess,
-  type RunningProcess,
-} from "../support/process.ts";
-import { until } from "../support/waiting.ts";
+import { errorsOf, runProcess, startProcess, type RunningProcess } from "../support/process.ts";
 import { SHARED_SETTINGS } from "./site.ts";
 
 setDefaultTimeout(120_000);
@@ -61,37 +53,6 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
     expect(refused.code).toBe(CONFIGURATION_EXIT_CODE);
     expect(errorsOf(refused.messages)).toEqual([expect.stringContaining("newer")]);
     expect(refused.messages).not.toContain("postgres://");
-  });
-
-  test("while a session holds a lock that they need say within seconds which one that is, and serve once it is free", async () => {
-    await start("data-0").then((process) => process.stop());
-    const holder = new SQL(schema.url, { max: 1, prepare: false });
-    await holder.unsafe(`BEGIN; LOCK TABLE ${schema.schema}.spool IN ACCESS EXCLUSIVE MODE`);
-    const [row]: readonly { readonly pid: number }[] = await holder.unsafe("SELECT pg_backend_pid() AS pid");
-    await using server = Bun.spawn([await executable(), "serve", "--port", "0"], {
-      env: cleanEnvironment(toEnv("data-0")),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let said = "";
-    const listen = async (stream: ReadableStream<Uint8Array>) => {
-      const decoder = new TextDecoder();
-      for await (const bytes of stream) said += decoder.decode(bytes, { stream: true });
-    };
-    const heard = Promise.all([listen(server.stdout), listen(server.stderr)]);
-    await until(
-      () => said.includes(`"held_by_process":${row?.pid}`),
-      () => `the holder of the lock is named, and not ${said}`,
-    );
-    expect(said).not.toContain("listens on");
-    await holder.unsafe("ROLLBACK");
-    await holder.close({ timeout: 0 });
-    await until(
-      () => said.includes("listens on"),
-      () => `it serves, and does not say ${said}`,
-    );
-    server.kill("SIGKILL");
-    await heard;
-    expect(said.split('"held_by_process"').length).toBe(2);
   });
 
   test("by a role without rights on the schema's definition serve a schema that is current", async () => {
