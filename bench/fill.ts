@@ -13,12 +13,12 @@ import {
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createChance, createZipf } from "./chance.ts";
 import { makePopulation, type Asker, type Site } from "./population.ts";
 import { toEnding, toHourCounts } from "./traffic.ts";
+import { openSqliteWriter, type SqliteTestWriter } from "../tests/support/sqlite-writer.ts";
 
 const SPREAD_DAYS = 365;
 const SEGMENT_BYTES = 64 * 1024 * 1024;
@@ -130,8 +130,8 @@ export async function fill(
 }
 
 /** The product's writer on a folder that nothing else writes to. A line that it cannot read ends the run. */
-export function openWriter(dataDir: string): UsageWriter {
-  return new UsageWriter({
+export function openWriter(dataDir: string): SqliteTestWriter {
+  return openSqliteWriter({
     database: openForWriting(join(dataDir, "usage.db")),
     journalDirectory: join(dataDir, "journal"),
     onDamage(damage) {

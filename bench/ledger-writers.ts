@@ -10,7 +10,8 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
-import { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
+import { PostgresWriter } from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { UsageWriter } from "#storage/writer/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
@@ -117,8 +118,11 @@ async function write(): Promise<void> {
   let events = 0;
   let batches = 0;
   const writer = new UsageWriter({
-    postgres: database,
-    claim: { id: `spool-${lane}`, lane: Number(lane), run: 1 },
+    engine: new PostgresWriter({
+      postgres: database,
+      claim: { id: `spool-${lane}`, lane: Number(lane), run: 1 },
+      log: silentLog,
+    }),
     journalDirectory,
     onDamage: (damage) => console.error(damage),
     onCommit(commit) {

@@ -94,7 +94,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     backup: ["files"],
     move: ["."],
     catalog: ["sql"],
-    writer: [".", "sql", "cells", "journal", "reports", "files"],
+    writer: [".", "sql", "cells", "journal", "reports", "files", "threads"],
     threads: [".", "files", ...NEUTRAL_LEDGER],
     reports: ["sql", "cells", "journal", "writer"],
     check: [".", "sql", "cells", "journal", "reports"],

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { Journal } from "#storage/journal/journal.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import { mkdirSync } from "node:fs";
 import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /**
  * A process that records event after event into the folder it is given, in segments of a few events each, and commits every
@@ -35,7 +35,7 @@ const recorder = createRecorder({
 const database = openForWriting(databasePath);
 database.run("PRAGMA busy_timeout = 5000");
 database.run("PRAGMA synchronous = OFF");
-const writer = new UsageWriter({ database, journalDirectory, onDamage: (damage) => console.error(damage) });
+const writer = openSqliteWriter({ database, journalDirectory, onDamage: (damage) => console.error(damage) });
 
 for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
   const usage = recorder.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });

@@ -14,7 +14,6 @@ import { listRequests } from "#storage/reports/request-log.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { readSeries } from "#storage/reports/series.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
@@ -30,6 +29,7 @@ import {
   toBeginLine,
   toEndLine,
 } from "./usage.ts";
+import { openSqliteWriter, type SqliteTestWriter } from "../support/sqlite-writer.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());
@@ -47,10 +47,10 @@ function openLedger() {
   let sequence = 0;
   return {
     reader: openForReading(path),
-    openWriter(dimensionLimits: DimensionLimits): UsageWriter {
+    openWriter(dimensionLimits: DimensionLimits): SqliteTestWriter {
       const database = openForWriting(path);
       database.run("PRAGMA synchronous = OFF");
-      return new UsageWriter({ database, journalDirectory: directory, onDamage: () => {}, dimensionLimits });
+      return openSqliteWriter({ database, journalDirectory: directory, onDamage: () => {}, dimensionLimits });
     },
     append(usages: readonly RandomUsage[]): void {
       const lines = usages.flatMap(({ subject, ending }) => {

@@ -307,6 +307,7 @@ describe("a reader Worker that dies before it was ready", () => {
     );
     const opened = await open();
     await record(opened, NEW_YEAR_US);
+    await opened.ledger.flush();
     expect(await codeOf(opened.stats.listRequests(EVERYTHING, PAGE))).toContain("could not be read");
     expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
     expect(readers).toBe(2);

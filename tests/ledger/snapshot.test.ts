@@ -4,11 +4,11 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { snapshotLedger } from "#storage/sqlite/ledger/file/snapshot.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { scale } from "../support/scale.ts";
 import { NEW_YEAR_US } from "./usage.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 const EVENTS = 2_000 * scale;
 const SNAPSHOTS_MIN = 10;
@@ -108,7 +108,7 @@ function copy(source: string, target: string, signal = new AbortController().sig
 function commit(target: string): void {
   const database: Database = openForWriting(join(target, "usage.db"));
   const damage: unknown[] = [];
-  const writer = new UsageWriter({
+  const writer = openSqliteWriter({
     database,
     journalDirectory: join(target, "journal"),
     onDamage: (seen) => damage.push(seen),

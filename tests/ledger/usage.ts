@@ -15,13 +15,13 @@ import {
 } from "#storage/sqlite/ledger/file/database.ts";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/event.ts";
 import { OUTCOMES, PENDING_USAGE, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const NEW_YEAR_US = Date.UTC(2026, 0, 1) * 1000;
@@ -372,7 +372,7 @@ export function writeUsages(
   prepareUsageDatabase(databasePath);
   const database = openForWriting(databasePath);
   database.run("PRAGMA synchronous = OFF");
-  const writer = new UsageWriter({
+  const writer = openSqliteWriter({
     database,
     journalDirectory: directory,
     onDamage: () => {},

@@ -12,10 +12,10 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { ENDING, RUN_LINE, toBeginLine, toEndLine, toSettleLine } from "../ledger/usage.ts";
+import { openSqliteWriter, type SqliteTestWriter } from "../support/sqlite-writer.ts";
 
 const DAY_US = 86_400e6;
 /** Where there is such a folder, no disk is waited for. */
@@ -33,7 +33,7 @@ export class Machine {
   readonly #asked = new Map<number, { readonly limits: readonly Limit[]; readonly nowUs: number }>();
   readonly #summed = new Map<number, readonly LimitSum[]>();
   readonly #underWay = new Map<UsageBeginning, number>();
-  #writer: UsageWriter;
+  #writer: SqliteTestWriter;
   #set: LimitSet = { limits: [] };
   #sequence = 0;
   #mark = 0;
@@ -131,14 +131,14 @@ export class Machine {
     });
   }
 
-  #openWriter(): UsageWriter {
-    return new UsageWriter({
+  #openWriter(): SqliteTestWriter {
+    return openSqliteWriter({
       database: this.#database,
       journalDirectory: this.#journal,
       onDamage: (damage) => {
         throw new Error(`damaged lines: ${JSON.stringify(damage)}`);
       },
-      onMark: (mark) => {
+      onMark: async (mark) => {
         const question = this.#asked.get(mark);
         if (question !== undefined) this.#summed.set(mark, readFrom(this.#database, sumLimits(question)));
       },

@@ -5,12 +5,12 @@
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 const [folder = "", ...numbers] = process.argv.slice(2);
 const [readBytesMax = 0, batchesPerSeal = 0, firstDay = 0, endDay = 0] = numbers.map(Number);
 
-const writer = new UsageWriter({
+const writer = openSqliteWriter({
   database: openForWriting(join(folder, "usage.db")),
   journalDirectory: join(folder, "journal"),
   onDamage: () => process.exit(1),

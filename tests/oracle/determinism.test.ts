@@ -7,7 +7,6 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createChance, type Chance } from "../support/chance.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
@@ -20,6 +19,7 @@ import { arbitraryQuestion } from "./questions.ts";
 import { readSettings } from "./settings.ts";
 import type { Traffic } from "./traffic.ts";
 import { createTraffic, toShuffled, TRAFFIC_DAYS, writeJournal } from "./traffic.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 const TEST_MS_MAX = 1_800_000;
 const { seed, scale } = readSettings("determinism");
@@ -53,7 +53,7 @@ function prepare(name: string): string {
 function writeInOrder(traffic: Traffic, sealBeforeDay: number): string {
   const directory = prepare("in-order");
   writeJournal(join(directory, "journal"), traffic, { toIndex: (index) => index, short: false });
-  const writer = new UsageWriter({
+  const writer = openSqliteWriter({
     database: openForWriting(join(directory, "usage.db")),
     journalDirectory: join(directory, "journal"),
     onDamage: () => {

@@ -4,10 +4,10 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { DAY_US, ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger, type Attempts } from "../support/invariants.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 const EVENTS = 6;
 const IDS = Array.from({ length: EVENTS }, (_, index) => `r${index}`);
@@ -40,7 +40,7 @@ function makeLedger(damage: string): { readonly path: string; remove(): void } {
   });
   appendFileSync(segmentPath(join(folder.path, "journal"), 1), Buffer.concat(lines));
   const database = openForWriting(databasePath);
-  const writer = new UsageWriter({
+  const writer = openSqliteWriter({
     database,
     journalDirectory: join(folder.path, "journal"),
     onDamage: () => {},

@@ -7,11 +7,11 @@ import {
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { makeFolder } from "../support/folder.ts";
 import { DAY_US } from "./events.ts";
+import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /** A ledger without threads: it is written to when a test says so. */
 export interface TestLedger {
@@ -33,7 +33,7 @@ export function makeLedger(readBytesMax?: number): TestLedger {
   const database = openForWriting(databasePath);
   // The tests are about what is written, not about when the disk has it.
   database.run("PRAGMA synchronous = OFF");
-  const writer = new UsageWriter({
+  const writer = openSqliteWriter({
     database,
     journalDirectory,
     onDamage: () => {

@@ -2,6 +2,7 @@ import type { Connection, Query, Script } from "#storage/sql/script.ts";
 import type { TemporaryTable } from "#storage/sql/temporary-tables.ts";
 import type { Binding } from "#storage/postgres/connection/values.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { Rows, toSource } from "#storage/postgres/ledger/write/rows.ts";
 import { toColumns } from "./temporary.ts";
 
 const ROWS_PER_FETCH = 4_096;
@@ -35,6 +36,17 @@ async function perform(
     case "run":
       query.changes = await tx.run(translate(query.sql), query.bindings);
       return;
+    case "insert": {
+      const { table, columns, ending = "" } = query.target;
+      const names = columns.map(([name]) => name).join(", ");
+      const rows = new Rows(columns);
+      for (const row of query.rows) rows.add(row);
+      query.changes = await tx.run(
+        `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${toSource(columns, "given")} ${ending}`,
+        rows.bindings,
+      );
+      return;
+    }
     case "scan": {
       let parts = scans.get(query);
       if (parts === undefined) {

@@ -4,6 +4,14 @@ export interface Dialect {
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
   /** Whether `value`, the key of a table, is one of some numbers; the other partitions of the table are not read. */
   readonly isAnyOfKeys: (value: string) => string;
+  /** Whether bytes are in a list of hexadecimal texts that is bound as one value. */
+  readonly isAnyOfBytes: (value: string) => string;
+  /** The lane of a row of a table; the number of the only one where there are none. */
+  readonly toLane: (table: string) => string;
+  /** Behind a SELECT: locks its rows, and leaves out those that another transaction has locked. */
+  readonly takeFree: string;
+  /** A text as it is stored: what else a text may hold would be refused, or never be found again. */
+  readonly toStored: (text: string) => string;
   /** A temporary table in a FROM, of so many rows, which the planner cannot know. */
   readonly toSized: (table: string, rows: number) => string;
   /** A condition as 1 or 0, to be added up. */
@@ -45,6 +53,10 @@ export interface Dialect {
 export const SQLITE = {
   isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
+  isAnyOfBytes: (value) => `${value} IN (SELECT unhex(value) FROM json_each(?))`,
+  toLane: () => "0",
+  takeFree: "",
+  toStored: (text) => text.toWellFormed(),
   toSized: (table) => table,
   toNumber: (condition) => `(${condition})`,
   toConstant: String,
@@ -73,6 +85,11 @@ export const POSTGRES: Dialect = {
   // Joined rather than looked through for each row, which takes fifty times as long for some thousand values.
   isAnyOf: (value, type) => `${value} IN (SELECT unnest(?::${type === "text" ? "text" : "bigint"}[]))`,
   isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
+  isAnyOfBytes: (value) => `${value} IN (SELECT decode(hex, 'hex') FROM unnest(?::text[]) AS given(hex))`,
+  toLane: (table) => `${table}.lane`,
+  takeFree: "FOR UPDATE SKIP LOCKED",
+  // PostgreSQL's text holds no NUL, and refuses a statement for one.
+  toStored: (text) => text.toWellFormed().replaceAll("\0", "\ufffd"),
   // The planner takes a table that was never analysed for some thousand rows, and reads another one to its end for them. For
   // more than a few rows that is quicker than to look each of them up.
   toSized: (table, rows) => (rows > FEW_ROWS ? table : `(SELECT * FROM ${table} LIMIT ${FEW_ROWS})`),

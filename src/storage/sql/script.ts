@@ -12,17 +12,40 @@ interface Statement {
 }
 
 /**
- * What a reading asks of its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
+ * What a script asks of its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
  * more: each time with the next rows. `empty` makes a temporary table that has nothing in it.
  */
 export type Query =
   | All<unknown>
   | (Statement & { readonly kind: "run"; changes: number })
   | Scan<unknown>
+  | Insert
   | { readonly kind: "empty"; readonly table: TemporaryTable }
   | { readonly kind: "fill"; readonly table: TemporaryTable; readonly rows: readonly Row[] }
   | { readonly kind: "none" };
 
+/** Columns of rows that are bound, each with the type that its values have. */
+export type ColumnTypes = readonly (readonly [
+  name: string,
+  type: "integer" | "bigint" | "double precision" | "text" | "bytea",
+])[];
+
+/** Rows are taken in the order of their columns; a column `lane` is left out where there is one lane and none of it. */
+export interface InsertTarget {
+  readonly table: string;
+  readonly columns: ColumnTypes;
+  /** What stands behind the rows, such as ON CONFLICT. */
+  readonly ending?: string;
+}
+
+interface Insert {
+  readonly kind: "insert";
+  readonly target: InsertTarget;
+  readonly rows: readonly InsertedRow[];
+  changes: number;
+}
+
+type InsertedRow = readonly (number | string | Uint8Array | null)[];
 type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
 type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
 type OnRow<Found> = (row: Found) => void;
@@ -58,6 +81,14 @@ export function* one<Found>(sql: string, bindings: readonly Binding[] = []): Scr
 /** How many rows it has changed. */
 export function* run(sql: string, bindings: readonly Binding[] = []): Script<number> {
   const query: Query = { kind: "run", sql, bindings, changes: 0 };
+  yield query;
+  return query.changes;
+}
+
+/** Adds rows in their order; how many were added or changed. */
+export function* insert(target: InsertTarget, rows: readonly InsertedRow[]): Script<number> {
+  if (rows.length === 0) return 0;
+  const query: Insert = { kind: "insert", target, rows, changes: 0 };
   yield query;
   return query.changes;
 }

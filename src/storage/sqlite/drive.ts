@@ -1,6 +1,6 @@
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { SQLITE } from "#storage/sql/dialect.ts";
-import type { Binding, Connection, Query, Script } from "#storage/sql/script.ts";
+import type { Binding, Connection, InsertTarget, Query, Script } from "#storage/sql/script.ts";
 import { TEMPORARY_TABLES } from "#storage/sql/temporary-tables.ts";
 import { readTransaction } from "./read-transaction.ts";
 
@@ -40,7 +40,8 @@ function getConnection(database: Database): Connection {
   return connection;
 }
 
-function drive<Answer>(database: Database, reading: Script<Answer>): Answer {
+/** Reads and writes at once, within a transaction of the caller. */
+export function drive<Answer>(database: Database, reading: Script<Answer>): Answer {
   const connection = getConnection(database);
   const scans = new Map<Query, Iterator<unknown>>();
   try {
@@ -62,6 +63,9 @@ function perform(database: Database, query: Query, scans: Map<Query, Iterator<un
       return;
     case "run":
       query.changes = prepare(database, query.sql).run(...toBindings(query.bindings)).changes;
+      return;
+    case "insert":
+      query.changes = insert(database, query.target, query.rows);
       return;
     case "scan": {
       let rows = scans.get(query);
@@ -87,6 +91,22 @@ function perform(database: Database, query: Query, scans: Map<Query, Iterator<un
     }
     case "none":
   }
+}
+
+function insert(
+  database: Database,
+  { table, columns, ending = "" }: InsertTarget,
+  rows: readonly (readonly SQLQueryBindings[])[],
+): number {
+  const lane = columns.findIndex(([name]) => name === "lane");
+  const names = columns.map(([name]) => name).filter((_, index) => index !== lane);
+  const add = prepare(
+    database,
+    `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")}) ${ending}`,
+  );
+  let changes = 0;
+  for (const row of rows) changes += add.run(...(lane < 0 ? row : row.toSpliced(lane, 1))).changes;
+  return changes;
 }
 
 function prepare(database: Database, sql: string) {

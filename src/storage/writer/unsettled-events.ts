@@ -10,7 +10,7 @@ import {
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
 import { toDuration } from "#usage/journal-fields.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import { splitCost, toAmounts, type CountedEvent } from "#storage/cells/sums.ts";
+import { toAmounts, type CountedEvent } from "#storage/cells/sums.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 
@@ -162,14 +162,4 @@ export function toSettled(
     ending: { ...figures, durationUs, timeToFirstByteUs },
     manner: { statusCode, outcome, errorKind, unpriced, tier, prices, shape: usage?.shape ?? null },
   };
-}
-
-/** The event as the totals have it from now on. */
-export function toAddedEvent(
-  { origin }: UnsettledEvent,
-  ending: UsageFigures,
-  ids: { readonly combination: number; readonly result: number },
-): CountedEvent {
-  const cost = splitCost(ending.costPico);
-  return { id: origin.eventId, ...ids, ending, cost, amounts: toAmounts(ending.usage) };
 }

@@ -1,6 +1,7 @@
 /** A replica's writer until it is killed: `child-writer.ts <url> <schema> <lane> <run> <journal>`. Tells of each commit. */
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
+import { PostgresWriter } from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { UsageWriter } from "#storage/writer/writer.ts";
 import { silentLog } from "../../support.ts";
 
 const [, , url = "", schema = "", lane = "", run = "", journalDirectory = ""] = process.argv;
@@ -12,8 +13,11 @@ const database = await openPostgres({
   log: silentLog,
 });
 const writer = new UsageWriter({
-  postgres: database,
-  claim: { id: `spool-${lane}`, lane: Number(lane), run: Number(run) },
+  engine: new PostgresWriter({
+    postgres: database,
+    claim: { id: `spool-${lane}`, lane: Number(lane), run: Number(run) },
+    log: silentLog,
+  }),
   journalDirectory,
   onDamage: () => {},
   onCommit: ({ eventIds }) => process.stdout.write(`${eventIds.length}\n`),

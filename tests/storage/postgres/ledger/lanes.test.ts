@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
-import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
+import type { UsageWriter } from "#storage/writer/writer.ts";
 import { createChance } from "../../../support/chance.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";

@@ -3,9 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { SupersededError } from "#storage/postgres/ledger/write/spool.ts";
-import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
-import type { WriterOptions } from "#storage/postgres/ledger/write/writer-options.ts";
+import type { UsageWriter } from "#storage/writer/writer.ts";
+import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { Commit } from "#storage/threads/writer-tasks.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, RUN_LINE, SUBJECT } from "../../../ledger/usage.ts";
 import { createChance } from "../../../support/chance.ts";
@@ -27,7 +26,7 @@ const nextFolder = () => join(folder, String((counter += 1)));
 const KILLS = 3 * scale;
 
 /** Segments stay: the writer may have to read them again. */
-const KEPT: Partial<WriterOptions> = { keptSegments: { keptMs: 60_000 } };
+const KEPT = { keptMs: 60_000 };
 
 describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
   test("whose answer to COMMIT is cut off counts each event once, whether the commit was made or not, and tells of each once", async () => {

@@ -2,12 +2,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InternedIds } from "#storage/writer/interned-ids.ts";
-import { Interning } from "#storage/postgres/ledger/write/interning.ts";
-import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
+import { PostgresWriter } from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { Interning } from "#storage/writer/interning.ts";
+import type { UsageWriter } from "#storage/writer/writer.ts";
 import { DAY_US, ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
+import { silentLog } from "../../support.ts";
 import { createDatabase } from "../support.ts";
 import { createSpool } from "./writer-bench.ts";
 
@@ -51,21 +52,23 @@ describe.skipIf(postgresMissing !== null)("rows of PostgreSQL", () => {
 
   test("keep the number of what they have in common when new ones empty the writer's memory", async () => {
     await using database = await createDatabase();
-    const interning = new Interning(database.postgres, new InternedIds(2));
+    const claim = { id: "spool", lane: 1, run: 1 };
+    const engine = new PostgresWriter({ postgres: database.postgres, claim, log: silentLog });
+    const interning = new Interning(2);
     const { usage, ...manner } = ENDING;
     const toEvent = (model: string) => ({
       dimensions: { ...SUBJECT, model },
       manner: { ...manner, shape: usage?.shape ?? null },
       streamed: false,
-      combinationId: 0,
-      resultId: 0,
-      mannerId: 0,
+      combination: 0,
+      result: 0,
+      eventClass: 0,
     });
     const first = ["a", "b", "c"].map(toEvent);
-    await interning.intern(first);
+    await engine.transact(() => interning.intern(first));
     const later = ["a", "d"].map(toEvent);
-    await interning.intern(later);
-    expect(later.map(({ combinationId }) => combinationId)).toEqual([first[0]?.combinationId ?? 0, 4]);
+    await engine.transact(() => interning.intern(later));
+    expect(later.map(({ combination }) => combination)).toEqual([first[0]?.combination ?? 0, 4]);
   });
 
   test("of one instant have ids of their own in each lane, also after another run had used the next ones, and may be the same in two", async () => {

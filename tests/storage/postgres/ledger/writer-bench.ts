@@ -3,12 +3,16 @@ import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
-import type { SpoolClaim } from "#storage/postgres/ledger/write/spool.ts";
-import { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
-import type { WriterOptions } from "#storage/postgres/ledger/write/writer-options.ts";
+import {
+  PostgresWriter,
+  type PostgresWriterOptions,
+  type SpoolClaim,
+} from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
+import { silentLog } from "../../support.ts";
 import type { BenchWriter, WriterBench } from "../../../ledger/contract-writer.ts";
 
 /** A spool of a test: its journal, and the runs of it. */
@@ -17,8 +21,10 @@ export interface TestSpool {
   readonly journalDirectory: string;
   append(segment: number, bytes: Uint8Array): void;
   /** The next run of it. Segments that are committed go at once. */
-  openWriter(changes?: Partial<WriterOptions>): Promise<UsageWriter>;
+  openWriter(changes?: WriterChanges): Promise<UsageWriter>;
 }
+
+export type WriterChanges = Partial<WriterOptions & PostgresWriterOptions>;
 
 export async function createSpool(database: Postgres, directory: string, lane: number): Promise<TestSpool> {
   const journalDirectory = join(directory, `journal-${lane}`);
@@ -31,14 +37,8 @@ export async function createSpool(database: Postgres, directory: string, lane: n
     append: (segment, bytes) => appendFileSync(segmentPath(journalDirectory, segment), bytes),
     async openWriter(changes = {}) {
       const claim = await claimRun(database, lane);
-      return new UsageWriter({
-        postgres: database,
-        claim,
-        journalDirectory,
-        onDamage: () => {},
-        keptSegments: { keptMs: 0 },
-        ...changes,
-      });
+      const engine = new PostgresWriter({ postgres: database, claim, log: silentLog, ...changes });
+      return new UsageWriter({ engine, journalDirectory, onDamage: () => {}, keptMs: 0, ...changes });
     },
   };
 }

@@ -1,19 +1,19 @@
 import type { Binding } from "#storage/postgres/connection/values.ts";
+import type { ColumnTypes } from "#storage/sql/script.ts";
 
-export type Value = string | number | null;
-
-/** Columns of a table by name, each with the type that its values are bound as. */
-export type ColumnTypes = readonly (readonly [
-  name: string,
-  type: "integer" | "bigint" | "double precision" | "text",
-])[];
+export type { ColumnTypes };
+export type Value = string | number | Uint8Array | null;
 
 /** Rows of a table, column by column, as `unnest` takes them: one statement of one shape stores any number of them. */
 export class Rows {
-  readonly #columns: { readonly isText: boolean; readonly values: Value[]; nullCount: number }[];
+  readonly #columns: { readonly isSpelled: boolean; readonly values: Value[]; nullCount: number }[];
 
   constructor(types: ColumnTypes) {
-    this.#columns = types.map(([, type]) => ({ isText: type === "text", values: [], nullCount: 0 }));
+    this.#columns = types.map(([, type]) => ({
+      isSpelled: type === "text" || type === "bytea",
+      values: [],
+      nullCount: 0,
+    }));
   }
 
   get count(): number {
@@ -22,10 +22,10 @@ export class Rows {
 
   /** A column of nothing but NULL is none at all: `unnest` fills it up. */
   get bindings(): readonly Binding[] {
-    return this.#columns.map(({ isText, values, nullCount }) => {
+    return this.#columns.map(({ isSpelled, values, nullCount }) => {
       if (nullCount === values.length) return null;
       // To join numbers takes half of what to spell them out one by one does.
-      if (isText) return values;
+      if (isSpelled) return values;
       return nullCount === 0
         ? `{${values.join(",")}}`
         : `{${values.map((value) => value ?? "NULL").join(",")}}`;

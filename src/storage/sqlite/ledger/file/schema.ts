@@ -219,7 +219,7 @@ CREATE TABLE pending_event (
 
 CREATE TABLE settlement (
   id INTEGER PRIMARY KEY,
-  line BLOB NOT NULL
+  line TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE key_use (

@@ -9,11 +9,6 @@ export interface ServerRun {
   readonly isOvertaking: boolean;
 }
 
-/** Thrown by a transaction of the writer, which is rolled back, once another server has begun its run. */
-export class SupersededError extends Error {
-  override readonly name = "SupersededError";
-}
-
 /** Begins a run. `lockFile` tells the file whose lock this server holds from any other. Throws SetupError. */
 export function beginServerRun(path: string, lockFile: string): ServerRun {
   const database = openSqlite(path);

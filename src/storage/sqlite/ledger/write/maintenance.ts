@@ -22,7 +22,7 @@ export class Maintenance {
   /** Rows that arrived before it may have been removed: totals count them all the same, and readers rely on it. */
   prunedBeforeUs: InstantUs = 0;
   /** What arrives before it gets no row, so that nothing comes back by a late end. At most `prunedBeforeUs`. */
-  #refusedBeforeUs: InstantUs = 0;
+  refusedBeforeUs: InstantUs = 0;
 
   constructor(
     database: Database,
@@ -69,12 +69,7 @@ export class Maintenance {
     const { first } = this.#database
       .query<{ first: number | null }, []>(`SELECT min(id) AS first FROM event WHERE ${IS_REMOVABLE}`)
       .get() ?? { first: null };
-    this.#refusedBeforeUs = Math.min(prunedBeforeUs, first ?? prunedBeforeUs);
-  }
-
-  /** Whether an event gets no row. */
-  isRefused(arrivedAtUs: InstantUs): boolean {
-    return arrivedAtUs < this.#refusedBeforeUs;
+    this.refusedBeforeUs = Math.min(prunedBeforeUs, first ?? prunedBeforeUs);
   }
 
   /**
@@ -85,8 +80,8 @@ export class Maintenance {
   boundRetention({ nowUs, ageUsMax }: Retention): InstantUs {
     if (this.prunedBeforeUs > nowUs)
       this.prunedBeforeUs = Math.max(nowUs, Math.min(this.prunedBeforeUs, this.#findLossEnd()));
-    this.#refusedBeforeUs = Math.min(this.#refusedBeforeUs, nowUs);
-    return ageUsMax === null ? this.#refusedBeforeUs : nowUs - ageUsMax;
+    this.refusedBeforeUs = Math.min(this.refusedBeforeUs, nowUs);
+    return ageUsMax === null ? this.refusedBeforeUs : nowUs - ageUsMax;
   }
 
   /** The end of the last hour with events that begins before the bound. */
@@ -102,7 +97,7 @@ export class Maintenance {
    * events stay.
    */
   prune(beforeUs: InstantUs): boolean {
-    if (beforeUs <= this.#refusedBeforeUs) return false;
+    if (beforeUs <= this.refusedBeforeUs) return false;
     const slice = this.#database
       .query<{ id: number }, [number, number]>(
         `SELECT id FROM event WHERE id < ? AND ${IS_REMOVABLE} ORDER BY id LIMIT 1 OFFSET ?`,
@@ -115,7 +110,7 @@ export class Maintenance {
     this.#hours.dropBefore(untilUs);
     readFrom(this.#database, dropHourCells(untilUs));
     this.prunedBeforeUs = Math.max(this.prunedBeforeUs, untilUs);
-    this.#refusedBeforeUs = untilUs;
+    this.refusedBeforeUs = untilUs;
     return slice !== null;
   }
 }

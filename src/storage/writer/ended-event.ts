@@ -1,18 +1,23 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { byUnit, UNITS } from "#kernel/units.ts";
-import { type SplitCost, splitCost } from "#storage/cells/sums.ts";
-import type { ReportedUsage } from "#usage/event.ts";
+import { type CountedEvent, splitCost, toAmounts } from "#storage/cells/sums.ts";
+import type { ReportedUsage, UsageDimensions } from "#usage/event.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
-import type { Interned } from "./interning.ts";
 
-/** A request that has ended, on its way into the ledger. */
-export interface EndedEvent extends Interned {
+/** A request that has ended, on its way into the ledger. Its ids are 0 until they are found (`Interning`). */
+export interface EndedEvent extends CountedEvent {
   readonly arrivedAtUs: InstantUs;
-  readonly ending: UsageFigures;
-  readonly cost: SplitCost | null;
+  readonly streamed: boolean;
+  readonly dimensions: UsageDimensions;
+  readonly manner: UsageManner;
   /** Its arrival, or the next that is free in its lane. */
   id: InstantUs;
+  /** The label set. */
+  combination: number;
+  result: number;
+  /** What a row of `event` keeps of its result, of streaming and of the prices that held: an id of `manner`. */
+  eventClass: number;
 }
 
 /**
@@ -21,9 +26,12 @@ export interface EndedEvent extends Interned {
  */
 const QUANTITY_MAX = 1e290;
 
-/** Makes an event whose ids are 0 until they are found, and whose quantities PostgreSQL can add up. */
-export function toEnded(begun: Begun, ending: UsageFigures, manner: UsageManner): EndedEvent {
-  const { arrivedAtUs, streamed, dimensions } = begun;
+/** Makes an event whose quantities can be added up. */
+export function toEnded(
+  { arrivedAtUs, streamed, dimensions }: Begun,
+  ending: UsageFigures,
+  manner: UsageManner,
+): EndedEvent {
   const usage = toBounded(ending.usage);
   return {
     arrivedAtUs,
@@ -33,9 +41,10 @@ export function toEnded(begun: Begun, ending: UsageFigures, manner: UsageManner)
     manner,
     ending: usage === ending.usage ? ending : { ...ending, usage },
     cost: splitCost(ending.costPico),
-    combinationId: 0,
-    resultId: 0,
-    mannerId: 0,
+    amounts: toAmounts(usage),
+    combination: 0,
+    result: 0,
+    eventClass: 0,
   };
 }
 

@@ -1,0 +1,216 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Log } from "#kernel/log.ts";
+import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
+import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
+import { KEPT_MS } from "#storage/journal/kept-segments.ts";
+import { all, one, run, type Script } from "#storage/sql/script.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
+import { drive } from "#storage/postgres/drive.ts";
+import type { EndedEvent } from "#storage/writer/ended-event.ts";
+import {
+  type LaneChange,
+  PositionMovedError,
+  type PositionMove,
+  type StoredPosition,
+  SupersededError,
+} from "#storage/writer/writer-engine.ts";
+import type { WriterConnection } from "#storage/writer/writer-loop.ts";
+import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
+import { countChanges } from "./counting.ts";
+import { EventRows } from "./event-rows.ts";
+
+/** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
+const BATCHES_KEPT_MAX = 6_000;
+const BATCHES_PER_TRIM = 256;
+
+/** A run of a spool, as it was claimed. */
+export interface SpoolClaim {
+  /** The spool's own name, from its data folder. */
+  readonly id: string;
+  readonly lane: number;
+  readonly run: number;
+}
+
+export interface PostgresWriterOptions {
+  readonly postgres: Postgres;
+  readonly claim: SpoolClaim;
+  readonly log: Log;
+  readonly dimensionLimits?: DimensionLimits | undefined;
+}
+
+interface SpoolRow {
+  readonly id: string;
+  readonly run: number;
+  readonly segment: number;
+  readonly offset: number;
+  readonly batch: number;
+}
+
+/** What PostgreSQL has of its own for the writer of a spool. */
+export class PostgresWriter implements WriterConnection {
+  /** Some 8,000 events. Twice what usage.db takes at once, since each total is sent and added to once a batch, however many events it has. */
+  readonly readBytesMax = 512 * 1024;
+  readonly keptMs = KEPT_MS;
+  readonly #postgres: Postgres;
+  readonly #claim: SpoolClaim;
+  readonly #limits: DimensionLimits | undefined;
+  readonly #rows: EventRows;
+  readonly #upkeep: Upkeep;
+  readonly #connection = { dialect: POSTGRES, subjects: new Map() };
+
+  constructor({ postgres, claim, log, dimensionLimits }: PostgresWriterOptions) {
+    this.#postgres = postgres;
+    this.#claim = claim;
+    this.#limits = dimensionLimits;
+    this.#rows = new EventRows(claim.lane);
+    this.#upkeep = new Upkeep({ postgres, log });
+  }
+
+  get lane(): number {
+    return this.#claim.lane;
+  }
+
+  transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
+    return this.#transact((tx) => drive(tx, this.#connection, script()));
+  }
+
+  count(script: () => Script<readonly LaneChange[]>): Promise<void> {
+    return this.#transact(async (tx) => {
+      const changes = await drive(tx, this.#connection, script());
+      await countChanges(tx, changes, this.#limits);
+    });
+  }
+
+  /**
+   * A database that was put back to an older state has an older run of the spool, or does not know it: its row is made to be
+   * this run's, so that what is missing comes out of the segments that are kept.
+   */
+  *readPosition(): Script<StoredPosition> {
+    const { id, lane, run: own } = this.#claim;
+    const row = (yield* this.#findSpool()) ?? (yield* this.#restoreSpool());
+    if (row === null || row.id !== id || row.run > own) throw new SupersededError();
+    if (row.run < own) yield* run("UPDATE spool SET run = ? WHERE lane = ?", [own, lane]);
+    return { position: { segment: row.segment, offsetBytes: row.offset }, batch: row.batch };
+  }
+
+  /** Holds the spool's row until the end of the transaction. The number is above that of every batch before. */
+  *movePosition({ from, to, lastBatch, isRecorded }: PositionMove): Script<number> {
+    const { id, lane, run: own } = this.#claim;
+    const moved = yield* one<{ batch: number }>(
+      `UPDATE spool SET segment = ?, "offset" = ?, batch = greatest(batch, ?) + ?, heard_at = now()
+       WHERE lane = ? AND id = ? AND run = ? AND segment = ? AND "offset" = ? RETURNING batch`,
+      [
+        to.segment,
+        to.offsetBytes,
+        lastBatch,
+        isRecorded ? 1 : 0,
+        lane,
+        id,
+        own,
+        from.segment,
+        from.offsetBytes,
+      ],
+    );
+    if (moved === null) throw new PositionMovedError();
+    return moved.batch;
+  }
+
+  *readRefusedBefore(): Script<InstantUs> {
+    const row = yield* one<{ until: InstantUs }>("SELECT refused_before_us AS until FROM ledger_state");
+    return row?.until ?? 0;
+  }
+
+  addRows(events: readonly EndedEvent[]): Script<void> {
+    return this.#rows.add(events);
+  }
+
+  *keepOrder(batch: number, ids: readonly InstantUs[]): Script<void> {
+    const { lane } = this.#claim;
+    yield* run("INSERT INTO recorded_batch (lane, number, ids) VALUES (?, ?, ?::bigint[])", [
+      lane,
+      batch,
+      ids,
+    ]);
+    if (batch % BATCHES_PER_TRIM === 0)
+      yield* run("DELETE FROM recorded_batch WHERE lane = ? AND number <= ?", [
+        lane,
+        batch - BATCHES_KEPT_MAX,
+      ]);
+  }
+
+  *holdSealing(): Script<void> {
+    yield* run("LOCK TABLE spool IN ROW EXCLUSIVE MODE");
+  }
+
+  async readOfMoment<Answer>(
+    script: () => Script<Answer>,
+    signal: AbortSignal,
+  ): Promise<{ readonly answer: Promise<Answer> }> {
+    const held = Promise.withResolvers<void>();
+    const answer = this.#postgres.transaction(
+      async (tx) => {
+        // Retention drops no day of it meanwhile.
+        await tx.run("LOCK TABLE ONLY event, ONLY event_default IN ACCESS SHARE MODE");
+        // The first look is the moment that all others see.
+        await tx.all("SELECT 1");
+        held.resolve();
+        return await drive(tx, this.#connection, script());
+      },
+      { isReadOnly: true, isolation: "repeatable read", callMsMax: STATEMENT_MS_MAX.limitSums, signal },
+    );
+    answer.catch(held.reject);
+    await held.promise;
+    return { answer };
+  }
+
+  async beat(): Promise<JournalPosition | null> {
+    const { id, lane, run: own } = this.#claim;
+    const [row] = await this.#postgres.all<{ segment: number; offset: number }>(
+      `UPDATE spool SET heard_at = clock_timestamp() WHERE lane = $1 AND id = $2 AND run = $3 RETURNING segment, "offset"`,
+      [lane, id, own],
+    );
+    return row === undefined ? null : { segment: row.segment, offsetBytes: row.offset };
+  }
+
+  /** Beside batches: what it waits for holds up no event. */
+  maintain(pass: MaintenancePass): Promise<void> {
+    return this.#upkeep.look(pass);
+  }
+
+  stop(): void {
+    this.#upkeep.stop();
+  }
+
+  close(): Promise<void> {
+    return this.#postgres.close();
+  }
+
+  async #transact<Answer>(step: (tx: Transaction) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await this.#postgres.transaction(step, { callMsMax: STATEMENT_MS_MAX.batch });
+    } catch (cause) {
+      this.#rows.clear();
+      throw cause;
+    }
+  }
+
+  *#findSpool(): Script<SpoolRow | null> {
+    // FOR UPDATE waits for a transaction whose COMMIT has not been answered, so that what is read is what came of it.
+    return yield* one<SpoolRow>(
+      'SELECT id, run, segment, "offset", batch FROM spool WHERE lane = ? FOR UPDATE',
+      [this.#claim.lane],
+    );
+  }
+
+  *#restoreSpool(): Script<SpoolRow | null> {
+    const { id, lane, run: own } = this.#claim;
+    yield* run("INSERT INTO spool (lane, id, run) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [lane, id, own]);
+    // The next new spool would be given the lane.
+    yield* all("SELECT setval(pg_get_serial_sequence('spool', 'lane'), (SELECT max(lane) FROM spool))");
+    return yield* this.#findSpool();
+  }
+}

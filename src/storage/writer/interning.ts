@@ -1,0 +1,314 @@
+import type { PriceSet } from "#kernel/units.ts";
+import { toStoredTags } from "#storage/cells/stored-tags.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
+import { all, type Binding, dialectOf, insert, one, run, type Script } from "#storage/sql/script.ts";
+import type { UsageDimensions } from "#usage/event.ts";
+import type { UsageManner } from "#usage/journal-line.ts";
+import type { EndedEvent } from "./ended-event.ts";
+
+/** Entries of one map; beyond it the map is emptied and the database is asked. */
+const ENTRIES_MAX = 50_000;
+/** 128 bits of SHA-256: the text itself would be kept twice. */
+const FINGERPRINT_BYTES = 16;
+
+/** What an event keeps of itself by number: filled in by `Interning.find`. */
+export type Interned = Pick<
+  EndedEvent,
+  "dimensions" | "manner" | "streamed" | "combination" | "result" | "eventClass"
+>;
+
+/** The ids of how requests ended: of the result, and of the event class by whether the request was streamed. */
+interface EndingIds {
+  readonly result: number;
+  readonly classes: Map<boolean, number>;
+}
+
+/**
+ * What repeats from event to event, as small integers: label sets (the table `combination`), results, price sets, and event
+ * classes (the table `manner`). `intern` is committed before the batch that names its rows, so that two writers that meet
+ * something new never hold a batch up for each other, and a batch that fails leaves rows that the next one finds.
+ */
+export class Interning {
+  readonly #labelSets = new Map<string, number>();
+  readonly #results = new Map<string, number>();
+  readonly #priceSets = new Map<string, number>();
+  readonly #classes = new Map<string, number>();
+  readonly #maps = [this.#labelSets, this.#results, this.#priceSets, this.#classes];
+  /** By the objects that many lines share: a look-up builds no key. Label sets of the same dimensions by `toVariant`. */
+  #byDimensions = new WeakMap<UsageDimensions, Map<string | null, number>>();
+  #byManner = new WeakMap<UsageManner, EndingIds>();
+  #labelSetCount = 0;
+  readonly #entriesMax: number;
+
+  constructor(entriesMax = ENTRIES_MAX) {
+    this.#entriesMax = entriesMax;
+  }
+
+  /** Label sets ever interned, as far as this writer has heard. */
+  get labelSetCount(): number {
+    return this.#labelSetCount;
+  }
+
+  /** Forgets ids: a transaction was rolled back, or the database was put back and gives them to something else. */
+  clear(): void {
+    for (const ids of this.#maps) ids.clear();
+    this.#byDimensions = new WeakMap();
+    this.#byManner = new WeakMap();
+  }
+
+  *countLabelSets(): Script<void> {
+    // Ids are given in order, and no label set is ever removed.
+    const last = yield* one<{ id: number | null }>("SELECT max(id) AS id FROM combination");
+    this.#labelSetCount = last?.id ?? 0;
+  }
+
+  /** Fills in the ids; false when one is not known yet. */
+  find(event: Interned): boolean {
+    const { dimensions, manner } = event;
+    const labelSet = this.#byDimensions.get(dimensions)?.get(toVariant(manner));
+    const ending = this.#byManner.get(manner);
+    const eventClass = ending?.classes.get(event.streamed);
+    if (labelSet === undefined || ending === undefined || eventClass === undefined) return false;
+    event.combination = labelSet;
+    event.result = ending.result;
+    event.eventClass = eventClass;
+    return true;
+  }
+
+  /** Makes all of them known. Rows are added in the order of their key: no two writers wait for each other in a circle. */
+  *intern(events: readonly Interned[]): Script<void> {
+    // Before any is looked up: what this batch names is known until its end.
+    for (const ids of this.#maps) if (ids.size >= this.#entriesMax) ids.clear();
+    yield* this.#internLabelSets(events);
+    yield* this.#internEndings(events.map(({ manner }) => manner));
+    yield* this.#internClasses(events);
+    for (const event of events) if (!this.find(event)) throw new Error("an interned row is missing");
+  }
+
+  *#internLabelSets(events: readonly Interned[]): Script<void> {
+    const dialect = yield* dialectOf();
+    const named = events.map((event) => ({ event, labelSet: toLabelSet(event, dialect) }));
+    const wanted = new Map(
+      named.flatMap(({ labelSet }) =>
+        this.#labelSets.has(labelSet.text) ? [] : [[toFingerprint(labelSet.text), labelSet] as const],
+      ),
+    );
+    if (wanted.size > 0) {
+      const known = yield* findLabelSets([...wanted.keys()]);
+      const missing = [...wanted].filter(([fingerprint]) => !known.has(fingerprint));
+      const found = missing.length === 0 ? known : new Map([...known, ...(yield* addLabelSets(missing))]);
+      for (const [fingerprint, { text }] of wanted) {
+        const id = found.get(fingerprint);
+        if (id === undefined) continue;
+        this.#labelSets.set(text, id);
+        this.#labelSetCount = Math.max(this.#labelSetCount, id);
+      }
+    }
+    for (const { event, labelSet } of named) {
+      const id = this.#labelSets.get(labelSet.text);
+      const byVariant = this.#byDimensions.get(event.dimensions) ?? new Map<string | null, number>();
+      if (id !== undefined) byVariant.set(toVariant(event.manner), id);
+      this.#byDimensions.set(event.dimensions, byVariant);
+    }
+  }
+
+  *#internEndings(manners: readonly UsageManner[]): Script<void> {
+    const { toStored } = yield* dialectOf();
+    const unknown = manners.filter((manner) => !this.#byManner.has(manner));
+    const named = unknown.map((manner) => {
+      const { outcome, errorKind, statusCode, failure } = manner;
+      // An empty kind says as much as none; the unique index takes them for one.
+      const kind = errorKind === null || errorKind === "" ? null : toStored(errorKind);
+      const row = [outcome, kind, statusCode, failure ?? null] as const;
+      return { manner, row, key: JSON.stringify(row) };
+    });
+    for (const { key, row } of named.toSorted(byKey)) {
+      const given = row.map((value) => value ?? "");
+      yield* this.#learn(this.#results, key, { table: "result", columns: RESULT_COLUMNS, row, given });
+    }
+    for (const { manner, key } of named) {
+      const result = this.#results.get(key);
+      if (result !== undefined) this.#byManner.set(manner, { result, classes: new Map<boolean, number>() });
+    }
+  }
+
+  *#internClasses(events: readonly Interned[]): Script<void> {
+    const named = events.flatMap(({ manner, streamed }) => {
+      const ending = this.#byManner.get(manner);
+      return ending === undefined || ending.classes.has(streamed)
+        ? []
+        : [{ ending, streamed, key: toPriceText(manner.prices) }];
+    });
+    for (const { key } of named.toSorted(byKey)) {
+      const row = [key];
+      yield* this.#learn(this.#priceSets, key, { table: "price_set", columns: ["prices"], row });
+    }
+    const classed = named.map(({ ending, streamed, key }) => {
+      const row = [ending.result, streamed ? 1 : 0, this.#priceSets.get(key) ?? 0];
+      return { ending, streamed, row, key: row.map((id) => String(id).padStart(12, "0")).join(" ") };
+    });
+    for (const { key, row } of classed.toSorted(byKey))
+      yield* this.#learn(this.#classes, key, { table: "manner", columns: CLASS_COLUMNS, row });
+    for (const { ending, streamed, key } of classed) {
+      const id = this.#classes.get(key);
+      if (id !== undefined) ending.classes.set(streamed, id);
+    }
+  }
+
+  /** Remembers the id of a row, which is added where it is absent. */
+  *#learn(ids: Map<string, number>, key: string, sought: SoughtRow): Script<void> {
+    if (ids.has(key)) return;
+    ids.set(key, yield* findOrAdd(sought));
+  }
+}
+
+/** Rows of `result` are compared as its unique index does. */
+const RESULT_COLUMNS = ["outcome", "coalesce(error_kind, '')", "status_code", "coalesce(failure, '')"];
+const CLASS_COLUMNS = ["result", "streamed", "price_set"];
+
+interface SoughtRow {
+  readonly table: "result" | "price_set" | "manner";
+  /** What is compared with `given`. */
+  readonly columns: readonly string[];
+  readonly row: readonly Binding[];
+  readonly given?: readonly Binding[];
+}
+
+/** A row that another writer adds at the same moment is found by the second look. */
+function* findOrAdd({ table, columns, row, given = row }: SoughtRow): Script<number> {
+  const find = `SELECT id FROM ${table} WHERE ${columns.map((column) => `${column} = ?`).join(" AND ")}`;
+  const known = yield* one<{ id: number }>(find, given);
+  if (known !== null) return known.id;
+  const names = columns.map((column) => column.replace(/^coalesce\((\w+), ''\)$/, "$1"));
+  yield* run(
+    `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING`,
+    row,
+  );
+  const added = yield* one<{ id: number }>(find, given);
+  if (added === null) throw new Error("an interned row is missing");
+  return added.id;
+}
+
+const LABEL_COLUMNS = [
+  "principal_id",
+  "principal_name",
+  "key_id",
+  "relay_token_id",
+  "provider_id",
+  "model",
+  "upstream_name",
+  "endpoint",
+  "client",
+  "tags",
+  "shape",
+  "tier",
+] as const;
+
+const LABEL_SETS = {
+  table: "combination",
+  columns: [["fingerprint", "bytea"], ...LABEL_COLUMNS.map((column) => [column, "text"] as const)],
+  ending: "ON CONFLICT DO NOTHING",
+} as const;
+const TAGS = { table: "tag", columns: [["pair", "text"]], ending: "ON CONFLICT DO NOTHING" } as const;
+const LABEL_SET_TAGS = {
+  table: "combination_tag",
+  columns: [
+    ["tag", "integer"],
+    ["combination", "integer"],
+  ],
+  ending: "ON CONFLICT DO NOTHING",
+} as const;
+
+/** What a request has in common with others, as it is stored once, and the JSON of it. */
+interface LabelSet {
+  readonly row: readonly (string | null)[];
+  readonly tags: readonly string[];
+  readonly text: string;
+}
+
+/** Without a tier the row ends before it: its fingerprint is what it was before there were any. */
+function toLabelSet(
+  { dimensions, manner: { shape, tier } }: Pick<Interned, "dimensions" | "manner">,
+  { toStored }: Dialect,
+): LabelSet {
+  const row = [
+    dimensions.principalId,
+    dimensions.principalName,
+    dimensions.keyId,
+    dimensions.relayTokenId,
+    dimensions.providerId,
+    dimensions.model,
+    dimensions.upstreamName,
+    dimensions.endpoint,
+    dimensions.client,
+    toStoredTags(dimensions),
+    shape,
+    ...(tier === undefined ? [] : [tier]),
+  ].map((text) => (text === null ? null : toStored(text)));
+  return { row, tags: dimensions.tags.map(toStored), text: JSON.stringify(row) };
+}
+
+/** Tells label sets of the same dimensions apart. */
+function toVariant({ shape, tier }: Pick<UsageManner, "shape" | "tier">): string | null {
+  return tier === undefined ? shape : `${shape} ${tier}`;
+}
+
+/** Finds a label set by its text; hexadecimal. */
+function toFingerprint(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest().subarray(0, FINGERPRINT_BYTES).toHex();
+}
+
+function* findLabelSets(fingerprints: readonly string[]): Script<ReadonlyMap<string, number>> {
+  const { isAnyOfBytes } = yield* dialectOf();
+  const rows = yield* all<{ id: number; fingerprint: Uint8Array }>(
+    `SELECT id, fingerprint FROM combination WHERE ${isAnyOfBytes("fingerprint")}`,
+    [fingerprints],
+  );
+  return new Map(rows.map(({ id, fingerprint }) => [fingerprint.toHex(), id]));
+}
+
+/** With their tags: who finds a label set finds its tags. Returns the ids. */
+function* addLabelSets(
+  missing: readonly (readonly [fingerprint: string, labelSet: LabelSet])[],
+): Script<ReadonlyMap<string, number>> {
+  const { isAnyOf, takeFree } = yield* dialectOf();
+  // Where one writer is alone, ids are in the order of arrival: made-up values are counted by it.
+  const sorted = takeFree === "" ? missing : missing.toSorted(([left], [right]) => (left < right ? -1 : 1));
+  yield* insert(
+    LABEL_SETS,
+    sorted.map(([fingerprint, { row }]) => [
+      Uint8Array.fromHex(fingerprint),
+      ...LABEL_COLUMNS.map((_, index) => row[index] ?? null),
+    ]),
+  );
+  const ids = yield* findLabelSets(sorted.map(([fingerprint]) => fingerprint));
+  const pairs = [...new Set(sorted.flatMap(([, { tags }]) => tags))].toSorted();
+  if (pairs.length === 0) return ids;
+  yield* insert(
+    TAGS,
+    pairs.map((pair) => [pair]),
+  );
+  const rows = yield* all<{ id: number; pair: string }>(
+    `SELECT id, pair FROM tag WHERE ${isAnyOf("pair", "text")}`,
+    [pairs],
+  );
+  const tagIds = new Map(rows.map(({ id, pair }) => [pair, id]));
+  const links = sorted.flatMap(([fingerprint, { tags }]) =>
+    [...new Set(tags)].map((pair) => [tagIds.get(pair) ?? 0, ids.get(fingerprint) ?? 0] as const),
+  );
+  yield* insert(
+    LABEL_SET_TAGS,
+    links.toSorted(
+      ([tag, labelSet], [otherTag, otherLabelSet]) => tag - otherTag || labelSet - otherLabelSet,
+    ),
+  );
+  return ids;
+}
+
+function toPriceText(prices: PriceSet): string {
+  return JSON.stringify(prices);
+}
+
+function byKey(left: { readonly key: string }, right: { readonly key: string }): number {
+  return left.key < right.key ? -1 : left.key > right.key ? 1 : 0;
+}

@@ -1,0 +1,278 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { KeptSegments } from "#storage/journal/kept-segments.ts";
+import { OpenRequests } from "#storage/journal/open-requests.ts";
+import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/journal/segments.ts";
+import { insert, type Script } from "#storage/sql/script.ts";
+import type { Commit } from "#storage/threads/writer-tasks.ts";
+import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { type Batch, type Damage, decodeBatch } from "./batch.ts";
+import type { EndedEvent } from "./ended-event.ts";
+import { Interning } from "./interning.ts";
+import { BeginChanges, endRecorded, readBegins } from "./open-request-rows.ts";
+import { isPending, planSettlements, settle, storePending, storeSettlements } from "./settlements.ts";
+import { isUnsettled } from "./unsettled-events.ts";
+import { type LaneChange, PositionMovedError, type WriterEngine } from "./writer-engine.ts";
+
+export interface WriterOptions {
+  readonly engine: WriterEngine;
+  readonly journalDirectory: string;
+  readonly onDamage: (damage: Damage) => void;
+  /**
+   * Called when all that had ended before a mark is committed, and nothing that ended behind it: the next batch waits until
+   * it is fulfilled, and for nothing else. Called again when it has failed.
+   */
+  readonly onMark?: (mark: number) => Promise<void>;
+  /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
+  readonly onCommit?: (commit: Commit) => void;
+  /**
+   * The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. Also called at the
+   * first look where it has not.
+   */
+  readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
+  readonly readBytesMax?: number | undefined;
+  /** Whether the server before may still add lines to a segment. */
+  readonly isLive?: (segment: number) => boolean;
+  readonly keptMs?: number;
+}
+
+/** A batch whose COMMIT was sent. */
+interface Attempt {
+  readonly number: number;
+  readonly commit: Commit;
+  readonly mark: number | null;
+}
+
+/**
+ * Turns the lines of a journal into events and totals, each batch in one transaction together with the position it ends at,
+ * so that every line counts exactly once whatever happens in between, and none once another server has the journal
+ * (`SupersededError`). What had left the position's segment open moves into a table with the same commit. One call at a
+ * time. After a failure, which is thrown, the next call begins with what is stored: the batch before, the one that failed,
+ * where only the answer to its COMMIT was lost, or an older one, where the database was put back.
+ */
+export class UsageWriter {
+  readonly #options: WriterOptions;
+  readonly #engine: WriterEngine;
+  readonly #reader: SegmentReader;
+  readonly #decoder = new JournalDecoder();
+  readonly #interning = new Interning();
+  readonly #begins = new BeginChanges();
+  readonly #open = new OpenRequests(this.#begins);
+  readonly #kept: KeptSegments;
+  #position: JournalPosition | null = null;
+  #lastBatch = 0;
+  /** Set when a transaction failed: memory may be ahead of the database. */
+  #isStale = true;
+  #attempt: Attempt | null = null;
+  /** Whether settlements may be waiting whose events are there, or events whose settlements are. */
+  #maySettle = true;
+  #isHeldBack = false;
+  /** What stands before it is committed, and `onMark` has not been fulfilled. */
+  #mark: number | null = null;
+
+  constructor(options: WriterOptions) {
+    const { engine, journalDirectory, readBytesMax, keptMs } = options;
+    this.#options = options;
+    this.#engine = engine;
+    this.#reader = new SegmentReader(journalDirectory, readBytesMax ?? engine.readBytesMax);
+    this.#kept = new KeptSegments({
+      directory: journalDirectory,
+      monotonicMs: () => performance.now(),
+      keptMs: keptMs ?? engine.keptMs,
+    });
+  }
+
+  /** Commits the next lines of the journal, if any; false when its end was reached. */
+  async writeBatch(): Promise<boolean> {
+    const from = await this.#refresh();
+    // Sums at a mark have what was settled before it.
+    await this.#settle();
+    await this.#reachMark();
+    const startedMs = performance.now();
+    this.#isHeldBack = this.#options.isLive?.(from.segment) ?? false;
+    const chunk = this.#reader.read(from, this.#isHeldBack);
+    if (isSame(chunk.next, from)) return false;
+    try {
+      const batch = decodeBatch(chunk, { from, decoder: this.#decoder, open: this.#open });
+      await this.#intern(batch.events);
+      await this.#engine.count(() => this.#store(batch, { from, startedMs }));
+      this.#position = batch.next;
+      this.#announce();
+      this.#begins.clear();
+      if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
+      if (batch.next.segment !== from.segment) this.trimSegments();
+      this.#maySettle ||=
+        batch.settlements.length > 0 || batch.events.some(({ manner }) => isUnsettled(manner));
+      await this.#settle();
+      return batch.hasMore;
+    } catch (cause) {
+      this.#isStale = true;
+      // Where it is now is read by the next call.
+      if (cause instanceof PositionMovedError) return true;
+      throw cause;
+    }
+  }
+
+  saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
+    const latest = new Map<string, InstantUs>();
+    for (const [keyId, atUs] of uses) latest.set(keyId, Math.max(atUs, latest.get(keyId) ?? 0));
+    // In one order: two replicas that used the same keys never wait for each other in a circle.
+    const rows = [...latest].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return this.#engine.transact(function* () {
+      yield* insert(KEY_USE, rows);
+    });
+  }
+
+  /** Removes segments that are committed and need not be kept any more. */
+  trimSegments(): void {
+    if (this.#position !== null) this.#kept.trim(this.#position.segment);
+  }
+
+  /** How far the journal is committed, as far as is known; the same object until a batch has moved it. */
+  get committed(): JournalPosition | null {
+    return this.#position;
+  }
+
+  /** Whether what follows was left alone by the last look, since the server before may still add to the segment before it. */
+  get isHeldBack(): boolean {
+    return this.#isHeldBack;
+  }
+
+  /** The next batch reads first what is stored. */
+  distrust(): void {
+    this.#isStale = true;
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+
+  /** Committed before it is named. */
+  async #intern(events: readonly EndedEvent[]): Promise<void> {
+    const unknown = events.filter((event) => !this.#interning.find(event));
+    if (unknown.length === 0) return;
+    try {
+      await this.#engine.transact(() => this.#interning.intern(unknown));
+    } catch (cause) {
+      this.#interning.clear();
+      throw cause;
+    }
+  }
+
+  async #settle(): Promise<void> {
+    while (this.#maySettle) {
+      const plan = await this.#engine.transact(planSettlements);
+      if (plan.origins.length > 0) {
+        await this.#intern(plan.changes.map(({ ended }) => ended));
+        await this.#engine.count(() => this.#apply(plan));
+      }
+      this.#maySettle = plan.hasMore;
+    }
+  }
+
+  *#apply(plan: Parameters<typeof settle>[0]): Script<readonly LaneChange[]> {
+    // Which days are sealed stays as it is until the end of this.
+    yield* this.#engine.holdSealing();
+    return yield* settle(plan);
+  }
+
+  *#store(
+    { events, settlements, mark, next }: Batch,
+    { from, startedMs }: { readonly from: JournalPosition; readonly startedMs: number },
+  ): Script<readonly LaneChange[]> {
+    const engine = this.#engine;
+    const { lane } = engine;
+    this.#attempt = null;
+    const number = yield* engine.movePosition({
+      from,
+      to: next,
+      lastBatch: this.#lastBatch,
+      isRecorded: events.length > 0,
+    });
+    if (events.length > 0) {
+      const refusedBeforeUs = yield* engine.readRefusedBefore();
+      // What was pruned never comes back, also not by a late end; its totals do.
+      yield* engine.addRows(
+        events.filter((event) => event.arrivedAtUs >= refusedBeforeUs || isPending(event)),
+      );
+      yield* storePending(lane, events.filter(isPending));
+      yield* engine.keepOrder(
+        number,
+        events.map(({ id }) => id),
+      );
+    }
+    yield* storeSettlements(settlements, { lane, open: this.#open });
+    yield* this.#begins.store(lane);
+    this.#attempt = {
+      number,
+      commit: {
+        position: next,
+        eventIds: Float64Array.from(events, ({ id }) => id),
+        combinations: this.#interning.labelSetCount,
+        durationMs: performance.now() - startedMs,
+      },
+      mark,
+    };
+    return [{ lane, added: events, taken: [] }];
+  }
+
+  #announce(): void {
+    const attempt = this.#attempt;
+    this.#attempt = null;
+    if (attempt === null) return;
+    this.#lastBatch = attempt.number;
+    this.#options.onCommit?.(attempt.commit);
+    this.#mark = attempt.mark;
+  }
+
+  async #reachMark(): Promise<void> {
+    if (this.#mark === null) return;
+    try {
+      await this.#options.onMark?.(this.#mark);
+      this.#mark = null;
+    } catch (cause) {
+      this.#isStale = true;
+      throw cause;
+    }
+  }
+
+  /** Memory as of the last commit: the stored position and begins, and the begins of its segment up to it. */
+  async #refresh(): Promise<JournalPosition> {
+    if (!this.#isStale && this.#position !== null) return this.#position;
+    this.#interning.clear();
+    this.#begins.clear();
+    const { stored, begins } = await this.#engine.transact(() => this.#readStored());
+    const { position, batch } = stored;
+    const attempted = this.#attempt?.commit.position;
+    if (attempted !== undefined && isSame(position, attempted)) this.#announce();
+    this.#attempt = null;
+    const isBack = this.#position !== null && isBefore(position, this.#position);
+    // It is come to once more.
+    if (isBack) this.#mark = null;
+    const isKept = reachesBackTo(position, this.#options.journalDirectory);
+    if (isBack || (this.#position === null && !isKept)) this.#options.onSetBack?.({ isKept });
+    const isWhole = this.#open.reload(begins, { reader: this.#reader, decoder: this.#decoder, position });
+    if (!isWhole) await this.#engine.transact(() => endRecorded(this.#engine.lane, this.#open));
+    this.#position = position;
+    this.#lastBatch = Math.max(this.#lastBatch, batch);
+    this.#maySettle = true;
+    this.#isStale = false;
+    return position;
+  }
+
+  *#readStored() {
+    const stored = yield* this.#engine.readPosition();
+    yield* this.#interning.countLabelSets();
+    return { stored, begins: yield* readBegins(this.#engine.lane) };
+  }
+}
+
+const KEY_USE = {
+  table: "key_use",
+  columns: [
+    ["key_id", "text"],
+    ["last_used_us", "bigint"],
+  ],
+  ending: `ON CONFLICT (key_id) DO UPDATE SET last_used_us = CASE WHEN key_use.last_used_us < excluded.last_used_us
+    THEN excluded.last_used_us ELSE key_use.last_used_us END`,
+} as const;

@@ -1,0 +1,36 @@
+import type { Database } from "bun:sqlite";
+import { drainMicrotasks } from "bun:jsc";
+import { SqliteWriter, type SqliteWriterOptions } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
+import type { Retention } from "#storage/threads/writer-tasks.ts";
+import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
+
+type Options = Pick<SqliteWriterOptions, "dimensionLimits"> &
+  Omit<WriterOptions, "engine"> & { readonly database: Database };
+
+/** The writer of a usage.db, without a thread: what the Worker does, step by step. SQLite answers at once, and so does this. */
+export type SqliteTestWriter = ReturnType<typeof openSqliteWriter>;
+
+export function openSqliteWriter({ database, dimensionLimits, ...options }: Options) {
+  const engine = new SqliteWriter({ database, ...(dimensionLimits !== undefined && { dimensionLimits }) });
+  const writer = new UsageWriter({ engine, ...options });
+  return {
+    writeBatch: () => answerOf(writer.writeBatch()),
+    seal: (beforeDay: number) => engine.seal(beforeDay),
+    boundRetention: (retention: Retention) => engine.boundRetention(retention),
+    prune: (beforeUs: number) => engine.prune(beforeUs),
+    close() {
+      writer.close();
+      database.close();
+    },
+  };
+}
+
+/** What a promise is settled with that waits for nothing outside of this thread. */
+function answerOf<Answer>(promise: Promise<Answer>): Answer {
+  promise.catch(() => {});
+  drainMicrotasks();
+  const answer = Bun.peek(promise);
+  if (answer instanceof Error) throw answer;
+  if (answer instanceof Promise) throw new TypeError("the writer waits for something");
+  return answer;
+}
