@@ -9,9 +9,9 @@ import { join } from "node:path";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { filterBy } from "#stats/filter.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
+import { openLedger } from "../tests/support/ledger.ts";
 
 const eventCount = Number(process.argv[2] ?? 1_000_000);
 const SPREAD_DAYS = 90;

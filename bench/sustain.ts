@@ -6,7 +6,6 @@ import type { PriceSet } from "#kernel/units.ts";
 import { filterBy } from "#stats/filter.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage } from "#usage/store.ts";
 import { BacklogWatch } from "./backlog.ts";
@@ -15,6 +14,7 @@ import { silentLog, type Site } from "./population.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { toEnding } from "./traffic.ts";
 import { percentile } from "./table.ts";
+import { openLedger } from "../tests/support/ledger.ts";
 
 /** Requests under way at once: one more ends the oldest. */
 const OPEN = 64;

@@ -1,5 +1,6 @@
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import { isOnFiles, parseConfig } from "#boot/settings/config.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
@@ -14,8 +15,6 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { type LimitDraft, parseLimitDraft } from "#limits/limit-draft.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 
 /** The product's own parts on a data folder, under a clock that is passed in. */
@@ -53,54 +52,44 @@ export async function openInstallation(
   const secrets = loadKeyring(config, ids);
   const { path: adminPasswordPath } = loadAdminPassword(config, ids);
   if (adminPasswordPath === null) throw new Error("the admin password has no file");
-  const database = await openCatalogDatabase({
-    path: config.database.path,
-    secrets,
+  const { database } = config;
+  const storage = await (
+    await engineOf(config)
+  ).serve({ database, dataDir, secrets, clock, log, ledgerSync: "interval", usageRetentionDays: null });
+  const catalog = createCatalog({ store: storage.catalog, secrets, clock, ids });
+  const identity = { store: storage.identity, secrets, clock, ids };
+  return {
     clock,
-    log,
-    isServing: true,
-  });
-  try {
-    const usage = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
-    const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
-    const identity = { store: database.identity, secrets, clock, ids };
-    return {
-      clock,
+    catalog,
+    principals: createPrincipals(identity),
+    keys: createKeys(identity),
+    relayTokens: createOwnedSecrets("relayTokens", identity),
+    async createLimit(draft, actor) {
+      const id = ids.uuid();
+      const limit = { ...parseLimitDraft(draft), id, createdAtUs: clock.nowUs() };
+      const entry = toAuditEntry(actor, { action: "limit.create", targetKind: "limit", targetRef: id });
+      await storage.limits.create(limit, entry);
+    },
+    keyUse: createKeyUse(storage.keyUse, clock),
+    ssoAccounts: createSsoAccounts({ ...identity, log }),
+    accounts: new Accounts({
       catalog,
-      principals: createPrincipals(identity),
-      keys: createKeys(identity),
-      relayTokens: createOwnedSecrets("relayTokens", identity),
-      async createLimit(draft, actor) {
-        const id = ids.uuid();
-        const limit = { ...parseLimitDraft(draft), id, createdAtUs: clock.nowUs() };
-        const entry = toAuditEntry(actor, { action: "limit.create", targetKind: "limit", targetRef: id });
-        await database.limits.create(limit, entry);
-      },
-      keyUse: createKeyUse(usage.keyUse, clock),
-      ssoAccounts: createSsoAccounts({ ...identity, log }),
-      accounts: new Accounts({
-        catalog,
-        ledger: usage.ledger,
-        metrics: createUsageMetrics(),
-        clock,
-        log,
-      }),
-      adminPasswordPath,
-      async close() {
-        try {
-          // Closing waits for the writer only so long, and a machine may be slow.
-          await usage.ledger.flush();
-          await usage.maintain();
-        } finally {
-          await usage.close();
-          await database.close();
-        }
-      },
-    };
-  } catch (cause) {
-    await database.close();
-    throw cause;
-  }
+      ledger: storage.ledger,
+      metrics: createUsageMetrics(),
+      clock,
+      log,
+    }),
+    adminPasswordPath,
+    async close() {
+      try {
+        // Closing waits for the writer only so long, and a machine may be slow.
+        await storage.ledger.flush();
+        await storage.maintain();
+      } finally {
+        await storage.close();
+      }
+    },
+  };
 }
 
 const log = createLog({

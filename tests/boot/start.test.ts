@@ -17,7 +17,8 @@ const SERVING = [
   "cli/screen/terminal.ts",
   "cli/commands/serve.ts",
   "boot/serve.ts",
-  "storage/sqlite/storage.ts",
+  "storage/server.ts",
+  "storage/sqlite/serve.ts",
 ];
 
 /** The thread that is there from the start. */
@@ -89,7 +90,8 @@ describe("a server that starts", () => {
 
   test("listens without the reports and the list of the page's files, on no thread", () => {
     const { files } = loadedWith([...SERVING, WRITER]);
-    expect(files.filter((file) => file.startsWith("storage/ledger/reports/"))).toEqual([]);
+    expect(files).toContain("storage/threads/reader-client.ts");
+    expect(files).not.toContain("storage/reports/reports.ts");
     expect(files).not.toContain("boot/page/embedded-page.ts");
   });
 

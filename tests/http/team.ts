@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RELAY_PROVIDER, type UsageEnding, type UsageBeginning } from "#usage/event.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createManualClock, createTestLog, type ManualClock } from "../ledger/usage.ts";
 import { call, createCaller, openSession, startHarness, type Harness, type JsonResponse } from "./support.ts";
+import { openLedger } from "../support/ledger.ts";
 
 /** `Date` knows milliseconds; what stands behind them is added. */
 export const at = (instant: string): number =>

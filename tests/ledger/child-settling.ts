@@ -1,8 +1,8 @@
 /** A process to be killed (`settleEndlessly`). Run: bun child-settling.ts <arrivals> <first arrival> <count> <data dir> */
 import { createLog } from "#kernel/log.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { settleEndlessly } from "./endless-settling.ts";
 import { createManualClock } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const [arrivalsPath = "", first, count, dataDir = ""] = process.argv.slice(2);
 const opened = await openLedger({

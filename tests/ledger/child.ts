@@ -1,8 +1,8 @@
 /** A process to be killed (`recordEndlessly`). Run: bun child.ts <data dir> <first arrival in microseconds> */
 import { createLog } from "#kernel/log.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { recordEndlessly } from "./endless-recording.ts";
 import { createManualClock } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const [dataDir, firstArrival] = process.argv.slice(2);
 const opened = await openLedger({

@@ -14,7 +14,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/journal/journal.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -28,6 +27,7 @@ import {
   RUN_LINE,
   SUBJECT,
 } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-journal-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -5,8 +5,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LedgerCheck } from "#storage/ledger-check.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { checkLedger } from "#storage/sqlite/ledger/check/check.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
 import {
@@ -21,6 +20,7 @@ import {
   writeUsages,
   type WriteOptions,
 } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());
@@ -39,9 +39,13 @@ function makeLedger(usages: readonly RandomUsage[], options: WriteOptions = {}):
   return dataDir;
 }
 
+function toPlace(dataDir: string) {
+  return { dataDir, database: { kind: "sqlite", path: join(dataDir, "catalog.db") } } as const;
+}
+
 async function check(dataDir: string): Promise<LedgerCheck> {
   const signal = new AbortController().signal;
-  const checked = await checkLedger({ dataDir, onShare: () => {}, signal });
+  const checked = await sqliteEngine.checkLedger({ ...toPlace(dataDir), onShare: () => {}, signal });
   if (checked === null) throw new Error("there is no ledger");
   return checked;
 }

@@ -6,11 +6,12 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { LedgerReader } from "#storage/engine.ts";
-import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import { openLedgerReader } from "#storage/ledger-reader.ts";
+import { findLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createManualClock, createTestLog, NEW_YEAR_US } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const ALL: StatsQuery = {
   window: { sinceUs: null, untilUs: null },
@@ -25,7 +26,7 @@ let reader: LedgerReader;
 const { log } = createTestLog();
 beforeEach(() => {
   folder = makeFolder();
-  reader = openLedgerReader({ dataDir: folder.path, log });
+  reader = openLedgerReader(findLedger(folder.path), log);
 });
 afterEach(async () => {
   await reader.close();

@@ -13,8 +13,7 @@ import {
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import type { OpenedLedger } from "#storage/threads/ledger.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { busyLimit, timed } from "../support/waiting.ts";
 import type { ManualClock } from "./usage.ts";
@@ -27,6 +26,7 @@ import {
   NEW_YEAR_US,
   SUBJECT,
 } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const PAGE = { limit: 100, offset: 0 };
 const cleanups: (() => Promise<void> | void)[] = [];

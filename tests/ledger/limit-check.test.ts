@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { compareWithTotals } from "#limits/limit-check.ts";
 import type { Limit } from "#limits/limit.ts";
 import type { LimitCheck } from "#storage/ledger-check.ts";
-import { checkLimits } from "#storage/sqlite/ledger/check/limit-check.ts";
+import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { LIMIT } from "../limits/limit.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -50,9 +50,19 @@ const LIMITS: readonly Limit[] = [
   toLimit({ window: "month", subject: { kind: "tag", pair: "env:prod" }, each: { kind: "key" } }),
 ];
 
+function toPlace(dataDir: string) {
+  return { dataDir, database: { kind: "sqlite", path: join(dataDir, "catalog.db") } } as const;
+}
+
 async function check(dataDir: string, nowUs: number): Promise<LimitCheck> {
   const signal = new AbortController().signal;
-  const checked = await checkLimits({ dataDir, limits: LIMITS, nowUs, onShare: () => {}, signal });
+  const checked = await sqliteEngine.checkLimits({
+    ...toPlace(dataDir),
+    limits: LIMITS,
+    nowUs,
+    onShare: () => {},
+    signal,
+  });
   if (checked === null) throw new Error("there is no ledger");
   return checked;
 }
@@ -101,7 +111,7 @@ describe("lockport limit check", () => {
     );
     const signal = new AbortController().signal;
     const options = { limits, nowUs: NEW_YEAR_US + 5, onShare: () => {}, signal };
-    const checked = await checkLimits({ dataDir, ...options });
+    const checked = await sqliteEngine.checkLimits({ ...toPlace(dataDir), ...options });
     expect(compareWithTotals(limits, checked!)).toEqual([
       { limit: limits[0]!, of: "used", label: "", what: "totals", expected: 1, told: 2 },
       { limit: limits[0]!, of: "unpriced_requests", label: "", what: "totals", expected: 1, told: 2 },
@@ -120,7 +130,7 @@ describe("lockport limit check", () => {
     const limit = toLimit({ window: "month", measure: "requests" });
     const signal = new AbortController().signal;
     const options = { limits: [limit], nowUs: NEW_YEAR_US + 25 * DAY_US, onShare: () => {}, signal };
-    const checked = await checkLimits({ dataDir, ...options });
+    const checked = await sqliteEngine.checkLimits({ ...toPlace(dataDir), ...options });
     expect(checked).toMatchObject({ events: 2, rowsFromUs: NEW_YEAR_US + 6 * DAY_US });
     const amounts = ({ byRows, byTotals, whole }: LimitCheck) =>
       [byRows, byTotals, whole].map((sums) => sums[0]?.parts[0]?.amount);

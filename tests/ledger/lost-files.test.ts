@@ -2,12 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import type { OpenedLedger } from "#storage/threads/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { until } from "../support/waiting.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 /** A loss is noticed within 5 s. */
 const NOTICED_MS_MAX = 5_000;

@@ -7,7 +7,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { QuestionQueue } from "#storage/threads/question-queue.ts";
 import { ReaderClient } from "#storage/threads/reader-client.ts";
-import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
+import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { type QuestionOf, type ReportName, toScript } from "#storage/reports/reports.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/until-left.ts";
@@ -32,7 +32,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const RealWorker = globalThis.Worker;
-const open: ReaderClient<UsagePlace>[] = [];
+const open: ReaderClient[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.stop()));
   globalThis.Worker = RealWorker;

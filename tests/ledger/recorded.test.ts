@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
-import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import { openLedgerReader } from "#storage/ledger-reader.ts";
+import { findLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { RecordedEvents } from "#storage/threads/recorded-events.ts";
 import { makeFolder } from "../support/folder.ts";
 import {
@@ -12,6 +12,7 @@ import {
   SUBJECT,
   type ManualClock,
 } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const KEPT = 32_768;
 const PAGE = { limit: 100, offset: 0 };
@@ -90,7 +91,7 @@ describe("what was recorded since a cursor", () => {
 
   test("is a gap in a process that only looks: it does not hear what another one commits", async () => {
     const { log } = createTestLog();
-    const reader = openLedgerReader({ dataDir: makeDataDir(), log });
+    const reader = openLedgerReader(findLedger(makeDataDir()), log);
     cleanups.push(() => reader.close());
     const found = await reader.stats.listRecorded(EVERYTHING, { ...PAGE, after: "" });
     expect(found).toEqual({ rows: [], total: 0, cursor: "", hasGap: true });

@@ -19,10 +19,10 @@ import {
   segmentPath,
   type JournalPosition,
 } from "#storage/journal/segments.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createManualClock, createTestLog, EVERYTHING, RUN_LINE, SUBJECT, toBeginLine } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const RESERVED_BYTES_MIN = 1024 * 1024;
 const SEGMENT_BYTES_MAX = 500;

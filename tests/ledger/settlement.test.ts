@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
 import { NO_LIMITS } from "#limits/limit-gate.ts";
-import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { killWhileSettling } from "./endless-settling.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import { openLedger } from "../support/ledger.ts";
 
 const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
 const cleanups: (() => Promise<void> | void)[] = [];

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
 import { toScript } from "#storage/reports/reports.ts";
-import { createStats } from "#storage/threads/readings.ts";
+import { createStats } from "#storage/threads/stats.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import {
   openReportConnection,

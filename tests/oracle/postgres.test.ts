@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
 import { toScript } from "#storage/reports/reports.ts";
-import { createStats } from "#storage/threads/readings.ts";
+import { createStats } from "#storage/threads/stats.ts";
 import {
   openReportConnection,
   readFrom,

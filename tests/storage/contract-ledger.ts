@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Storage } from "#storage/engine.ts";
+import { folderLocks } from "#storage/files/folder-lock.ts";
 import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
 import { scale } from "../support/scale.ts";
 import { FLUSH_WAIT_MS_MAX, PAGE, type LedgerEngine } from "./support.ts";
@@ -58,6 +59,19 @@ export function testLedgerContract(engineName: string, createEngine: () => Ledge
       if (!engine.keepsCommitted) expect(readdirSync(join(engine.dataDir, "journal")).length).toBe(1);
       await second.close();
       await engine.checkLedger({ eventCount: 3, isAtRest: true });
+    });
+
+    test("holds its data folder from the first look at the data until all is closed: no other server starts in between", async () => {
+      await using engine = createEngine();
+      const manual = createManualClock();
+      const looks: boolean[] = [];
+      const look = () => looks.push(folderLocks.isTaken(engine.dataDir));
+      const clock = { nowUs: () => (look(), manual.nowUs()), monotonicMs: () => manual.monotonicMs() };
+      const storage = await engine.serve({ clock });
+      expect(looks.length).toBeGreaterThan(0);
+      expect(looks).not.toContain(false);
+      await storage.close();
+      expect(folderLocks.isTaken(engine.dataDir)).toBe(false);
     });
 
     test("is served by one process: a second one is told so, and gets it when the first has closed", async () => {

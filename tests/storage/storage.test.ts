@@ -4,13 +4,13 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemClock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { openStorage } from "#storage/sqlite/storage.ts";
+import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
 import { createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.ts";
 
 const open = (folder: string) =>
-  openStorage({
+  sqliteEngine.serve({
     database: { kind: "sqlite", path: join(folder, "catalog.db") },
     dataDir: folder,
     secrets: toSecrets(),

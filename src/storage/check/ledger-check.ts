@@ -1,22 +1,14 @@
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { LedgerCheck, LedgerFinding } from "#storage/ledger-check.ts";
-import { findSegments, type JournalPosition } from "#storage/journal/segments.ts";
-import { one, type Script } from "#storage/sql/script.ts";
+import { type LedgerJournal, readPosition } from "#storage/ledger-reader.ts";
+import { findSegments } from "#storage/journal/segments.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { compareEnds, type JournalEnds, readJournalEnds } from "./journal-ends.ts";
 import { checkTotals, type TotalsCheckOptions } from "./totals-check.ts";
 
 /** The writer leaves a segment after 8 MiB at the earliest; losing so many races against it is not chance. */
 const ATTEMPTS_MAX = 20;
-
-/** A journal, and how far it is in the database. */
-export interface CheckedJournal {
-  readonly directory: string;
-  /** SQL with the columns `segment` and `offset` of the one row that tells its position. */
-  readonly position: string;
-  /** The lane whose events are looked at; null where all events are its own. */
-  readonly lane: number | null;
-}
 
 /** The writer has removed a segment that was being read: to be tried again, with the position of another moment. */
 class MovedOnError extends Error {
@@ -29,7 +21,7 @@ class MovedOnError extends Error {
  */
 export async function checkWith(
   read: (reading: Script<LedgerCheck>) => Promise<LedgerCheck>,
-  journal: CheckedJournal | null,
+  journal: LedgerJournal | null,
   options: TotalsCheckOptions,
 ): Promise<LedgerCheck> {
   for (let attempt = 1; ; attempt += 1) {
@@ -44,7 +36,7 @@ export async function checkWith(
 }
 
 function* checkLedger(
-  journal: CheckedJournal | null,
+  journal: LedgerJournal | null,
   options: TotalsCheckOptions,
   isLast: boolean,
 ): Script<LedgerCheck> {
@@ -65,9 +57,9 @@ function* checkLedger(
 }
 
 /** Reads the journal from the position of the transaction's state on. */
-function* readEnds({ directory, position: sql }: CheckedJournal, isLast: boolean): Script<JournalEnds> {
-  const row = yield* one<{ segment: number; offset: number }>(sql);
-  const position: JournalPosition = { segment: row?.segment ?? 0, offsetBytes: row?.offset ?? 0 };
+function* readEnds(journal: LedgerJournal, isLast: boolean): Script<JournalEnds> {
+  const { directory } = journal;
+  const position = yield* readPosition(journal);
   const segments = findSegments(directory);
   const isRemoved = segments.length > 0 && !segments.includes(position.segment);
   if (isRemoved && !isLast) throw new MovedOnError();

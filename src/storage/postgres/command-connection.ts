@@ -4,21 +4,32 @@ import type { DataPlace } from "#storage/place.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
 import { PURPOSES } from "./connection/limits.ts";
-import { toTarget } from "./place.ts";
+import type { PostgresTarget } from "./connection/target.ts";
 
 /** What a command beside the replicas has of their database. */
 export interface CommandConnection {
   readonly postgres: Postgres;
   readonly schema: string;
+  readonly close: () => Promise<void>;
 }
 
 export type CommandPlace = Pick<DataPlace, "database"> & { readonly log: Log };
+
+/** Where the database of an installation is, and for how long memory is believed without it. */
+export function toTarget({ database }: Pick<DataPlace, "database">): {
+  readonly target: PostgresTarget;
+  readonly graceMs: number;
+} {
+  if (database.kind !== "postgres") throw new TypeError(`PostgreSQL was asked for ${database.kind}`);
+  const { url, schema, graceMs } = database;
+  return { target: { url, schema }, graceMs };
+}
 
 /** Throws SetupError and DatabaseUnreachableError. */
 export async function connectCommand(place: CommandPlace): Promise<CommandConnection> {
   const { target } = toTarget(place);
   const postgres = await openPostgres({ target, ...PURPOSES.command, log: place.log });
-  return { postgres, schema: target.schema };
+  return { postgres, schema: target.schema, close: () => postgres.close() };
 }
 
 /** Runs one step on connections of its own. */
@@ -30,7 +41,7 @@ export async function withCommandConnection<Result>(
   try {
     return await step(connection);
   } finally {
-    await connection.postgres.close();
+    await connection.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { createSystemIds } from "#kernel/ids.ts";
-import type { CatalogStores, LocalStorage, OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
+import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
+import type { Closers, LocalParts } from "#storage/driver.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { rotateSecret as rotate } from "./catalog/rotate-secret.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
@@ -9,44 +10,36 @@ import {
   type CommandConnection,
   connectCommand,
   requireCurrent,
+  toTarget,
   withCommandConnection,
 } from "./command-connection.ts";
 import { PURPOSES } from "./connection/limits.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { migrate } from "./connection/migrate.ts";
-import { openLedgerReader } from "./ledger/ledger-reader.ts";
+import { findLedger } from "./ledger/ledger.ts";
 import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
 import type { Memory } from "#storage/replicas/follower.ts";
-import { toTarget } from "./place.ts";
 
 /** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
-export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
-  const connection = await connectCommand(options);
+export async function openLocal(options: OpenOptions, closers: Closers): Promise<LocalParts> {
+  const connection = closers.add(await connectCommand(options));
   const { postgres } = connection;
-  try {
-    await requireCurrent(connection);
-    await requireOwnSecret(postgres, options.secrets);
-    const memory = createMemory(options.secrets, options.log, { hasSecrets: false });
-    const freshness = toGuest(connection, options, memory);
-    await freshness.refreshed();
-    const toStores = (of: Freshness) =>
-      createStores({ postgres, memory, freshness: of, clock: options.clock });
-    const ledger = openLedgerReader({ ...toTarget(options), dataDir: options.dataDir, log: options.log });
-    let writing: Promise<CatalogStores> | null = null;
-    return {
-      reading: toStores({ ...freshness, mutate: refuse }),
-      forWriting: () => (writing ??= Promise.resolve(toStores(freshness))),
-      findUnreadable: () => findUnreadable(postgres),
-      ledger,
-      async close() {
-        await ledger.close();
-        await postgres.close();
-      },
-    };
-  } catch (cause) {
-    await postgres.close();
-    throw cause;
-  }
+  await requireCurrent(connection);
+  await requireOwnSecret(postgres, options.secrets);
+  const memory = createMemory(options.secrets, options.log, { hasSecrets: false });
+  const freshness = toGuest(connection, options, memory);
+  await freshness.refreshed();
+  const toStores = (of: Freshness) => createStores({ postgres, memory, freshness: of, clock: options.clock });
+  return {
+    reading: toStores({ ...freshness, mutate: refuse }),
+    forWriting: async () => toStores(freshness),
+    findUnreadable: () => findUnreadable(postgres),
+    // Of the same connection, which is closed after it.
+    ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
+      ...connection,
+      close: async () => {},
+    })),
+  };
 }
 
 /** See `StorageEngine.makeCatalog`. */

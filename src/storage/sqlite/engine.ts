@@ -1,24 +1,33 @@
 import { join } from "node:path";
-import type { LocalStorage, OpenOptions, StorageEngine } from "#storage/engine.ts";
 import type { DataFiles } from "#storage/file-data.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { countDamagedLines } from "#storage/journal/segment-reader.ts";
 import { findSegments } from "#storage/journal/segments.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-database.ts";
+import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
 import { requireIntact, toCatalogPath } from "./file/open.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
+import { openInstallation } from "#storage/installation.ts";
 import { isDamage, withSetupErrors } from "#storage/files/setup-errors.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/database.ts";
-import { openLedgerReader } from "./ledger/ledger-reader.ts";
+import { findLedger } from "./ledger/ledger.ts";
 
 /** Embedded SQLite: `catalog.db` and `usage.db`, each with its write-ahead log. What only some commands need is loaded by them. */
-export const sqliteEngine: StorageEngine = {
-  async serve(options) {
-    const { openStorage } = await import("./storage.ts");
-    return openStorage(options);
+export const sqliteEngine = openInstallation({
+  async serve(options, held) {
+    const { serve } = await import("./serve.ts");
+    return serve(options, held);
   },
-  openLocal,
+  async openLocal(options, closers) {
+    const catalogOptions = { ...options, path: toCatalogPath(options) };
+    const reading = closers.add(await readCatalogDatabase(catalogOptions));
+    return {
+      reading,
+      forWriting: async () => closers.add(await openCatalogBesideServer(catalogOptions)),
+      findUnreadable: () => reading.findUnreadable(),
+      ledger: findLedger(options.dataDir),
+    };
+  },
   async rotateSecret(options) {
     const { rotateSecret } = await import("./catalog/rotate-secret.ts");
     return rotateSecret(options);
@@ -27,16 +36,8 @@ export const sqliteEngine: StorageEngine = {
   async makeCatalog(options) {
     await (await openCatalogDatabase({ ...options, path: toCatalogPath(options) })).close();
   },
-  openLedgerReader,
-  async checkLedger(options) {
-    const { checkLedger } = await import("./ledger/check/check.ts");
-    return checkLedger(options);
-  },
-  async checkLimits(options) {
-    const { checkLimits } = await import("./ledger/check/limit-check.ts");
-    return checkLimits(options);
-  },
-};
+  findLedger: ({ dataDir }) => findLedger(dataDir),
+});
 
 export const sqliteFiles: DataFiles = {
   inspect: {
@@ -66,22 +67,3 @@ export const sqliteFiles: DataFiles = {
     },
   },
 };
-
-async function openLocal({ dataDir, ...options }: OpenOptions): Promise<LocalStorage> {
-  const catalogOptions = { ...options, path: toCatalogPath(options) };
-  const reading = await readCatalogDatabase(catalogOptions);
-  const ledger = openLedgerReader({ dataDir, log: options.log });
-  let writing: Promise<CatalogDatabase> | null = null;
-  return {
-    reading,
-    forWriting: () => (writing ??= openCatalogBesideServer({ ...catalogOptions, dataDir })),
-    findUnreadable: () => reading.findUnreadable(),
-    ledger,
-    async close() {
-      await ledger.close();
-      // One that could not be opened has said so to the caller that wanted to write.
-      await (await writing?.catch(() => null))?.close();
-      await reading.close();
-    },
-  };
-}

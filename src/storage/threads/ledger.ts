@@ -1,26 +1,34 @@
 import { basename } from "node:path";
-import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
+import type { KeyUseStore } from "#identity/store.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
+import type { StatsStore } from "#stats/store.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
+import type { UsageLedger } from "#usage/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
-import { FileWatch } from "#storage/files/file-watch.ts";
+import { toSealBeforeDay } from "#storage/cells/calendar.ts";
+import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
+import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
+import type { LedgerSync } from "#storage/place.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { Journal } from "#storage/journal/journal.ts";
 import {
   ensureJournalFolder,
   isBefore,
+  type JournalPosition,
   measureSegments,
   removeUnfinished,
 } from "#storage/journal/segments.ts";
-import type { LedgerOptions, LedgerParts, OpenedLedger } from "./ledger-parts.ts";
-import { isDoneWithin } from "./limited-wait.ts";
+import type { RecordedOrder } from "./recorded-events.ts";
 import { ReaderClient } from "./reader-client.ts";
-import { type Ask, createStats } from "./readings.ts";
+import { type Ask, createStats } from "./stats.ts";
 import { WriterClient } from "./writer-client.ts";
 import { MARKS_MAX } from "./writer-tasks.ts";
-import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 
 /** Sealing and retention are looked at this often. */
 const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
@@ -35,17 +43,66 @@ const STOP_WAIT_MS_MAX = 500;
 /** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
 
+export interface LedgerOptions {
+  readonly dataDir: string;
+  /** Held by the caller until the ledger is closed. */
+  readonly lock: ServerLock;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sync: LedgerSync;
+  /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
+  readonly retentionDays: number | null;
+}
+
+/** What an engine puts into its ledger. */
+export interface LedgerParts {
+  /** The folder of the segments, made unless it is there. */
+  readonly journalDirectory: string;
+  /** Tells its Workers where the database is. */
+  readonly place: object;
+  readonly writerUrl: URL;
+  readonly readerUrl: URL;
+  /** How far the journal is in the database. */
+  readonly committed: JournalPosition;
+  readonly run: {
+    readonly number: number;
+    /** Whether the server before may still be running. */
+    readonly isOvertaking: boolean;
+  };
+  readonly recorded: RecordedOrder;
+  /** The files to look after beside the journal, `lockFile` among them. `restoreDatabase` puts the database's own back under its name. */
+  readonly listFiles: (own: {
+    readonly lockFile: WatchedFile;
+    readonly restoreDatabase: () => Promise<void>;
+  }) => readonly WatchedFile[];
+}
+
+export interface OpenedLedger {
+  readonly ledger: UsageLedger;
+  readonly keyUse: KeyUseStore;
+  readonly stats: StatsStore;
+  readonly limitLedger: LimitLedger;
+  gauges(): LedgerGauges;
+  /** How long the oldest line that is not in the database has been waiting; 0 when there is none. */
+  uncommittedMs(): number;
+  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
+  maintain(): Promise<void>;
+  /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
+  readonly superseded: Promise<void>;
+  /** Like `ledger.close()`. */
+  close(): Promise<void>;
+}
+
 /**
  * Puts a ledger together: the journal, which requests are written to, the Worker that brings it into the database, and those
- * that read reports from there. What a killed process left in the journal is replayed in the background. The caller releases
- * the data folder when this throws.
+ * that read reports from there. What a killed process left in the journal is replayed in the background; requests that it had
+ * under way become events `unreachable` / `interrupted`.
  */
-export async function openLedgerOf<Place extends object>(
-  parts: LedgerParts<Place>,
-  options: LedgerOptions,
+export async function openLedger(
+  parts: LedgerParts,
+  { dataDir, lock, clock, log, sync, retentionDays }: LedgerOptions,
 ): Promise<OpenedLedger> {
   const { journalDirectory, place, committed, recorded, run } = parts;
-  const { clock, log } = options;
   const superseded = Promise.withResolvers<void>();
   let isSuperseded = false;
   const standDown = () => {
@@ -65,10 +122,10 @@ export async function openLedgerOf<Place extends object>(
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
   const journal = inJournal(() => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }));
-  const writer = new WriterClient<Place>({
+  const writer = new WriterClient({
     workerUrl: parts.writerUrl,
+    place,
     start: {
-      ...place,
       journalDirectory,
       serverRun: run.number,
       firstSegment,
@@ -95,22 +152,26 @@ export async function openLedgerOf<Place extends object>(
     log,
     waitMsMax: REPORT_WAIT_MS_MAX,
   });
+  const lockFile: WatchedFile = {
+    name: basename(toLockPath(dataDir)),
+    isInPlace: () => lock.isInPlace(),
+    putBack: () => (lock.putBack() ? undefined : standDown()),
+  };
   const watch = new FileWatch(
     [
-      ...parts.watch({ putBack: () => writer.putBack(), standDown }),
+      ...parts.listFiles({ lockFile, restoreDatabase: () => writer.putBack() }),
       {
         name: basename(journalDirectory),
         isInPlace: () => journal.isInPlace(),
         putBack: () => journal.restoreFile(),
       },
-      ...(options.watched ?? []),
     ],
     log,
   );
 
-  const report: Ask = (name, question, asking) =>
+  const report: Ask = (name, question, options) =>
     reader.ask(name, question, {
-      ...asking,
+      ...options,
       // What is asked for by its id is committed. All else is answered in any case, if need be with what is committed.
       ...(name !== "listRecorded" && {
         before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
@@ -133,10 +194,9 @@ export async function openLedgerOf<Place extends object>(
   };
   const maintain = () => {
     const nowUs = clock.nowUs();
-    const days = options.retentionDays;
     return writer.maintain({
       sealBeforeDay: toSealBeforeDay(nowUs),
-      retention: { nowUs, ageUsMax: days === null ? null : days * DAY_US },
+      retention: { nowUs, ageUsMax: retentionDays === null ? null : retentionDays * DAY_US },
     });
   };
   const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
@@ -164,14 +224,13 @@ export async function openLedgerOf<Place extends object>(
     await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
     const stopMsMax = flushed ? undefined : STOP_WAIT_MS_MAX;
     await Promise.all([writer.stop(stopMsMax), reader.stop(stopMsMax)]);
-    await parts.release();
   };
   const close = () => (closing ??= closeOnce());
 
   const uncommittedMs = () => backlog.ageMs;
   const ledger = createRecorder({
     journal,
-    sync: options.sync,
+    sync,
     uncommittedMs,
     findEvent: (event) => report("findEvent", event),
     flush,
@@ -212,4 +271,22 @@ export async function openLedgerOf<Place extends object>(
     superseded: superseded.promise,
     close: () => ledger.close(),
   };
+}
+
+interface LimitedWait {
+  readonly work: Promise<void>;
+  readonly waitMsMax: number;
+  readonly log: Log;
+}
+
+/** False when it took longer, and when it failed, which is logged here. */
+function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
+  const done = work.then(
+    () => true,
+    (cause: unknown) => {
+      log.warn("usage ledger: what was recorded could not be committed yet", describeCause(cause));
+      return false;
+    },
+  );
+  return withinLimit(done, waitMsMax, () => false);
 }

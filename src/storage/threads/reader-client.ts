@@ -26,10 +26,11 @@ export interface ReaderStart {
   readonly left: Int32Array<SharedArrayBuffer>;
 }
 
-export interface ReaderClientOptions<Place extends object> {
+export interface ReaderClientOptions {
   /** The file of the engine's reader Worker. */
   readonly workerUrl: URL;
-  readonly place: Place;
+  /** What it opens with, beside `ReaderStart`: where the database is. */
+  readonly place: object;
   readonly log: Log;
   /** How long an answer may take, the wait for its turn included; null for ever. */
   readonly waitMsMax: number | null;
@@ -77,8 +78,8 @@ interface Waiting {
  * `reports_busy` for one that is too many or waits too long. The Workers' refusals arrive as they were thrown; whatever else
  * goes wrong is `internal_error`.
  */
-export class ReaderClient<Place extends object> {
-  readonly #options: ReaderClientOptions<Place>;
+export class ReaderClient {
+  readonly #options: ReaderClientOptions;
   readonly #threads: readonly Thread[];
   /** What waits for something else before it is queued. */
   readonly #arriving = new Set<Asker>();
@@ -87,7 +88,7 @@ export class ReaderClient<Place extends object> {
   #isStopped = false;
   #refusalLoggedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ReaderClientOptions<Place>) {
+  constructor(options: ReaderClientOptions) {
     this.#options = options;
     this.#threads = Array.from({ length: THREADS_MAX }, () => this.#createThread());
   }

@@ -20,10 +20,12 @@ const BATCH_INTERVAL_MS = 150;
 
 type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
 
-export interface WriterClientOptions<Place extends object> {
+export interface WriterClientOptions {
   /** The file of the engine's writer Worker. */
   readonly workerUrl: URL;
-  readonly start: WriterStart & Place;
+  readonly start: WriterStart;
+  /** What it opens with, beside `start`: where the database is. */
+  readonly place: object;
   readonly log: Log;
   readonly onCommit: (commit: Commit) => void;
   /** Called when the Worker has died: a commit may have been made that nothing was heard of. */
@@ -36,8 +38,8 @@ export interface WriterClientOptions<Place extends object> {
  * The data plane's end of the writer Worker. All but sums may be asked twice: nothing is answered before its transaction is
  * committed.
  */
-export class WriterClient<Place extends object> {
-  readonly #worker: WorkerClient<WriterTasks, WriterStart & Place, WriterEvent>;
+export class WriterClient {
+  readonly #worker: WorkerClient<WriterTasks, WriterStart, WriterEvent>;
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   #keyUse = new Map<string, InstantUs>();
   #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
@@ -47,12 +49,12 @@ export class WriterClient<Place extends object> {
   #failureCount = 0;
   #lastCommit: Commit | null = null;
 
-  constructor({ workerUrl, start, log, onCommit, onEnded, onSuperseded }: WriterClientOptions<Place>) {
+  constructor({ workerUrl, start, place, log, onCommit, onEnded, onSuperseded }: WriterClientOptions) {
     this.#worker = new WorkerClient({
       name: "usage writer",
       url: workerUrl,
       log,
-      start,
+      start: { ...start, ...place },
       onEvent: (event) => {
         if (event.kind === "superseded") onSuperseded();
         else if (event.kind === "failed") this.#failureCount += 1;

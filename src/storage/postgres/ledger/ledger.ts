@@ -1,69 +1,112 @@
-import { basename } from "node:path";
-import { describeCause } from "#kernel/log.ts";
+import { join } from "node:path";
+import type { Ids } from "#kernel/ids.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { openLedgerOf } from "#storage/threads/ledger.ts";
-import type { LedgerOptions, OpenedLedger } from "#storage/threads/ledger-parts.ts";
+import { SPOOL_NAME } from "#storage/files/data-files.ts";
+import { watchFolder } from "#storage/files/file-watch.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import type { LedgerJournal, LedgerSource } from "#storage/ledger-reader.ts";
+import type { HeldFolder } from "#storage/driver.ts";
+import { findSegments } from "#storage/journal/segments.ts";
+import type { LedgerParts } from "#storage/threads/ledger.ts";
+import type { CommandConnection } from "#storage/postgres/command-connection.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { watchFolder } from "#storage/files/file-watch.ts";
-import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
+import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
-import { releaseSpool, type Spool } from "./spool-claim.ts";
-import { toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
+import { claimSpool, releaseSpool, type Spool, toHolder } from "./spool-claim.ts";
+import { findSpoolId, openSpoolFolder, toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
 
 /** How long PostgreSQL has to hear that the spool is free; the next start on it waits some seconds else. */
 const RELEASE_MS_MAX = 1_000;
+const READER_URL = new URL("./postgres-reader-worker.ts", import.meta.url);
 
 /** Where reports are read. */
 export interface ReaderPlace {
   readonly target: PostgresTarget;
 }
 
-export interface PostgresLedgerOptions extends LedgerOptions {
-  readonly target: PostgresTarget;
+export interface LedgerPlace extends ReaderPlace {
+  readonly dataDir: string;
   /** The connections of the serving thread, which asks them what was recorded. */
   readonly postgres: Postgres;
-  readonly lock: ServerLock;
-  readonly spoolId: string;
+}
+
+export interface TakenLedger {
+  readonly parts: LedgerParts;
   readonly spool: Spool;
 }
 
 /**
- * The ledger of a replica: the folder `spool` of its data folder, and the tables that all replicas share. What a killed
- * process left in the spool is replayed in the background. The caller releases the lock when this throws.
+ * Takes the spool of a data folder for the server that holds its lock, until it is closed: the segments of one replica, and
+ * its lane in the tables that all replicas share. Throws SetupError for a folder that cannot be used, or is another server's.
  */
-export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger> {
-  const { dataDir, target, postgres, lock, spoolId, spool, log } = options;
-  return openLedgerOf<WriterPlace>(
-    {
-      journalDirectory: toSpoolFolder(dataDir),
-      place: { target, spool: { id: spoolId, lane: spool.lane } },
-      writerUrl: new URL("./postgres-writer-worker.ts", import.meta.url),
-      readerUrl: new URL("./postgres-reader-worker.ts", import.meta.url),
-      committed: spool.committed,
-      run: { number: spool.run, isOvertaking: spool.isOvertaking },
-      recorded: new RecordedBatches(postgres),
-      watch: ({ standDown }) => [
-        // First: the others are put back into it at the same look.
-        watchFolder(dataDir),
-        {
-          name: basename(toLockPath(dataDir)),
-          isInPlace: () => lock.isInPlace(),
-          putBack: () => (lock.putBack() ? undefined : standDown()),
-        },
-        watchSpoolId(dataDir, spoolId),
-      ],
-      async release() {
-        await withinLimit(releaseSpool(postgres, spool), RELEASE_MS_MAX, () => {
-          throw new DatabaseUnreachableError("limit", { mayBeCommitted: true });
-        }).catch((cause: unknown) =>
-          log.warn("the database was not told that this spool is free", describeCause(cause)),
-        );
-        lock.release();
-      },
-    },
-    options,
+export async function takeLedger(
+  { dataDir, target, postgres }: LedgerPlace,
+  { lock, closers, ids, log }: HeldFolder & { readonly ids: Pick<Ids, "randomBytes">; readonly log: Log },
+): Promise<TakenLedger> {
+  const id = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");
+  const spool = await claimSpool(postgres, { id, holder: toHolder(lock.file) });
+  closers.add({ close: () => release(postgres, spool, log) });
+  const { lane } = spool;
+  const parts = {
+    journalDirectory: toSpoolFolder(dataDir),
+    place: { target, spool: { id, lane } } satisfies WriterPlace,
+    writerUrl: new URL("./postgres-writer-worker.ts", import.meta.url),
+    readerUrl: READER_URL,
+    committed: spool.committed,
+    run: { number: spool.run, isOvertaking: spool.isOvertaking },
+    recorded: new RecordedBatches(postgres),
+    // The folder first: the others are put back into it at the same look.
+    listFiles: ({ lockFile }) => [watchFolder(dataDir), lockFile, watchSpoolId(dataDir, id)],
+  } satisfies LedgerParts;
+  return { parts, spool };
+}
+
+async function release(postgres: Postgres, spool: Spool, log: Log): Promise<void> {
+  await withinLimit(releaseSpool(postgres, spool), RELEASE_MS_MAX, () => {
+    throw new DatabaseUnreachableError("limit", { mayBeCommitted: true });
+  }).catch((cause: unknown) =>
+    log.warn("the database was not told that this spool is free", describeCause(cause)),
   );
+}
+
+/**
+ * The ledger of all replicas, and the spool of a data folder, from which none may serve. What `connect` returns is closed with it.
+ */
+export function findLedger(
+  { dataDir, target }: Omit<LedgerPlace, "postgres">,
+  connect: () => Promise<CommandConnection>,
+): LedgerSource {
+  return {
+    readerUrl: READER_URL,
+    place: { target } satisfies ReaderPlace,
+    async open() {
+      const { postgres, schema, close } = await connect();
+      if ((await findSchemaAge(postgres, schema)) === "none") {
+        await close();
+        return null;
+      }
+      const reports = openReportConnection(postgres);
+      return {
+        read: (script, signal) => readFrom(reports, script, signal),
+        findJournal: () => findJournal(postgres, dataDir),
+        close,
+      };
+    },
+  };
+}
+
+/** Null in a folder from which no replica has served on this database. */
+async function findJournal(postgres: Postgres, dataDir: string): Promise<LedgerJournal | null> {
+  const id = findSpoolId(dataDir);
+  const directory = toSpoolFolder(dataDir);
+  if (id === null || findSegments(directory).length === 0) return null;
+  const [spool] = await postgres.all<{ lane: number }>("SELECT lane FROM spool WHERE id = $1", [id]);
+  if (spool === undefined) return null;
+  const position = `SELECT segment, "offset" FROM spool WHERE lane = ${spool.lane}`;
+  return { directory, position, lane: spool.lane };
 }

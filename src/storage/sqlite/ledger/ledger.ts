@@ -1,60 +1,78 @@
-import { basename, join } from "node:path";
+import { join } from "node:path";
+import type { Clock } from "#kernel/clock.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-watch.ts";
-import { openLedgerOf } from "#storage/threads/ledger.ts";
-import type { LedgerOptions, OpenedLedger } from "#storage/threads/ledger-parts.ts";
+import type { ServerLock } from "#storage/files/folder-lock.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import type { LedgerSource } from "#storage/ledger-reader.ts";
+import { readInTurns } from "#storage/sqlite/drive.ts";
+import { openSqliteReader } from "#storage/sqlite/file/open.ts";
+import type { LedgerParts } from "#storage/threads/ledger.ts";
 import { RecordedEvents } from "#storage/threads/recorded-events.ts";
-import { lockDataFolder, type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
-import { prepareUsageDatabase } from "./file/database.ts";
+import { hasUsageDatabase, openForReading, prepareUsageDatabase, type UsagePlace } from "./file/database.ts";
 import { beginServerRun } from "./file/server-run.ts";
 
-/**
- * The usage ledger of a data folder: `usage.db`, the folder `journal` and `serving.lock`. What a killed process left in the
- * journal is replayed in the background; requests it had under way become events `unreachable` / `interrupted`.
- * Throws SetupError when another process serves from the folder, and for a file that cannot be used.
- */
-export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {
-  const lock = lockDataFolder(options.dataDir);
-  try {
-    return await openLocked(lock, options);
-  } catch (cause) {
-    lock.release();
-    throw cause;
-  }
-}
+const READER_URL = new URL("./reader-worker.ts", import.meta.url);
 
-function openLocked(lock: ServerLock, options: LedgerOptions): Promise<OpenedLedger> {
-  const { dataDir, clock } = options;
+/** Takes `usage.db` for the server that holds the lock of its folder. Throws SetupError for a file that cannot be used. */
+export function takeLedger(
+  dataDir: string,
+  { lock, clock }: { lock: ServerLock; clock: Clock },
+): LedgerParts {
   const databasePath = join(dataDir, USAGE_NAME);
   const committed = prepareUsageDatabase(databasePath);
   const run = beginServerRun(databasePath, lock.file);
   let usageFile = toFileIdentity(databasePath);
-  return openLedgerOf(
-    {
-      journalDirectory: join(dataDir, JOURNAL_NAME),
-      place: { databasePath },
-      writerUrl: new URL("./writer-worker.ts", import.meta.url),
-      readerUrl: new URL("./reader-worker.ts", import.meta.url),
-      committed,
-      run,
-      recorded: new RecordedEvents(clock.nowUs().toString(36)),
-      watch: ({ putBack, standDown }) => [
-        {
-          name: basename(toLockPath(dataDir)),
-          isInPlace: () => lock.isInPlace(),
-          putBack: () => (lock.putBack() ? undefined : standDown()),
+  return {
+    journalDirectory: join(dataDir, JOURNAL_NAME),
+    place: { databasePath } satisfies UsagePlace,
+    writerUrl: new URL("./writer-worker.ts", import.meta.url),
+    readerUrl: READER_URL,
+    committed,
+    run,
+    recorded: new RecordedEvents(clock.nowUs().toString(36)),
+    listFiles: ({ lockFile, restoreDatabase }) => [
+      lockFile,
+      {
+        name: USAGE_NAME,
+        isInPlace: () => findFileIdentity(databasePath) === usageFile,
+        async putBack() {
+          await restoreDatabase();
+          usageFile = toFileIdentity(databasePath);
         },
-        {
-          name: USAGE_NAME,
-          isInPlace: () => findFileIdentity(databasePath) === usageFile,
-          async putBack() {
-            await putBack();
-            usageFile = toFileIdentity(databasePath);
+      },
+    ],
+  };
+}
+
+/** The ledger of a data folder for a process beside its server. Takes no lock and changes nothing. */
+export function findLedger(dataDir: string): LedgerSource {
+  const databasePath = join(dataDir, USAGE_NAME);
+  return {
+    readerUrl: READER_URL,
+    place: { databasePath } satisfies UsagePlace,
+    async open() {
+      if (!hasUsageDatabase(databasePath)) return null;
+      // Closed after all others: SQLite's read-only mode, which they have, would leave the files behind that it needed.
+      const keeper = openSqliteReader(databasePath);
+      try {
+        const database = withSetupErrors(databasePath, () => openForReading(databasePath));
+        return {
+          read: (script) => readInTurns(database, script),
+          findJournal: () => ({
+            directory: join(dataDir, JOURNAL_NAME),
+            position: "SELECT journal_segment AS segment, journal_offset AS offset FROM ledger_state",
+            lane: null,
+          }),
+          close() {
+            database.close();
+            keeper.close();
           },
-        },
-      ],
-      release: () => lock.release(),
+        };
+      } catch (cause) {
+        keeper.close();
+        throw cause;
+      }
     },
-    options,
-  );
+  };
 }

@@ -2,10 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
-import type { OpenedLedger } from "#storage/threads/ledger-parts.ts";
-import { openLedger } from "#storage/postgres/ledger/ledger.ts";
-import { claimSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
-import { openSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
+import { Closers } from "#storage/driver.ts";
+import { openLedger, type OpenedLedger } from "#storage/threads/ledger.ts";
+import { takeLedger } from "#storage/postgres/ledger/ledger.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import {
   createManualClock,
@@ -39,22 +38,23 @@ function makeDataDir(): string {
 async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()) {
   const { log, lines } = createTestLog();
   const lock = lockDataFolder(dataDir);
-  const spoolId = openSpoolFolder(dataDir, createSystemIds());
-  const spool = await claimSpool(postgres, { id: spoolId, holder: toHolder(lock.file) });
-  const opened = await openLedger({
-    dataDir,
-    target: { url: target.url, schema: target.schema },
-    postgres,
-    lock,
-    spoolId,
-    spool,
-    clock: createManualClock(),
-    log,
-    sync: "interval",
-    retentionDays: null,
-  });
-  cleanups.push(() => opened.close());
-  return { ...opened, dataDir, spool, lines };
+  const closers = new Closers();
+  closers.add({ close: () => lock.release() });
+  const place = { dataDir, target: { url: target.url, schema: target.schema }, postgres };
+  const { parts, spool } = await takeLedger(place, { lock, closers, ids: createSystemIds(), log });
+  const opened = closers.add(
+    await openLedger(parts, {
+      dataDir,
+      lock,
+      clock: createManualClock(),
+      log,
+      sync: "interval",
+      retentionDays: null,
+    }),
+  );
+  const close = () => closers.close();
+  cleanups.push(close);
+  return { ...opened, close, dataDir, spool, lines };
 }
 
 async function record({ ledger }: Pick<OpenedLedger, "ledger">, arrivedAtUs: number): Promise<void> {

@@ -6,7 +6,6 @@ import type { Limit } from "#limits/limit.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { MARKS_MAX, type Commit } from "#storage/threads/writer-tasks.ts";
 import { WriterClient } from "#storage/threads/writer-client.ts";
-import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import {
   createTestLog,
@@ -212,11 +211,13 @@ async function startWorker(
   const superseded = Promise.withResolvers<void>();
   const claim = await claimRun(postgres, spool.lane);
   const { log, lines } = createTestLog();
-  const client = new WriterClient<WriterPlace>({
+  const client = new WriterClient({
     workerUrl: new URL("../../../../src/storage/postgres/ledger/postgres-writer-worker.ts", import.meta.url),
-    start: {
+    place: {
       target: { url: target.url, schema: target.schema },
       spool: { id: claim.id, lane: claim.lane },
+    },
+    start: {
       journalDirectory: spool.journalDirectory,
       serverRun: claim.run,
       ...earlier,

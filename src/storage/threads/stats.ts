@@ -1,6 +1,4 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { sleep } from "#kernel/timer.ts";
-import type { LedgerReader } from "#storage/engine.ts";
 import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
 import type { ReportOptions, StatsStore } from "#stats/store.ts";
 import type { RecordedOrder, RecordedSince } from "./recorded-events.ts";
@@ -49,31 +47,4 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readErrors: toReport("readErrors"),
     readMissingPrices: toReport("readMissingPrices"),
   };
-}
-
-/** What a command reads of a ledger. */
-export function createReadings(ask: Ask): Pick<LedgerReader, "stats" | "limitLedger" | "loadLastUsed"> {
-  return {
-    stats: createStats(ask, null),
-    limitLedger: { sumLimits: (limits, nowUs) => ask("sumLimits", { limits, nowUs }) },
-    loadLastUsed: (ids) => ask("loadLastUsed", ids),
-  };
-}
-
-export interface CommitWait {
-  readonly waitMsMax: number;
-  readonly pollMs: number;
-}
-
-/** Waits until `measure` finds no bytes that are not committed; returns those that are left after the wait. */
-export async function untilCommitted(
-  measure: () => number | Promise<number>,
-  { waitMsMax, pollMs }: CommitWait,
-): Promise<number> {
-  let bytes = await measure();
-  for (let waitedMs = 0; bytes > 0 && waitedMs < waitMsMax; waitedMs += pollMs) {
-    await sleep(pollMs);
-    bytes = await measure();
-  }
-  return bytes;
 }

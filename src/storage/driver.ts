@@ -1,0 +1,85 @@
+import type { StorageHealth } from "#usage/health.ts";
+import type {
+  CatalogStores,
+  LocalStorage,
+  OpenOptions,
+  ServeOptions,
+  Storage,
+  StorageEngine,
+  StorageSizes,
+} from "./engine.ts";
+import type { ServerLock } from "./files/folder-lock.ts";
+import type { LedgerSource } from "./ledger-reader.ts";
+import type { DataPlace } from "./place.ts";
+import type { LedgerParts, OpenedLedger } from "./threads/ledger.ts";
+
+/** What an engine brings to an installation; all else is put together here, for every engine. */
+export interface EngineDriver extends Pick<StorageEngine, "rotateSecret" | "findCatalogAge" | "makeCatalog"> {
+  /** Opens the catalog for the one server of the folder, its schema brought up to date, and takes the ledger for it. */
+  serve(options: ServeOptions, held: HeldFolder): Promise<ServerParts>;
+  /** See `StorageEngine.openLocal`. */
+  openLocal(options: OpenOptions, closers: Closers): Promise<LocalParts>;
+  findLedger(place: DataPlace): LedgerSource;
+}
+
+/** A data folder that no other server can take until it is closed. */
+export interface HeldFolder {
+  readonly lock: ServerLock;
+  readonly closers: Closers;
+}
+
+export interface ServerParts {
+  readonly stores: CatalogStores;
+  readonly ledger: LedgerParts;
+  /** What the server shares with the others on the data, or has alone where there is no other. */
+  readonly shared: Pick<
+    Storage,
+    "limitBoard" | "sharedAttempts" | "usedStates" | "slots" | "lane" | "wasServed"
+  >;
+  readonly health: (ledger: Pick<OpenedLedger, "gauges" | "uncommittedMs">) => StorageHealth;
+  readonly measure: () => Promise<Pick<StorageSizes, "catalogBytes" | "usageBytes">>;
+  /** Takes leave of other servers: begins beside the closing of the ledger. Absent where there are none. */
+  readonly leave?: () => Promise<void>;
+}
+
+export interface LocalParts extends Pick<LocalStorage, "reading" | "forWriting" | "findUnreadable"> {
+  readonly ledger: LedgerSource;
+}
+
+interface Closable {
+  close(): void | Promise<void>;
+}
+
+/** What is closed again, the last one first. */
+export class Closers {
+  readonly #opened: Closable[] = [];
+
+  add<Opened extends Closable>(opened: Opened): Opened {
+    this.#opened.push(opened);
+    return opened;
+  }
+
+  /** Each, also when one before it has failed, which is thrown at the end. */
+  async close(): Promise<void> {
+    let failure: { readonly cause: unknown } | null = null;
+    for (const opened of this.#opened.splice(0).reverse()) {
+      try {
+        await opened.close();
+      } catch (cause) {
+        failure ??= { cause };
+      }
+    }
+    if (failure !== null) throw failure.cause;
+  }
+}
+
+/** What `open` returns; nothing stays open when it throws. */
+export async function closeOnFailure<Opened>(open: (closers: Closers) => Promise<Opened>): Promise<Opened> {
+  const closers = new Closers();
+  try {
+    return await open(closers);
+  } catch (cause) {
+    await closers.close().catch(() => undefined);
+    throw cause;
+  }
+}

@@ -1,0 +1,114 @@
+import { hostname } from "node:os";
+import { createSystemIds } from "#kernel/ids.ts";
+import type { Keyring } from "#kernel/keyring.ts";
+import { PRODUCT_VERSION } from "#kernel/version.ts";
+import type { ServeOptions } from "#storage/engine.ts";
+import type { HeldFolder, ServerParts } from "#storage/driver.ts";
+import type { StorageHealth } from "#usage/health.ts";
+import { createMemory } from "./catalog/memory.ts";
+import { requireOwnSecret } from "./catalog/secret-state.ts";
+import { createStores } from "./catalog/stores.ts";
+import { withLockWatch } from "./connection/lock-watch.ts";
+import { MIGRATIONS, migrate } from "./connection/migrate.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { PURPOSES } from "./connection/limits.ts";
+import { toTarget } from "./command-connection.ts";
+import { takeLedger } from "./ledger/ledger.ts";
+import type { OpenedLedger } from "#storage/threads/ledger.ts";
+import { measureTables } from "./table-size.ts";
+import { openPresence, type Presence } from "#storage/replicas/presence.ts";
+import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign-in.ts";
+
+/** Opens everything for one replica (`EngineDriver.serve`). */
+export async function serve(options: ServeOptions, held: HeldFolder): Promise<ServerParts> {
+  const { log } = options;
+  const { target } = toTarget(options);
+  const connect = async (purpose: "serve" | "presence") =>
+    held.closers.add(await openPostgres({ target, ...PURPOSES[purpose], log }));
+  const postgres = await connect("serve");
+  const pulse = await connect("presence");
+  const purposes = [PURPOSES.serve.purpose, PURPOSES.presence.purpose];
+  return withLockWatch(pulse, { log, purposes }, () => join({ postgres, pulse }, options, held));
+}
+
+interface Connections {
+  readonly postgres: Postgres;
+  readonly pulse: Postgres;
+}
+
+async function join(
+  { postgres, pulse }: Connections,
+  options: ServeOptions,
+  held: HeldFolder,
+): Promise<ServerParts> {
+  const { dataDir, secrets, clock, log } = options;
+  const { target, graceMs } = toTarget(options);
+  const ids = createSystemIds();
+  await migrate(postgres, target.schema);
+  await requireOwnSecret(postgres, secrets);
+  const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
+  const memory = createMemory(secrets, log, { hasSecrets: true });
+  const presence = held.closers.add(
+    await openPresence({
+      identity: {
+        lane: spool.lane,
+        name: hostname(),
+        graceMs,
+        schema: MIGRATIONS.at(-1)?.name ?? "",
+        version: PRODUCT_VERSION,
+      },
+      pulse,
+      postgres,
+      schema: target.schema,
+      memory,
+      clock,
+      ids,
+      log,
+    }),
+  );
+  return {
+    stores: createStores({ postgres, memory, freshness: presence.freshness, clock }),
+    ledger: parts,
+    shared: {
+      sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),
+      usedStates: createSharedStates(postgres, clock),
+      limitBoard: presence.limitBoard,
+      slots: presence.slots,
+      lane: spool.lane,
+      wasServed: spool.run > 1 || (await hasPeers(postgres)),
+    },
+    health: (ledger) => toHealth(presence, ledger, secrets),
+    measure: () => measureTables(postgres),
+    leave: () => presence.close(),
+  };
+}
+
+/** Whether another server has run on the data, now or before. */
+async function hasPeers(postgres: Postgres): Promise<boolean> {
+  const [found] = await postgres.all<{ spools: number }>("SELECT count(*) AS spools FROM spool");
+  return found !== undefined && found.spools > 1;
+}
+
+function toHealth(
+  presence: Presence,
+  usage: Pick<OpenedLedger, "gauges" | "uncommittedMs">,
+  { isPresent }: Pick<Keyring, "isPresent">,
+): StorageHealth {
+  const { isServing, isDatabaseUp, trustLeftMs, barrierMs } = presence.health();
+  const { journalUncommittedBytes, filesMissing } = usage.gauges();
+  return {
+    // What is recorded in a file without a name ends with the process, and without the secret key of the database no stored
+    // credential opens: another replica has to take the requests.
+    isServing: isServing && filesMissing === 0 && isPresent,
+    replica: {
+      isDatabaseUp,
+      trustLeftSeconds: trustLeftMs / 1000,
+      barrierSeconds: (barrierMs ?? 0) / 1000,
+      spool: {
+        bytes: journalUncommittedBytes,
+        ageSeconds: usage.uncommittedMs() / 1000,
+      },
+      slots: presence.slots.count,
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { ServeOptions, Storage } from "./engine.ts";
+import { measureFiles } from "./files/data-files.ts";
+import { lockDataFolder } from "./files/folder-lock.ts";
+import { closeOnFailure, type EngineDriver } from "./driver.ts";
+import { openLedger } from "./threads/ledger.ts";
+
+/** Opens everything for a server (`StorageEngine.serve`). The folder is held from before the first look at it until the end. */
+export function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storage> {
+  const { dataDir, clock, log } = options;
+  return closeOnFailure(async (closers) => {
+    const lock = lockDataFolder(dataDir);
+    closers.add({ close: () => lock.release() });
+    const { stores, ledger, shared, health, measure, leave } = await driver.serve(options, { lock, closers });
+    const usage = await openLedger(ledger, {
+      dataDir,
+      lock,
+      clock,
+      log,
+      sync: options.ledgerSync,
+      retentionDays: options.usageRetentionDays,
+    });
+    closers.add({
+      async close() {
+        // Nothing is served any more: a database that is silent is waited for by both at once.
+        const leaving = leave?.();
+        await usage.close();
+        await leaving;
+      },
+    });
+    return {
+      audit: stores.audit,
+      identity: stores.identity,
+      catalog: stores.catalog,
+      limits: stores.limits,
+      notices: stores.notices,
+      responses: stores.responses,
+      ...shared,
+      ledger: usage.ledger,
+      keyUse: usage.keyUse,
+      stats: usage.stats,
+      limitLedger: usage.limitLedger,
+      ledgerGauges: () => usage.gauges(),
+      health: () => health(usage),
+      measure: async () => ({
+        ...(await measure()),
+        journalBytes: await measureFiles(ledger.journalDirectory),
+      }),
+      maintain: () => usage.maintain(),
+      superseded: usage.superseded,
+      close: () => closers.close(),
+    };
+  });
+}
