@@ -1,103 +1,17 @@
 import { DAY_US } from "#kernel/clock.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
-import type { Dialect } from "#storage/sql/dialect.ts";
-import { toValueOfCombination } from "#storage/reports/dimension-kinds.ts";
-import { all, dialectOf, empty, fill, one, type Script, run } from "#storage/sql/script.ts";
-import { DAY_MEASURES, HOUR_MEASURES } from "#storage/cells/total-columns.ts";
-import { toMonth } from "#storage/cells/calendar.ts";
-import { findCellDifferences } from "./cells-check.ts";
-import { compare, prepareEventSums, type Sides, sumEvents, toSums } from "./event-sums.ts";
+import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
+import { addCells, type CellColumns, decodeCells, type OpenCellRow, toCells } from "#storage/cells/cells.ts";
+import { HOUR_MEASURES } from "#storage/cells/measures.ts";
+import { type CellPeriod, type CellRange, readCells } from "#storage/cells/stored-cells.ts";
+import { all, type Script } from "#storage/sql/script.ts";
+import { compareCells, toOpenCellRows } from "./cell-comparison.ts";
+import { prepareEventCells, readEventCells } from "./event-cells.ts";
 import { readFirstWholeDay } from "./pruned-rows.ts";
 
 const DAY_MS = DAY_US / 1000;
-const OF_RESULT = "JOIN result ON result.id = t.result";
-
-interface Total extends Sides {
-  readonly what: string;
-}
-
-/** Replicas have rows of their own in the totals of hours, and of days that are not sealed. */
-function toTotalsOfDay(day: number): readonly Total[] {
-  return [
-    {
-      what: "total by day",
-      keys: ["combination", "result"],
-      measures: DAY_MEASURES,
-      expected: `SELECT combination, result, ${toSums(DAY_MEASURES)} FROM event_sum GROUP BY 1, 2`,
-      stored: `SELECT * FROM stored_day WHERE day = ${day}`,
-    },
-    {
-      what: "total by hour",
-      keys: ["hour", "outcome"],
-      measures: HOUR_MEASURES,
-      expected: `SELECT hour, outcome, ${toSums(HOUR_MEASURES)} FROM event_sum GROUP BY 1, 2`,
-      stored: `SELECT hour, outcome, ${toSums(HOUR_MEASURES)} FROM hour_total
-        WHERE hour >= ${day * 24} AND hour < ${day * 24 + 24} GROUP BY 1, 2`,
-    },
-  ];
-}
-
-function toTotalsOfTotals(dialect: Dialect): readonly Total[] {
-  return [
-    {
-      what: "totals by hour against those by day",
-      keys: ["day", "outcome"],
-      measures: HOUR_MEASURES,
-      expected: `SELECT day, outcome, ${toSums(HOUR_MEASURES, (column) => `t.${column}`)} FROM stored_day AS t ${OF_RESULT} GROUP BY 1, 2`,
-      stored: `SELECT hour / 24 AS day, outcome, ${toSums(HOUR_MEASURES)} FROM hour_total GROUP BY 1, 2`,
-    },
-    {
-      what: "totals by month against those by day",
-      keys: ["month", "combination", "result"],
-      measures: DAY_MEASURES,
-      expected: `SELECT month, combination, result, ${toSums(DAY_MEASURES)} FROM sealed_day_total JOIN month_of_day USING (day) GROUP BY 1, 2, 3`,
-      stored: "SELECT * FROM month_total",
-    },
-    {
-      what: "totals by value against those by day",
-      keys: ["day", "dimension", "outcome"],
-      measures: HOUR_MEASURES,
-      expected: `SELECT t.day, v.dimension, outcome, ${toSums(HOUR_MEASURES, (column) => `t.${column}`)} FROM sealed_day_total AS t ${OF_RESULT}
-        JOIN (${toDimensionsOfCombinations(dialect)}) AS v ON v.combination = t.combination AND v.first_day <= t.day GROUP BY 1, 2, 3`,
-      stored: "SELECT * FROM dimension_total",
-    },
-  ];
-}
-
-function toDimensionsOfCombinations(dialect: Dialect): string {
-  return [
-    ...Object.entries(toValueOfCombination(dialect)).map(
-      ([kind, value]) =>
-        `SELECT combination.id AS combination, dimension.id AS dimension, first_day FROM combination JOIN dimension ON kind = '${kind}' AND value = ${value}`,
-    ),
-    `SELECT combination_tag.combination, dimension.id, first_day FROM combination_tag JOIN tag ON tag.id = combination_tag.tag
-     JOIN dimension ON kind = 'tag' AND value = tag.pair`,
-  ].join(" UNION ALL ");
-}
-
-interface Cells {
-  readonly what: string;
-  readonly toWhere: (period: number) => string;
-  /** SQL with a row for each period. */
-  readonly stored: string;
-  readonly expected: string;
-}
-
-function toCellsOfDay(day: number): Cells {
-  return {
-    what: "cells of an hour",
-    toWhere: (hour) => `${toDate(Math.floor(hour / 24))}, hour ${hour % 24}`,
-    stored: `SELECT hour AS period, cells FROM sealed_hour WHERE hour >= ${day * 24} AND hour < ${day * 24 + 24}`,
-    expected: `SELECT combination, outcome, ${toSums(HOUR_MEASURES)} FROM event_sum WHERE hour = ? GROUP BY 1, 2`,
-  };
-}
-
-const CELLS_OF_MONTHS: Cells = {
-  what: "cells of a month",
-  toWhere: (month) => `month ${month}`,
-  stored: "SELECT month AS period, cells FROM sealed_month",
-  expected: `SELECT combination, outcome, ${toSums(HOUR_MEASURES, (column) => `t.${column}`)} FROM month_total AS t ${OF_RESULT} WHERE month = ? GROUP BY 1, 2`,
-};
+const HOURS = 24;
+const NO_CELLS = toCells([]);
 
 export interface TotalsCheckOptions {
   /** From 0 to 1. */
@@ -111,90 +25,126 @@ export interface TotalsChecked {
   readonly rowsFromUs: number;
 }
 
-/** Compares every total with the rows that it is of, and with the totals above it. */
+/**
+ * Compares the totals of hours and days with the rows that they are of, as far as these are there, hours with days, and days
+ * with months.
+ */
 export function* checkTotals(
   findings: LedgerFinding[],
   { onShare, signal }: TotalsCheckOptions,
 ): Script<TotalsChecked> {
   const firstDay = yield* readFirstWholeDay();
-  yield* prepareEventSums();
-  yield* storeDays();
+  yield* prepareEventCells();
   const days = yield* all<{ day: number }>(
-    `SELECT DISTINCT day FROM stored_day UNION SELECT DISTINCT hour / 24 FROM hour_total
-     UNION SELECT DISTINCT id / ${DAY_US} FROM event ORDER BY day`,
+    `SELECT DISTINCT at AS day FROM cells WHERE period = 1 UNION SELECT DISTINCT hour / ${HOURS} FROM open_cell
+     UNION SELECT DISTINCT hour / ${HOURS} FROM hour_total UNION SELECT DISTINCT id / ${DAY_US} FROM event ORDER BY day`,
   );
-  yield* fill(
-    "month_of_day",
-    days.map(({ day }) => [day, toMonth(day)]),
-  );
+  const results = yield* all<{ id: number; outcome: string }>("SELECT id, outcome FROM result");
+  const outcomes = new Map(results.map(({ id, outcome }) => [id, outcome]));
   let events = 0;
   for (const [index, { day }] of days.entries()) {
     signal.throwIfAborted();
-    if (day >= firstDay) events += yield* checkDay(day, findings);
+    events += yield* checkDay(day, { hasRows: day >= firstDay, outcomes, findings });
     onShare((index + 1) / (days.length + 1));
   }
-  yield* checkTotalsOfTotals(findings);
+  const months = yield* all<{ at: number }>("SELECT DISTINCT at FROM cells WHERE period = 2");
+  for (const month of new Set([...days.map(({ day }) => toMonth(day)), ...months.map(({ at }) => at)])) {
+    const sides = {
+      expected: yield* readSealed("day", { first: toFirstDay(month), end: toFirstDay(month + 1) }),
+      stored: yield* readSealed("month", { first: month, end: month + 1 }),
+    };
+    add(findings, { where: `month ${month}`, what: "cells of a month", ...compareCells(sides) });
+  }
   onShare(1);
   return { events, rowsFromUs: firstDay * DAY_US };
 }
 
-function* storeDays(): Script<void> {
-  const columns = DAY_MEASURES.filter((column) => !column.startsWith("cost_"));
-  yield* empty("stored_day");
-  for (const table of ["day_total", "sealed_day_total"]) {
-    yield* run(
-      `INSERT INTO stored_day (day, combination, result, ${columns.join(", ")}, cost_hi, cost_lo)
-       SELECT day, combination, result, ${toSums(DAY_MEASURES)} FROM ${table} GROUP BY 1, 2, 3`,
-    );
-  }
+interface DayOptions {
+  readonly hasRows: boolean;
+  /** By the ids of results. */
+  readonly outcomes: ReadonlyMap<number, string>;
+  readonly findings: LedgerFinding[];
 }
 
 /** Returns how many events the day has. */
-function* checkDay(day: number, findings: LedgerFinding[]): Script<number> {
-  yield* sumEvents(day * DAY_US, (day + 1) * DAY_US);
-  const where = toDate(day);
-  const found = yield* one<{ count: number; summed: number }>(
-    `SELECT count(*) AS count, (SELECT coalesce(sum(requests), 0) FROM event_sum) AS summed FROM event WHERE id >= ? AND id < ?`,
-    [day * DAY_US, (day + 1) * DAY_US],
+function* checkDay(day: number, { hasRows, outcomes, findings }: DayOptions): Script<number> {
+  const where = new Date(day * DAY_MS).toISOString().slice(0, 10);
+  const range = { first: day * HOURS, end: (day + 1) * HOURS };
+  const open = yield* readHours("open_cell", range);
+  const totals = yield* readHours("hour_total", range);
+  const ofDay = addCells(
+    yield* readSealed("day", { first: day, end: day + 1 }),
+    toCells([...open.values()].flat()),
   );
-  const { count, summed } = found ?? { count: 0, summed: 0 };
-  const astray = count - summed;
-  if (astray !== 0)
-    findings.push({
-      where,
-      what: "events that name what is not there",
-      expected: 0,
-      stored: astray,
-      rows: astray,
-    });
-  yield* compareTotals(findings, where, toTotalsOfDay(day));
-  yield* compareCells(findings, toCellsOfDay(day));
+  const toOutcomes = (rows: readonly StoredRow[]) => byOutcome(rows, outcomes);
+  const byHours = {
+    expected: toOutcomes(toOpenCellRows(ofDay)),
+    stored: toOutcomes([...totals.values()].flat()),
+  };
+  add(findings, {
+    where,
+    what: "totals by hour against those by day",
+    ...compareCells(byHours, HOUR_MEASURES.length),
+  });
+  if (!hasRows) return 0;
+  const { count, hours } = yield* readEventCells(day);
+  const ofEvents = [...hours.values()].reduce(addCells, NO_CELLS);
+  const { expected: counted, ...difference } = compareCells({ expected: ofEvents, stored: ofDay });
+  add(findings, { where, what: "cells of a day", expected: counted, ...difference });
+  const astray = count - counted;
+  add(findings, {
+    where,
+    what: "events that name what is not there",
+    expected: 0,
+    stored: astray,
+    rows: astray,
+  });
+  for (let hour = range.first; hour < range.end; hour += 1) {
+    const at = `${where}, hour ${hour - range.first}`;
+    const expected = hours.get(hour) ?? NO_CELLS;
+    const stored = addCells(
+      yield* readSealed("hour", { first: hour, end: hour + 1 }),
+      toCells(open.get(hour) ?? []),
+    );
+    add(findings, { where: at, what: "cells of an hour", ...compareCells({ expected, stored }) });
+    const totalsOfHour = {
+      expected: toOutcomes(toOpenCellRows(expected)),
+      stored: toOutcomes(totals.get(hour) ?? []),
+    };
+    add(findings, { where: at, what: "total by hour", ...compareCells(totalsOfHour, HOUR_MEASURES.length) });
+  }
   return count;
 }
 
-/** Needs no rows, so that it also tells of days whose rows were removed. */
-function* checkTotalsOfTotals(findings: LedgerFinding[]): Script<void> {
-  yield* compareTotals(findings, "all days", toTotalsOfTotals(yield* dialectOf()));
-  yield* compareCells(findings, CELLS_OF_MONTHS);
+/** A row of `open_cell`, or of `hour_total`, which has an outcome in place of label set and result. */
+type StoredRow = OpenCellRow & { readonly outcome?: string };
+
+function* readHours(
+  table: "open_cell" | "hour_total",
+  { first, end }: CellRange,
+): Script<ReadonlyMap<number, readonly StoredRow[]>> {
+  const rows = yield* all<StoredRow & { hour: number }>(
+    `SELECT * FROM ${table} WHERE hour >= ? AND hour < ?`,
+    [first, end],
+  );
+  return Map.groupBy(rows, ({ hour }) => hour);
 }
 
-function* compareTotals(findings: LedgerFinding[], where: string, totals: readonly Total[]): Script<void> {
-  for (const { what, ...sides } of totals) add(findings, { where, what, ...(yield* compare(sides)) });
+/** What is sealed of periods, all parts together. */
+function* readSealed(period: CellPeriod, range: CellRange): Script<CellColumns> {
+  const stored = yield* readCells(period, range);
+  return stored.map(({ columns }) => decodeCells(columns)).reduce(addCells, NO_CELLS);
 }
 
-interface CellsRow {
-  readonly period: number;
-  readonly cells: Uint8Array<ArrayBuffer>;
+function byOutcome(rows: readonly StoredRow[], outcomes: DayOptions["outcomes"]): CellColumns {
+  const names = [...new Set(outcomes.values())];
+  return toCells(
+    rows.map((row) => {
+      const outcome = row.outcome ?? outcomes.get(row.result) ?? "";
+      return Object.assign(row, { combination: 0, result: names.indexOf(outcome) });
+    }),
+  );
 }
-
-function* compareCells(findings: LedgerFinding[], { what, toWhere, stored, expected }: Cells): Script<void> {
-  for (const { period, cells: encoded } of yield* all<CellsRow>(stored)) {
-    const difference = yield* findCellDifferences({ expected, period, encoded });
-    add(findings, { where: toWhere(period), what, ...difference });
-  }
-}
-
-const toDate = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
 function add(findings: LedgerFinding[], finding: LedgerFinding): void {
   if (finding.rows > 0) findings.push(finding);

@@ -1,5 +1,4 @@
 import { UNITS } from "#kernel/units.ts";
-import { DAY_MEASURES } from "#storage/cells/total-columns.ts";
 import { CARRIED_MEASURES } from "#storage/cells/total-columns.ts";
 
 /** What reports, limits and checks put down while they read, by its columns; of one connection and one transaction. */
@@ -35,22 +34,6 @@ export const TEMPORARY_TABLES = {
     "outcome TEXT",
     ...UNITS.map((unit) => `${unit} INTEGER`),
   ],
-  event_sum: [
-    "hour INTEGER",
-    "combination INTEGER",
-    "result INTEGER",
-    "outcome TEXT",
-    ...DAY_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
-    "PRIMARY KEY (hour, combination, result)",
-  ],
-  stored_day: [
-    "day INTEGER",
-    "combination INTEGER",
-    "result INTEGER",
-    ...DAY_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
-    "PRIMARY KEY (day, combination, result)",
-  ],
-  month_of_day: ["day INTEGER PRIMARY KEY", "month INTEGER"],
   ended_day: [
     "combination INTEGER",
     "day INTEGER",

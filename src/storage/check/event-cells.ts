@@ -1,0 +1,57 @@
+import { DAY_US, HOUR_US } from "#kernel/clock.ts";
+import { UNITS } from "#kernel/units.ts";
+import { type CellColumns, type OpenCellRow, toCells } from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import { toCostSums } from "#storage/cells/sums.ts";
+import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/reports/event-measures.ts";
+import { dialectOf, each, empty, one, run, type Script } from "#storage/sql/script.ts";
+
+/** Fills what `readEventCells` needs. */
+export function* prepareEventCells(): Script<void> {
+  const unpriced = toUnpricedUnits(yield* dialectOf());
+  yield* empty("priced_manner");
+  yield* run(
+    `INSERT INTO priced_manner (id, result, outcome, ${UNITS.join(", ")})
+     SELECT manner.id, result, outcome, ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
+     FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set`,
+  );
+}
+
+export interface EventCells {
+  /** Rows of the log, also of those that name what is not there. */
+  readonly count: number;
+  readonly hours: ReadonlyMap<number, CellColumns>;
+}
+
+/** The events of a day, added up as cells are, by their hours. */
+export function* readEventCells(day: number): Script<EventCells> {
+  const range = [day * DAY_US, (day + 1) * DAY_US];
+  const measures = toEventMeasures(yield* dialectOf(), IS_INCLUSIVE);
+  const toColumn = (column: string) => measures.get(column) ?? "";
+  const sums = CELL_MEASURES.filter(({ adds }) => adds !== "high" && adds !== "low").map(
+    ({ name, adds }) => `${adds === "last" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`,
+  );
+  const hours = new Map<number, CellColumns>();
+  let rows: (OpenCellRow & { hour: number })[] = [];
+  const finish = () => {
+    const [first] = rows;
+    if (first !== undefined) hours.set(first.hour, toCells(rows));
+    rows = [];
+  };
+  yield* each<OpenCellRow & { hour: number }>(
+    `SELECT e.id / ${HOUR_US} AS hour, e.combination, m.result, ${sums.join(", ")}, ${toCostSums(toColumn)}
+     FROM event AS e CROSS JOIN priced_manner AS m ON m.id = e.manner CROSS JOIN combination AS c ON c.id = e.combination
+     WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
+    range,
+    (row) => {
+      if (row.hour !== rows[0]?.hour) finish();
+      rows.push(row);
+    },
+  );
+  finish();
+  const found = yield* one<{ count: number }>(
+    "SELECT count(*) AS count FROM event WHERE id >= ? AND id < ?",
+    range,
+  );
+  return { count: found?.count ?? 0, hours };
+}
