@@ -30,7 +30,7 @@ export async function readManifest(path: string, reading: ArchiveReading): Promi
 }
 
 export interface Unpacking extends ArchiveReading {
-  /** What was checked when the seal was read: the file may have been replaced meanwhile. */
+  /** The hash that was checked with the seal: the file may have been replaced meanwhile. */
   readonly sha256: Uint8Array;
   /** Where a part goes; its folder exists. */
   readonly toPath: (name: string) => string;

@@ -17,7 +17,7 @@ export interface BackupPart {
   readonly sha256: string;
 }
 
-/** What a backup says of itself; its first entry. Holds no secret. */
+/** The first entry of a backup, which describes it. Holds no secret. */
 export interface BackupManifest {
   /** `YYYY-MM-DDTHH:MM:SS.ssssssZ`: everything recorded before it is in the backup. */
   readonly createdAt: string;

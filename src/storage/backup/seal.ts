@@ -1,7 +1,7 @@
 import { open, type FileHandle } from "node:fs/promises";
 
 /**
- * What stands behind the compressed archive: a skippable frame of Zstandard (RFC 8878, section 3.1.2), which every
+ * The seal stands behind the compressed archive: a skippable frame of Zstandard (RFC 8878, section 3.1.2), which every
  * decompressor passes over, with the SHA-256 of all bytes before it, which tells a file that was cut or altered, and an
  * HMAC of that by the installation's secret, which tells one that another program made. A backup that was made without the
  * secret key has another frame, without the HMAC.
@@ -73,7 +73,7 @@ export async function checkSeal(path: string, { onRead, signal }: SealProgress):
   }
 }
 
-/** What a seal at the end of the file holds; null when there is none, and the archive is then taken for as long as with the shorter one. */
+/** Reads the seal at the end of the file; null when there is none, and the archive is then taken for as long as with the shorter one. */
 async function readSeal(
   file: FileHandle,
   fileBytes: number,
@@ -89,7 +89,7 @@ async function readSeal(
   return { archiveBytes: fileBytes - HEADER_BYTES - SHA256_BYTES, content: null };
 }
 
-/** Whether a file that begins so may be a backup; at least four bytes. */
+/** True for the first bytes of a file that may be a backup; at least four. */
 export function isArchiveStart(bytes: Buffer): boolean {
   return bytes.length >= 4 && bytes.readUInt32LE(0) === ZSTD_MAGIC;
 }

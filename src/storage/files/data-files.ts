@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What stands in a data folder. A backup has the same names in it. */
+/** Names in a data folder. A backup has the same names in it. */
 export const CATALOG_NAME = "catalog.db";
 export const USAGE_NAME = "usage.db";
 export const JOURNAL_NAME = "journal";
@@ -34,7 +34,7 @@ export async function measureFiles(folder: string): Promise<number> {
   return add(await Promise.all(names.map((name) => measureFile(join(folder, name)))));
 }
 
-/** What is not there, such as a log that was just taken in, has no size. */
+/** A file that is not there, such as a log that was just taken in, has no size. */
 async function measureFile(path: string): Promise<number> {
   return await stat(path).then(
     ({ size }) => size,

@@ -18,12 +18,12 @@ function spell({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
 
-/** How soon a file that was removed or replaced is noticed. */
+/** A file that was removed or replaced is noticed within this. */
 const POLL_INTERVAL_MS = 1_000;
 
 /** A file that a server has open, and that others may remove or replace under its name. */
 export interface WatchedFile {
-  /** As in the data folder. */
+  /** Its name in the data folder. */
   readonly name: string;
   isInPlace(): boolean;
   /** Puts what the server has open back under its name; absent: an operator has to. */
@@ -42,7 +42,7 @@ export function watchFolder(path: string): WatchedFile {
 }
 
 /**
- * Looks after the files that a server has open: what is written to a file without a name is gone when the server ends. Tells
+ * Polls the files that a server has open: what is written to a file without a name is gone when the server ends. Tells
  * of each loss once, and tries to put the file back at each poll.
  */
 export class FileWatch {

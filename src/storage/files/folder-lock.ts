@@ -14,7 +14,7 @@ export interface FolderLock {
 export interface ServerLock extends FolderLock {
   /** Tells the locked file from any other. */
   readonly file: string;
-  /** Whether the locked file is the one under its name. */
+  /** False: the locked file is no longer the one under its name. */
   isInPlace(): boolean;
   /** Locks the file that is under its name now; false when another process has it. */
   putBack(): boolean;
@@ -88,7 +88,7 @@ function takeLock(path: string): Database | null {
   });
 }
 
-/** Whether a process serves from the folder now. Makes no file. Throws SetupError for a lock file that cannot be read. */
+/** True while a process serves from the folder. Makes no file. Throws SetupError for a lock file that cannot be read. */
 function isDataFolderLocked(dataDir: string): boolean {
   const path = toLockPath(dataDir);
   if (!existsSync(path)) return false;

@@ -17,10 +17,10 @@ import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { PRIVATE_FILE_MODE, PRIVATE_FOLDER_MODE } from "./data-files.ts";
 
-/** What systems answer that know no owners, or none of this number, and to a root that was denied the right. */
+/** Codes of systems that know no owners, or none of this number, and of a root that was denied the right. */
 const REFUSALS = new Set(["EPERM", "EINVAL", "ENOSYS", "ENOTSUP", "EROFS"]);
 
-/** What a file that must be new (`wx`, `wx+` to be read as well) or may be there (`w`) is opened for. */
+/** A file must be new (`wx`, `wx+` to be read as well) or may be there (`w`). */
 export type MakingFlags = "w" | "wx" | "wx+";
 
 /**

@@ -1,7 +1,7 @@
 import { SetupError } from "#kernel/errors.ts";
 import { findCode } from "#kernel/system-code.ts";
 
-/** What a step of the start-up has in its hands, as its messages call it. */
+/** The kind of file that a step of the start-up opens, as messages call it. */
 type Kept = "database" | "journal" | "lock file";
 
 /** Runs a step of the start-up; a failure of the file or of SQLite becomes a SetupError that names the file. */

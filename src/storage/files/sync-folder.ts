@@ -2,7 +2,7 @@ import { closeSync, constants, fsyncSync, openSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { systemCode } from "#kernel/system-code.ts";
 
-/** What systems answer that have no sync of a folder (CIFS, FUSE), and for a folder that may be used but not listed. */
+/** Codes of systems that have no sync of a folder (CIFS, FUSE), and of a folder that may be used but not listed. */
 const REFUSALS = new Set(["EPERM", "EINVAL", "EISDIR", "EACCES"]);
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
 

@@ -1,6 +1,6 @@
 import { isBefore, type JournalPosition } from "./segments.ts";
 
-/** How exactly it is known when a line was written: a database that is away for a day leaves some thousand marks. */
+/** The time of a line is known to within this: a database that is away for a day leaves some thousand marks. */
 const MARK_INTERVAL_MS = 5_000;
 
 /** Lines from a position on were written from a moment on. */
@@ -10,7 +10,7 @@ interface Mark {
 }
 
 /**
- * How far the database is behind the journal, in bytes and in time: kept in memory, so that it can be told while neither can
+ * Measures how far the database is behind the journal, in bytes and in time, in memory, so that it can be told while neither can
  * be asked. One entry per segment that is not committed to its end. What a process before has left is as old as this one.
  */
 export class JournalBacklog {
@@ -43,7 +43,7 @@ export class JournalBacklog {
     return Math.max(0, this.#totalBytes - (this.#sizesBytes.has(segment) ? offsetBytes : 0));
   }
 
-  /** How long the oldest line that is not committed has been waiting, to some seconds; 0 when there is none. */
+  /** The age of the oldest line that is not committed, to some seconds; 0 when there is none. */
   get ageMs(): number {
     const oldest = this.#marks[0];
     return oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;

@@ -53,7 +53,7 @@ export class CurrentSegment {
     return this.#file;
   }
 
-  /** Whether the room that is left is for what is under way. Tries to get more before it says so. */
+  /** True: the room that is left is for what is under way. Tries to get more before it says so. */
   isShort(): boolean {
     return this.#hasNoRoom && this.#file.reservedBytes < ENDS_BYTES_MIN && !this.#reserve();
   }

@@ -6,7 +6,7 @@ import type { SegmentFile } from "./segment-file.ts";
 
 /** A loss of power costs at most this much of what the writer has not committed yet. */
 const SYNC_INTERVAL_MS = 50;
-/** How long an end waits for the disk in the strict setting before it is refused. */
+/** An end waits so long for the disk in the strict setting before it is refused. */
 const SYNC_WAIT_MS_MAX = 10_000;
 
 export interface JournalSyncOptions {
@@ -14,7 +14,7 @@ export interface JournalSyncOptions {
   readonly log: Log;
   /** The segment that lines go to now. */
   readonly findFile: () => SegmentFile;
-  /** Whether lines wait in memory: a request's end may be among them. */
+  /** True while lines wait in memory: a request's end may be among them. */
   readonly hasPending: () => boolean;
   /** Called when the disk did not confirm what it had taken. */
   readonly onRefused: () => void;

@@ -15,7 +15,7 @@ export interface JournalOptions extends Omit<CurrentSegmentOptions, "onRetired">
   readonly onWritten: (segment: number, sizeBytes: number) => void;
 }
 
-/** What has been appended since the last write. Its promises are made for the first that asks. */
+/** The lines that were appended since the last write. Its promises are made for the first that asks. */
 interface Turn {
   appendedCount: number;
   written: PromiseWithResolvers<void> | null;
@@ -65,12 +65,12 @@ export class Journal implements UsageJournal {
     return this.#segment.isShort();
   }
 
-  /** What waits in memory because the disk refuses it. */
+  /** Lines that wait in memory because the disk refuses them. */
   get pendingBytes(): number {
     return this.#retryTimer === null ? 0 : this.lines.sizeBytes;
   }
 
-  /** What the disk has promised to take. */
+  /** Room that the disk has promised. */
   get reservedBytes(): number {
     return this.#segment.file.reservedBytes;
   }
@@ -106,7 +106,7 @@ export class Journal implements UsageJournal {
     return synced;
   }
 
-  /** Whether the lines are in the file under their segment's name. */
+  /** False: the lines are in a file that has lost its name. */
   isInPlace(): boolean {
     return this.#segment.file.isInPlace();
   }

@@ -1,9 +1,9 @@
 import { rmSync, statSync } from "node:fs";
 import { findSegments, segmentPath } from "./segments.ts";
 
-/** How long a segment stays after its end was committed: a database that is put back to a state of then misses nothing. */
+/** A segment stays so long after its end was committed: a database that is restored to a state of then misses nothing. */
 export const KEPT_MS = 15 * 60 * 1000;
-/** What is kept for that together: some minutes of the fastest ledger, days of a usual one. */
+/** All kept segments take at most this: some minutes of the fastest ledger, days of a usual one. */
 export const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 
 export interface KeptSegmentsOptions {

@@ -73,7 +73,7 @@ export class OpenRequests {
     this.#requests.set(sequence, { begun, isStored: false });
   }
 
-  /** Whether one is open that arrived then. */
+  /** True when a request is open that arrived then. */
   has(arrivedAtUs: InstantUs): boolean {
     for (const { begun } of this.#requests.values()) if (begun.arrivedAtUs === arrivedAtUs) return true;
     return false;

@@ -35,7 +35,7 @@ export class SegmentFile {
   }
 
   /**
-   * As the constructor, and the file gets its name only once its room is reserved: readers take a name for the end of the
+   * Makes the file, which gets its name only once its room is reserved: readers take a name for the end of the
    * segment before, which goes on when the disk has no room for another.
    */
   static makeWithRoom(path: string, write?: WriteAt): SegmentFile {
@@ -65,7 +65,7 @@ export class SegmentFile {
     return this.#sizeBytes;
   }
 
-  /** What the disk has promised to take. */
+  /** Room that the disk has promised. */
   get reservedBytes(): number {
     return this.#endBytes - this.#sizeBytes;
   }
@@ -87,7 +87,7 @@ export class SegmentFile {
     }
   }
 
-  /** Whether it is the file under its name. */
+  /** False: another file, or none, is under its name. */
   isInPlace(): boolean {
     return findFileIdentity(this.path) === toFileIdentity(this.fd);
   }

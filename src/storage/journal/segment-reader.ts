@@ -106,7 +106,7 @@ function untilReserved(bytes: Buffer): Buffer {
 const CHECKED_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * How many lines of the journal, from the beginning of the position's segment on, are torn or damaged. The end of the last
+ * Counts lines of the journal, from the beginning of the position's segment on, that are torn or damaged. The end of the last
  * segment may be a line that is being written and does not count.
  */
 export function countDamagedLines(directory: string, { segment }: JournalPosition): number {

@@ -10,7 +10,6 @@ export interface JournalPosition {
   readonly offsetBytes: number;
 }
 
-/** Whether one comes before the other. */
 export function isBefore(one: JournalPosition, other: JournalPosition): boolean {
   return one.segment === other.segment ? one.offsetBytes < other.offsetBytes : one.segment < other.segment;
 }
@@ -66,13 +65,13 @@ export function findSegments(directory: string): readonly number[] {
   }
 }
 
-/** Whether the segments of a folder have all that follows a position, unless some were lost from among them. The first that is ever made is 1. */
+/** True when the segments of a folder have all that follows a position, unless some were lost from among them. The first that is ever made is 1. */
 export function reachesBackTo({ segment }: JournalPosition, directory: string): boolean {
   const segments = findSegments(directory);
   return segment === 0 ? (segments[0] ?? 1) === 1 : segments.includes(segment);
 }
 
-/** How many bytes of lines are in the segments that exist, ascending: without what is reserved for more. */
+/** Measures the lines in the segments that exist, ascending, in bytes: without what is reserved for more. */
 export function measureSegments(directory: string): ReadonlyMap<number, number> {
   return new Map(
     listSegments(directory).map((segment) => [segment, measureLines(segmentPath(directory, segment))]),

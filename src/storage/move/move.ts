@@ -10,7 +10,7 @@ export interface Batch {
   readonly columns: readonly (readonly Cell[])[];
 }
 
-/** What is in an installation that is to be moved, all of it as of one moment. */
+/** An installation that is to be moved, all of it as of one moment. */
 export interface InstallationSource {
   /** The columns of a table, in the order of `batches`. */
   columnsOf(table: MovedTable): readonly string[];
@@ -29,7 +29,7 @@ export type SumRow = { readonly [column: string]: string | number | null };
 
 /** Follows a move, and interrupts it. */
 export interface MoveProgress {
-  /** What is done now, and how far it is, from 0 to 1; null for what has no measure. */
+  /** Tells the present step and its share, from 0 to 1; null for a step without a measure. */
   readonly step: (sentence: string, share: number | null) => void;
   readonly signal: AbortSignal;
 }
@@ -40,5 +40,5 @@ export interface MoveTarget {
   readonly log: Log;
 }
 
-/** How many rows were moved, by table. */
+/** The number of rows that were moved, by table. */
 export type MovedRows = ReadonlyMap<string, number>;

@@ -4,7 +4,7 @@ export interface MovedTable {
   readonly name: string;
   /** The file in which SQLite keeps it. */
   readonly file: "catalog" | "usage";
-  /** What it is, as progress and refusals call it. */
+  /** Its name in progress and refusals. */
   readonly noun: string;
   /** The order in which its rows are read: a row that refers to another of its table comes behind it. */
   readonly order: string;
@@ -57,7 +57,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
 ];
 
 /**
- * What SQLite has and does not take along, with the reason: which migrations were applied and which server runs are facts of
+ * Tables of SQLite that are not moved, with the reason: which migrations were applied and which server runs are facts of
  * the database itself; a journal that was replayed to its end has no open requests, and nothing that waits for their ends.
  */
 export const LEFT_TABLES: readonly string[] = [

@@ -3,7 +3,7 @@ import { sleep } from "#kernel/timer.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { fenceIdle, fenceLate, type IdleTimes } from "./replica-row.ts";
 
-/** What clocks may differ in their pace over the longest grace, and then some (500 ppm of 45 s are 23 ms). */
+/** Clocks differ by less in their pace over the longest grace (500 ppm of 45 s are 23 ms). */
 export const FENCE_MARGIN_MS = 400;
 /** Replicas hear of a change within a few milliseconds, or by their next heartbeat. */
 const POLL_MS_MIN = 2;
@@ -98,7 +98,7 @@ export class Barrier {
     }
   }
 
-  /** Whether it worked shows at the next poll: it may have applied the version just now. */
+  /** The next poll shows if it was fenced: it may have applied the version just now. */
   async #fenceOverdue(replica: ReplicaBehind, { version, sinceMs }: Waiting): Promise<void> {
     const { clock, postgres, idleTimes } = this.#deps;
     const nowMs = clock.monotonicMs();

@@ -7,7 +7,7 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Change } from "./change.ts";
 import type { CatalogVersion } from "./replica-row.ts";
 
-/** What a replica holds in memory of the catalog. Both take over everything at their end, or throw and change nothing. */
+/** A copy of the catalog in memory. Both methods take over everything at their end, or throw and change nothing. */
 export interface Memory {
   /** Reads everything, of one snapshot. */
   load(tx: Transaction): Promise<void>;
@@ -110,7 +110,7 @@ async function readChanges(
     [from.version, CHANGES_MAX + 1],
   );
   const [known] = rows;
-  // What memory has is no longer in the log: it was trimmed, or is of another history, which this cannot tell apart.
+  // The version of memory is no longer in the log: it was trimmed, or is of another history, which this cannot tell apart.
   if (known?.version !== from.version) return null;
   if (known.token !== from.token) return "foreign";
   if (rows.length > CHANGES_MAX) return null;

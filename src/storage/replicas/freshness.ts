@@ -8,7 +8,7 @@ import { Follower, Hints, type Memory } from "./follower.ts";
 import { type Made, Mutator } from "./mutation.ts";
 import { IdleTimes } from "./replica-row.ts";
 
-/** Whether memory may be believed, and how it is changed for every replica. */
+/** Tells when memory may be believed, and changes the catalog for every replica. */
 export interface Freshness {
   /** True while memory may be believed without asking. Cheap enough for every request. */
   isTrusted(): boolean;

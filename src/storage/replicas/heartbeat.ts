@@ -55,10 +55,10 @@ export class TrustWindow {
   }
 }
 
-/** What a standby refuses, at which all connections are made anew (PostgreSQL's documentation, 9.27.9). */
+/** A standby refuses it, at which all connections are made anew (PostgreSQL's documentation, 9.27.9). */
 export const PRIMARY_ONLY = "SELECT pg_current_xact_id()";
 
-/** Whether the last question of a replica was answered. The log is told once when that changes. */
+/** Knows if the last question of a replica was answered, and tells the log once when that changes. */
 export class Reachability {
   readonly #catalog: Pick<Postgres, "all">;
   readonly #log: Log;
@@ -199,7 +199,7 @@ export class Heartbeat {
       trust.extend(sentAt);
       return true;
     }
-    // What memory has is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
+    // Memory is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
     await follower.follow();
     return false;
   }

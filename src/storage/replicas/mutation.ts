@@ -10,7 +10,7 @@ import type { Barrier } from "./barrier.ts";
 import type { Change } from "./change.ts";
 import type { Hints } from "./follower.ts";
 
-/** What a step of a mutation has made. Without changes no replica is told, and none is waited for. */
+/** The outcome of a step of a mutation. Without changes no replica is told, and none is waited for. */
 export interface Made<R> {
   readonly result: R;
   readonly changes: readonly Change[];
@@ -31,7 +31,7 @@ interface MutatorDeps {
 /** Makes changes that hold for every replica when they are answered. */
 export class Mutator {
   readonly #deps: MutatorDeps;
-  /** How long the last change waited for other replicas; null before the first. */
+  /** Time that the last change waited for other replicas; null before the first. */
   barrierMs: number | null = null;
 
   constructor(deps: MutatorDeps) {
@@ -64,7 +64,7 @@ interface Committed<R> {
   readonly version: number | null;
 }
 
-/** How long it is found out whether a COMMIT was made whose answer was lost. */
+/** A COMMIT whose answer was lost is looked for so long. */
 const UNCERTAIN_MS_MAX = 1_500;
 const AGAIN_MS = 50;
 /** SQLSTATE query_canceled (its time limit), lock_not_available, deadlock_detected, serialization_failure. */

@@ -54,7 +54,7 @@ function encode(uses: readonly OpenUse[]): string {
   );
 }
 
-/** What another version of the product has said in another form is passed over. */
+/** Entries that another version of the product has written in another form are passed over. */
 function decode(text: string): OpenUse[] {
   const rows: unknown = JSON.parse(text);
   return Array.isArray(rows) ? rows.flatMap(toUse) : [];

@@ -10,7 +10,7 @@ import { freeSlots } from "./slot-pool.ts";
  * use them, and others take the slots over.
  */
 export const SLOT_LEASE_MS = 60_000;
-/** How much later: a busy replica cuts late, and connections take a moment to close. */
+/** Slots are free so much later: a busy replica cuts late, and connections take a moment to close. */
 const SLOT_MARGIN_MS = 5_000;
 /** A busy replica with a short grace is not fenced before a change waits for it: it would have to read everything again. */
 const IDLE_MS_MIN = 5_000;
@@ -24,7 +24,7 @@ export interface PeerMaintenanceDeps {
   readonly log: Log;
 }
 
-/** What any replica does for all of them. */
+/** The maintenance that any replica does for all of them. */
 export class PeerMaintenance {
   readonly #deps: PeerMaintenanceDeps;
   #trimmedAtMs: number;
@@ -58,7 +58,7 @@ export class PeerMaintenance {
   }
 }
 
-/** What every replica has applied and is older than a quarter of an hour; replicas that ended a week ago without a word. */
+/** Deletes changes that every replica has applied and that are older than a quarter of an hour, and replicas that ended a week ago without a word. */
 async function trim(postgres: Postgres): Promise<void> {
   await postgres.run(
     `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'

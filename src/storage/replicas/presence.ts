@@ -18,11 +18,10 @@ import { SlotPools } from "./slot-pool.ts";
 export interface PresenceHealth {
   /** Milliseconds for which memory is believed without asking. */
   readonly trustLeftMs: number;
-  /** Whether the last question was answered. */
   readonly isDatabaseUp: boolean;
   /** False: requests are refused. */
   readonly isServing: boolean;
-  /** How long the last change waited for other replicas; null before the first. */
+  /** Time that the last change waited for other replicas; null before the first. */
   readonly barrierMs: number | null;
 }
 

@@ -1,7 +1,7 @@
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
-/** What a replica tells of itself. */
+/** A replica, as it tells others of itself. */
 export interface ReplicaIdentity {
   /** A UUID of this process: another start is another replica. */
   readonly id: string;
@@ -136,7 +136,7 @@ export async function fenceLate(sql: Sql, id: string, version: number): Promise<
 }
 
 /**
- * How long each replica has been idle, by this process's own clock: for how long its row has told the same heartbeat. No clock
+ * Measures how long each replica has been idle, by this process's own clock: its row tells the same heartbeat meanwhile. No clock
  * of a server or of another machine takes part, so none that is wrong or set fences a replica that answers from memory.
  */
 export class IdleTimes {

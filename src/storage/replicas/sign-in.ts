@@ -44,7 +44,7 @@ export function createSharedAttempts({ sql, clock, log }: SharedAttemptsDeps): S
   };
 }
 
-/** What has fallen in by now. A clock that was set, in either direction, fills it. */
+/** The attempts that are in the bucket by now. A clock that was set, in either direction, fills it. */
 const FILLED = `least($2::double precision,
   available + abs(extract(epoch FROM statement_timestamp() - filled_at))::double precision * $3::double precision)`;
 

@@ -12,7 +12,7 @@ const IDLE_KEPT = 1;
 
 export interface SlotLeasesDeps {
   readonly pools: { claim(claim: SlotClaim): Promise<Lease> };
-  /** Whether slots may be used: others take them over when no heartbeat has arrived for long. */
+  /** False: no slot may be used, since others take them over when no heartbeat has arrived for long. */
   readonly isLeased: () => boolean;
   readonly monotonicMs: () => number;
   readonly log: Log;
@@ -49,7 +49,7 @@ export class SlotLeases implements SlotSource {
     for (const [queue, lease] of this.#queues) lease.update(short.has(queue));
   }
 
-  /** What the database was restored to may lack the leases: they are claimed again. */
+  /** Claims all leases again: a database that was restored may lack them. */
   reclaim(): void {
     for (const lease of this.#queues.values()) lease.reclaim();
   }
@@ -66,11 +66,11 @@ class QueueLease implements SlotLease {
   readonly #deps: SlotLeasesDeps;
   slots = 0;
   #limit = 0;
-  /** What is left to this replica while others are short; null: none is. */
+  /** Slots that are left to this replica while others are short; null: none is. */
   #quota: number | null = null;
   #isShortElsewhere = false;
   #usedAtMs = 0;
-  /** What was claimed last, unless less was wanted since: waiting for it is no reason to claim again. */
+  /** Slots of the last claim, unless fewer were wanted since: waiting for them is no reason to claim again. */
   #claimed = 0;
   #isClaiming = false;
   #isClaimDue = false;
@@ -175,7 +175,7 @@ class QueueLease implements SlotLease {
     this.slots = slots;
     this.#quota = quota;
     if (isMore) this.#holder.advance();
-    // What it has above its quota goes back as requests end; what is idle of it now.
+    // Slots above the quota go back as requests end, and idle ones now.
     if (quota !== null && slots > Math.max(this.#holder.inUse, quota)) this.#claimSoon();
   }
 }

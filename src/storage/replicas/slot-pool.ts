@@ -3,14 +3,14 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { DEMAND_MS_MAX, type Peer } from "./replica-row.ts";
 
-/** What a replica has of the slots of a pool, which are those of one queue. */
+/** The slots of a pool that a replica has. A pool has the slots of one queue. */
 export interface Lease {
   readonly slots: number;
-  /** What it may have while another has fewer than it wants, so that it gives back what is above; null: no other has. */
+  /** Slots that it may have while another has fewer than it wants: it gives back those above. Null: no other has fewer. */
   readonly quota: number | null;
 }
 
-/** What a replica says of a pool: how many slots there are at most, and how many it keeps and wants. */
+/** A replica says how many slots a pool has at most, and how many of them it keeps and wants. */
 export interface SlotClaim {
   readonly pool: string;
   readonly limit: number;
@@ -159,11 +159,11 @@ export interface LeaseRequest extends Pick<SlotClaim, "limit" | "keep" | "wanted
   readonly canGrow: boolean;
 }
 
-/** How long a replica keeps its turn where there are fewer slots than replicas that want one. */
+/** A replica keeps its turn for so long where there are fewer slots than replicas that want one. */
 export const TURN_MS = 1_000;
 
 /**
- * What a replica may have of a pool: never more than the others leave of its limit. As long as all have what they want it is
+ * Decides a claim: a replica never gets more than the others leave of the limit. As long as all have what they want it is
  * first come, first served; else what one wants above its quota goes to those that have less than theirs.
  */
 export function toLease(request: LeaseRequest, others: readonly Tenant[]): Lease {

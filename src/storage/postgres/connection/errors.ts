@@ -26,7 +26,7 @@ const SENTENCES: { readonly [code: string]: string } = {
 };
 
 /**
- * SQLSTATE, or its class, of what may be over in a moment: conflicts, a lack of room, memory or locks, a lock of somebody else,
+ * SQLSTATE, or its class, of failures that may be over in a moment: conflicts, a lack of room, memory or locks, another session's lock,
  * a time limit, and what a disk refused.
  */
 const PASSING_SENTENCES: { readonly [state: string]: string } = {
@@ -91,7 +91,7 @@ export function toVersionError(found: string): SetupError {
   return configuration(`PostgreSQL ${SERVER_VERSION_MIN} or newer is needed, and this one is ${found}.`);
 }
 
-/** What a server says to a connection that it does not make, such as one to a database that takes none. */
+/** The server makes no connection, such as one to a database that takes none. */
 export function toConnectionError(refusal: StatementError): SetupError {
   return configuration(
     `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version ${SERVER_VERSION_MIN} or newer is needed, and a database that takes connections; its log says more.`,
@@ -128,7 +128,7 @@ const SETUP_ERRORS: { readonly [code: string]: () => SetupError } = {
 const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
 
 /**
- * What the driver threw, as one of our own errors; another error is returned as it is. The driver's message, `detail`, `hint`
+ * Makes one of our own errors of the driver's; another error is returned as it is. The driver's message, `detail`, `hint`
  * and `where` hold values of rows and settings, so none of them is kept, and the driver's error is no `cause`. See `Statement` for
  * the options.
  */

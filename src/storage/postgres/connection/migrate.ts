@@ -12,7 +12,7 @@ import { quoteName } from "./values.ts";
 /** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
 export const MIGRATIONS: readonly Migration[] = [{ name: "0000_installation", sql: installation0000 }];
 
-/** What reads and writes a table waits behind a step that waits for its lock, so that a try is short. */
+/** Reads and writes of a table wait behind a step that waits for its lock, so that a try is short. */
 const LOCK_WAIT_MS = 3_000;
 const PAUSE_MS = 250;
 /**
@@ -103,7 +103,7 @@ async function lock(
   return (await find(tx, schema, migrations)).pending;
 }
 
-/** How far a schema is behind this version. Throws SetupError as `migrate` does; changes nothing. */
+/** Compares a schema with this version. Throws SetupError as `migrate` does; changes nothing. */
 export function findSchemaAge(postgres: Postgres, schema: string): Promise<"none" | "older" | "current"> {
   return postgres.transaction(
     async (tx) => {

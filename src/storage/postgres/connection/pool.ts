@@ -31,9 +31,9 @@ export interface Statement {
   readonly asArrays?: boolean;
   /** Integers that no number is arrive as the nearest one; without it they are refused (SQLSTATE 22003). */
   readonly isNearest?: boolean;
-  /** Whether it is committed by itself, so that a lost answer leaves open what was made. */
+  /** True: it is committed by itself, so that a lost answer leaves open what was made. */
   readonly commits: boolean;
-  /** Whether it runs in a transaction that may not write, so that a refusal to write is its own fault. */
+  /** True: it runs in a transaction that may not write, so that a refusal to write is its own fault. */
   readonly isReadOnly?: boolean;
   /** In place of the pool's limit. */
   readonly callMsMax?: number;
@@ -100,7 +100,7 @@ export class Pool {
     this.#current = null;
     const isSilent = code === "limit";
     this.#report(isSilent ? "PostgreSQL gave no sign within the limit" : "PostgreSQL takes no changes");
-    // Of a silent server it rejects at once what is under way: a call that waited for its own limit would hold its request up.
+    // A silent server's connections reject at once what is under way: a call that waited for its own limit would hold its request up.
     void made.close({ timeout: isSilent ? 0 : CLOSE_SECONDS_MAX }).catch(() => {});
     this.#onDiscard();
   }
@@ -167,7 +167,7 @@ export class Lease {
   }
 
   /**
-   * What asks the server, by another connection, to end what this one runs, which then fails with SQLSTATE 57014. Once that
+   * Returns a function that asks the server, by another connection, to end what this one runs, which then fails with SQLSTATE 57014. Once that
    * is fulfilled nothing that is sent later is ended by it; what is still on its way to the server is not either.
    */
   async canceler(): Promise<() => Promise<void>> {
@@ -328,7 +328,7 @@ export function toDriverOptions(options: PoolOptions): Bun.SQL.PostgresOrMySQLOp
       tcp_keepalives_interval: 10,
       tcp_keepalives_count: 3,
       // A role or a database may have others by ALTER … SET: bytea in a form that the driver takes for a broken connection,
-      // rounded instants, transactions that fail where they meet, locks that nobody waits for, connections that end unused.
+      // rounded instants, transactions that fail where they meet, locks that are not waited for, connections that end unused.
       bytea_output: "hex",
       extra_float_digits: 1,
       default_transaction_isolation: "read committed",

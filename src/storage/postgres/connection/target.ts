@@ -136,7 +136,7 @@ function readRoot(path: string): string {
   throw invalid("names an sslrootcert that is not a file of one or more PEM certificates");
 }
 
-/** Whether a host is this machine without asking a resolver. */
+/** True for a host that is this machine without asking a resolver. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -83,7 +83,7 @@ export async function runTransaction<R>(
 
 function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
   const begin = `BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`;
-  // What only reads holds no lock that another replica waits for, and may hand rows on in between.
+  // A reader holds no lock that another replica waits for, and may hand rows on in between.
   const idle = isReadOnly ? `; SET LOCAL idle_in_transaction_session_timeout = ${READER_IDLE_MS_MAX}` : "";
   return `${begin}; SET LOCAL statement_timeout = ${toServerLimit(callMsMax)}${idle}`;
 }

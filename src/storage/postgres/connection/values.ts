@@ -11,7 +11,7 @@ export function quoteName(name: string): string {
 const INT8 = 20;
 const INT8_ARRAY = 1016;
 
-/** What the driver is given for a binding: it would send an array as JSON. */
+/** Makes a parameter of the driver, which would send an array as JSON. */
 export function toParameter(binding: Binding): unknown {
   if (Array.isArray(binding)) return withoutNul(toArrayLiteral(binding));
   return typeof binding === "string" ? withoutNul(binding) : binding;

@@ -8,7 +8,7 @@ import { openPostgres, type Postgres } from "#storage/postgres/connection/postgr
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 
 /** The nearest of several answers: one may have been held up on its way. */
-const CLOCK_LOOKS = 3;
+const CLOCK_READS = 3;
 
 export interface ExaminationOptions {
   readonly database: PostgresDatabase;
@@ -16,7 +16,7 @@ export interface ExaminationOptions {
   readonly log: Log;
 }
 
-/** Looks at the database behind `doctor`, and changes nothing. Throws `SetupError` and `UnreachableError`, whose messages say what is wrong. */
+/** Examines the database for `doctor`, and changes nothing. Throws `SetupError` and `UnreachableError`, whose messages say what is wrong. */
 export async function examineDatabase({
   database,
   clock,
@@ -62,7 +62,7 @@ async function readSession(postgres: Postgres): Promise<SessionRow> {
 /** Positive: the database's clock is ahead of ours. */
 async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
   let nearest = { tripMs: Number.POSITIVE_INFINITY, skewMs: 0 };
-  for (let look = 0; look < CLOCK_LOOKS; look += 1) {
+  for (let read = 0; read < CLOCK_READS; read += 1) {
     const sentMs = clock.monotonicMs();
     const [row] = await postgres.all<{ now_ms: number }>(
       "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now_ms",
@@ -84,7 +84,7 @@ async function findCreateRight(postgres: Postgres, schema: string): Promise<read
   return row?.may === true ? [] : ["CREATE on the database or the schema"];
 }
 
-/** Reports are made with temporary tables, which everybody may make unless somebody has taken that away. */
+/** Reports are made with temporary tables, which any role may make unless that right was taken away. */
 async function findTemporaryRight(postgres: Postgres): Promise<readonly string[]> {
   const [row] = await postgres.all<{ may: boolean }>(
     "SELECT has_database_privilege(current_database(), 'TEMPORARY') AS may",
@@ -92,7 +92,7 @@ async function findTemporaryRight(postgres: Postgres): Promise<readonly string[]
   return row?.may === true ? [] : ["TEMPORARY on the database"];
 }
 
-/** What serving needs of each table and sequence. */
+/** The rights on each table and sequence that serving needs. */
 async function findRights(postgres: Postgres, schema: string): Promise<readonly string[]> {
   const rows = await postgres.all<{ lacking: string }>(
     `SELECT needed || ' on ' || relname AS lacking FROM pg_class,

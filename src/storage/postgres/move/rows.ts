@@ -7,14 +7,14 @@ import { quoteName, toStored } from "#storage/postgres/connection/values.ts";
 /** A table as PostgreSQL has it. */
 export interface TargetTable extends MovedTable {
   readonly columns: readonly MovedColumn[];
-  /** Whether it tells rows of several replicas apart. */
+  /** True: its rows have the number of their writer. */
   readonly hasLane: boolean;
 }
 
 /** A column that is moved, and where it stands among those of the source. */
 export interface MovedColumn {
   readonly name: string;
-  /** As PostgreSQL spells it, such as `double precision`. */
+  /** In PostgreSQL's spelling, such as `double precision`. */
   readonly type: string;
   readonly isIdentity: boolean;
   readonly position: number;

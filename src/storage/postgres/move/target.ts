@@ -84,7 +84,7 @@ async function withPostgres<Result>(
   }
 }
 
-/** What the migrations themselves put in. */
+/** Tables into which the migrations themselves put rows. */
 const SEEDED: ReadonlySet<string> = new Set(["migration", "ledger_state", "catalog_state", "change_log"]);
 
 /** Throws a `SetupError` unless the schema is absent, or as its migrations have made it, with no row of an installation in it. */
@@ -148,7 +148,7 @@ async function copyTables(
   return moved;
 }
 
-/** What is new gets ids behind those that were moved. */
+/** New rows get ids behind those that were moved. */
 async function moveSequences(tx: Transaction, { name: table, columns }: TargetTable): Promise<void> {
   for (const { name, isIdentity } of columns) {
     if (!isIdentity) continue;

@@ -22,7 +22,7 @@ export class CatalogFile {
     this.#opened = toFileIdentity(path);
   }
 
-  /** Whether what is written to the connection is in the file of this name. */
+  /** False: what is written to the connection is in a file that has lost its name. */
   isInPlace(): boolean {
     return findFileIdentity(this.#path) === this.#opened;
   }

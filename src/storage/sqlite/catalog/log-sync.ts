@@ -16,7 +16,7 @@ export interface LogSyncOptions {
   readonly logBytesMax?: number;
 }
 
-/** What a Worker needs that copies the write-ahead log of a database into it: that syncs both. */
+/** The start of a Worker that copies the write-ahead log of a database into it, which syncs both. */
 export interface CheckpointStart {
   readonly path: string;
   /** The identity of the file that the server has open. */
@@ -24,7 +24,7 @@ export interface CheckpointStart {
 }
 
 export interface CheckpointTasks {
-  /** Whether all that the log held at the call is in the database now, and on the disk. Rejects when the disk refuses. */
+  /** True when all that the log held at the call is in the database now, and on the disk. Rejects when the disk refuses. */
   copy(): boolean;
 }
 
@@ -33,7 +33,7 @@ export interface LogSync {
   /** Fulfilled once every commit before the call is on the disk; calls that come meanwhile share one sync. Throws `internal_error`. */
   synced(): Promise<void>;
   /**
-   * What a change waits for before its transaction: the log is being shortened, and the first commit after it was copied
+   * A change waits for it before its transaction: the log is being shortened, and the first commit after it was copied
    * would begin it anew, with a sync. Null nearly always.
    */
   held(): Promise<void> | null;
@@ -145,7 +145,7 @@ function syncData(file: number): Promise<void> {
 function restartLog(client: Database, file: number): boolean {
   const inLog = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(NOOP)").get();
   if (inLog === null || inLog.log !== inLog.checkpointed) return false;
-  // What another process commits in between is copied and synced here.
+  // A commit of another process in between is copied and synced here.
   const emptied = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (emptied?.busy !== 0) return false;
   client.run("PRAGMA synchronous = OFF");

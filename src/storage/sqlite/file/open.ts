@@ -5,7 +5,7 @@ import { ensureDatabaseFile } from "#storage/files/private-file.ts";
 import { isBusy, withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { DataPlace } from "#storage/place.ts";
 
-/** How long opening and migrating wait for another process that does the same. Nothing is served yet, so they may block. */
+/** Opening and migrating wait so long for another process that does the same. Nothing is served yet, so they may block. */
 const OPEN_BUSY_TIMEOUT_MS = 5_000;
 const WAL_RETRY_INTERVAL_MS = 10;
 
@@ -54,7 +54,7 @@ export function openSqliteReader(path: string): Database {
   });
 }
 
-/** Unlike `existsSync`, it tells a folder that this user may not look into from one without the file. */
+/** Unlike `existsSync`, it tells a folder that is closed to this user from one without the file. */
 export function hasFile(path: string): boolean {
   return withSetupErrors(path, () => statSync(path, { throwIfNoEntry: false })) !== undefined;
 }
@@ -67,7 +67,7 @@ export function requireIntact(path: string, name: string = path): void {
   });
 }
 
-/** What `read` returns; nothing is changed, and the file is closed. Throws a SetupError for a file that cannot be used. */
+/** Returns what `read` does; nothing is changed, and the file is closed. Throws a SetupError for a file that cannot be used. */
 export function withReader<Result>(path: string, read: (database: Database) => Result): Result {
   return withSetupErrors(path, () => {
     const database = openSqliteReader(path);

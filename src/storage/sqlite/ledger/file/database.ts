@@ -36,7 +36,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   }
 }
 
-/** How far the journal is committed, of this database or of one that is attached to it. */
+/** Reads how far the journal is committed in this database, or in one that is attached to it. */
 export function readPosition(database: Database, schema = "main"): JournalPosition {
   return findPosition(database, schema) ?? { segment: 0, offsetBytes: 0 };
 }
@@ -67,7 +67,7 @@ export function openForReading(path: string): Database {
   return database;
 }
 
-/** Whether there is a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+/** Looks for a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function hasUsageDatabase(path: string): boolean {
   if (!hasFile(path)) return false;
   return withReader(path, (database) => {
@@ -77,7 +77,7 @@ export function hasUsageDatabase(path: string): boolean {
   });
 }
 
-/** Looks at a usage database and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+/** Inspects a usage database and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function inspectUsage(path: string): UsageFacts {
   return withReader(path, (database) => {
     const schema = readSchemaVersion(database, path);

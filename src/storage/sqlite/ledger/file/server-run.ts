@@ -5,7 +5,7 @@ import { openSqlite } from "#storage/sqlite/file/open.ts";
 /** A server's time with the ledger. Each start has the next number; who finds a higher one than its own writes no more. */
 export interface ServerRun {
   readonly number: number;
-  /** Whether the server before may still be running: it held its lock on another file, and has not said that it ended. */
+  /** True: the server before may still be running, since it held its lock on another file, and has not said that it ended. */
   readonly isOvertaking: boolean;
 }
 

@@ -8,7 +8,7 @@ import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts
 import { listSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
 import { readPosition } from "./database.ts";
 
-/** Rows of the log that are copied in one statement: in between the process looks at what else goes on. */
+/** Rows of the log that are copied in one statement: in between the process does what else is due. */
 const EVENT_ROWS_MAX = 250_000;
 /** The writer leaves a segment after 8 MiB at the earliest; losing so many races against it is not chance. */
 const ATTEMPTS_MAX = 100;
