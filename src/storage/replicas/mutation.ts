@@ -40,7 +40,7 @@ export class Mutator {
 
   async mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R> {
     const { postgres, hints, barrier, refreshed, clock, ids } = this.#deps;
-    const { result, version } = await commitMutation(postgres, step, ids.uuid());
+    const { result, version } = await commit(postgres, step, ids.uuid());
     if (version === null) return result;
     hints.send();
     const sinceMs = clock.monotonicMs();
@@ -48,7 +48,7 @@ export class Mutator {
     try {
       await Promise.all([refreshed(), barrier.wait(version)]);
     } catch (cause) {
-      throw refuseUnseen(cause);
+      throw refuse(UNSEEN, cause);
     } finally {
       confirmed?.();
     }
@@ -57,6 +57,12 @@ export class Mutator {
   }
 }
 
+/** A COMMIT whose answer was lost is looked for so long. */
+const UNCERTAIN_MS_MAX = 1_500;
+const AGAIN_MS = 50;
+/** SQLSTATE query_canceled (its time limit), lock_not_available, deadlock_detected, serialization_failure. */
+const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
+
 /** A mutation that is committed, and the version that the catalog has got by it. */
 interface Committed<R> {
   readonly result: R;
@@ -64,18 +70,12 @@ interface Committed<R> {
   readonly version: number | null;
 }
 
-/** A COMMIT whose answer was lost is looked for so long. */
-const UNCERTAIN_MS_MAX = 1_500;
-const AGAIN_MS = 50;
-/** SQLSTATE query_canceled (its time limit), lock_not_available, deadlock_detected, serialization_failure. */
-const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
-
 /**
  * One change of the catalog: the lock of `catalog_state` puts it in order, and its changes and its version are committed with
  * it. `token` is the mutation's own. Throws `internal_error` when the database is away: nothing was made then, or the message
  * says that it may have been.
  */
-async function commitMutation<R>(
+async function commit<R>(
   postgres: Postgres,
   step: (tx: Transaction) => Promise<Made<R>>,
   token: string,
@@ -102,8 +102,11 @@ async function commitMutation<R>(
     const [lost] = made;
     if (!cause.mayBeCommitted || lost === undefined) throw refuseUnmade(cause);
     // Without a version nothing in the database tells whether it was made.
-    if (lost.version === null) throw refuseUncertain(cause);
-    await requireCommitted(postgres, token);
+    if (lost.version === null) throw refuse(UNCERTAIN, cause);
+    const isMade = await withinLimit(findCommitted(postgres, token), UNCERTAIN_MS_MAX, () => {
+      throw refuse(UNCERTAIN, null);
+    });
+    if (!isMade) throw refuseUnmade(null);
     return lost;
   }
 }
@@ -124,60 +127,44 @@ async function record(
 
 /**
  * Finds out what became of a COMMIT whose answer was lost. Its transaction holds the lock as long as it is alive, so the lock
- * is waited for: a change that is not there afterwards was never made. Throws `internal_error` for such a change, and for one
- * that the database does not tell of in time.
+ * is waited for: a change that is not there afterwards was never made. Throws `internal_error` when the database does not
+ * tell.
  */
-async function requireCommitted(postgres: Postgres, token: string): Promise<void> {
+async function findCommitted(postgres: Postgres, token: string): Promise<boolean> {
   const untilMs = performance.now() + UNCERTAIN_MS_MAX;
-  const ask = async (): Promise<boolean> => {
-    for (;;) {
-      try {
-        return await postgres.transaction(
-          async (tx) => {
-            await tx.all("SELECT id FROM catalog_state FOR SHARE");
-            const found = await tx.all("SELECT 1 AS found FROM change_log WHERE token = $1::uuid LIMIT 1", [
-              token,
-            ]);
-            return found.length > 0;
-          },
-          { callMsMax: STATEMENT_MS_MAX.mutation },
-        );
-      } catch (cause) {
-        if (performance.now() >= untilMs) throw refuseUncertain(cause);
-        await sleep(AGAIN_MS);
-      }
+  for (;;) {
+    try {
+      return await postgres.transaction(
+        async (tx) => {
+          await tx.all("SELECT id FROM catalog_state FOR SHARE");
+          const found = await tx.all("SELECT 1 FROM change_log WHERE token = $1::uuid LIMIT 1", [token]);
+          return found.length > 0;
+        },
+        { callMsMax: STATEMENT_MS_MAX.mutation },
+      );
+    } catch (cause) {
+      if (performance.now() >= untilMs) throw refuse(UNCERTAIN, cause);
+      await sleep(AGAIN_MS);
     }
-  };
-  const isMade = await withinLimit(ask(), UNCERTAIN_MS_MAX, () => {
-    throw refuseUncertain(null);
-  });
-  if (!isMade) throw refuseUnmade(null);
+  }
 }
+
+const UNCERTAIN =
+  "The database was lost while the change was committed: it may have been made. Look before trying again.";
+/** The change is committed, and holds everywhere once the grace of the replicas is over. */
+const UNSEEN =
+  "The change was made, but the database was lost before every replica was known to follow it: each does within PROXY_DATABASE_GRACE.";
 
 function refuseUnmade(cause: unknown): ProxyError {
   const isStandby = cause instanceof DatabaseUnreachableError && cause.code === STANDBY;
-  return new ProxyError(
-    "internal_error",
+  return refuse(
     isStandby
       ? "The database takes no changes, since it is a standby or kept from writing: nothing was changed."
       : "The database did not answer in time: nothing was changed. Try again.",
-    { cause },
+    cause,
   );
 }
 
-function refuseUncertain(cause: unknown): ProxyError {
-  return new ProxyError(
-    "internal_error",
-    "The database was lost while the change was committed: it may have been made. Look before trying again.",
-    { cause },
-  );
-}
-
-/** It is committed, and holds everywhere once the grace of the replicas is over. */
-function refuseUnseen(cause: unknown): ProxyError {
-  return new ProxyError(
-    "internal_error",
-    "The change was made, but the database was lost before every replica was known to follow it: each does within PROXY_DATABASE_GRACE.",
-    { cause },
-  );
+function refuse(message: string, cause: unknown): ProxyError {
+  return new ProxyError("internal_error", message, { cause });
 }

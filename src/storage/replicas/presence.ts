@@ -2,18 +2,18 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { Barrier } from "./barrier.ts";
+import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
 import { Follower, Hints, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Heartbeat, Reachability, TrustWindow } from "./heartbeat.ts";
 import { Mutator } from "./mutation.ts";
 import { OpenUseBoard } from "./open-use.ts";
-import { PeerMaintenance, SLOT_LEASE_MS } from "./peer-maintenance.ts";
-import { IdleTimes, type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
+import { fenceIdle, IdleTimes, type Peer, type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
 import { SlotLeases } from "./slot-leases.ts";
-import { SlotPools } from "./slot-pool.ts";
+import { freeSlots, SlotPools } from "./slot-pool.ts";
 
 export interface PresenceHealth {
   /** Milliseconds for which memory is believed without asking. */
@@ -51,144 +51,164 @@ export interface PresenceOptions {
 
 /** Between two heartbeats, and how late a change is noticed where notifications are lost. */
 const HEARTBEAT_MS = 250;
+/**
+ * A replica without heartbeats goes on with the slots that it has for so long after its grace. Then it cuts the requests that
+ * use them, and others take the slots over.
+ */
+const SLOT_LEASE_MS = 60_000;
 
 /**
  * Joins the replicas. Fulfilled when memory is loaded. Throws DatabaseUnreachableError, SetupError and what `Memory` throws,
  * and leaves no row then.
  */
 export async function openPresence(options: PresenceOptions): Promise<Presence> {
-  const replica = new Replica(options);
-  await replica.open();
-  return replica;
+  const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
+  const { slotLeaseMs = SLOT_LEASE_MS } = options;
+  const id = ids.uuid();
+  const row = new ReplicaRow(pulse, { ...identity, id });
+  const idleTimes = new IdleTimes();
+  const trust = new TrustWindow(clock, identity.graceMs);
+  const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
+  const hints = new Hints({ postgres: pulse, schema });
+  const slots = new SlotLeases({
+    pools: new SlotPools({ postgres: pulse, replicaId: id, notify: () => hints.send() }),
+    isLeased: () => lease.isOpen(),
+    monotonicMs: () => clock.monotonicMs(),
+    log,
+  });
+  // The database was restored: what memory has, and what is leased, may be unknown to it.
+  const onForeign = () => {
+    trust.end();
+    slots.reclaim();
+  };
+  const follower = new Follower({ postgres: pulse, memory, onForeign });
+  const reachability = new Reachability(postgres, log);
+  const heartbeat = new Heartbeat({ row, follower, trust, lease, slots, idleTimes, reachability, clock });
+  // Without a grace there is no trust to renew, and a question that writes nothing is cheaper.
+  const poll = joinNext(() => follower.poll());
+  const refreshed = () => (identity.graceMs > 0 ? heartbeat.beat() : poll());
+  const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
+  const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
+  const maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
+  await heartbeat.begin();
+  const stopListening = await listen(hints, heartbeat, log);
+  const stopBeating = keepBeating(heartbeat, maintenance, log);
+  const leave = async () => {
+    heartbeat.end();
+    await stopBeating();
+    await heartbeat.beat().catch(() => undefined);
+    await stopListening().catch(() => undefined);
+    try {
+      await row.remove();
+    } catch (cause) {
+      log.warn("the database was not told that this replica ends", describeCause(cause));
+    }
+  };
+  let leaving: Promise<void> | null = null;
+  return {
+    freshness: { isTrusted: () => trust.isOpen(), refreshed, mutate: (step) => mutator.mutate(step) },
+    slots,
+    limitBoard: new OpenUseBoard(pulse, id),
+    health() {
+      const trustLeftMs = trust.leftMs();
+      const isDatabaseUp = reachability.isUp;
+      const isServing = isDatabaseUp || trustLeftMs > 0;
+      return { trustLeftMs, isDatabaseUp, isServing, barrierMs: mutator.barrierMs };
+    },
+    close: () => (leaving ??= leave()),
+  };
 }
 
-class Replica implements Presence {
-  readonly #options: PresenceOptions;
-  readonly #row: ReplicaRow;
-  readonly #trust: TrustWindow;
-  readonly #maintenance: PeerMaintenance;
-  readonly #mutator: Mutator;
-  readonly #hints: Hints;
-  readonly #reachability: Reachability;
-  readonly #heartbeat: Heartbeat;
-  /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
-  readonly #poll: () => Promise<void>;
-  #isClosed = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #beating: Promise<void> = Promise.resolve();
-  #stopListening: (() => Promise<void>) | null = null;
-  #closing: Promise<void> | null = null;
+async function listen(hints: Hints, heartbeat: Heartbeat, log: Log): Promise<() => Promise<void>> {
+  try {
+    return await hints.listen(() => void heartbeat.beat().catch(() => undefined));
+  } catch (cause) {
+    log.warn(
+      "PostgreSQL notifies of nothing: changes are noticed a quarter of a second later",
+      describeCause(cause),
+    );
+    return async () => undefined;
+  }
+}
 
-  readonly slots: SlotLeases;
-  readonly limitBoard: LimitBoard;
-  readonly freshness: Freshness = {
-    isTrusted: () => this.#trust.isOpen(),
-    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#heartbeat.beat() : this.#poll()),
-    mutate: (step) => this.#mutator.mutate(step),
+/** Returns what ends it, fulfilled when the last heartbeat has its answer. */
+function keepBeating(heartbeat: Heartbeat, maintenance: PeerMaintenance, log: Log): () => Promise<void> {
+  const stopping = new AbortController();
+  const beat = async () => {
+    for (;;) {
+      await sleep(HEARTBEAT_MS, stopping.signal);
+      if (stopping.signal.aborted) return;
+      heartbeat.cutExpired();
+      try {
+        await heartbeat.beat();
+        await maintenance.run(heartbeat.peers);
+      } catch (cause) {
+        log.debug("a heartbeat failed", describeCause(cause));
+      }
+    }
   };
+  const beating = beat();
+  return () => {
+    stopping.abort();
+    return beating;
+  };
+}
 
-  constructor(options: PresenceOptions) {
-    const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
-    const { slotLeaseMs = SLOT_LEASE_MS } = options;
-    const id = ids.uuid();
-    const idleTimes = new IdleTimes();
-    const trust = new TrustWindow(clock, identity.graceMs);
-    const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
-    const hints = new Hints({ postgres: pulse, schema });
-    const slots = new SlotLeases({
-      pools: new SlotPools({ postgres: pulse, replicaId: id, notify: () => hints.send() }),
-      isLeased: () => lease.isOpen(),
-      monotonicMs: () => clock.monotonicMs(),
-      log,
-    });
-    // The database was restored: what memory has, and what is leased, may be unknown to it.
-    const onForeign = () => {
-      trust.end();
-      slots.reclaim();
-    };
-    const follower = new Follower({ postgres: pulse, memory, onForeign });
-    const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
-    const refreshed = () => this.freshness.refreshed();
-    this.#options = options;
-    this.#hints = hints;
-    this.#row = new ReplicaRow(pulse, { ...identity, id });
-    this.#trust = trust;
-    this.#maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
-    this.#mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
-    this.#reachability = new Reachability(postgres, log);
-    this.#heartbeat = new Heartbeat({
-      row: this.#row,
-      follower,
-      trust,
-      lease,
-      slots,
-      idleTimes,
-      reachability: this.#reachability,
-      clock,
-    });
-    this.#poll = joinNext(() => follower.poll());
-    this.slots = slots;
-    this.limitBoard = new OpenUseBoard(pulse, id);
+/** Slots are free so much later: a busy replica cuts late, and connections take a moment to close. */
+const SLOT_MARGIN_MS = 5_000;
+/** A busy replica with a short grace is not fenced before a change waits for it: it would have to read everything again. */
+const IDLE_MS_MIN = 5_000;
+const TRIM_MS = 60_000;
+
+export interface PeerMaintenanceDeps {
+  readonly postgres: Postgres;
+  readonly clock: Clock;
+  readonly idleTimes: IdleTimes;
+  readonly slotLeaseMs: number;
+  readonly log: Log;
+}
+
+/** The maintenance that any replica does for all of them. */
+export class PeerMaintenance {
+  readonly #deps: PeerMaintenanceDeps;
+  #trimmedAtMs: number;
+
+  constructor(deps: PeerMaintenanceDeps) {
+    this.#deps = deps;
+    this.#trimmedAtMs = deps.clock.monotonicMs();
   }
 
-  async open(): Promise<void> {
-    const { log } = this.#options;
-    await this.#heartbeat.begin();
-    const hint = () => void this.#heartbeat.beat().catch(() => undefined);
-    try {
-      this.#stopListening = await this.#hints.listen(hint);
-    } catch (cause) {
-      log.warn(
-        "PostgreSQL notifies of nothing: changes are noticed a quarter of a second later",
-        describeCause(cause),
-      );
+  /** Fences replicas that have gone idle, so that the next change does not wait for them, and frees their slots later. */
+  async run(peers: readonly Peer[]): Promise<void> {
+    const { postgres, clock, idleTimes, slotLeaseMs, log } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    for (const peer of peers) {
+      const idleMs = idleTimes.ofPeer(peer, nowMs);
+      const overdueMs = Math.max(IDLE_MS_MIN, peer.graceMs + FENCE_MARGIN_MS);
+      const leaseMs = peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS;
+      if (peer.isFenced) {
+        if (idleMs >= leaseMs && (await freeSlots(postgres, peer)) > 0)
+          log.warn("the slots of a silent replica are free again", { lane: peer.lane });
+      } else if (idleMs >= overdueMs && (await fenceIdle(postgres, peer))) {
+        log.warn("a replica is silent: changes wait for it no longer, its slots come back later", {
+          lane: peer.lane,
+          slots_in_seconds: Math.round((leaseMs - idleMs) / 1000),
+        });
+      }
     }
-    this.#schedule();
+    if (nowMs - this.#trimmedAtMs < TRIM_MS) return;
+    this.#trimmedAtMs = nowMs;
+    await trim(postgres);
   }
+}
 
-  health(): PresenceHealth {
-    const trustLeftMs = this.#trust.leftMs();
-    const isDatabaseUp = this.#reachability.isUp;
-    return {
-      trustLeftMs,
-      isDatabaseUp,
-      isServing: isDatabaseUp || trustLeftMs > 0,
-      barrierMs: this.#mutator.barrierMs,
-    };
-  }
-
-  close(): Promise<void> {
-    return (this.#closing ??= this.#leave());
-  }
-
-  async #leave(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#heartbeat.end();
-    await this.#beating;
-    await this.#heartbeat.beat().catch(() => undefined);
-    await this.#stopListening?.().catch(() => undefined);
-    try {
-      await this.#row.remove();
-    } catch (cause) {
-      this.#options.log.warn("the database was not told that this replica ends", describeCause(cause));
-    }
-  }
-
-  #schedule(): void {
-    if (this.#isClosed) return;
-    this.#timer = setTimeout(() => {
-      this.#beating = this.#beatOnce().finally(() => this.#schedule());
-    }, HEARTBEAT_MS);
-  }
-
-  async #beatOnce(): Promise<void> {
-    this.#heartbeat.cutExpired();
-    try {
-      await this.#heartbeat.beat();
-      await this.#maintenance.run(this.#heartbeat.peers);
-    } catch (cause) {
-      this.#options.log.debug("a heartbeat failed", describeCause(cause));
-    }
-  }
+/** Deletes changes that every replica has applied and that are older than a quarter of an hour, and replicas that ended a week ago without a word. */
+async function trim(postgres: Postgres): Promise<void> {
+  await postgres.run(
+    `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
+       AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced)`,
+  );
+  await postgres.run(
+    "DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'",
+  );
 }

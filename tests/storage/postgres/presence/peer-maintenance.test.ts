@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { PeerMaintenance } from "#storage/replicas/peer-maintenance.ts";
+import { PeerMaintenance } from "#storage/replicas/presence.ts";
 import { IdleTimes, type Peer } from "#storage/replicas/replica-row.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTestLog } from "../../../ledger/usage.ts";
