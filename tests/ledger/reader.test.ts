@@ -10,7 +10,8 @@ import { ReaderClient } from "#storage/threads/reader-client.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { type QuestionOf, type ReportName, toScript } from "#storage/reports/reports.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
-import { LeftError, untilLeft } from "#storage/sqlite/until-left.ts";
+import { each } from "#storage/sql/script.ts";
+import { LeftError, untilLeft } from "#storage/threads/reader-server.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 
 const READER_WORKER = new URL("../../src/storage/sqlite/ledger/reader-worker.ts", import.meta.url);
@@ -330,11 +331,11 @@ describe("a question that is aborted", () => {
     const endEarly = <Name extends ReportName>(name: Name, question: QuestionOf<Name>) => {
       let left = Number.POSITIVE_INFINITY;
       let count = 0;
-      const watched = untilLeft(database, () => {
+      const hasLeft = () => {
         count += 1;
         return (left -= 1) < 0;
-      });
-      const read = () => readFrom(watched, toScript(name, question));
+      };
+      const read = () => readFrom(database, untilLeft(toScript(name, question), hasLeft));
       const whole = read();
       // Some of a first question are not asked again.
       count = 0;
@@ -358,17 +359,19 @@ describe("a question that is aborted", () => {
   test("while rows are read one by one ends between them", () => {
     const database = openForReading(databasePath);
     let looks = 0;
-    const watched = untilLeft(database, () => (looks += 1) > 3);
-    const rowsMax = 1_000_000;
-    const rows = watched
-      .query<{ n: number }, [number]>(
-        "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?) SELECT n FROM number",
-      )
-      .iterate(rowsMax);
     let last = 0;
-    expect(() => {
-      for (const { n } of rows) last = n;
-    }).toThrow(LeftError);
+    const rowsMax = 1_000_000;
+    const rows = each<{ n: number }>(
+      "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?) SELECT n FROM number",
+      [rowsMax],
+      ({ n }) => (last = n),
+    );
+    expect(() =>
+      readFrom(
+        database,
+        untilLeft(rows, () => (looks += 1) > 3),
+      ),
+    ).toThrow(LeftError);
     expect(last).toBeGreaterThan(1);
     expect(last).toBeLessThan(rowsMax / 10);
     // Nothing of it stays open.

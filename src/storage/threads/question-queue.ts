@@ -8,9 +8,9 @@ export interface Asked {
 
 /** A question that is asked once, however many askers want its answer. */
 export interface Question<Asker extends { readonly askerId: string }> {
-  readonly id: number;
   /** Equal for questions that have the same answer. */
   readonly key: string;
+  /** As the newest of its askers asked: "now" is never earlier than any of them meant. */
   asked: Asked;
   readonly askers: Set<Asker>;
 }
@@ -26,70 +26,67 @@ export interface Turn<Asker extends { readonly askerId: string }> {
  * which comes at the first turn of any of its askers.
  */
 export class QuestionQueue<Asker extends { readonly askerId: string }> {
-  /** By the principal that asks; the next in turn stands first. */
-  readonly #lines = new Map<string, Question<Asker>[]>();
-  readonly #byKey = new Map<string, Question<Asker>>();
-  #lastId = 0;
+  /** By their keys, in the order of asking. */
+  readonly #questions = new Map<string, Question<Asker>>();
+  /** When each principal had its last turn, or began to wait, since the queue was empty: the lowest number is next. */
+  readonly #turns = new Map<string, number>();
+  #lastTurn = 0;
 
-  /** Asks as the newest of its askers did: "now" is never earlier than any of them meant. */
   add(asker: Asker, asked: Asked): void {
     const key = toKey(asked);
-    const known = this.#byKey.get(key);
-    const question = known ?? { id: (this.#lastId += 1), key, asked, askers: new Set<Asker>() };
+    const question = this.#questions.get(key) ?? { key, asked, askers: new Set<Asker>() };
     question.asked = asked;
     question.askers.add(asker);
-    this.#byKey.set(key, question);
-    const line = this.#lines.get(asker.askerId) ?? [];
-    if (!line.includes(question)) line.push(question);
-    this.#lines.set(asker.askerId, line);
+    this.#questions.set(key, question);
+    if (!this.#turns.has(asker.askerId)) this.#pass(asker.askerId);
   }
 
   get isEmpty(): boolean {
-    return this.#byKey.size === 0;
+    return this.#questions.size === 0;
   }
 
   /** The next question among those of askers that may have one; null when there is none. */
   next(isAllowed: (askerId: string) => boolean): Turn<Asker> | null {
-    for (const [askerId, [question]] of this.#lines) {
-      if (question !== undefined && isAllowed(askerId)) return { question, askerId };
-    }
-    return null;
+    let next: Turn<Asker> | null = null;
+    let first = Number.POSITIVE_INFINITY;
+    for (const question of this.#questions.values())
+      for (const { askerId } of question.askers) {
+        const turn = this.#turns.get(askerId) ?? 0;
+        if (turn >= first || !isAllowed(askerId)) continue;
+        next = { question, askerId };
+        first = turn;
+      }
+    return next;
   }
 
   /** Its asker comes last now. */
   take({ question, askerId }: Turn<Asker>): void {
-    const line = this.#lines.get(askerId);
-    this.#lines.delete(askerId);
-    if (line !== undefined) this.#lines.set(askerId, line);
     this.#remove(question);
+    if (!this.isEmpty) this.#pass(askerId);
   }
 
-  /** One that has left: its question goes when no other asker waits for it, and its principal's turn when none of its own does. */
+  /** One that has left: its question goes when no other asker waits for it. */
   drop(asker: Asker): void {
-    const { askerId } = asker;
-    const question = this.#lines.get(askerId)?.find(({ askers }) => askers.has(asker));
-    if (question === undefined) return;
-    question.askers.delete(asker);
-    if (question.askers.size === 0) this.#remove(question);
-    else if (!question.askers.values().some((other) => other.askerId === askerId))
-      this.#leaveLine(askerId, question);
+    for (const question of this.#questions.values())
+      if (question.askers.delete(asker)) {
+        if (question.askers.size === 0) this.#remove(question);
+        return;
+      }
   }
 
   clear(): void {
-    this.#byKey.clear();
-    this.#lines.clear();
+    this.#questions.clear();
+    this.#turns.clear();
+  }
+
+  #pass(askerId: string): void {
+    this.#lastTurn += 1;
+    this.#turns.set(askerId, this.#lastTurn);
   }
 
   #remove(question: Question<Asker>): void {
-    this.#byKey.delete(question.key);
-    for (const askerId of this.#lines.keys()) this.#leaveLine(askerId, question);
-  }
-
-  #leaveLine(askerId: string, question: Question<Asker>): void {
-    const line = this.#lines.get(askerId) ?? [];
-    const index = line.indexOf(question);
-    if (index !== -1) line.splice(index, 1);
-    if (line.length === 0) this.#lines.delete(askerId);
+    this.#questions.delete(question.key);
+    if (this.isEmpty) this.#turns.clear();
   }
 }
 

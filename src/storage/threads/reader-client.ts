@@ -81,8 +81,6 @@ interface Waiting {
 export class ReaderClient {
   readonly #options: ReaderClientOptions;
   readonly #threads: readonly Thread[];
-  /** What waits for something else before it is queued. */
-  readonly #arriving = new Set<Asker>();
   readonly #reports: Waiting = { queue: new QuestionQueue(), askers: new Set() };
   readonly #lookups: Waiting = { queue: new QuestionQueue(), askers: new Set() };
   #isStopped = false;
@@ -111,7 +109,6 @@ export class ReaderClient {
     const leave = (reason: unknown) => {
       reject(reason);
       waiting.askers.delete(asker);
-      this.#arriving.delete(asker);
       waiting.queue.drop(asker);
       this.#leaveThreads(asker);
     };
@@ -119,10 +116,9 @@ export class ReaderClient {
     signal?.addEventListener("abort", onAbort);
     const { waitMsMax } = this.#options;
     const timer = waitMsMax === null ? null : setTimeout(() => leave(toBusy()), waitMsMax);
-    const enqueue = () => this.#enqueue(waiting.queue, asker, { name, question });
-    if (before === undefined) enqueue();
-    else void this.#enqueueAfter(before, asker, enqueue);
     try {
+      if (before !== undefined) await Promise.race([before(), promise]);
+      if (waiting.askers.has(asker)) this.#enqueue(waiting.queue, asker, { name, question });
       return await promise;
     } finally {
       if (timer !== null) clearTimeout(timer);
@@ -136,6 +132,7 @@ export class ReaderClient {
     return this.#reports.askers.size + this.#lookups.askers.size;
   }
 
+  /** Refuses what waits, and each question from then on. */
   async stop(waitMsMax?: number): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#threads.map(({ worker }) => worker.stop(waitMsMax)));
@@ -144,7 +141,6 @@ export class ReaderClient {
       for (const { reject } of askers) reject(toRefusal("The report could not be read. Try again."));
       askers.clear();
     }
-    this.#arriving.clear();
   }
 
   #createThread(): Thread {
@@ -183,20 +179,7 @@ export class ReaderClient {
     throw toBusy();
   }
 
-  async #enqueueAfter(before: () => Promise<unknown>, asker: Asker, enqueue: () => void): Promise<void> {
-    this.#arriving.add(asker);
-    try {
-      await before();
-      if (this.#arriving.has(asker)) enqueue();
-    } catch (cause) {
-      asker.reject(cause);
-    } finally {
-      this.#arriving.delete(asker);
-    }
-  }
-
   #enqueue(queue: QuestionQueue<Asker>, asker: Asker, asked: Asked): void {
-    if (this.#isStopped) return asker.reject(toRefusal("The report could not be read. Try again."));
     if (this.#threads.every(({ worker }) => !worker.isUsable)) {
       return asker.reject(toRefusal("The report could not be read. Try again later."));
     }

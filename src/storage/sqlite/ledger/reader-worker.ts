@@ -3,9 +3,8 @@ import { findFileIdentity } from "#storage/files/file-watch.ts";
 import { serveReader } from "#storage/threads/reader-server.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
-import { untilLeft } from "#storage/sqlite/until-left.ts";
 
-serveReader(({ databasePath }: UsagePlace, hasLeft) => {
+serveReader(({ databasePath }: UsagePlace) => {
   let database: Database | null = null;
   /** Tells the file that is open from one that has taken its name. */
   let databaseFile: string | null = null;
@@ -17,7 +16,7 @@ serveReader(({ databasePath }: UsagePlace, hasLeft) => {
         database = null;
         databaseFile = file;
       }
-      database ??= untilLeft(openForReading(databasePath), hasLeft);
+      database ??= openForReading(databasePath);
       return readFrom(database, report);
     },
     close: () => database?.close(),
