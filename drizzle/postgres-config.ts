@@ -7,6 +7,6 @@ import { defineConfig } from "drizzle-kit";
  */
 export default defineConfig({
   dialect: "postgresql",
-  schema: "./src/storage/postgres/catalog/*schema.ts",
+  schema: "./drizzle/postgres-tables.ts",
   out: "./drizzle/postgres",
 });

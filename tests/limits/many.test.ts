@@ -25,6 +25,8 @@ function insertLimits(count: number): void {
     database.transaction(() => {
       for (let index = 0; index < count; index += 1)
         insert.run(`limit-${index}`, `limit ${index}`, index === 0 ? "2" : "1000000", index);
+      database.run("UPDATE catalog_state SET version = version + 1, token = 'other'");
+      database.run("INSERT INTO change_log SELECT version, 0, token, 'limit', NULL FROM catalog_state");
     })();
   } finally {
     database.close();

@@ -2,16 +2,19 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
+import {
+  generateDrizzleJson,
+  generateMigration,
+  generateSQLiteDrizzleJson,
+  generateSQLiteMigration,
+} from "drizzle-kit/api";
+import * as postgresTables from "#drizzle/postgres-tables.ts";
+import * as sqliteTables from "#drizzle/sqlite-tables.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Migration } from "#storage/sql/migration.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
-import * as identitySchema from "#storage/sqlite/catalog/identity-schema.ts";
-import * as limitSchema from "#storage/sqlite/catalog/limit-schema.ts";
-import * as responseSchema from "#storage/sqlite/catalog/response-schema.ts";
-import * as schema from "#storage/sqlite/catalog/schema.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { apiKey, createTempDir, principal, relayToken, spawnChild, START_US } from "./support.ts";
 
@@ -203,19 +206,21 @@ describe("the catalog's migrations", () => {
       expect(sql).toBe(readFileSync(join(folder, `${name}.sql`), "utf8"));
   });
 
-  test("make exactly the tables of the schema in the source", async () => {
-    const folder = join(import.meta.dir, "../../drizzle/sqlite/meta");
-    const latest = readdirSync(folder)
-      .filter((file) => file.endsWith("_snapshot.json"))
-      .sort()
-      .at(-1)!;
-    const migrated = JSON.parse(readFileSync(join(folder, latest), "utf8"));
-    const source = await generateSQLiteDrizzleJson(
-      { ...schema, ...identitySchema, ...limitSchema, ...responseSchema },
-      migrated.id,
-    );
-    expect(await generateSQLiteMigration(migrated, source)).toEqual([]);
+  test("make exactly the tables that are described in the source, on both engines", async () => {
+    const sqlite = readSnapshot("sqlite");
+    const described = await generateSQLiteDrizzleJson(sqliteTables, sqlite.id);
+    expect(await generateSQLiteMigration(sqlite, described)).toEqual([]);
+    const postgres = readSnapshot("postgres");
+    expect(await generateMigration(postgres, generateDrizzleJson(postgresTables, postgres.id))).toEqual([]);
   }, 20_000);
+
+  test("name no schema of PostgreSQL, where every text compares by code points", () => {
+    const file = join(import.meta.dir, "../../drizzle/postgres/0000_installation.sql");
+    const sql = readFileSync(file, "utf8");
+    expect(sql).not.toContain('"public"');
+    expect(sql.match(/" text(?! COLLATE "C")/g)).toBeNull();
+    expect(sql).toContain('"name" text COLLATE "C" NOT NULL');
+  });
 
   test("leave no orphan behind and pass every check of the file", async () => {
     await using engine = createSqliteEngine();
@@ -237,3 +242,10 @@ describe("the catalog's migrations", () => {
     }
   });
 });
+
+/** The tables that the migrations of an engine make, as drizzle-kit remembers them. */
+function readSnapshot(engine: "sqlite" | "postgres") {
+  const folder = join(import.meta.dir, "../../drizzle", engine, "meta");
+  const latest = readdirSync(folder).filter((file) => file.endsWith("_snapshot.json"));
+  return JSON.parse(readFileSync(join(folder, latest.sort().at(-1)!), "utf8"));
+}

@@ -7,11 +7,13 @@ import { toColumns } from "./temporary.ts";
 
 const ROWS_PER_FETCH = 4_096;
 
+/** A transaction, or a connection for one statement, which cannot be a scan. */
+type Target = Pick<Transaction, "all" | "run"> & Partial<Pick<Transaction, "parts">>;
 type Scans = Map<Query, AsyncGenerator<readonly unknown[]>>;
 
 /** Answers the queries of a reading, one after the other, within a transaction. */
 export async function drive<Answer>(
-  tx: Transaction,
+  tx: Target,
   connection: Connection,
   reading: Script<Answer>,
 ): Promise<Answer> {
@@ -25,7 +27,7 @@ export async function drive<Answer>(
 }
 
 async function perform(
-  tx: Transaction,
+  tx: Target,
   query: Query,
   { used, scans }: { readonly used: Set<TemporaryTable>; readonly scans: Scans },
 ): Promise<void> {
@@ -51,6 +53,7 @@ async function perform(
       let parts = scans.get(query);
       if (parts === undefined) {
         const { sql, bindings } = query;
+        if (tx.parts === undefined) throw new TypeError("rows are handed on in parts by a transaction alone");
         parts = tx.parts<unknown>({ text: translate(sql), bindings, rowsPerFetch: ROWS_PER_FETCH });
         scans.set(query, parts);
       }
@@ -72,7 +75,7 @@ async function perform(
 }
 
 async function fill(
-  tx: Transaction,
+  tx: Target,
   table: TemporaryTable,
   rows: readonly (readonly (number | string | null)[])[],
 ): Promise<void> {

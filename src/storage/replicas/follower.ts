@@ -4,7 +4,7 @@ import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import type { Change } from "./change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import type { CatalogVersion } from "./replica-row.ts";
 
 /** A copy of the catalog in memory. Both methods take over everything at their end, or throw and change nothing. */
@@ -86,7 +86,7 @@ export class Follower {
 
 async function readVersion(sql: Sql): Promise<CatalogVersion & { readonly isStandby: boolean }> {
   const [current] = await sql.all<CatalogVersion & { readonly isStandby: boolean }>(
-    'SELECT version, token::text AS token, pg_is_in_recovery() AS "isStandby" FROM catalog_state',
+    'SELECT version, token, pg_is_in_recovery() AS "isStandby" FROM catalog_state',
   );
   if (current === undefined) throw new TypeError("catalog_state has no row");
   return current;
@@ -105,7 +105,7 @@ async function readChanges(
 ): Promise<readonly Change[] | "foreign" | null> {
   if (to.version <= from.version) return "foreign";
   const rows = await tx.all<ChangeRow>(
-    `SELECT version, token::text AS token, kind, row_id AS "rowId" FROM change_log
+    `SELECT version, token, kind, row_id AS "rowId" FROM change_log
      WHERE version >= $1 ORDER BY version, ordinal LIMIT $2`,
     [from.version, CHANGES_MAX + 1],
   );

@@ -7,7 +7,7 @@ import { DatabaseUnreachableError, STANDBY, StatementError } from "#storage/post
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Barrier } from "./barrier.ts";
-import type { Change } from "./change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import type { Hints } from "./follower.ts";
 
 /** The outcome of a step of a mutation. Without changes no replica is told, and none is waited for. */
@@ -117,9 +117,9 @@ async function record(
   { version, token }: { readonly version: number; readonly token: string },
 ): Promise<void> {
   await tx.run(
-    `WITH state AS (UPDATE catalog_state SET version = $1, token = $2::uuid)
+    `WITH state AS (UPDATE catalog_state SET version = $1, token = $2::text)
      INSERT INTO change_log (version, ordinal, token, kind, row_id)
-     SELECT $1, ordinality, $2::uuid, kind, row_id
+     SELECT $1, ordinality, $2::text, kind, row_id
      FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS change (kind, row_id, ordinality)`,
     [version, token, changes.map(({ kind }) => kind), changes.map(({ id }) => id)],
   );
@@ -137,7 +137,7 @@ async function findCommitted(postgres: Postgres, token: string): Promise<boolean
       return await postgres.transaction(
         async (tx) => {
           await tx.all("SELECT id FROM catalog_state FOR SHARE");
-          const found = await tx.all("SELECT 1 FROM change_log WHERE token = $1::uuid LIMIT 1", [token]);
+          const found = await tx.all("SELECT 1 FROM change_log WHERE token = $1::text LIMIT 1", [token]);
           return found.length > 0;
         },
         { callMsMax: STATEMENT_MS_MAX.mutation },

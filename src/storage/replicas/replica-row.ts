@@ -102,15 +102,15 @@ interface AnswerRow extends CatalogVersion {
 const HEARTBEAT = `
   UPDATE replica SET
     applied = CASE
-      WHEN EXISTS (SELECT FROM change_log WHERE version = $2 AND token = $3::uuid)
-        OR EXISTS (SELECT FROM catalog_state WHERE version = $2 AND token = $3::uuid) THEN $2
+      WHEN EXISTS (SELECT FROM change_log WHERE version = $2 AND token = $3::text)
+        OR EXISTS (SELECT FROM catalog_state WHERE version = $2 AND token = $3::text) THEN $2
       ELSE 0 END,
     beat = beat + 1,
     heard_at = clock_timestamp()
   WHERE id = $1 AND NOT is_fenced
   RETURNING
     (SELECT version FROM catalog_state) AS version,
-    (SELECT token::text FROM catalog_state) AS token,
+    (SELECT token FROM catalog_state) AS token,
     pg_postmaster_start_time()::text AS server,
     (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
      FROM replica other WHERE other.id <> $1) AS peers,

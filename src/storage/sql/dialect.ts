@@ -2,6 +2,12 @@
 export interface Dialect {
   /** Whether `value` is in a list that is bound as one value. */
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
+  /** A list that is bound as one value, in a FROM: `list.value`, and `list.key` by which it is in its order. */
+  readonly toList: (type: "text" | "number") => string;
+  /** A column of whole numbers as the nearest number that JavaScript has. */
+  readonly toNearest: (column: string) => string;
+  /** True where transactions run beside one another: what two of them must not both change has to be locked by a statement. */
+  readonly hasLocks: boolean;
   /** Whether `value`, the key of a table, is one of some numbers; the other partitions of the table are not read. */
   readonly isAnyOfKeys: (value: string) => string;
   /** Whether bytes are in a list of hexadecimal texts that is bound as one value. */
@@ -52,6 +58,9 @@ export interface Dialect {
 
 export const SQLITE = {
   isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
+  toList: () => "json_each(?) AS list",
+  toNearest: (column) => column,
+  hasLocks: false,
   isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   isAnyOfBytes: (value) => `${value} IN (SELECT unhex(value) FROM json_each(?))`,
   toLane: () => "0",
@@ -84,6 +93,10 @@ const FEW_ROWS = 64;
 export const POSTGRES: Dialect = {
   // Joined rather than looked through for each row, which takes fifty times as long for some thousand values.
   isAnyOf: (value, type) => `${value} IN (SELECT unnest(?::${type === "text" ? "text" : "bigint"}[]))`,
+  toList: (type) =>
+    `unnest(?::${type === "text" ? "text" : "bigint"}[]) WITH ORDINALITY AS list (value, key)`,
+  toNearest: (column) => `${column}::double precision`,
+  hasLocks: true,
   isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
   isAnyOfBytes: (value) => `${value} IN (SELECT decode(hex, 'hex') FROM unnest(?::text[]) AS given(hex))`,
   toLane: (table) => `${table}.lane`,

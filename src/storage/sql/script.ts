@@ -3,7 +3,7 @@ import type { Dialect } from "./dialect.ts";
 import type { TemporaryTable } from "./temporary-tables.ts";
 
 /** A list is bound as one value, for `Dialect.isAnyOf`. */
-export type Binding = string | number | null | Uint8Array | readonly string[] | readonly number[];
+export type Binding = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
 
 interface Statement {
   /** Values as `?`, or as `?1` and so on; what is joined by CROSS JOIN in an order that counts has its ON. */
@@ -27,7 +27,7 @@ export type Query =
 /** Columns of rows that are bound, each with the type that its values have. */
 export type ColumnTypes = readonly (readonly [
   name: string,
-  type: "integer" | "bigint" | "double precision" | "text" | "bytea",
+  type: "integer" | "bigint" | "double precision" | "boolean" | "text" | "bytea",
 ])[];
 
 /** Rows are taken in the order of their columns; a column `lane` is left out where there is one lane and none of it. */
@@ -45,7 +45,7 @@ interface Insert {
   changes: number;
 }
 
-type InsertedRow = readonly (number | string | Uint8Array | null)[];
+type InsertedRow = readonly (number | string | boolean | Uint8Array | null)[];
 type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
 type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
 type OnRow<Found> = (row: Found) => void;

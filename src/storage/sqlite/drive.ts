@@ -41,8 +41,11 @@ function getConnection(database: Database): Connection {
 }
 
 /** Reads and writes at once, within a transaction of the caller. */
-export function drive<Answer>(database: Database, reading: Script<Answer>): Answer {
-  const connection = getConnection(database);
+export function drive<Answer>(
+  database: Database,
+  reading: Script<Answer>,
+  connection: Connection = getConnection(database),
+): Answer {
   const scans = new Map<Query, Iterator<unknown>>();
   try {
     for (;;) {

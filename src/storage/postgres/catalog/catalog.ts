@@ -6,7 +6,7 @@ import {
   toClaimedRowsSql,
   toClaimValues,
 } from "#storage/catalog/unseen-rows.ts";
-import type { Change } from "#storage/replicas/change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import { readCatalog, renewStates } from "./catalog-picture.ts";
 import { applyWrites } from "./catalog-writes.ts";
 import type { StoreMemory } from "./memory.ts";

@@ -36,12 +36,6 @@ export function createLimitMemory(tell: TellUnreadable): LimitMemory {
   };
 }
 
-/** Within a transaction, as it has left the limit. */
-export async function findLimit(sql: Sql, id: string): Promise<Limit | null> {
-  const [row] = await sql.all<ReadLimit>(`${READ_LIMITS} WHERE limits.id = $1`, [id]);
-  return row === undefined ? null : fromRow(row, () => undefined);
-}
-
 function fromRow({ principalName, ...limit }: ReadLimit, tell: TellUnreadable): Limit {
   return toLimit({ limit, principalName }, tell);
 }

@@ -3,7 +3,7 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import type { Change } from "#storage/replicas/change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import type { Memory } from "#storage/replicas/follower.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import { type PrincipalRow, toPrincipal } from "#storage/catalog/principal-rows.ts";
@@ -74,6 +74,8 @@ export function createMemory(
       return () => followSecrets(state, secrets, log);
     },
     catalog: (tx) => catalog.read(tx),
+    // Read with the catalog, where another state of them is noticed.
+    price: () => NOTHING,
     // Only secrets are looked up with their owners.
     principal: (tx, ids) => (hasSecrets ? readPrincipals(tx, ids) : NOTHING),
     key: (tx, ids) => keys?.read(tx, ids) ?? NOTHING,

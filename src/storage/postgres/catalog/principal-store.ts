@@ -14,7 +14,7 @@ import {
   toPrincipalRow,
 } from "#storage/catalog/principal-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Change } from "#storage/replicas/change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import { oidcSubjects, principals } from "./identity-schema.ts";
 import { orphanResponses } from "./responses.ts";
 import type { StoreSteps } from "./secret-store.ts";

@@ -12,7 +12,7 @@ import {
 import type { Rotation } from "#storage/engine.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Change } from "#storage/replicas/change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
 import { createRecordAudit } from "./audit.ts";
 import { renewStates } from "./catalog-picture.ts";

@@ -4,7 +4,7 @@ import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type SecretRefusals, toPrincipalNotFound } from "#storage/catalog/refusals.ts";
 import { applySecretChange, toListedSecret, toSecretRow } from "#storage/catalog/secret-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Change } from "#storage/replicas/change.ts";
+import type { Change } from "#storage/catalog/change.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
 import type { RecordAudit } from "./audit.ts";
 import { principals } from "./identity-schema.ts";

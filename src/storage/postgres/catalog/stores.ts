@@ -1,11 +1,13 @@
 import type { Clock } from "#kernel/clock.ts";
+import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
+import { createLimitStore } from "#storage/catalog/limits.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
-import { createAuditStore, createRecordAudit } from "./audit.ts";
+import { createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createIdentityStore } from "./identity.ts";
-import { createLimitStore } from "./limits.ts";
+import { createPostgresDriver } from "./driver.ts";
 import type { StoreMemory } from "./memory.ts";
 import { createNoticeStore } from "./notices.ts";
 import { createReads } from "./reads.ts";
@@ -23,12 +25,13 @@ export interface StoresOptions {
 export function createStores({ postgres, memory, freshness, clock }: StoresOptions): CatalogStores {
   const reads = createReads(postgres, freshness);
   const recordAudit = createRecordAudit(clock);
+  const driver = createPostgresDriver(reads, freshness, memory);
   const steps = { reads, freshness, recordAudit };
   return {
-    audit: createAuditStore(reads),
+    audit: createAuditStore(driver),
     identity: createIdentityStore(memory, steps),
     catalog: createCatalogStore(memory, steps),
-    limits: createLimitStore(memory.limits, steps),
+    limits: createLimitStore(driver, createAudit(clock)),
     notices: createNoticeStore(reads),
     responses: createResponseStore(reads),
   };

@@ -1,17 +1,21 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
+import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
+import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
+import { createLimitStore } from "#storage/catalog/limits.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import { createUnreadableTelling, type UnreadableRow } from "#storage/catalog/unreadable.ts";
 import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
-import { createAuditStore, createRecordAudit } from "./audit.ts";
+import { createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { CatalogFile } from "./catalog-file.ts";
 import { createConnection } from "./connection.ts";
+import { createSqliteDriver, toldWrites } from "./driver.ts";
 import { createIdentityStore } from "./identity.ts";
-import { createLimitStore } from "./limits.ts";
 import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
 import { createResponseStore } from "./responses.ts";
@@ -77,20 +81,28 @@ export function toCatalogDatabase(
     requireOwnSecret(client, path, secrets);
   });
   const file = isServing ? new CatalogFile(client, path, log) : null;
-  const connection = createConnection(client, clock, {
+  const ownConnection = createConnection(client, clock, {
     file,
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(readSecretState(client), secrets, log),
   });
-  const recordAudit = createRecordAudit(connection.orm, clock);
   const tell = createUnreadableTelling(log);
+  const parts = {
+    client,
+    connection: ownConnection,
+    memory: new StoreMemory(tell),
+    ids: createSystemIds(),
+  };
+  const driver = createSqliteDriver(parts);
+  const connection = toldWrites(parts, driver);
+  const recordAudit = createRecordAudit(connection.orm, clock);
   return {
     file,
-    audit: createAuditStore(connection),
+    audit: createAuditStore(driver),
     identity: createIdentityStore(connection, recordAudit, tell),
     catalog: createCatalogStore(connection, recordAudit, tell),
-    limits: createLimitStore(connection, recordAudit, tell),
+    limits: createLimitStore(driver, createAudit(clock)),
     notices: createNoticeStore(connection),
     responses: createResponseStore(connection),
     findUnreadable: () =>

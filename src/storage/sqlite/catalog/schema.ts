@@ -21,12 +21,6 @@ import {
  * cannot be widened without rebuilding its table.
  */
 
-/** Facts about the database itself, such as the check value of the secret that it was made with. */
-export const meta = sqliteTable("meta", {
-  key: text("key").primaryKey(),
-  value: text("value").notNull(),
-});
-
 export const providers = sqliteTable(
   "providers",
   {

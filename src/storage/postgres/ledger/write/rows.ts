@@ -2,7 +2,7 @@ import type { Binding } from "#storage/postgres/connection/values.ts";
 import type { ColumnTypes } from "#storage/sql/script.ts";
 
 export type { ColumnTypes };
-export type Value = string | number | Uint8Array | null;
+export type Value = string | number | boolean | Uint8Array | null;
 
 /** Rows of a table, column by column, as `unnest` takes them: one statement of one shape stores any number of them. */
 export class Rows {

@@ -1,0 +1,45 @@
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { LimitSet } from "#limits/store.ts";
+import type { Script } from "#storage/sql/script.ts";
+
+/**
+ * Runs scripts on the catalog of an engine, each in one transaction. A script is a function that makes one, since what was
+ * refused because of a lock, or by a server that takes no changes, runs again: it must not change anything but the database.
+ *
+ *     read: () => driver.read(function* () { return yield* select(limits, "ORDER BY name"); })
+ *     change: () => driver.change(function* () { yield* insert(limits, [row]); yield* changed("limit", row.id); })
+ *
+ * Throws what the script throws, after a ROLLBACK, and `internal_error` when the database is locked for too long or away.
+ */
+export interface CatalogDriver {
+  /** Reads of one moment. What is remembered is asked of `memory`, not read. */
+  read<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  /** As `read`, of one statement, which is of one moment by itself: on PostgreSQL this spares two round trips. */
+  ask<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  /**
+   * A change under the catalog's lock: what the script reads stays true until its COMMIT, and while it runs `memory` is as
+   * the lock has found the catalog. Each row that memory holds and that was changed is told by `yield* changed(kind, id)`,
+   * also one that goes by ON DELETE CASCADE. Own memory has the change, and every replica follows it, when this is
+   * fulfilled; what tells nothing is waited for by none.
+   */
+  change<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  /** A write of what no memory holds: sessions, notices, marks, kept responses. It waits for no other replica. */
+  aside<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  readonly memory: RememberedCatalog;
+}
+
+/** What a process remembers of the catalog. It is never older than the last `current` that was fulfilled. */
+export interface RememberedCatalog {
+  /** Whether nothing has changed since, so that memory may be believed without asking. Cheap enough for every request. */
+  isTrusted(): boolean;
+  /** Fulfilled when memory is at least as new as the database was at the call. */
+  current(): Promise<void>;
+  catalog(): CatalogSnapshot;
+  /** Another state is another object. */
+  limits(): LimitSet;
+  /**
+   * The catalog as a change leaves it, which is remembered when it is committed. Within `change`, after its last write to
+   * the catalog and its last `changed`.
+   */
+  catalogAfter(): Script<CatalogSnapshot>;
+}

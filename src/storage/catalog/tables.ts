@@ -1,0 +1,390 @@
+import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
+import type { AuthStyle } from "#catalog/auth-style.ts";
+import type { Origin } from "#catalog/model.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { TermSetter } from "#identity/secret-terms.ts";
+import type { Unit } from "#kernel/units.ts";
+import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
+import {
+  boolean,
+  bytes,
+  integer,
+  numbered,
+  orNull,
+  ownedBy,
+  real,
+  references,
+  type RowOf,
+  table,
+  text,
+  unique,
+} from "#storage/sql/table.ts";
+
+/**
+ * The catalog: who may use the server, what it offers, and what it promises to people. Instants are microseconds since the
+ * epoch, prices 10⁻¹² of the currency unit per unit. CHECKs repeat the sets of words that are closed: audit actions and
+ * capabilities will grow, and a CHECK cannot be widened in SQLite without rebuilding its table.
+ */
+
+/** Facts about the database itself, such as the check value of the secret that it was made with. */
+export const meta = table("meta", { key: text("key"), value: text("value") }, { key: ["key"] });
+
+export const providers = table(
+  "providers",
+  {
+    id: text("id"),
+    name: unique(text("name")),
+    wireFormat: text<"openai">("wire_format"),
+    baseUrl: text("base_url"),
+    /** JSON object: endpoint → URL. */
+    endpoints: text("endpoints"),
+    sealedCredential: orNull(bytes("sealed_credential")),
+    verifyTls: boolean("verify_tls"),
+    caPem: orNull(text("ca_pem")),
+    timeoutConnectSeconds: real("timeout_connect_seconds"),
+    timeoutReadSeconds: real("timeout_read_seconds"),
+    maxConcurrency: orNull(integer("max_concurrency")),
+    enabled: boolean("enabled"),
+    createdAtUs: integer("created_at_us"),
+    authStyle: { ...text<AuthStyle>("auth_style"), default: "'bearer'" },
+  },
+  {
+    checks: [
+      { name: "providers_name_given", sql: "name <> ''" },
+      { name: "providers_wire_format_known", sql: "wire_format IN ('openai')" },
+      { name: "providers_endpoints_object", sql: (jsonType) => `${jsonType("endpoints")} = 'object'` },
+      {
+        name: "providers_timeouts_positive",
+        sql: "timeout_connect_seconds > 0 AND timeout_read_seconds > 0",
+      },
+      {
+        name: "providers_max_concurrency_positive",
+        sql: "max_concurrency IS NULL OR max_concurrency > 0",
+      },
+    ],
+  },
+);
+
+/** A row routes to a provider's model itself, or is a name for another row; never both (specification, section 2.4). */
+export const models = table(
+  "models",
+  {
+    id: text("id"),
+    alias: unique(text("alias")),
+    providerId: orNull(references(text("provider_id"), "providers")),
+    upstreamName: orNull(text("upstream_name")),
+    /** JSON array of capabilities; null for a name, which inherits its target's. */
+    capabilities: orNull(text("capabilities")),
+    targetId: orNull(references(text("target_id"), "models")),
+    origin: text<Origin>("origin"),
+    hidden: boolean("hidden"),
+    createdAtUs: integer("created_at_us"),
+  },
+  {
+    indexes: [
+      { name: "models_by_provider", on: ["providerId"] },
+      { name: "models_by_target", on: ["targetId"] },
+    ],
+    checks: [
+      { name: "models_alias_given", sql: "alias <> ''" },
+      {
+        name: "models_one_route",
+        sql: (jsonType) => `CASE WHEN target_id IS NULL
+        THEN provider_id IS NOT NULL AND upstream_name IS NOT NULL AND coalesce(${jsonType("capabilities")}, '') = 'array'
+        ELSE provider_id IS NULL AND upstream_name IS NULL AND capabilities IS NULL AND target_id <> id
+      END`,
+      },
+      { name: "models_origin_known", sql: "origin IN ('declared', 'discovered')" },
+    ],
+  },
+);
+
+/** Keyed by a name, which is an alias or an upstream model name and need not exist: a feed may price what is bound later. */
+export const prices = table(
+  "prices",
+  {
+    name: text("name"),
+    unit: text<Unit>("unit"),
+    /** Null is the mark "this unit has no price". */
+    pricePico: orNull(integer("price_pico")),
+    feedVersion: orNull(text("feed_version")),
+  },
+  {
+    key: ["name", "unit"],
+    checks: [{ name: "prices_not_negative", sql: "price_pico IS NULL OR price_pico >= 0" }],
+  },
+);
+
+/** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */
+export const pricingFeed = table(
+  "pricing_feed",
+  { id: integer("id"), version: text("version"), loadedAtUs: integer("loaded_at_us") },
+  {
+    checks: [
+      { name: "pricing_feed_one_row", sql: "id = 1" },
+      { name: "pricing_feed_version_given", sql: "version <> ''" },
+    ],
+  },
+);
+
+/** Identifiers only, never payloads. Its actor is no foreign key: the trail outlives the principal. */
+export const auditEvents = table("audit_events", {
+  /** Order of commit, which a clock that was set back does not change. */
+  id: numbered("id"),
+  atUs: integer("at_us"),
+  actorPrincipalId: text("actor_principal_id"),
+  action: text<AuditAction>("action"),
+  targetKind: text<AuditTargetKind>("target_kind"),
+  targetRef: text("target_ref"),
+});
+
+export const principals = table(
+  "principals",
+  {
+    id: text("id"),
+    name: unique(text("name")),
+    kind: text<Principal["kind"]>("kind"),
+    role: text<Principal["role"]>("role"),
+    enabled: boolean("enabled"),
+    createdAtUs: integer("created_at_us"),
+    /** JSON array of the `name:value` pairs on all of its usage, which no caller can change; null where there are none. */
+    tags: orNull(text("tags")),
+  },
+  {
+    checks: [
+      { name: "principals_name_given", sql: "name <> ''" },
+      { name: "principals_kind_known", sql: "kind IN ('user', 'service')" },
+      { name: "principals_role_known", sql: "role IN ('member', 'admin')" },
+    ],
+  },
+);
+
+/** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
+export const apiKeys = secretTable("api_keys");
+
+/** Relay tokens open nothing except the relay path (specification, section 5). */
+export const relayTokens = secretTable("relay_tokens");
+
+function secretTable(name: string) {
+  return table(
+    name,
+    {
+      id: text("id"),
+      principalId: ownedBy(text("principal_id"), "principals"),
+      /** Keyed HMAC-SHA256 of the plaintext, which is stored nowhere. */
+      hash: unique(text("hash")),
+      suffix: text("suffix"),
+      label: text("label"),
+      createdAtUs: integer("created_at_us"),
+      // Terms, null where none is set: nullable columns without a CHECK are added to a table without rebuilding it.
+      expiresAtUs: orNull(integer("expires_at_us")),
+      /** JSON array of aliases. */
+      models: orNull(text("models")),
+      /** Whose pause it is. */
+      pausedBy: orNull(text<TermSetter>("paused_by")),
+      /** What an admin has set: the terms that its owner sets stay within. */
+      adminExpiresAtUs: orNull(integer("admin_expires_at_us")),
+      adminModels: orNull(text("admin_models")),
+      /** Hash of the plaintext before the last rotation, and until when that is good. */
+      formerHash: unique(orNull(text("former_hash"))),
+      formerUntilUs: orNull(integer("former_until_us")),
+      /** JSON array of `name:value` pairs, which go before the principal's. */
+      tags: orNull(text("tags")),
+    },
+    {
+      indexes: [
+        { name: `${name}_by_principal`, on: ["principalId", "createdAtUs", "id"] },
+        { name: `${name}_by_creation`, on: ["createdAtUs", "id"] },
+        { name: `${name}_by_expiry`, on: ["expiresAtUs"], where: "expires_at_us IS NOT NULL" },
+      ],
+    },
+  );
+}
+
+/** An account at an identity provider; a principal that never signed in by one has no row. */
+export const oidcSubjects = table(
+  "oidc_subject",
+  {
+    issuer: text("issuer"),
+    subject: text("subject"),
+    principalId: ownedBy(text("principal_id"), "principals"),
+  },
+  {
+    key: ["issuer", "subject"],
+    indexes: [{ name: "oidc_subject_by_principal", on: ["principalId"] }],
+    checks: [{ name: "oidc_subject_given", sql: "issuer <> '' AND subject <> ''" }],
+  },
+);
+
+export const sessions = table(
+  "sessions",
+  {
+    /** Keyed hash of the cookie's token. */
+    tokenHash: text("token_hash"),
+    principalId: ownedBy(text("principal_id"), "principals"),
+    /** The session is as old as its first cookie; the column keeps the name that it had when there was no second one. */
+    cookieIssuedAtUs: integer("created_at_us"),
+    expiresAtUs: integer("expires_at_us"),
+  },
+  {
+    key: ["tokenHash"],
+    indexes: [
+      { name: "sessions_by_principal", on: ["principalId"] },
+      { name: "sessions_by_expiry", on: ["expiresAtUs"] },
+    ],
+  },
+);
+
+/** Each is good for one sign-in; one that was used is gone. */
+export const loginLinks = table(
+  "login_links",
+  {
+    /** Keyed hash of the link's token. */
+    tokenHash: text("token_hash"),
+    principalId: ownedBy(text("principal_id"), "principals"),
+    createdAtUs: integer("created_at_us"),
+    expiresAtUs: integer("expires_at_us"),
+  },
+  {
+    key: ["tokenHash"],
+    indexes: [
+      { name: "login_links_by_principal", on: ["principalId"] },
+      { name: "login_links_by_expiry", on: ["expiresAtUs"] },
+    ],
+  },
+);
+
+/**
+ * Limits on use (`docs/spec/limits.md`). What was used of one is in the ledger, never here. A limit of a principal, a key or a
+ * relay token goes with it.
+ */
+export const limits = table(
+  "limits",
+  {
+    id: text("id"),
+    name: unique(text("name")),
+    principalId: orNull(ownedBy(text("principal_id"), "principals")),
+    keyId: orNull(ownedBy(text("key_id"), "api_keys")),
+    relayTokenId: orNull(ownedBy(text("relay_token_id"), "relay_tokens")),
+    tag: orNull(text("tag")),
+    model: orNull(text("model")),
+    /** JSON array of names that the model had before, and of the `NamedTarget` of other models. */
+    formerModels: text("former_models"),
+    /** `principal`, `key` or `tag:<key>`. */
+    each: orNull(text("each")),
+    measure: text<LimitMeasure>("measure"),
+    /** Decimal digits: pico for cost, which pass an INTEGER; whole numbers for the others. */
+    amount: text("amount"),
+    window: orNull(text<LimitWindow>("window")),
+    action: text<LimitAction>("action"),
+    unpriced: text<UnpricedRule>("unpriced"),
+    enabled: boolean("enabled"),
+    createdAtUs: integer("created_at_us"),
+    /** How many requests of a window may end without usage before it refuses; null: any number. */
+    unknownMax: orNull(integer("unknown_max")),
+    /** True: tags that callers send do not count, fixed ones alone do. Null: any tag counts. */
+    fixed: orNull(boolean("fixed")),
+  },
+  {
+    indexes: [
+      { name: "limits_by_principal", on: ["principalId"] },
+      { name: "limits_by_key", on: ["keyId"] },
+      { name: "limits_by_relay_token", on: ["relayTokenId"] },
+    ],
+    checks: [
+      { name: "limits_name_given", sql: "name <> ''" },
+      {
+        name: "limits_one_subject",
+        sql: `${["principal_id", "key_id", "relay_token_id", "tag"]
+          .map((column) => `CASE WHEN ${column} IS NULL THEN 0 ELSE 1 END`)
+          .join(" + ")} <= 1`,
+      },
+      { name: "limits_former_models_array", sql: (jsonType) => `${jsonType("former_models")} = 'array'` },
+      {
+        name: "limits_window_but_for_concurrent",
+        sql: `("window" IS NULL) = (measure = 'concurrent')`,
+      },
+    ],
+  },
+);
+
+/** Notices that have not reached their webhook yet, in the order in which they are sent. */
+export const notices = table(
+  "notices",
+  {
+    sequence: numbered("sequence"),
+    /** The notice as JSON. */
+    body: text("body"),
+  },
+  { key: ["sequence"] },
+);
+
+/** What a notice was already sent for: until then it is not sent again. */
+export const noticeMarks = table(
+  "notice_marks",
+  { name: text("name"), untilUs: integer("until_us") },
+  { key: ["name"], indexes: [{ name: "notice_marks_by_end", on: ["untilUs"] }] },
+);
+
+/**
+ * Responses that callers may ask for by their ids. Nothing refers to other tables: a response whose model or provider is gone
+ * is not found, and one whose principal is gone is settled first.
+ */
+export const keptResponses = table(
+  "kept_responses",
+  {
+    idHash: text("id_hash"),
+    principalId: text("principal_id"),
+    modelId: text("model_id"),
+    providerId: text("provider_id"),
+    eventId: integer("event_id"),
+    lane: integer("event_lane"),
+    isSettled: boolean("is_settled"),
+    expiresAtUs: integer("expires_at_us"),
+  },
+  {
+    key: ["idHash", "principalId"],
+    indexes: [
+      { name: "kept_responses_by_expiry", on: ["isSettled", "expiresAtUs"] },
+      { name: "kept_responses_unsettled", on: ["principalId"], where: "NOT is_settled" },
+    ],
+  },
+);
+
+/** The catalog's version: each change of what processes remember adds one and gives it a new token. */
+export const catalogState = table("catalog_state", {
+  id: integer("id"),
+  version: integer("version"),
+  /** A version that is followed by another token than it was tells of a database that was restored. */
+  token: text("token"),
+});
+
+/**
+ * What processes remember of the catalog, by kind. `catalog` is providers, models and the newest feed, `price` all prices,
+ * `secret` the state of the secret key. Nothing remembers sessions; the kind tells replicas that some have ended.
+ */
+export type ChangeKind =
+  | "catalog"
+  | "price"
+  | "principal"
+  | "key"
+  | "relay_token"
+  | "limit"
+  | "session"
+  | "secret";
+
+/** What each version has changed. A process that is behind what is kept reads everything again. */
+export const changeLog = table(
+  "change_log",
+  {
+    version: integer("version"),
+    ordinal: integer("ordinal"),
+    token: text("token"),
+    kind: text<ChangeKind>("kind"),
+    /** Null: everything of the kind. */
+    rowId: orNull(text("row_id")),
+  },
+  { key: ["version", "ordinal"] },
+);
+
+export type LimitRow = RowOf<typeof limits>;

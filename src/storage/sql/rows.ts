@@ -1,0 +1,157 @@
+import { all, type Binding, dialectOf, insert as insertRows, run, type Script } from "./script.ts";
+import type { Column, RowOf, Table } from "./table.ts";
+
+/**
+ * Statements that are made of a table's description. Rows have the properties of the description, and booleans are booleans
+ * on either engine.
+ */
+
+type Bindings = readonly Binding[];
+
+/** What a column is given. */
+type Cell = string | number | boolean | null | Uint8Array;
+
+const TYPES = {
+  text: "text",
+  integer: "bigint",
+  real: "double precision",
+  boolean: "boolean",
+  bytes: "bytea",
+} as const;
+
+/** `rest` is what stands behind FROM: WHERE, ORDER BY, LIMIT. */
+export function* select<Of extends Table>(
+  table: Of,
+  rest = "",
+  bindings: Bindings = [],
+): Script<readonly RowOf<Of>[]> {
+  const columns = yield* columnsOf(table);
+  const rows = yield* all<RowOf<Of>>(`SELECT ${columns} FROM ${table.name} ${rest}`, bindings);
+  return decode(table, rows);
+}
+
+/** The first row, or null. */
+export function* selectOne<Of extends Table>(
+  table: Of,
+  rest: string,
+  bindings: Bindings = [],
+): Script<RowOf<Of> | null> {
+  const rows = yield* select(table, rest, bindings);
+  return rows[0] ?? null;
+}
+
+/**
+ * The columns of a table, or of an alias of it, as a SELECT names them. An integer is the nearest number, as SQLite has it:
+ * one that was written by hand would take the whole answer out, and with it every replica.
+ */
+export function* columnsOf(table: Table, alias = table.name): Script<string> {
+  const { toNearest } = yield* dialectOf();
+  return Object.entries(table.columns)
+    .map(([property, { name, type }]) => {
+      const column = `"${alias}"."${name}"`;
+      return `${type === "integer" ? toNearest(column) : column} AS "${property}"`;
+    })
+    .join(", ");
+}
+
+/** Rows of `columnsOf` with whatever else was selected: SQLite has 0 and 1 for booleans. */
+export function decode<Row extends object>(table: Table, rows: readonly Row[]): readonly Row[] {
+  const booleans = Object.entries(table.columns).filter(([, { type }]) => type === "boolean");
+  if (booleans.length === 0) return rows;
+  return rows.map((row) => {
+    const cells = new Map<string, unknown>(Object.entries(row));
+    const decoded = booleans.map(([property]) => {
+      const cell = cells.get(property) ?? null;
+      return [property, cell === null ? null : Boolean(cell)] as const;
+    });
+    return { ...row, ...Object.fromEntries(decoded) };
+  });
+}
+
+/**
+ * Inserts rows in their order, however many there are. With `replaces`, each is written over the one that has its key, and
+ * two rows of one call must not have the same. What the database gives out (`numbered`) is not in a row.
+ */
+export function* insert<Of extends Table>(
+  table: Of,
+  rows: readonly NewRow<Of>[],
+  { replaces = false }: { readonly replaces?: boolean } = {},
+): Script<void> {
+  if (rows.length === 0) return;
+  const columns = Object.entries(table.columns).filter(([, { isNumbered }]) => isNumbered !== true);
+  const cells = rows.map((row) => {
+    const given = new Map<string, unknown>(Object.entries(row));
+    return columns.map(([property]) => toCell(given.get(property)));
+  });
+  yield* insertRows(
+    {
+      table: table.name,
+      columns: columns.map(([, { name, type }]) => [`"${name}"`, TYPES[type]] as const),
+      ending: replaces ? toReplacing(table) : "",
+    },
+    cells,
+  );
+}
+
+/** A row to be inserted: what may be NULL may be absent. */
+export type NewRow<Of extends Table> = { readonly [Property in RequiredOf<Of>]: RowOf<Of>[Property] } & {
+  readonly [Property in keyof Of["columns"]]?: RowOf<Of>[Property];
+};
+
+type RequiredOf<Of extends Table> = {
+  [Property in keyof Of["columns"]]: null extends RowOf<Of>[Property]
+    ? never
+    : Of["columns"][Property] extends { readonly isNumbered: true }
+      ? never
+      : Property;
+}[keyof Of["columns"]];
+
+/** Sets columns, by their properties, of the rows that `where` names. Returns how many there were. */
+export function* update<Of extends Table>(
+  table: Of,
+  changes: Partial<RowOf<Of>>,
+  where: string,
+  bindings: Bindings = [],
+): Script<number> {
+  const entries = Object.entries(changes);
+  if (entries.length === 0) return 0;
+  const set = entries.map(([property]) => `"${columnOf(table, property).name}" = ?`);
+  const cells = entries.map(([, cell]) => toCell(cell));
+  return yield* run(`UPDATE ${table.name} SET ${set.join(", ")} WHERE ${where}`, [...cells, ...bindings]);
+}
+
+export function* count(table: Table, rest = "", bindings: Bindings = []): Script<number> {
+  const rows = yield* all<{ readonly total: number }>(
+    `SELECT count(*) AS total FROM ${table.name} ${rest}`,
+    bindings,
+  );
+  return rows[0]?.total ?? 0;
+}
+
+function columnOf(table: Table, property: string): Column {
+  const column = table.columns[property];
+  if (column === undefined) throw new TypeError(`${table.name} has no column for ${property}`);
+  return column;
+}
+
+/** What makes an INSERT write over the row that has its key. */
+function toReplacing({ columns, key }: Table): string {
+  const quote = (property: string) => `"${columns[property]?.name}"`;
+  const others = Object.keys(columns).filter((property) => !key.includes(property));
+  const set = others.map((property) => `${quote(property)} = excluded.${quote(property)}`);
+  return `ON CONFLICT (${key.map(quote).join(", ")}) DO UPDATE SET ${set.join(", ")}`;
+}
+
+function toCell(value: unknown): Cell {
+  switch (typeof value) {
+    case "string":
+    case "number":
+    case "boolean":
+      return value;
+    case "undefined":
+      return null;
+    default:
+  }
+  if (value === null || value instanceof Uint8Array) return value;
+  throw new TypeError(`a value of type ${typeof value} has no form in a column`);
+}

@@ -1,0 +1,102 @@
+import type { Database } from "bun:sqlite";
+import type { Ids } from "#kernel/ids.ts";
+import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
+import { ChangeTransaction, readVersion, recordChanges, trimChanges } from "#storage/catalog/change.ts";
+import { Follower } from "#storage/catalog/follower.ts";
+import type { StoreMemory } from "#storage/catalog/memory.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { drive } from "#storage/sqlite/drive.ts";
+import type { Connection } from "./connection.ts";
+
+export interface SqliteDriverDeps {
+  readonly client: Database;
+  readonly connection: Connection;
+  readonly memory: StoreMemory;
+  readonly ids: Ids;
+}
+
+/**
+ * Runs scripts on catalog.db, each at once: nothing else on the connection gets in between. Memory is trusted for as long as
+ * no other connection has committed (`Connection.dataVersion`); then it reads what the change log names.
+ */
+export function createSqliteDriver({
+  client,
+  connection,
+  memory,
+  ids,
+}: SqliteDriverDeps): CatalogDriver & { readonly distrust: () => void } {
+  const follower = new Follower(memory, () => undefined);
+  let trustedVersion: number | null = null;
+
+  const isTrusted = () => trustedVersion === connection.dataVersion();
+  /** To be called within a transaction: the version and the rows are then of one moment. */
+  const follow = () => {
+    const version = connection.dataVersion();
+    if (version === trustedVersion) return;
+    drive(client, follower.follow())();
+    trustedVersion = version;
+  };
+  const changeNow = <Answer>(script: () => Script<Answer>) => {
+    follow();
+    const transaction = new ChangeTransaction(SQLITE);
+    const answer = drive(client, script(), transaction);
+    const { changes } = transaction;
+    if (changes.length === 0) return { answer, install: () => true };
+    const { version } = drive(client, readVersion());
+    const next = { version: version + 1, token: ids.uuid() };
+    drive(client, recordChanges(changes, next));
+    drive(client, trimChanges(next));
+    return { answer, install: drive(client, follower.readOwn(changes, next), transaction) };
+  };
+
+  return {
+    distrust: () => {
+      trustedVersion = null;
+    },
+    read: (script) => connection.read(() => drive(client, script())),
+    ask: (script) => connection.query(() => drive(client, script())),
+    async change(script) {
+      // In the same turn as the COMMIT: the next change must not start from what was before this one.
+      const { answer } = await connection.write(
+        () => changeNow(script),
+        ({ install }) => install(),
+      );
+      return answer;
+    },
+    aside: (script) => connection.writeAside(() => drive(client, script())),
+    memory: {
+      isTrusted: () => connection.tryQuery(isTrusted) ?? false,
+      async current() {
+        if (!(await connection.query(isTrusted))) await connection.read(follow);
+      },
+      catalog: () => memory.catalog(),
+      limits: () => memory.limits(),
+      catalogAfter: () => memory.catalogAfter(),
+    },
+  };
+}
+
+/** For stores that write without the driver: each of their writes may have changed any limit. */
+export function toldWrites(
+  { client, connection, ids }: SqliteDriverDeps,
+  { distrust }: { readonly distrust: () => void },
+): Connection {
+  return {
+    ...connection,
+    write: (step, committed) =>
+      connection.write(
+        () => {
+          const result = step();
+          const { version } = drive(client, readVersion());
+          const next = { version: version + 1, token: ids.uuid() };
+          drive(client, recordChanges([{ kind: "limit", id: null }], next));
+          return result;
+        },
+        (result) => {
+          distrust();
+          committed?.(result);
+        },
+      ),
+  };
+}
