@@ -20,7 +20,7 @@ export interface Column<Value = unknown> {
   readonly value?: Value;
 }
 
-interface Reference {
+export interface Reference {
   readonly table: string;
   /** Whether the row goes with the one that it refers to, which otherwise cannot go before it. */
   readonly cascades: boolean;
@@ -39,7 +39,7 @@ export interface Table<Of extends Columns = Columns> {
   readonly checks: readonly Check[];
 }
 
-interface Index {
+export interface Index {
   readonly name: string;
   /** Properties. */
   readonly on: readonly string[];
@@ -48,7 +48,7 @@ interface Index {
 }
 
 /** `sql` is asked with the type of JSON in a column of text: null for what is NULL. Booleans are checked in any case. */
-interface Check {
+export interface Check {
   readonly name: string;
   readonly sql: string | ((jsonType: (column: string) => string) => string);
 }
