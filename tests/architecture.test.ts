@@ -132,7 +132,7 @@ const PICKS: { readonly [path: string]: readonly string[] } = {
   "boot/settings/engine.ts": [
     "storage/sqlite/engine.ts",
     "storage/postgres/engine.ts",
-    "storage/postgres/examination/examine.ts",
+    "storage/postgres/examine.ts",
     "storage/sqlite/move/source.ts",
     "storage/postgres/move/target.ts",
   ],

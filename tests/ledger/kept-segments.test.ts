@@ -2,8 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KEPT_BYTES_MAX, KEPT_MS, KeptSegments } from "#storage/journal/kept-segments.ts";
-import { findSegments, segmentPath } from "#storage/journal/segments.ts";
+import {
+  KEPT_BYTES_MAX,
+  KEPT_MS,
+  KeptSegments,
+  findSegments,
+  segmentPath,
+} from "#storage/journal/segments.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-kept-"));
 afterAll(() => rmSync(folder, { recursive: true }));

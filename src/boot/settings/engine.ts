@@ -2,7 +2,7 @@ import type { StorageEngine } from "#storage/engine.ts";
 import type { DataFiles } from "#storage/file-data.ts";
 import type { DataPlace } from "#storage/place.ts";
 import type { DatabaseExamination } from "#storage/database-examination.ts";
-import type { ExaminationOptions } from "#storage/postgres/examination/examine.ts";
+import type { ExaminationOptions } from "#storage/postgres/examine.ts";
 import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";
 
@@ -16,7 +16,7 @@ export async function engineOf({ database }: Pick<DataPlace, "database">): Promi
 
 /** Looks at a PostgreSQL database for `doctor`, and changes nothing. */
 export async function examineDatabase(options: ExaminationOptions): Promise<DatabaseExamination> {
-  const { examineDatabase: examine } = await import("#storage/postgres/examination/examine.ts");
+  const { examineDatabase: examine } = await import("#storage/postgres/examine.ts");
   return examine(options);
 }
 

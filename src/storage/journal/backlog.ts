@@ -1,10 +1,10 @@
 import { isBefore, type JournalPosition } from "./segments.ts";
 
-/** The time of a line is known to within this: a database that is away for a day leaves some thousand marks. */
-const MARK_INTERVAL_MS = 5_000;
+/** The time of a line is known to within this: a database that is away for a day leaves some thousand entries. */
+const TIME_INTERVAL_MS = 5_000;
 
 /** Lines from a position on were written from a moment on. */
-interface Mark {
+interface WriteTime {
   readonly from: JournalPosition;
   readonly atMs: number;
 }
@@ -17,7 +17,7 @@ export class JournalBacklog {
   readonly #sizesBytes: Map<number, number>;
   #committed: JournalPosition;
   #totalBytes = 0;
-  #marks: Mark[] = [];
+  #times: WriteTime[] = [];
   readonly #nowMs: () => number;
 
   /** From what an earlier process left behind, and the position up to which that is committed. */
@@ -31,7 +31,7 @@ export class JournalBacklog {
     for (const sizeBytes of found.values()) this.#totalBytes += sizeBytes;
     this.#committed = committed;
     this.commit(committed);
-    if (this.bytes > 0) this.#marks.push({ from: committed, atMs: nowMs() });
+    if (this.bytes > 0) this.#times.push({ from: committed, atMs: nowMs() });
   }
 
   get committed(): JournalPosition {
@@ -45,16 +45,16 @@ export class JournalBacklog {
 
   /** The age of the oldest line that is not committed, to some seconds; 0 when there is none. */
   get ageMs(): number {
-    const oldest = this.#marks[0];
+    const oldest = this.#times[0];
     return oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;
   }
 
   grow(segment: number, sizeBytes: number): void {
     const offsetBytes = this.#sizesBytes.get(segment) ?? 0;
     const atMs = this.#nowMs();
-    const latest = this.#marks.at(-1);
-    if (latest === undefined || atMs - latest.atMs >= MARK_INTERVAL_MS)
-      this.#marks.push({ from: { segment, offsetBytes }, atMs });
+    const latest = this.#times.at(-1);
+    if (latest === undefined || atMs - latest.atMs >= TIME_INTERVAL_MS)
+      this.#times.push({ from: { segment, offsetBytes }, atMs });
     this.#sizesBytes.set(segment, offsetBytes + sizeBytes);
     this.#totalBytes += sizeBytes;
   }
@@ -66,8 +66,8 @@ export class JournalBacklog {
       this.#sizesBytes.delete(segment);
       this.#totalBytes -= sizeBytes;
     }
-    if (this.bytes === 0) this.#marks = [];
-    const passed = this.#marks.findLastIndex(({ from }) => !isBefore(position, from));
-    if (passed > 0) this.#marks.splice(0, passed);
+    if (this.bytes === 0) this.#times = [];
+    const passed = this.#times.findLastIndex(({ from }) => !isBefore(position, from));
+    if (passed > 0) this.#times.splice(0, passed);
   }
 }

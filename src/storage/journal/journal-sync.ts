@@ -1,7 +1,7 @@
-import { fdatasync } from "node:fs";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { syncFolder } from "#storage/files/sync-folder.ts";
+import { withinLimit } from "#kernel/timer.ts";
+import { syncData, syncFolder } from "#storage/files/sync-folder.ts";
 import type { SegmentFile } from "./segment-file.ts";
 
 /** A loss of power costs at most this much of what the writer has not committed yet. */
@@ -20,11 +20,6 @@ export interface JournalSyncOptions {
   readonly onRefused: () => void;
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (cause: unknown) => void;
-}
-
 /** Confirms with the disk what the journal has written: at a pace, and for each request's end in the strict setting. */
 export class JournalSync {
   readonly #options: JournalSyncOptions;
@@ -33,7 +28,7 @@ export class JournalSync {
   #isDirty = false;
   #directoryIsDirty = true;
   #retired: SegmentFile[] = [];
-  #waiters: Waiter[] = [];
+  #waiters: PromiseWithResolvers<void>[] = [];
 
   constructor(options: JournalSyncOptions) {
     this.#options = options;
@@ -56,21 +51,10 @@ export class JournalSync {
 
   /** Fulfilled by a sync that begins after this call; rejects with `internal_error`. */
   wait(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new ProxyError("internal_error", "The disk did not confirm the usage event in time.")),
-        SYNC_WAIT_MS_MAX,
-      );
-      this.#waiters.push({
-        resolve() {
-          clearTimeout(timer);
-          resolve();
-        },
-        reject(cause) {
-          clearTimeout(timer);
-          reject(new ProxyError("internal_error", "The disk did not confirm the usage event.", { cause }));
-        },
-      });
+    const waiter = Promise.withResolvers<void>();
+    this.#waiters.push(waiter);
+    return withinLimit(waiter.promise, SYNC_WAIT_MS_MAX, () => {
+      throw new ProxyError("internal_error", "The disk did not confirm the usage event in time.");
     });
   }
 
@@ -119,15 +103,11 @@ export class JournalSync {
       log.error("usage journal: the disk did not confirm a write", describeCause(cause));
       this.#directoryIsDirty = true;
       onRefused();
-      for (const waiter of waiters) waiter.reject(cause);
+      const refusal = new ProxyError("internal_error", "The disk did not confirm the usage event.", {
+        cause,
+      });
+      for (const waiter of waiters) waiter.reject(refusal);
     }
     for (const old of retired) old.close();
   }
-}
-
-/** Not by `promisify`: loading node:util takes 1 ms and 2 MB of each start. */
-function syncData(fd: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  fdatasync(fd, (cause) => (cause === null || cause === undefined ? resolve() : reject(cause)));
-  return promise;
 }

@@ -12,10 +12,11 @@ import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
 import { PURPOSES } from "./connection/limits.ts";
+import type { Sql } from "./connection/sql.ts";
+import { MOVED_TABLES } from "#storage/move/tables.ts";
 import { toTarget } from "./command-connection.ts";
 import { takeLedger } from "./ledger/ledger.ts";
 import type { OpenedLedger } from "#storage/threads/ledger.ts";
-import { measureTables } from "./table-size.ts";
 import { openPresence, type Presence } from "#storage/replicas/presence.ts";
 import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign-in.ts";
 
@@ -111,4 +112,30 @@ function toHealth(
       slots: presence.slots.count,
     },
   };
+}
+
+/** The tables that SQLite's ledger has too, and those of the spools; partitions of `event` are found as such. */
+const LEDGER_TABLES = [
+  ...MOVED_TABLES.filter(({ file }) => file === "usage").map(({ name }) => name),
+  "spool",
+  "open_request",
+  "settlement",
+  "recorded_batch",
+];
+
+/**
+ * What the tables of the schema take with their indexes, in bytes: the ledger's, and all others. Throws
+ * `DatabaseUnreachableError`.
+ */
+async function measureTables(sql: Sql): Promise<{ catalogBytes: number; usageBytes: number }> {
+  // A partition that is dropped meanwhile has no size.
+  const rows = await sql.all<{ ofUsage: boolean; bytes: number }>(
+    `SELECT relispartition OR relname = ANY($1::text[]) AS "ofUsage",
+            coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes
+     FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+     GROUP BY 1`,
+    [LEDGER_TABLES],
+  );
+  const sizeOf = (ofUsage: boolean) => rows.find((row) => row.ofUsage === ofUsage)?.bytes ?? 0;
+  return { catalogBytes: sizeOf(false), usageBytes: sizeOf(true) };
 }

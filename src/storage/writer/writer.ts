@@ -1,8 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { KeptSegments } from "#storage/journal/kept-segments.ts";
 import { OpenRequests } from "#storage/journal/open-requests.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
-import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/journal/segments.ts";
+import {
+  type JournalPosition,
+  KeptSegments,
+  isBefore,
+  isSame,
+  reachesBackTo,
+} from "#storage/journal/segments.ts";
 import { insert, type Script } from "#storage/sql/script.ts";
 import type { Commit } from "#storage/threads/writer-tasks.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";

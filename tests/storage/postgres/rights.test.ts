@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { runLocal } from "../../cli/terminal.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { examineDatabase } from "#storage/postgres/examination/examine.ts";
+import { examineDatabase } from "#storage/postgres/examine.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { createFakeClock, silentLog } from "../support.ts";
 

@@ -1,10 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toFileIdentity } from "#storage/files/file-watch.ts";
 import { isBusy } from "#storage/files/setup-errors.ts";
+import { syncData } from "#storage/files/sync-folder.ts";
 import { TaskFailedError, WorkerClient } from "#storage/threads/worker-client.ts";
 
 /** A log that has grown past this is copied into the database: what SQLite's own 1,000 pages are. */
@@ -127,12 +128,6 @@ export function createLogSync(
     held: () => shortening,
     close: () => (closing ??= closeOnce()),
   };
-}
-
-function syncData(file: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  fdatasync(file, (cause) => (cause === null || cause === undefined ? resolve() : reject(cause)));
-  return promise;
 }
 
 /**

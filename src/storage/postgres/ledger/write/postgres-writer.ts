@@ -1,9 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import type { JournalPosition } from "#storage/journal/segments.ts";
+import { type JournalPosition, KEPT_MS } from "#storage/journal/segments.ts";
 import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
-import { KEPT_MS } from "#storage/journal/kept-segments.ts";
 import { all, one, run, type Script } from "#storage/sql/script.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";

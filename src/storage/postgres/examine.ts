@@ -2,10 +2,10 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { DatabaseExamination, SilentReplica } from "#storage/database-examination.ts";
 import type { PostgresDatabase } from "#storage/place.ts";
-import { quoteName } from "#storage/postgres/connection/values.ts";
-import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
-import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
-import { PURPOSES } from "#storage/postgres/connection/limits.ts";
+import { quoteName } from "./connection/values.ts";
+import { findSchemaAge } from "./connection/migrate.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { PURPOSES } from "./connection/limits.ts";
 
 /** The nearest of several answers: one may have been held up on its way. */
 const CLOCK_READS = 3;
