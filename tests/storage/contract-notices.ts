@@ -66,6 +66,29 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       ]);
     });
 
+    test("that several have to tell at once are put by one of them, and are numbered in the order in which all list them", async () => {
+      await using engine = createEngine();
+      const connections = [await engine.open(), await engine.open()];
+      const puts = await Promise.all(
+        Array.from({ length: 6 }, (_, at) =>
+          connections[at % 2]!.notices.put(
+            [told(`${at}`, { mark: mark("one") }), told(`free ${at}`)],
+            START_US,
+          ),
+        ),
+      );
+      expect(puts.filter(({ length }) => length === 2)).toHaveLength(1);
+      expect(puts.flat()).toHaveLength(7);
+      const sequences = puts.flat().map(({ sequence }) => sequence);
+      const { notices } = connections[1]!;
+      expect((await notices.list()).map(({ sequence }) => sequence)).toEqual(
+        sequences.toSorted((left, right) => left - right),
+      );
+      expect(await notices.listMarks("one")).toEqual(["one"]);
+      await notices.remove(Array.from({ length: 66_000 }, (_, at) => at));
+      expect(await notices.list()).toEqual([]);
+    });
+
     test("leave their marks behind until these end, which are listed by how they begin", async () => {
       await using engine = createEngine();
       const { notices } = await engine.open();

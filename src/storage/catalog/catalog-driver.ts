@@ -25,6 +25,8 @@ export interface CatalogDriver {
   change<Answer>(script: () => Script<Answer>): Promise<Answer>;
   /** A write of what no memory holds: sessions, notices, marks, kept responses. It waits for no other replica. */
   aside<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  /** As `aside`, of one statement: on PostgreSQL this spares two round trips. */
+  put<Answer>(script: () => Script<Answer>): Promise<Answer>;
   readonly memory: RememberedCatalog;
 }
 

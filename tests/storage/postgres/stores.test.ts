@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import type { CatalogWrite } from "#catalog/store.ts";
-import { toNotice } from "#notices/notice.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { apiKey, AUDIT, codeOf, newLimit, PAGE, principal, provider, START_US } from "../support.ts";
 import { createPostgresCatalog, type PostgresStores } from "./catalog-engine.ts";
@@ -100,26 +98,6 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     expect(await codeOf(identity.createLoginLink(missing, START_US))).toBe("principal_not_found");
   });
 
-  test("that have the same to tell at once: one of them puts it, and numbers follow the order in which all are listed", async () => {
-    await using engine = createPostgresCatalog();
-    const replicas = [await engine.open(), await engine.open()];
-    const told = (text: string) => ({
-      notice: toNotice({ type: "price.missing", text, facts: { model: text } }, `id-${text}`, START_US),
-      mark: { name: "window", untilUs: START_US + 10 },
-    });
-    const put = await Promise.all(
-      Array.from({ length: 6 }, (_, at) =>
-        replicas[at % 2]!.notices.put([told(`${at}`), { ...told(`free ${at}`), mark: null }], START_US),
-      ),
-    );
-    expect(put.filter(({ length }) => length === 2)).toHaveLength(1);
-    expect(put.flat()).toHaveLength(7);
-    const sequences = put.flat().map(({ sequence }) => sequence);
-    const listed = (await replicas[1]!.notices.list()).map(({ sequence }) => sequence);
-    expect(listed).toEqual(sequences.toSorted((left, right) => left - right));
-    expect(await replicas[0]!.notices.listMarks("window")).toEqual(["window"]);
-  });
-
   test("that revoke sessions: none of them is found on the other, and login links that wait are gone", async () => {
     await using engine = createPostgresCatalog();
     const [left, right] = [await engine.open(), await engine.open()];
@@ -180,26 +158,5 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL holds", () => {
       result: () => null,
     }));
     expect(catalog.peek()?.findProvider("p")?.caPem).toBe("a\ufffdb");
-  });
-
-  test("more prices than a statement binds values, written and removed by one change each; a text that is no Unicode is replaced", async () => {
-    await using engine = createPostgresCatalog();
-    const { catalog, identity, notices } = await engine.open();
-    const names = Array.from({ length: 66_000 }, (_, at) => `n${at}`);
-    const change = (writes: readonly CatalogWrite[]) =>
-      catalog.change(() => ({ writes, audit: [AUDIT], result: ({ priceCount }) => priceCount }));
-    const puts = names.map(
-      (name, at) =>
-        ({
-          kind: "put_price",
-          price: { name, unit: "input_tokens", pricePico: at, feedVersion: at === 7 ? "lone \ud800" : null },
-        }) as const,
-    );
-    expect(await change(puts)).toBe(names.length);
-    expect(catalog.peek()!.findPrice("n7", "input_tokens")?.feedVersion).toBe("lone \ufffd");
-    expect(catalog.peek()!.findPrice("n65999", "input_tokens")?.pricePico).toBe(65_999);
-    expect(await change(names.map((name) => ({ kind: "delete_price", name, unit: "input_tokens" })))).toBe(0);
-    expect(await identity.keys.findNames(names)).toEqual(new Map());
-    await notices.remove(names.map((_, at) => at));
   });
 });

@@ -18,6 +18,7 @@ export function createPostgresDriver(reads: Reads, freshness: Freshness, memory:
         return { result, changes: transaction.changes };
       }),
     aside: (script) => reads.writeAside((tx) => drive(tx, toConnection(), script())),
+    put: (script) => reads.query((sql) => drive(sql, toConnection(), script())),
     memory: {
       isTrusted: () => freshness.isTrusted(),
       current: () => reads.current(),

@@ -16,7 +16,9 @@ import {
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Change } from "#storage/catalog/change.ts";
 import { oidcSubjects, principals } from "./identity-schema.ts";
-import { orphanResponses } from "./responses.ts";
+import { orphanResponses } from "#storage/catalog/responses.ts";
+import { drive } from "#storage/postgres/drive.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
 import type { StoreSteps } from "./secret-store.ts";
 
 type PrincipalStore = Pick<
@@ -89,7 +91,7 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
         await requireAdminLeft(tx, before, null);
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         await tx.orm.delete(principals).where(eq(principals.id, id));
-        await orphanResponses(tx, id);
+        await drive(tx, { dialect: POSTGRES, subjects: new Map() }, orphanResponses(id));
         await recordAudit(tx, [audit]);
         return { result: undefined, changes: toChanges(id) };
       }),

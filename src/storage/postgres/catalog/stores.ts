@@ -1,6 +1,8 @@
 import type { Clock } from "#kernel/clock.ts";
 import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
 import { createLimitStore } from "#storage/catalog/limits.ts";
+import { createNoticeStore } from "#storage/catalog/notices.ts";
+import { createResponseStore } from "#storage/catalog/responses.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
@@ -9,9 +11,7 @@ import { createCatalogStore } from "./catalog.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createPostgresDriver } from "./driver.ts";
 import type { StoreMemory } from "./memory.ts";
-import { createNoticeStore } from "./notices.ts";
 import { createReads } from "./reads.ts";
-import { createResponseStore } from "./responses.ts";
 
 export interface StoresOptions {
   /** See `PURPOSES.serve`. */
@@ -32,7 +32,7 @@ export function createStores({ postgres, memory, freshness, clock }: StoresOptio
     identity: createIdentityStore(memory, steps),
     catalog: createCatalogStore(memory, steps),
     limits: createLimitStore(driver, createAudit(clock)),
-    notices: createNoticeStore(reads),
-    responses: createResponseStore(reads),
+    notices: createNoticeStore(driver, { isShared: true }),
+    responses: createResponseStore(driver),
   };
 }

@@ -7,6 +7,8 @@ import type { Log } from "#kernel/log.ts";
 import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
 import { createLimitStore } from "#storage/catalog/limits.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
+import { createNoticeStore } from "#storage/catalog/notices.ts";
+import { createResponseStore } from "#storage/catalog/responses.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import { createUnreadableTelling, type UnreadableRow } from "#storage/catalog/unreadable.ts";
 import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
@@ -16,9 +18,7 @@ import { CatalogFile } from "./catalog-file.ts";
 import { createConnection } from "./connection.ts";
 import { createSqliteDriver, toldWrites } from "./driver.ts";
 import { createIdentityStore } from "./identity.ts";
-import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
-import { createResponseStore } from "./responses.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { followSecrets } from "#storage/catalog/secret-state.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
@@ -103,8 +103,8 @@ export function toCatalogDatabase(
     identity: createIdentityStore(connection, recordAudit, tell),
     catalog: createCatalogStore(connection, recordAudit, tell),
     limits: createLimitStore(driver, createAudit(clock)),
-    notices: createNoticeStore(connection),
-    responses: createResponseStore(connection),
+    notices: createNoticeStore(driver, { isShared: false }),
+    responses: createResponseStore(driver),
     findUnreadable: () =>
       findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
     close: () => connection.close(),

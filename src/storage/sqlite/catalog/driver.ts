@@ -65,6 +65,7 @@ export function createSqliteDriver({
       return answer;
     },
     aside: (script) => connection.writeAside(() => drive(client, script())),
+    put: (script) => connection.writeAside(() => drive(client, script())),
     memory: {
       isTrusted: () => connection.tryQuery(isTrusted) ?? false,
       async current() {

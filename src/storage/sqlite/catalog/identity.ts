@@ -19,7 +19,8 @@ import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./identity-schema.ts";
-import { orphanResponses } from "./responses.ts";
+import { orphanResponses } from "#storage/catalog/responses.ts";
+import { drive } from "#storage/sqlite/drive.ts";
 import { createSecretStore } from "./secret-store.ts";
 
 /** Principals, keys, relay tokens, sessions and login links in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
@@ -145,7 +146,7 @@ export function createIdentityStore(
         requireAdminLeft(before, null);
         // Keys, relay tokens, sessions and subjects go with it: ON DELETE CASCADE.
         orm.delete(principals).where(eq(principals.id, id)).run();
-        orphanResponses(orm, id);
+        drive(orm.$client, orphanResponses(id));
         recordAudit(audit);
       }),
 

@@ -51,20 +51,3 @@ export const limits = sqliteTable(
     check("limits_enabled_boolean", sql`${table.enabled} IN (0, 1)`),
   ],
 );
-
-/** Notices that have not reached their webhook yet, in the order in which they are sent. */
-export const notices = sqliteTable("notices", {
-  sequence: integer("sequence").primaryKey({ autoIncrement: true }),
-  /** The notice as JSON. */
-  body: text("body").notNull(),
-});
-
-/** What a notice was already sent for: until then it is not sent again. */
-export const noticeMarks = sqliteTable(
-  "notice_marks",
-  {
-    name: text("name").primaryKey(),
-    untilUs: integer("until_us").notNull(),
-  },
-  (table) => [index("notice_marks_by_end").on(table.untilUs)],
-);
