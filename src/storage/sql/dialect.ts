@@ -14,8 +14,6 @@ export interface Dialect {
   readonly isAnyOfBytes: (value: string) => string;
   /** The lane of a row of a table; the number of the only one where there are none. */
   readonly toLane: (table: string) => string;
-  /** Behind a SELECT: locks its rows, and leaves out those that another transaction has locked. */
-  readonly takeFree: string;
   /** A text as it is stored: what else a text may hold would be refused, or never be found again. */
   readonly toStored: (text: string) => string;
   /** A temporary table in a FROM, of so many rows, which the planner cannot know. */
@@ -64,7 +62,6 @@ export const SQLITE = {
   isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   isAnyOfBytes: (value) => `${value} IN (SELECT unhex(value) FROM json_each(?))`,
   toLane: () => "0",
-  takeFree: "",
   toStored: (text) => text.toWellFormed(),
   toSized: (table) => table,
   toNumber: (condition) => `(${condition})`,
@@ -100,7 +97,6 @@ export const POSTGRES: Dialect = {
   isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
   isAnyOfBytes: (value) => `${value} IN (SELECT decode(hex, 'hex') FROM unnest(?::text[]) AS given(hex))`,
   toLane: (table) => `${table}.lane`,
-  takeFree: "FOR UPDATE SKIP LOCKED",
   // PostgreSQL's text holds no NUL, and refuses a statement for one.
   toStored: (text) => text.toWellFormed().replaceAll("\0", "\ufffd"),
   // The planner takes a table that was never analysed for some thousand rows, and reads another one to its end for them. For

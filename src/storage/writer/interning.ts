@@ -271,9 +271,9 @@ function* findLabelSets(fingerprints: readonly string[]): Script<ReadonlyMap<str
 function* addLabelSets(
   missing: readonly (readonly [fingerprint: string, labelSet: LabelSet])[],
 ): Script<ReadonlyMap<string, number>> {
-  const { isAnyOf, takeFree } = yield* dialectOf();
+  const { isAnyOf, forUpdate } = yield* dialectOf();
   // Where one writer is alone, ids are in the order of arrival: made-up values are counted by it.
-  const sorted = takeFree === "" ? missing : missing.toSorted(([left], [right]) => (left < right ? -1 : 1));
+  const sorted = forUpdate === "" ? missing : missing.toSorted(([left], [right]) => (left < right ? -1 : 1));
   yield* insert(
     LABEL_SETS,
     sorted.map(([fingerprint, { row }]) => [

@@ -116,25 +116,19 @@ export function* planSettlements(): Script<SettlementPlan> {
 }
 
 /**
- * Does what was planned, when the ids of the events are found, and returns what it changes in the totals. Settlements that
- * another replica is at are left to it. Locks are taken in the order in which batches take them: events before totals.
+ * Does what was planned, when the ids of the events are found, and returns what it changes in the totals. One replica at a
+ * time (`WriterEngine.holdSettling`): two would each take the other's event for the last of its totals. Locks are taken in the
+ * order in which batches take them: events before totals.
  */
 export function* settle({ origins, changes }: SettlementPlan): Script<readonly LaneChange[]> {
   const dialect = yield* dialectOf();
-  const lanes = Map.groupBy(origins, ({ lane }) => lane);
-  const taken: EventOrigin[] = [];
-  for (const [lane, ofLane] of lanes) {
-    const isTaken = `${dialect.toLane("settlement")} = ? AND ${dialect.isAnyOf("id", "number")}`;
-    const ids = ofLane.map(({ eventId }) => eventId);
-    const rows = yield* all<{ id: number }>(
-      `SELECT id FROM settlement WHERE ${isTaken} ORDER BY id ${dialect.takeFree}`,
-      [lane, ids],
-    );
-    yield* run(`DELETE FROM settlement WHERE ${isTaken}`, [lane, rows.map(({ id }) => id)]);
-    taken.push(...rows.map(({ id }) => ({ eventId: id, lane })));
-  }
   // Another replica may have settled some in between, which is committed by then.
-  const unsettled = yield* findUnsettled(taken);
+  const unsettled = yield* findUnsettled(origins);
+  for (const [lane, ofLane] of Map.groupBy(origins, (origin) => origin.lane))
+    yield* run(
+      `DELETE FROM settlement WHERE ${dialect.toLane("settlement")} = ? AND ${dialect.isAnyOf("id", "number")}`,
+      [lane, ofLane.map(({ eventId }) => eventId)],
+    );
   const due = changes.filter((change) => unsettled.has(toOriginKey(change.unsettled.origin)));
   const byLane = [...Map.groupBy(due, (change) => change.unsettled.origin.lane)];
   for (const [lane, ofLane] of byLane) {

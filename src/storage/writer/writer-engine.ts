@@ -59,6 +59,6 @@ export interface WriterEngine {
   addRows(events: readonly EndedEvent[]): Script<void>;
   /** Keeps the order in which the events of a batch ended, where others ask the database for it. */
   keepOrder(batch: number, ids: readonly InstantUs[]): Script<void>;
-  /** Until the end of the transaction no day is sealed. */
-  holdSealing(): Script<void>;
+  /** Until the end of the transaction no day is sealed, and no other transaction settles. */
+  holdSettling(): Script<void>;
 }

@@ -176,8 +176,7 @@ export class UsageWriter {
   }
 
   *#apply(plan: Parameters<typeof settle>[0]): Script<readonly LaneChange[]> {
-    // Which days are sealed stays as it is until the end of this.
-    yield* this.#engine.holdSealing();
+    yield* this.#engine.holdSettling();
     return yield* settle(plan);
   }
 

@@ -1,13 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
-import { all, type ColumnTypes, insert, type Script } from "#storage/sql/script.ts";
+import { all, type ColumnTypes, run, type Script } from "#storage/sql/script.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
+import { toNumbers, toSource } from "./rows.ts";
 
 /** How far ahead of an id that is taken others are looked for at once. */
 const TAKEN_US = 4_096;
 
 const COLUMNS: ColumnTypes = [
-  ["lane", "integer"],
   ["id", "bigint"],
   ["combination", "integer"],
   ["manner", "integer"],
@@ -17,7 +17,11 @@ const COLUMNS: ColumnTypes = [
   ["cost_lo", "double precision"],
   ...UNITS.map((unit) => [unit, "double precision"] as const),
 ];
-const EVENTS = { table: "event", columns: COLUMNS, ending: "ON CONFLICT DO NOTHING" } as const;
+const UNITS_AT = COLUMNS.length - UNITS.length;
+const NAMES = COLUMNS.map(([name]) => name).join(", ");
+
+const ADD_SQL = `INSERT INTO event (lane, ${NAMES}) SELECT $1::integer, ${NAMES} FROM ${toSource(COLUMNS, "given", 2)}
+  ON CONFLICT DO NOTHING`;
 /** Finds which of the ids have a row that another transaction has added. */
 const REFUSED_SQL = `SELECT id FROM event WHERE lane = ? AND id = ANY (?::bigint[])
   AND xmin <> pg_current_xact_id()::xid`;
@@ -41,10 +45,7 @@ export class EventRows {
     for (const event of events) event.id = event.arrivedAtUs;
     while (rest.length > 0) {
       for (const event of rest) event.id = this.#toFree(event, taken);
-      const added = yield* insert(
-        EVENTS,
-        rest.map((event) => this.#toRow(event)),
-      );
+      const added = yield* run(ADD_SQL, [this.#lane, ...toColumns(rest)]);
       if (added === rest.length) return;
       const refused = yield* this.#find(REFUSED_SQL, rest);
       rest = rest.filter(({ id }) => refused.has(id));
@@ -69,12 +70,24 @@ export class EventRows {
     const rows = yield* all<{ id: number }>(sql, [this.#lane, events.map(({ id }) => id)]);
     return new Set(rows.map(({ id }) => id));
   }
+}
 
-  #toRow({ id, combination, eventClass, ending, cost }: EndedEvent): (number | null)[] {
+/** Column by column: a row of its own for each event would take as long as all the rest. */
+function toColumns(events: readonly EndedEvent[]): readonly (string | null)[] {
+  const columns = COLUMNS.map((): (number | null)[] => []);
+  for (const { id, combination, eventClass, ending, cost } of events) {
+    columns[0]?.push(id);
+    columns[1]?.push(combination);
+    columns[2]?.push(eventClass);
+    columns[3]?.push(ending.durationUs);
+    columns[4]?.push(ending.timeToFirstByteUs);
+    columns[5]?.push(cost?.hi ?? null);
+    columns[6]?.push(cost?.lo ?? null);
     const quantities = ending.usage?.quantities;
-    const row = [this.#lane, id, combination, eventClass, ending.durationUs, ending.timeToFirstByteUs];
-    row.push(cost?.hi ?? null, cost?.lo ?? null);
-    for (const unit of UNITS) row.push(quantities?.[unit] ?? null);
-    return row;
+    for (let index = 0; index < UNITS.length; index += 1) {
+      const unit = UNITS[index];
+      columns[UNITS_AT + index]?.push(unit === undefined ? null : (quantities?.[unit] ?? null));
+    }
   }
+  return columns.map(toNumbers);
 }

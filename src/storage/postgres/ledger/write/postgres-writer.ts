@@ -141,8 +141,9 @@ export class PostgresWriter implements WriterConnection {
       ]);
   }
 
-  *holdSealing(): Script<void> {
-    yield* run("LOCK TABLE spool IN ROW EXCLUSIVE MODE");
+  *holdSettling(): Script<void> {
+    // Meets itself and sealing, and no batch.
+    yield* run("LOCK TABLE spool IN SHARE UPDATE EXCLUSIVE MODE");
   }
 
   async readOfMoment<Answer>(

@@ -117,7 +117,7 @@ export class SqliteWriter implements WriterConnection {
 
   *keepOrder(): Script<void> {}
 
-  *holdSealing(): Script<void> {}
+  *holdSettling(): Script<void> {}
 
   async readOfMoment<Answer>(script: () => Script<Answer>): Promise<{ readonly answer: Promise<Answer> }> {
     // At once: nothing is committed meanwhile.
