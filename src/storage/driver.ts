@@ -18,14 +18,15 @@ export interface EngineDriver extends Pick<StorageEngine, "rotateSecret" | "find
   /** Opens the catalog for the one server of the folder, its schema brought up to date, and takes the ledger for it. */
   serve(options: ServeOptions, held: HeldFolder): Promise<ServerParts>;
   /** See `StorageEngine.openLocal`. */
-  openLocal(options: OpenOptions, closers: Closers): Promise<LocalParts>;
+  openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts>;
   findLedger(place: DataPlace): LedgerSource;
 }
 
 /** A data folder that no other server can take until it is closed. */
 export interface HeldFolder {
   readonly lock: ServerLock;
-  readonly closers: Closers;
+  /** What is closed with the installation, the last one first. */
+  readonly opened: AsyncDisposableStack;
 }
 
 export interface ServerParts {
@@ -46,40 +47,15 @@ export interface LocalParts extends Pick<LocalStorage, "reading" | "forWriting" 
   readonly ledger: LedgerSource;
 }
 
-interface Closable {
-  close(): void | Promise<void>;
-}
-
-/** What is closed again, the last one first. */
-export class Closers {
-  readonly #opened: Closable[] = [];
-
-  add<Opened extends Closable>(opened: Opened): Opened {
-    this.#opened.push(opened);
-    return opened;
-  }
-
-  /** Each, also when one before it has failed, which is thrown at the end. */
-  async close(): Promise<void> {
-    let failure: { readonly cause: unknown } | null = null;
-    for (const opened of this.#opened.splice(0).reverse()) {
-      try {
-        await opened.close();
-      } catch (cause) {
-        failure ??= { cause };
-      }
-    }
-    if (failure !== null) throw failure.cause;
-  }
-}
-
-/** What `open` returns; nothing stays open when it throws. */
-export async function closeOnFailure<Opened>(open: (closers: Closers) => Promise<Opened>): Promise<Opened> {
-  const closers = new Closers();
+/** What `open` returns; nothing of what it put on the stack stays open when it throws. */
+export async function closeOnFailure<Opened>(
+  open: (opened: AsyncDisposableStack) => Promise<Opened>,
+): Promise<Opened> {
+  const opened = new AsyncDisposableStack();
   try {
-    return await open(closers);
+    return await open(opened);
   } catch (cause) {
-    await closers.close().catch(() => undefined);
+    await opened.disposeAsync().catch(() => undefined);
     throw cause;
   }
 }

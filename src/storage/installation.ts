@@ -28,16 +28,16 @@ export function openInstallation(driver: EngineDriver): StorageEngine {
 }
 
 async function openLocal(driver: EngineDriver, options: OpenOptions): Promise<LocalStorage> {
-  return closeOnFailure(async (closers) => {
-    const { reading, forWriting, findUnreadable, ledger } = await driver.openLocal(options, closers);
-    const reader = closers.add(openLedgerReader(ledger, options.log));
+  return closeOnFailure(async (opened) => {
+    const { reading, forWriting, findUnreadable, ledger } = await driver.openLocal(options, opened);
+    const reader = opened.adopt(openLedgerReader(ledger, options.log), (one) => one.close());
     let writing: Promise<CatalogStores> | null = null;
     return {
       reading,
       forWriting: () => (writing ??= forWriting()),
       findUnreadable,
       ledger: reader,
-      close: () => closers.close(),
+      close: () => opened.disposeAsync(),
     };
   });
 }

@@ -7,10 +7,10 @@ import { openLedger } from "./threads/ledger.ts";
 /** Opens everything for a server (`StorageEngine.serve`). The folder is held from before the first look at it until the end. */
 export function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storage> {
   const { dataDir, clock, log } = options;
-  return closeOnFailure(async (closers) => {
+  return closeOnFailure(async (opened) => {
     const lock = lockDataFolder(dataDir);
-    closers.add({ close: () => lock.release() });
-    const { stores, ledger, shared, health, measure, leave } = await driver.serve(options, { lock, closers });
+    opened.defer(() => lock.release());
+    const { stores, ledger, shared, health, measure, leave } = await driver.serve(options, { lock, opened });
     const usage = await openLedger(ledger, {
       dataDir,
       lock,
@@ -19,13 +19,11 @@ export function openServer(driver: EngineDriver, options: ServeOptions): Promise
       sync: options.ledgerSync,
       retentionDays: options.usageRetentionDays,
     });
-    closers.add({
-      async close() {
-        // Nothing is served any more: a database that is silent is waited for by both at once.
-        const leaving = leave?.();
-        await usage.close();
-        await leaving;
-      },
+    opened.defer(async () => {
+      // Nothing is served any more: a database that is silent is waited for by both at once.
+      const leaving = leave?.();
+      await usage.close();
+      await leaving;
     });
     return {
       audit: stores.audit,
@@ -47,7 +45,7 @@ export function openServer(driver: EngineDriver, options: ServeOptions): Promise
       }),
       maintain: () => usage.maintain(),
       superseded: usage.superseded,
-      close: () => closers.close(),
+      close: () => opened.disposeAsync(),
     };
   });
 }

@@ -1,6 +1,6 @@
 import { createSystemIds } from "#kernel/ids.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
-import type { Closers, LocalParts } from "#storage/driver.ts";
+import type { LocalParts } from "#storage/driver.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { rotateSecret as rotate } from "./catalog/rotate-secret.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
@@ -21,8 +21,8 @@ import { createGuestFreshness, type Freshness } from "#storage/replicas/freshnes
 import type { Memory } from "#storage/replicas/follower.ts";
 
 /** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
-export async function openLocal(options: OpenOptions, closers: Closers): Promise<LocalParts> {
-  const connection = closers.add(await connectCommand(options));
+export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
+  const connection = opened.adopt(await connectCommand(options), (one) => one.close());
   const { postgres } = connection;
   await requireCurrent(connection);
   await requireOwnSecret(postgres, options.secrets);

@@ -25,7 +25,7 @@ export async function serve(options: ServeOptions, held: HeldFolder): Promise<Se
   const { log } = options;
   const { target } = toTarget(options);
   const connect = async (purpose: "serve" | "presence") =>
-    held.closers.add(await openPostgres({ target, ...PURPOSES[purpose], log }));
+    held.opened.adopt(await openPostgres({ target, ...PURPOSES[purpose], log }), (one) => one.close());
   const postgres = await connect("serve");
   const pulse = await connect("presence");
   const purposes = [PURPOSES.serve.purpose, PURPOSES.presence.purpose];
@@ -49,7 +49,7 @@ async function join(
   await requireOwnSecret(postgres, secrets);
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
   const memory = createMemory(secrets, log, { hasSecrets: true });
-  const presence = held.closers.add(
+  const presence = held.opened.adopt(
     await openPresence({
       identity: {
         lane: spool.lane,
@@ -66,6 +66,7 @@ async function join(
       ids,
       log,
     }),
+    (one) => one.close(),
   );
   return {
     stores: createStores({ postgres, memory, freshness: presence.freshness, clock }),

@@ -18,12 +18,13 @@ export const sqliteEngine = openInstallation({
     const { serve } = await import("./serve.ts");
     return serve(options, held);
   },
-  async openLocal(options, closers) {
+  async openLocal(options, opened) {
     const catalogOptions = { ...options, path: toCatalogPath(options) };
-    const reading = closers.add(await readCatalogDatabase(catalogOptions));
+    const reading = opened.adopt(await readCatalogDatabase(catalogOptions), (one) => one.close());
     return {
       reading,
-      forWriting: async () => closers.add(await openCatalogBesideServer(catalogOptions)),
+      forWriting: async () =>
+        opened.adopt(await openCatalogBesideServer(catalogOptions), (one) => one.close()),
       findUnreadable: () => reading.findUnreadable(),
       ledger: findLedger(options.dataDir),
     };

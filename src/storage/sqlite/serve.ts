@@ -11,12 +11,14 @@ import { toCatalogPath } from "./file/open.ts";
 import { takeLedger } from "./ledger/ledger.ts";
 
 /** Opens both databases for a server (`EngineDriver.serve`). */
-export async function serve(options: ServeOptions, { lock, closers }: HeldFolder): Promise<ServerParts> {
+export async function serve(options: ServeOptions, { lock, opened }: HeldFolder): Promise<ServerParts> {
   const { dataDir, clock } = options;
   const path = toCatalogPath(options);
   const usagePath = join(dataDir, USAGE_NAME);
   const wasServed = existsSync(usagePath);
-  const catalog = closers.add(await openCatalogDatabase({ ...options, path, isServing: true }));
+  const catalog = opened.adopt(await openCatalogDatabase({ ...options, path, isServing: true }), (one) =>
+    one.close(),
+  );
   const { file } = catalog;
   const { listFiles, ...ledger } = takeLedger(dataDir, { lock, clock });
   return {

@@ -24,9 +24,8 @@ import {
   measureSegments,
   removeUnfinished,
 } from "#storage/journal/segments.ts";
-import type { RecordedOrder } from "./recorded-events.ts";
 import { ReaderClient } from "./reader-client.ts";
-import { type Ask, createStats } from "./stats.ts";
+import { type Ask, createStats, type RecordedOrder } from "./stats.ts";
 import { WriterClient } from "./writer-client.ts";
 import { MARKS_MAX } from "./writer-tasks.ts";
 
@@ -248,9 +247,12 @@ export async function openLedger(
     keyUse: {
       async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
         // Taken first: what is committed while the reader reads is in one of the two.
-        const unsaved = writer.findUnsavedKeyUse(ids);
+        const unsaved = new Map(writer.unsavedKeyUse);
         const merged = new Map(await reader.ask("loadLastUsed", ids));
-        for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
+        for (const id of ids) {
+          const atUs = unsaved.get(id);
+          if (atUs !== undefined) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
+        }
         return merged;
       },
       saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),

@@ -1,7 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
 import type { ReportOptions, StatsStore } from "#stats/store.ts";
-import type { RecordedOrder, RecordedSince } from "./recorded-events.ts";
 
 /** Asks a ledger one question, by the name of its report. */
 export type Ask = <Name extends ReportName>(
@@ -9,6 +8,28 @@ export type Ask = <Name extends ReportName>(
   question: QuestionOf<Name>,
   options?: ReportOptions,
 ) => Promise<AnswerOf<Name>>;
+
+/** What was recorded after a cursor. */
+export interface RecordedSince {
+  /** Ids of the events, in the order in which they were recorded; empty where there is a gap. */
+  readonly ids: readonly InstantUs[];
+  /** The lane of each; null where there is one server, whose lane is 0. */
+  readonly lanes: readonly number[] | null;
+  /** Where the next look goes on. */
+  readonly cursor: string;
+  /** True when events may have been recorded that are not among them: the cursor is of another start, or too old. */
+  readonly hasGap: boolean;
+}
+
+/** The order in which events were recorded, as the reports ask for it (`after`). */
+export interface RecordedOrder {
+  /** Events of one commit of this server, in the order in which they ended. */
+  add(ids: Float64Array): void;
+  /** A commit may have been made that nothing was heard of. */
+  interrupt(): void;
+  /** What was recorded after a cursor; an empty one means from now on. */
+  since(cursor: string): RecordedSince | Promise<RecordedSince>;
+}
 
 const NOTHING_KNOWN: RecordedSince = { ids: [], lanes: null, cursor: "", hasGap: true };
 

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { joinNext } from "#kernel/join-next.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
@@ -41,9 +42,12 @@ export interface WriterClientOptions {
 export class WriterClient {
   readonly #worker: WorkerClient<WriterTasks, WriterStart, WriterEvent>;
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
-  #keyUse = new Map<string, InstantUs>();
-  #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
-  #keyUseSaved: Promise<void> = Promise.resolve();
+  readonly #keyUse = new Map<string, InstantUs>();
+  readonly #saveKeyUse = joinNext(async () => {
+    const uses = [...this.#keyUse];
+    await this.#worker.askUntilAnswered("saveKeyUse", uses);
+    for (const [id, atUs] of uses) if (this.#keyUse.get(id) === atUs) this.#keyUse.delete(id);
+  });
   #commitCount = 0;
   #eventCount = 0;
   #failureCount = 0;
@@ -122,37 +126,22 @@ export class WriterClient {
 
   saveKeyUse(keyId: string, atUs: InstantUs): void {
     this.#keyUse.set(keyId, atUs);
-    if (this.#savingKeyUse === null) this.#keyUseSaved = this.#saveKeyUse();
+    void this.#saveKeyUse();
   }
 
   /** Fulfilled when every key use that was handed over is committed. */
   keyUseSaved(): Promise<void> {
-    return this.#keyUseSaved;
+    return this.#keyUse.size === 0 ? Promise.resolve() : this.#saveKeyUse();
   }
 
-  /** What was handed over and is perhaps not committed yet: it counts from that moment on. */
-  findUnsavedKeyUse(ids: readonly string[]): ReadonlyMap<string, InstantUs> {
-    const unsaved = new Map<string, InstantUs>();
-    for (const id of ids) {
-      const atUs = this.#keyUse.get(id) ?? this.#savingKeyUse?.get(id);
-      if (atUs !== undefined) unsaved.set(id, atUs);
-    }
-    return unsaved;
+  /** Key use that is perhaps not committed yet, by the key's id: it counts from the hand-over on. */
+  get unsavedKeyUse(): ReadonlyMap<string, InstantUs> {
+    return this.#keyUse;
   }
 
   async stop(waitMsMax?: number): Promise<void> {
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
     await this.#worker.stop(waitMsMax);
-  }
-
-  async #saveKeyUse(): Promise<void> {
-    while (this.#keyUse.size > 0) {
-      const uses = this.#keyUse;
-      this.#savingKeyUse = uses;
-      this.#keyUse = new Map();
-      await this.#worker.askUntilAnswered("saveKeyUse", [...uses]);
-      this.#savingKeyUse = null;
-    }
   }
 
   #count(commit: Commit): void {

@@ -46,11 +46,11 @@ export interface TakenLedger {
  */
 export async function takeLedger(
   { dataDir, target, postgres }: LedgerPlace,
-  { lock, closers, ids, log }: HeldFolder & { readonly ids: Pick<Ids, "randomBytes">; readonly log: Log },
+  { lock, opened, ids, log }: HeldFolder & { readonly ids: Pick<Ids, "randomBytes">; readonly log: Log },
 ): Promise<TakenLedger> {
   const id = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");
   const spool = await claimSpool(postgres, { id, holder: toHolder(lock.file) });
-  closers.add({ close: () => release(postgres, spool, log) });
+  opened.defer(() => release(postgres, spool, log));
   const { lane } = spool;
   const parts = {
     journalDirectory: toSpoolFolder(dataDir),

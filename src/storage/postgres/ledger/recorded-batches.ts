@@ -1,6 +1,6 @@
 import { joinNext } from "#kernel/join-next.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-import type { RecordedOrder, RecordedSince } from "#storage/threads/recorded-events.ts";
+import type { RecordedOrder, RecordedSince } from "#storage/threads/stats.ts";
 
 /** As many as a single server keeps: more is read anew. */
 const EVENTS_MAX = 32_768;

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
-import { Closers } from "#storage/driver.ts";
 import { openLedger, type OpenedLedger } from "#storage/threads/ledger.ts";
 import { takeLedger } from "#storage/postgres/ledger/ledger.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
@@ -38,11 +37,11 @@ function makeDataDir(): string {
 async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()) {
   const { log, lines } = createTestLog();
   const lock = lockDataFolder(dataDir);
-  const closers = new Closers();
-  closers.add({ close: () => lock.release() });
+  const stack = new AsyncDisposableStack();
+  stack.defer(() => lock.release());
   const place = { dataDir, target: { url: target.url, schema: target.schema }, postgres };
-  const { parts, spool } = await takeLedger(place, { lock, closers, ids: createSystemIds(), log });
-  const opened = closers.add(
+  const { parts, spool } = await takeLedger(place, { lock, opened: stack, ids: createSystemIds(), log });
+  const opened = stack.adopt(
     await openLedger(parts, {
       dataDir,
       lock,
@@ -51,8 +50,9 @@ async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()
       sync: "interval",
       retentionDays: null,
     }),
+    (one) => one.close(),
   );
-  const close = () => closers.close();
+  const close = () => stack.disposeAsync();
   cleanups.push(close);
   return { ...opened, close, dataDir, spool, lines };
 }
