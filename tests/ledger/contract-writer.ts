@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import * as fc from "fast-check";
+import { segmentPath } from "#storage/journal/segments.ts";
+import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
@@ -21,6 +24,7 @@ import {
 /** A journal and the writers on it, without threads: what a Worker does, step by step. */
 export interface WriterBench extends AsyncDisposable {
   readonly damage: { readonly lines: number; readonly tornBytes: number }[];
+  readonly journalDirectory: string;
   append(segment: number, bytes: Uint8Array): void;
   /** The next writer, as a process that starts has it. */
   openWriter(): Promise<BenchWriter> | BenchWriter;
@@ -318,6 +322,57 @@ export function describeWriter(
         expect(bench.damage).toEqual([]);
       },
     );
+
+    test("that has lost lines which were committed counts none of their requests again, and those that were cut off once", async () => {
+      await using bench = await createBench();
+      const encoder = new LineEncoder();
+      const begin = (sequence: number) =>
+        encoder.begin(1, sequence, { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + sequence });
+      for (const sequence of [1, 2, 3]) bench.append(1, begin(sequence));
+      bench.append(1, encoder.end(1, 1, ENDING));
+      const path = segmentPath(bench.journalDirectory, 1);
+      const kept = readFileSync(path);
+      const before = await bench.openWriter();
+      await drain(before);
+      bench.append(1, encoder.end(1, 2, ENDING));
+      await drain(before);
+      await before.close();
+      // As after a loss of power, or in a copy of the folder: the request 2 stands in it without its end.
+      writeFileSync(path, kept);
+      bench.append(2, RUN_LINE);
+      const after = await bench.openWriter();
+      await drain(after);
+      await after.close();
+      const events = await bench.read<{ id: number; outcome: string }>(
+        `SELECT event.id, outcome FROM event JOIN manner m ON m.id = manner JOIN result r ON r.id = result ORDER BY event.id`,
+      );
+      expect(events.map(({ id, outcome }) => [id - NEW_YEAR_US, outcome])).toEqual([
+        [1, "ok"],
+        [2, "ok"],
+        [3, "unreachable"],
+      ]);
+      await bench.checkTotals();
+    });
+
+    test("is left alone by a writer once another one has begun, and what that one has written stays", async () => {
+      await using bench = await createBench();
+      const [first, later] = [0, 1].map((index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: ENDING,
+      }));
+      const superseded = await bench.openWriter();
+      bench.append(1, Buffer.concat(toLines([first!])));
+      await drain(superseded);
+      const writer = await bench.openWriter();
+      bench.append(1, Buffer.concat(toLines([later!], 2)));
+      expect(await drain(superseded).catch((cause: unknown) => cause)).toBeInstanceOf(SupersededError);
+      expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: 1 }]);
+      await drain(writer);
+      expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: 2 }]);
+      await superseded.close();
+      await writer.close();
+      await bench.checkTotals();
+    });
 
     test("a writer that starts anew at any point goes on without losing or doubling", async () => {
       await fc.assert(

@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
+import { drive } from "#storage/sqlite/drive.ts";
+import { Interning } from "#storage/writer/interning.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { describeWriter, drain, toLines } from "./contract-writer.ts";
 import { type CheckedEvent, checkTotals, EVENTS_SQL } from "../support/ledger-totals.ts";
@@ -46,6 +48,7 @@ function createBench(readBytesMax?: number) {
   const statements = { count: 0 };
   const openWriter = () => {
     const database = openForWriting(databasePath);
+    database.run("UPDATE server_run SET number = number + 1");
     countStatements(database, statements);
     // The tests are about what is written, not about when the disk has it.
     database.run("PRAGMA synchronous = OFF");
@@ -58,6 +61,7 @@ function createBench(readBytesMax?: number) {
   };
   return {
     damage,
+    journalDirectory,
     [Symbol.asyncDispose]: async () => {},
     statements,
     databasePath,
@@ -141,6 +145,26 @@ describe("the journal", () => {
       expect(skipped).toBeGreaterThan(0);
     }
     expect(places.length).toBeGreaterThan(100);
+  });
+
+  test("keeps the number of what events have in common when new ones empty the writer's memory", () => {
+    const database = new Database(":memory:");
+    database.run(SCHEMA_SQL);
+    const interning = new Interning(2);
+    const { usage, ...manner } = ENDING;
+    const toEvent = (model: string) => ({
+      dimensions: { ...SUBJECT, model },
+      manner: { ...manner, shape: usage?.shape ?? null },
+      streamed: false,
+      combination: 0,
+      result: 0,
+      eventClass: 0,
+    });
+    const first = ["a", "b", "c"].map(toEvent);
+    drive(database, interning.intern(first));
+    const later = ["a", "d"].map(toEvent);
+    drive(database, interning.intern(later));
+    expect([...first, ...later].map(({ combination }) => combination)).toEqual([1, 2, 3, 1, 4]);
   });
 
   test("a commit that fails leaves no event behind, and the next one counts each line once", async () => {

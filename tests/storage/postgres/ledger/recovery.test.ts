@@ -1,12 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { segmentPath } from "#storage/journal/segments.ts";
 import type { UsageWriter } from "#storage/writer/writer.ts";
 import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { Commit } from "#storage/threads/writer-tasks.ts";
-import { ENDING, LineEncoder, NEW_YEAR_US, RUN_LINE, SUBJECT } from "../../../ledger/usage.ts";
+import { RUN_LINE } from "../../../ledger/usage.ts";
 import { createChance } from "../../../support/chance.ts";
 import { cleanEnvironment } from "../../../support/process.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
@@ -183,36 +182,6 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     writer.close();
   }, 30_000);
 
-  test("whose journal has lost lines that were committed counts none of their requests again, and those that were cut off once", async () => {
-    await using database = await createDatabase();
-    const { postgres } = database;
-    const spool = await createSpool(postgres, nextFolder(), 1);
-    const encoder = new LineEncoder();
-    const begin = (sequence: number) =>
-      encoder.begin(1, sequence, { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + sequence });
-    for (const sequence of [1, 2, 3]) spool.append(1, begin(sequence));
-    spool.append(1, encoder.end(1, 1, ENDING));
-    const path = segmentPath(spool.journalDirectory, 1);
-    const kept = readFileSync(path);
-    const before = await spool.openWriter(KEPT);
-    await writeUntilDone(before);
-    spool.append(1, encoder.end(1, 2, ENDING));
-    await writeUntilDone(before);
-    before.close();
-    // As after a loss of power, or in a copy of the folder: the request 2 stands in it without its end.
-    writeFileSync(path, kept);
-    spool.append(2, RUN_LINE);
-    const after = await spool.openWriter(KEPT);
-    await writeUntilDone(after);
-    after.close();
-    const events = await checkPostgresTotals(postgres);
-    expect(events.map(({ id, outcome }) => [id - NEW_YEAR_US, outcome])).toEqual([
-      [1, "ok"],
-      [2, "ok"],
-      [3, "unreachable"],
-    ]);
-  });
-
   test.each([
     [{ segment: 0, first: 1 }, []],
     [{ segment: 3, first: 3 }, []],
@@ -234,25 +203,6 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
       expect(setBack).toEqual(said);
     },
   );
-
-  test("writes nothing once another run of its spool has begun, and leaves what the other has written", async () => {
-    await using database = await createDatabase();
-    const { postgres } = database;
-    const spool = await createSpool(postgres, nextFolder(), 1);
-    const first = await spool.openWriter(KEPT);
-    const source = createSource(spool);
-    source.add(1);
-    await writeUntilDone(first);
-    const second = await spool.openWriter(KEPT);
-    source.add(2);
-    const refusal: unknown = await writeUntilDone(first).catch((cause: unknown) => cause);
-    expect(refusal).toBeInstanceOf(SupersededError);
-    expect((await postgres.all("SELECT id FROM event")).length).toBe(1);
-    await writeUntilDone(second);
-    expect((await checkPostgresTotals(postgres)).length).toBe(2);
-    first.close();
-    second.close();
-  });
 });
 
 /** As the Worker does: what fails is tried again, but for a writer that is superseded. */

@@ -115,6 +115,7 @@ export async function createWriterBench(
   const damage: { lines: number; tornBytes: number }[] = [];
   return {
     damage,
+    journalDirectory: spool.journalDirectory,
     lane: spool.lane,
     checkTotals: async () => void (await checkPostgresTotals(database)),
     append: (segment, bytes) => spool.append(segment, bytes),
