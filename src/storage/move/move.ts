@@ -17,15 +17,10 @@ export interface InstallationSource {
   countRows(table: MovedTable): number;
   /** All rows in the table's order, so many at a time. */
   batches(table: MovedTable, rowsMax: number): Iterable<Batch>;
-  /** Rows of a SELECT over the ledger's tables. */
-  askLedger(sql: string): readonly SumRow[];
   /** The UTC days since 1970 that have rows in the request log, ascending. */
   readonly days: readonly number[];
   close(): void;
 }
-
-/** A group of rows with its sums, by the names that the SELECT gives them. */
-export type SumRow = { readonly [column: string]: string | number | null };
 
 /** Follows a move, and interrupts it. */
 export interface MoveProgress {

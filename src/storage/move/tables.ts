@@ -10,9 +10,6 @@ export interface MovedTable {
   readonly order: string;
 }
 
-/** The one table of millions of rows: its rows are compared by their number and sums, those of the others one by one. */
-export const REQUEST_LOG = "event";
-
 /** In an order in which each row comes behind those that it refers to. */
 export const MOVED_TABLES: readonly MovedTable[] = [
   catalog("meta", "secret state", "key"),
@@ -45,7 +42,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("cells", "sums of sealed hours, days and months", "period, at, part"),
   usage("key_use", "last use of keys", "key_id"),
   usage("pending_event", "pending requests", "id"),
-  usage(REQUEST_LOG, "request log", "id"),
+  usage("event", "request log", "id"),
   usage("hour_total", "totals of hours", "hour, outcome"),
   usage("open_cell", "sums of hours that are not sealed", "hour, combination, result"),
   usage("day_total", "totals of days", "day, combination, result"),

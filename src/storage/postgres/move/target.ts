@@ -1,8 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { InstallationSource, MovedRows, MoveProgress, MoveTarget, SumRow } from "#storage/move/move.ts";
-import { findDifference, POSTGRES_MONTH, SQLITE_MONTH, toSumsSql } from "#storage/move/sums.ts";
-import { MOVED_TABLES, REQUEST_LOG } from "#storage/move/tables.ts";
+import type { InstallationSource, MovedRows, MoveProgress, MoveTarget } from "#storage/move/move.ts";
+import { MOVED_TABLES } from "#storage/move/tables.ts";
 import { quoteName } from "#storage/postgres/connection/values.ts";
 import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
@@ -185,10 +184,5 @@ async function compare(
   const [counted] = await tx.all<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoteName(table.name)}`);
   const [expected, found] = [source.countRows(table), counted?.rows ?? 0];
   if (expected !== found) return `${expected} rows in the source, ${found} in the target`;
-  if (table.name !== REQUEST_LOG) return findDifferentRow(tx, table, source.batches(table, BATCH_ROWS));
-  const names = table.columns.map(({ name }) => name);
-  return findDifference(
-    source.askLedger(toSumsSql(names, SQLITE_MONTH)),
-    await tx.all<SumRow>(toSumsSql(names, POSTGRES_MONTH)),
-  );
+  return findDifferentRow(tx, table, source.batches(table, BATCH_ROWS));
 }

@@ -6,7 +6,7 @@ import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { measureSegments } from "#storage/journal/segments.ts";
 import { toDay } from "#storage/cells/calendar.ts";
-import type { Batch, Cell, InstallationSource, SumRow } from "#storage/move/move.ts";
+import type { Batch, Cell, InstallationSource } from "#storage/move/move.ts";
 import type { MovedTable } from "#storage/move/tables.ts";
 import type { DataPlace } from "#storage/place.ts";
 import { openSqliteReader, toCatalogPath } from "#storage/sqlite/file/open.ts";
@@ -26,8 +26,6 @@ export function openInstallationSource(place: DataPlace): InstallationSource {
   try {
     const usage = openSqliteReader(join(place.dataDir, USAGE_NAME));
     opened.push(usage);
-    // Adding up ten million rows sorts them: in memory that is 1.2 GB.
-    usage.run("PRAGMA temp_store = FILE");
     for (const each of opened) each.run("BEGIN");
     requireReplayed(usage, join(place.dataDir, JOURNAL_NAME));
     const toDatabase = ({ file }: MovedTable) => (file === "catalog" ? catalog : usage);
@@ -35,7 +33,6 @@ export function openInstallationSource(place: DataPlace): InstallationSource {
       columnsOf: (table) => readColumns(toDatabase(table), table),
       countRows: (table) => countRows(toDatabase(table), table),
       batches: (table, rowsMax) => readBatches(toDatabase(table), table, rowsMax),
-      askLedger: (sql) => usage.query<SumRow, []>(sql).all(),
       days: findDays(usage),
       close,
     };
