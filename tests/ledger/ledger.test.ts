@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   rmSync,
   statSync,
@@ -13,6 +14,8 @@ import {
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
+import { openLedgerReader } from "#storage/ledger-reader.ts";
+import { findLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { OpenedLedger } from "#storage/threads/ledger.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { busyLimit, timed } from "../support/waiting.ts";
@@ -90,30 +93,48 @@ describe("the ledger", () => {
     for (const name of names) expect([name, statSync(join(dataDir, name)).mode & 0o077]).toEqual([name, 0]);
   });
 
-  test("refuses a newer, a foreign or a damaged usage.db and changes nothing in it", async () => {
-    const newer = makeDataDir();
-    const database = new Database(join(newer, "usage.db"));
-    database.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    database.run("PRAGMA user_version = 99");
-    database.close();
-    expect(await codeOf(open({ dataDir: newer }))).toContain("newer lockport");
-
+  test.each<readonly [what: string, make: (path: string) => void, sentence: string]>([
+    [
+      "newer",
+      (path) => runSql(path, `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 99`),
+      "newer lockport",
+    ],
     // The version of this schema, an older one and a newer one: another program counts from one as well.
-    for (const version of [0, 1, 99]) {
-      const foreign = makeDataDir();
-      const other = new Database(join(foreign, "usage.db"));
-      other.run("CREATE TABLE mine (id)");
-      other.run(`PRAGMA user_version = ${version}`);
-      other.close();
-      expect(await codeOf(open({ dataDir: foreign }))).toContain("not a usage database");
-    }
-
-    const damaged = makeDataDir();
-    writeFileSync(join(damaged, "usage.db"), "this is no database at all, ".repeat(200));
-    expect(await codeOf(open({ dataDir: damaged }))).toStartWith("configuration: ");
-    expect(existsSync(join(damaged, "journal"))).toBe(false);
-  });
+    ...[0, 1, 99].map(
+      (version) =>
+        [
+          `foreign (version ${version})`,
+          (path: string) => runSql(path, `CREATE TABLE mine (id); PRAGMA user_version = ${version}`),
+          "not a usage database",
+        ] as const,
+    ),
+    ["damaged", (path) => writeFileSync(path, "this is no database at all, ".repeat(200)), "damaged"],
+  ])(
+    "refuses a %s usage.db to a server and to a reader, which changes nothing in it",
+    async (_, make, sentence) => {
+      const dataDir = makeDataDir();
+      const path = join(dataDir, "usage.db");
+      make(path);
+      const before = readFileSync(path);
+      const { log } = createTestLog();
+      const reader = openLedgerReader(findLedger(dataDir), log);
+      const asked = await codeOf(reader.stats.listRequests(EVERYTHING, PAGE));
+      await reader.close();
+      expect(readFileSync(path).equals(before)).toBe(true);
+      for (const refusal of [asked, await codeOf(open({ dataDir }))]) {
+        expect(refusal).toStartWith("configuration: ");
+        expect(refusal).toContain(sentence);
+      }
+      expect(existsSync(join(dataDir, "journal"))).toBe(false);
+    },
+  );
 });
+
+function runSql(path: string, sql: string): void {
+  const database = new Database(path);
+  database.run(sql);
+  database.close();
+}
 
 describe.skipIf(process.platform !== "linux")("the threads of the ledger", () => {
   test("stand behind the serving thread wherever both want one core", async () => {

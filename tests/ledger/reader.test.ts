@@ -210,17 +210,6 @@ describe("the reader", () => {
     expect(asked).toEqual(["listRequests", "readSeries", "readSeries"]);
   });
 
-  test("gives up after the longest wait as reports_busy, wherever the question is by then", async () => {
-    const { client, asked } = createClient(databasePath, 5);
-    const before = () => new Promise<void>(() => {});
-    expect(await causeOf(client.ask(...LIST, { before }))).toMatchObject({
-      code: "reports_busy",
-      status: 503,
-    });
-    expect(client.waitingCount).toBe(0);
-    expect(asked).toEqual([]);
-  });
-
   test("answers look-ups before the reports that wait, and also when those are too many", async () => {
     const { client, asked } = createClient();
     const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, asker) =>
@@ -268,7 +257,7 @@ describe("the reader", () => {
   });
 });
 
-describe("a question that is aborted", () => {
+describe("a question that has no asker any more", () => {
   test("while it waits is never asked, and leaves room for another", async () => {
     const { client, asked } = createClient();
     const abort = new AbortController();
@@ -378,17 +367,20 @@ describe("a question that is aborted", () => {
     database.close(true);
   });
 
-  test("while it waits for something else is refused at once, and is never asked", async () => {
-    const { client, asked } = createClient();
+  test.each([
+    ["has waited too long for something else", 5, { code: "reports_busy", status: 503 }],
+    ["is aborted while it waits for something else", null, { message: "gone" }],
+  ])("that %s is refused at once, and is never asked", async (_, waitMsMax, refusal) => {
+    const { client, asked } = createClient(databasePath, waitMsMax);
     const gate = Promise.withResolvers<void>();
     const abort = new AbortController();
     const first = causeOf(client.ask(...LIST, { signal: abort.signal, before: () => gate.promise }));
-    abort.abort(new Error("gone"));
-    expect(await first).toMatchObject({ message: "gone" });
+    if (waitMsMax === null) abort.abort(new Error("gone"));
+    expect(await first).toMatchObject(refusal);
     expect(client.waitingCount).toBe(0);
     gate.resolve();
-    expect(await client.ask(...LAST_USED)).toEqual(new Map());
-    expect(asked).toEqual(["loadLastUsed"]);
+    await gate.promise;
+    expect(asked).toEqual([]);
   });
 
   test("before it is asked starts no Worker and asks nothing", async () => {
@@ -418,23 +410,17 @@ describe("a question that is aborted", () => {
 });
 
 describe("a reader that is stopped", () => {
-  test("refuses what still waits instead of leaving it without an answer", async () => {
-    const { client } = createClient();
-    const waiting = Array.from({ length: 20 }, () => causeOf(client.ask(...LIST)));
-    await client.stop();
-    const answers = await Promise.all(waiting);
-    expect(answers.at(-1)).toMatchObject({ code: "internal_error" });
-    expect(client.waitingCount).toBe(0);
-  });
-
-  test("asks nothing more, also not what was still waiting for something else", async () => {
+  test("refuses what waits, also for something else, and asks nothing more", async () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
-    const waiting = causeOf(client.ask(...LIST, { before: () => gate.promise }));
+    const waiting = Array.from({ length: 20 }, () => causeOf(client.ask(...LIST)));
+    const arriving = causeOf(client.ask(...LAST_USED, { before: () => gate.promise }));
     await client.stop();
-    expect(await waiting).toMatchObject({ code: "internal_error" });
+    for (const refusal of [(await Promise.all(waiting)).at(-1), await arriving])
+      expect(refusal).toMatchObject({ code: "internal_error" });
     gate.resolve();
     expect(await causeOf(client.ask(...LIST))).toMatchObject({ code: "internal_error" });
-    expect(asked).toEqual([]);
+    expect(client.waitingCount).toBe(0);
+    expect(asked).not.toContain("loadLastUsed");
   });
 });
