@@ -54,11 +54,14 @@ export const MOVED_TABLES: readonly MovedTable[] = [
 ];
 
 /**
- * Tables of SQLite that are not moved, with the reason: which migrations were applied and which server runs are facts of
- * the database itself; a journal that was replayed to its end has no open requests, and nothing that waits for their ends.
+ * Tables of SQLite that are not moved, with the reason: which migrations were applied, which changes of the catalog are told,
+ * and which server runs are facts of the database itself; a journal that was replayed to its end has no open requests, and
+ * nothing that waits for their ends.
  */
 export const LEFT_TABLES: readonly string[] = [
   "schema_migrations",
+  "catalog_state",
+  "change_log",
   "server_run",
   "open_request",
   "settlement",
