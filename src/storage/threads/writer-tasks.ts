@@ -1,17 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { describeCause, type Log } from "#kernel/log.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
-import type { WorkerVoice } from "./worker-server.ts";
 
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
 export const MARKS_MAX = 2 ** 28;
-/** How long another's lock, a full disk or a database that is away is left alone before the next attempt. */
-export const RETRY_INTERVAL_MS = 100;
-/** How soon a server that is superseded knows, also while it has nothing to write. */
-export const RUN_CHECK_INTERVAL_MS = 500;
-/** A cause that stays is reported at most this often. */
-const REPORT_INTERVAL_MS = 30_000;
 
 /** What a writer writes, and for which server. */
 export interface WriterStart {
@@ -75,47 +67,4 @@ export interface Retention {
   readonly nowUs: InstantUs;
   /** Null keeps rows for ever. */
   readonly ageUsMax: number | null;
-}
-
-/** How a writer fares: what fails again and again is told once in a while. */
-export class WriterFortune {
-  readonly #voice: WorkerVoice<WriterEvent>;
-  #isFailing = false;
-  #reportedMs = Number.NEGATIVE_INFINITY;
-
-  constructor(voice: WorkerVoice<WriterEvent>) {
-    this.#voice = voice;
-  }
-
-  /** Since an attempt failed and until one succeeds: the pace is the retry's then, whatever comes in. */
-  get isFailing(): boolean {
-    return this.#isFailing;
-  }
-
-  failed(cause: unknown): void {
-    if (!this.#isFailing || performance.now() - this.#reportedMs > REPORT_INTERVAL_MS) {
-      const message = "usage writer: cannot write, trying again; events wait in the journal";
-      this.#voice.log.warn(message, describeCause(cause));
-      this.#reportedMs = performance.now();
-    }
-    this.#isFailing = true;
-    this.#voice.tell({ kind: "failed" });
-  }
-
-  succeeded(): void {
-    if (this.#isFailing) this.#voice.log.info("usage writer: goes on");
-    this.#isFailing = false;
-  }
-}
-
-/** Tells of lines of the journal that were skipped. */
-export function createDamageTelling(log: Log) {
-  return ({ lines, tornBytes }: { readonly lines: number; readonly tornBytes: number }): void =>
-    log.warn("usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes });
-}
-
-/** Whether the server before may still add lines to a segment, counted from the call. */
-export function createLiveCheck({ firstSegment, earlierLiveMs }: WriterStart): (segment: number) => boolean {
-  const untilMs = performance.now() + earlierLiveMs;
-  return (segment) => segment < firstSegment && performance.now() < untilMs;
 }

@@ -1,19 +1,22 @@
+import { describeCause } from "#kernel/log.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { WorkerVoice } from "#storage/threads/worker-server.ts";
-import {
-  createDamageTelling,
-  createLiveCheck,
-  type MaintenancePass,
-  RETRY_INTERVAL_MS,
-  RUN_CHECK_INTERVAL_MS,
-  type WriterEvent,
-  WriterFortune,
-  type WriterStart,
-  type WriterTasks,
+import type {
+  MaintenancePass,
+  WriterEvent,
+  WriterStart,
+  WriterTasks,
 } from "#storage/threads/writer-tasks.ts";
 import { MarkSums, type ReadOfMoment } from "./mark-sums.ts";
 import { UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
+
+/** How long another's lock, a full disk or a database that is away is left alone before the next attempt. */
+const RETRY_INTERVAL_MS = 100;
+/** How soon a server that is superseded knows, also while it has nothing to write. */
+const HEARTBEAT_INTERVAL_MS = 500;
+/** A cause that stays is reported at most this often. */
+const REPORT_INTERVAL_MS = 30_000;
 
 /** What a writer Worker has open. */
 export interface WriterConnection extends WriterEngine {
@@ -76,8 +79,7 @@ export class WriterLoop {
     putBack: () => this.#add(() => this.#putBack()),
   } satisfies WriterTasks;
   readonly #options: WriterLoopOptions;
-  readonly #fortune: WriterFortune;
-  readonly #isLive: (segment: number) => boolean;
+  readonly #startedMs = performance.now();
   readonly #marks: MarkSums;
   readonly #jobs: Job[] = [];
   readonly #heartbeat: ReturnType<typeof setInterval>;
@@ -86,18 +88,18 @@ export class WriterLoop {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isBeating = false;
   #running: Promise<void> | null = null;
+  /** Since an attempt failed and until one succeeds: the pace is the retry's then, whatever comes in. */
+  #isFailing = false;
+  #reportedMs = Number.NEGATIVE_INFINITY;
   /** Something came in that the attempt under way may not have seen. */
   #isWanted = false;
   #isSuperseded = false;
   #isOver = false;
 
   constructor(options: WriterLoopOptions) {
-    const { start, voice } = options;
     this.#options = options;
-    this.#fortune = new WriterFortune(voice);
-    this.#isLive = createLiveCheck(start);
-    this.#marks = new MarkSums(start.serverRun);
-    this.#heartbeat = setInterval(() => void this.#beat(), RUN_CHECK_INTERVAL_MS);
+    this.#marks = new MarkSums(options.start.serverRun);
+    this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS);
     this.#wake();
   }
 
@@ -119,7 +121,7 @@ export class WriterLoop {
 
   /** An attempt that succeeds after failures looks once more for what has come in. */
   #wake(): void {
-    if (!this.#fortune.isFailing) this.#schedule(0);
+    if (!this.#isFailing) this.#schedule(0);
     else if (this.#running !== null) this.#isWanted = true;
   }
 
@@ -133,7 +135,7 @@ export class WriterLoop {
     this.#timer = null;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      if (this.#fortune.isFailing || this.#writer?.isHeldBack === true) this.#schedule(RETRY_INTERVAL_MS);
+      if (this.#isFailing || this.#writer?.isHeldBack === true) this.#schedule(RETRY_INTERVAL_MS);
     });
   }
 
@@ -146,14 +148,14 @@ export class WriterLoop {
         const writer = await this.#open();
         if (await writer.writeBatch()) this.#isWanted = true;
         else if (job !== undefined && !writer.isHeldBack) await this.#runJob(job, writer);
-        this.#fortune.succeeded();
+        this.#succeeded();
       } catch (cause) {
         if (cause instanceof SupersededError) this.#standDown();
-        else this.#fortune.failed(cause);
+        else this.#failed(cause);
       }
       // An engine that answers at once would let no message in.
       await new Promise((resolve) => setImmediate(resolve));
-    } while (this.#isWanted && !this.#fortune.isFailing && !this.#isOver);
+    } while (this.#isWanted && !this.#isFailing && !this.#isOver);
   }
 
   async #runJob(job: Job, writer: UsageWriter): Promise<void> {
@@ -185,6 +187,21 @@ export class WriterLoop {
     }
   }
 
+  #failed(cause: unknown): void {
+    const { log, tell } = this.#options.voice;
+    if (!this.#isFailing || performance.now() - this.#reportedMs > REPORT_INTERVAL_MS) {
+      log.warn("usage writer: cannot write, trying again; events wait in the journal", describeCause(cause));
+      this.#reportedMs = performance.now();
+    }
+    this.#isFailing = true;
+    tell({ kind: "failed" });
+  }
+
+  #succeeded(): void {
+    if (this.#isFailing) this.#options.voice.log.info("usage writer: goes on");
+    this.#isFailing = false;
+  }
+
   #standDown(): void {
     this.#isSuperseded = true;
     this.#stop();
@@ -202,14 +219,18 @@ export class WriterLoop {
   async #open(): Promise<UsageWriter> {
     if (this.#writer !== null) return this.#writer;
     const { start, voice, open, onSetBack } = this.#options;
+    const { log, tell } = voice;
     const connection = (this.#connection ??= await open());
     this.#writer = new UsageWriter({
       engine: connection,
       journalDirectory: start.journalDirectory,
-      isLive: this.#isLive,
-      onDamage: createDamageTelling(voice.log),
+      // Whether the server before may still add lines to it.
+      isLive: (segment) =>
+        segment < start.firstSegment && performance.now() < this.#startedMs + start.earlierLiveMs,
+      onDamage: ({ lines, tornBytes }) =>
+        log.warn("usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
       onMark: (mark) => this.#marks.begin(mark, (script, signal) => connection.readOfMoment(script, signal)),
-      onCommit: (commit) => voice.tell({ kind: "committed", commit }),
+      onCommit: (commit) => tell({ kind: "committed", commit }),
       ...(onSetBack !== undefined && { onSetBack }),
     });
     return this.#writer;
