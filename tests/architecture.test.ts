@@ -93,7 +93,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     journal: ["files"],
     backup: ["files"],
     move: ["."],
-    catalog: ["sql"],
+    catalog: ["sql", "files"],
     writer: [".", "sql", "cells", "journal", "reports", "files", "threads"],
     threads: [".", "files", ...NEUTRAL_LEDGER],
     reports: ["sql", "cells", "journal", "writer"],

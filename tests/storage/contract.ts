@@ -8,6 +8,7 @@ import { testRelayTokensContract } from "./contract-relay-tokens.ts";
 import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
 import { testResponsesContract } from "./contract-responses.ts";
+import { testRotationContract } from "./contract-rotation.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { CatalogEngine, Engine } from "./support.ts";
 
@@ -32,5 +33,6 @@ export function testCatalogStoresContract(
   testLimitsContract(engineName, createEngine);
   testNoticesContract(engineName, createEngine);
   testResponsesContract(engineName, createEngine);
+  testRotationContract(engineName, createEngine);
   testStorageSequences(engineName, createEngine, { runs: historyRuns });
 }

@@ -8,9 +8,10 @@ import type { NewSecret } from "#identity/secret.ts";
 import { NO_TERMS } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import { createLog } from "#kernel/log.ts";
 import type { NewLimit } from "#limits/store.ts";
+import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import type { CatalogStores, LedgerReader, ServeOptions, Storage } from "#storage/engine.ts";
 import type { Attempts } from "../support/invariants.ts";
 
@@ -47,11 +48,15 @@ export function createTempDir(): TempDir {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+export interface OpenedCatalog extends CatalogStores, Pick<CatalogDriver, "change"> {
+  close(): Promise<void>;
+}
+
 /** A catalog under test, which several connections may have open, as several processes would. */
 export interface CatalogEngine extends AsyncDisposable {
   readonly clock: FakeClock;
-  /** Another connection to the catalog. */
-  open(): Promise<CatalogStores & { close(): Promise<void> }>;
+  /** Another connection to the catalog, as a process has it. */
+  open(options?: { readonly secrets?: Keyring }): Promise<OpenedCatalog>;
   /** Rows like the first, of a key or a relay token; where that is quicker than to make one after the other. */
   copySecrets?(first: NewSecret, copies: readonly NewSecret[]): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { POSTGRES } from "#storage/sql/dialect.ts";
 import type { Connection, Query, Script } from "#storage/sql/script.ts";
 import type { TemporaryTable } from "#storage/sql/temporary-tables.ts";
 import type { Binding } from "#storage/postgres/connection/values.ts";
@@ -95,4 +96,9 @@ function translate(sql: string): string {
       return `$${number === "" ? last : number}`;
     })
     .replaceAll("CROSS JOIN", "JOIN");
+}
+
+/** The connection of a script that reads or writes the catalog. */
+export function toConnection(): Connection {
+  return { dialect: POSTGRES, subjects: new Map() };
 }

@@ -2,8 +2,10 @@ import { createSystemIds } from "#kernel/ids.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
 import type { LocalParts } from "#storage/driver.ts";
 import { createMemory } from "./catalog/memory.ts";
-import { rotateSecret as rotate } from "./catalog/rotate-secret.ts";
-import { requireOwnSecret } from "./catalog/secret-state.ts";
+import { createRecordAudit } from "#storage/catalog/audit.ts";
+import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secret-state.ts";
+import { drive, toConnection } from "./drive.ts";
+import { changeWith } from "./catalog/driver.ts";
 import { createStores } from "./catalog/stores.ts";
 import { findUnreadable } from "./catalog/unreadable.ts";
 import {
@@ -25,7 +27,7 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   const connection = opened.adopt(await connectCommand(options), (one) => one.close());
   const { postgres } = connection;
   await requireCurrent(connection);
-  await requireOwnSecret(postgres, options.secrets);
+  await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
   const memory = createMemory(options.secrets, options.log, { hasSecrets: false });
   const freshness = toGuest(connection, options, memory);
   await freshness.refreshed();
@@ -47,7 +49,7 @@ export function makeCatalog(options: OpenOptions): Promise<void> {
   return withCommandConnection(options, async ({ postgres, schema }) => {
     const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
     await withLockWatch(postgres, watch, () => migrate(postgres, schema));
-    await requireOwnSecret(postgres, options.secrets);
+    await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
   });
 }
 
@@ -57,7 +59,7 @@ export function rotateSecret(options: RotateOptions): Promise<Rotation> {
     await requireCurrent(connection);
     const { clock, secrets, next, revokesKeys } = options;
     const freshness = toGuest(connection, options, NOTHING);
-    return rotate({ freshness, secrets, next, revokesKeys, clock });
+    return changeWith(freshness, () => rotate({ secrets, next, revokesKeys }, createRecordAudit(clock)));
   });
 }
 

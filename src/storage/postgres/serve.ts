@@ -6,7 +6,8 @@ import type { ServeOptions } from "#storage/engine.ts";
 import type { HeldFolder, ServerParts } from "#storage/driver.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import { createMemory } from "./catalog/memory.ts";
-import { requireOwnSecret } from "./catalog/secret-state.ts";
+import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
+import { drive, toConnection } from "./drive.ts";
 import { createStores } from "./catalog/stores.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
@@ -46,7 +47,7 @@ async function join(
   const { target, graceMs } = toTarget(options);
   const ids = createSystemIds();
   await migrate(postgres, target.schema);
-  await requireOwnSecret(postgres, secrets);
+  await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
   const memory = createMemory(secrets, log, { hasSecrets: true });
   const presence = held.opened.adopt(

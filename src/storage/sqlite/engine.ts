@@ -1,4 +1,7 @@
 import { join } from "node:path";
+import { SILENT_LOG } from "#kernel/log.ts";
+import { createRecordAudit } from "#storage/catalog/audit.ts";
+import { rotateSecret } from "#storage/catalog/secret-state.ts";
 import type { DataFiles } from "#storage/file-data.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { countDamagedLines } from "#storage/journal/segment-reader.ts";
@@ -29,9 +32,20 @@ export const sqliteEngine = openInstallation({
       ledger: findLedger(options.dataDir),
     };
   },
-  async rotateSecret(options) {
-    const { rotateSecret } = await import("./catalog/rotate-secret.ts");
-    return rotateSecret(options);
+  async rotateSecret({ next, revokesKeys, ...options }) {
+    const catalogOptions = { ...options, path: toCatalogPath(options) };
+    // Brought up to date first; its check of the present secret is repeated under the lock.
+    await (await openCatalogBesideServer(catalogOptions)).close();
+    // This process has done it itself: that the secret key was rotated is no news of it.
+    const database = await openCatalogDatabase({ ...catalogOptions, log: SILENT_LOG });
+    const { secrets, clock } = options;
+    try {
+      return await database.change(() =>
+        rotateSecret({ secrets, next, revokesKeys }, createRecordAudit(clock)),
+      );
+    } finally {
+      await database.close();
+    }
   },
   findCatalogAge: async (place) => findCatalogAge(toCatalogPath(place)),
   async makeCatalog(options) {

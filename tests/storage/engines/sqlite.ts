@@ -30,7 +30,7 @@ export function createSqliteEngine(): SqliteEngine {
     dataDir: dir.path,
     keepsCommitted: false,
     clock,
-    open: async () => keep(await openCatalogDatabase({ ...options, path })),
+    open: async (changes = {}) => keep(await openCatalogDatabase({ ...options, path, ...changes })),
     serve: async (changes = {}) =>
       keep(
         await sqliteEngine.serve({

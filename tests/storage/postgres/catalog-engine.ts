@@ -1,14 +1,15 @@
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
-import type { CatalogStores } from "#storage/engine.ts";
+import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
+import { changeWith } from "#storage/postgres/catalog/driver.ts";
+import { drive, toConnection } from "#storage/postgres/drive.ts";
 import { createMemory, type StoreMemory } from "#storage/postgres/catalog/memory.ts";
-import { requireOwnSecret } from "#storage/postgres/catalog/secret-state.ts";
 import { createStores } from "#storage/postgres/catalog/stores.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
 import { openPresence } from "#storage/replicas/presence.ts";
-import { createFakeClock, silentLog, toSecrets, type CatalogEngine } from "../support.ts";
+import { createFakeClock, type OpenedCatalog, silentLog, toSecrets, type CatalogEngine } from "../support.ts";
 import { createDatabase, type TestDatabase } from "./support.ts";
 
 export interface PostgresCatalog extends CatalogEngine {
@@ -18,10 +19,9 @@ export interface PostgresCatalog extends CatalogEngine {
   database(): Promise<Postgres>;
 }
 
-export interface PostgresStores extends CatalogStores {
+export interface PostgresStores extends OpenedCatalog {
   readonly freshness: Freshness;
   readonly memory: StoreMemory;
-  close(): Promise<void>;
 }
 
 const GRACE_MS = 30_000;
@@ -48,7 +48,7 @@ export function createPostgresCatalog(): PostgresCatalog {
       const { schema } = database.target;
       const postgres = await database.open();
       const pulse = await database.open({ connectionsMax: 3, callMsMax: PURPOSES.presence.callMsMax });
-      await requireOwnSecret(postgres, secrets);
+      await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
       const memory = createMemory(secrets, silentLog, { hasSecrets: true });
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
       const parts = { postgres, pulse, schema, memory, clock, ids, log: silentLog };
@@ -59,7 +59,9 @@ export function createPostgresCatalog(): PostgresCatalog {
       };
       opened.push({ close });
       const { freshness } = presence;
-      return { ...createStores({ postgres, memory, freshness, clock }), freshness, memory, close };
+      const stores = createStores({ postgres, memory, freshness, clock });
+      const change: OpenedCatalog["change"] = (script) => changeWith(freshness, script);
+      return { ...stores, change, freshness, memory, close };
     },
     async copySecrets(first, copies) {
       const { postgres } = await ready;

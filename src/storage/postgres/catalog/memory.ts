@@ -7,13 +7,13 @@ import type { Change } from "#storage/catalog/change.ts";
 import type { Memory } from "#storage/replicas/follower.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import { type PrincipalRow, toPrincipal } from "#storage/catalog/principal-rows.ts";
-import { followSecrets } from "#storage/catalog/secret-state.ts";
+import { followPresentSecret, followSecrets, readSecretState } from "#storage/catalog/secret-state.ts";
+import { drive, toConnection } from "#storage/postgres/drive.ts";
 import { createUnreadableTelling } from "#storage/catalog/unreadable.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
 import { toSelection } from "./rows.ts";
 import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
-import { followPresentSecret, readSecretState } from "./secret-state.ts";
 
 export interface StoreMemory extends Memory {
   /** To be called under the catalog's lock before anything is sealed (`followPresentSecret`). */
@@ -70,7 +70,7 @@ export function createMemory(
   /** Secrets before the credentials that they open, owners before what they own. */
   const readers: { readonly [kind in Change["kind"]]: (tx: Transaction, ids: Ids) => Promise<() => void> } = {
     secret: async (sql) => {
-      const state = await readSecretState(sql);
+      const state = await drive(sql, toConnection(), readSecretState());
       return () => followSecrets(state, secrets, log);
     },
     catalog: (tx) => catalog.read(tx),
@@ -96,7 +96,7 @@ export function createMemory(
   };
 
   return {
-    followSecret: (sql) => followPresentSecret(sql, secrets),
+    followSecret: (sql) => drive(sql, toConnection(), followPresentSecret(secrets)),
     catalog,
     limits,
     keys,

@@ -11,12 +11,6 @@ import { bytes, integer, text } from "./columns.ts";
  * `tests/storage/postgres/schema.test.ts`.
  */
 
-/** Facts about the database itself, such as the check value of the secret that it was made with. */
-export const meta = pgTable("meta", {
-  key: text("key").primaryKey(),
-  value: text("value").notNull(),
-});
-
 export const providers = pgTable(
   "providers",
   {

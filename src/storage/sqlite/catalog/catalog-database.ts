@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "#kernel/clock.ts";
-import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
+import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import { createLimitStore } from "#storage/catalog/limits.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createNoticeStore } from "#storage/catalog/notices.ts";
@@ -20,8 +20,8 @@ import { createSqliteDriver, toldWrites } from "./driver.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
-import { followSecrets } from "#storage/catalog/secret-state.ts";
-import { readSecretState, writeSecretState } from "./secret-state.ts";
+import { followSecrets, readSecretState, requireOwnSecret } from "#storage/catalog/secret-state.ts";
+import { drive } from "#storage/sqlite/drive.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite, requireSound } from "#storage/sqlite/file/open.ts";
@@ -42,6 +42,7 @@ export interface CatalogDatabaseOptions {
 export interface CatalogDatabase extends CatalogStores {
   /** Null where it does not serve. */
   readonly file: CatalogFile | null;
+  readonly change: CatalogDriver["change"];
   /** See `LocalStorage.findUnreadable`. */
   findUnreadable(): Promise<readonly UnreadableRow[]>;
   close(): Promise<void>;
@@ -58,7 +59,7 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
     const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
       path,
       nowUs: clock.nowUs(),
-      seed: () => writeSecretState(client, { checkValue: secrets.checkValue, sealedTokenKeys: [] }),
+      seed: () => drive(client, requireOwnSecret(secrets, `the database ${path}`)),
     });
     // All of them make a new database, which is no news.
     if (applied.length > 0 && applied.length < CATALOG_MIGRATIONS.length)
@@ -78,14 +79,15 @@ export function toCatalogDatabase(
   withSetupErrors(path, () => {
     // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
     requireSound(client, path, "quick_check");
-    requireOwnSecret(client, path, secrets);
+    // A rotation may have ended since the secret key was read.
+    drive(client, requireOwnSecret(secrets, `the database ${path}`));
   });
   const file = isServing ? new CatalogFile(client, path, log) : null;
   const ownConnection = createConnection(client, clock, {
     file,
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
-    onForeignCommit: () => followSecrets(readSecretState(client), secrets, log),
+    onForeignCommit: () => followSecrets(drive(client, readSecretState()), secrets, log),
   });
   const tell = createUnreadableTelling(log);
   const parts = {
@@ -99,6 +101,7 @@ export function toCatalogDatabase(
   const recordAudit = createRecordAudit(connection.orm, clock);
   return {
     file,
+    change: (script) => driver.change(script),
     audit: createAuditStore(driver),
     identity: createIdentityStore(connection, recordAudit, tell),
     catalog: createCatalogStore(connection, recordAudit, tell),
@@ -109,14 +112,4 @@ export function toCatalogDatabase(
       findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
     close: () => connection.close(),
   };
-}
-
-function requireOwnSecret(client: Database, path: string, secrets: Keyring): void {
-  const state = readSecretState(client);
-  // A rotation may have ended since the secret key was read.
-  if (state !== null && secrets.follow(state)) return;
-  throw new SetupError(
-    "configuration",
-    `The secret key is not the one that the database ${path} was made with: put the original secret.key or PROXY_SECRET_KEY back.`,
-  );
 }

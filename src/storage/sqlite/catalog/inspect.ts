@@ -4,7 +4,8 @@ import type { CatalogFacts } from "#storage/file-data.ts";
 import type { DatabaseAge } from "#storage/place.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/open.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
-import { readSecretState } from "./secret-state.ts";
+import { readSecretState } from "#storage/catalog/secret-state.ts";
+import { drive } from "#storage/sqlite/drive.ts";
 
 /** Whether there is a catalog, and of which age. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function findCatalogAge(path: string): DatabaseAge {
@@ -22,7 +23,7 @@ export function inspectCatalog(path: string): CatalogFacts {
     const pending = findPending(database, CATALOG_MIGRATIONS, path);
     const last = CATALOG_MIGRATIONS.at(-1 - pending.length);
     if (last === undefined) throw toEmptyError(path);
-    const secretCheckValue = readSecretState(database)?.checkValue ?? null;
+    const secretCheckValue = drive(database, readSecretState())?.checkValue ?? null;
     const isCurrent = pending.length === 0;
     return { schema: last.name, isCurrent, secretCheckValue };
   });

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { openCredential, sealCredential } from "#catalog/provider.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
+import { createRecordAudit } from "#storage/catalog/audit.ts";
+import { rotateSecret } from "#storage/catalog/secret-state.ts";
+import { apiKey, type CatalogEngine, PAGE, principal, provider, relayToken, START_US } from "./support.ts";
+
+const FORMER = new Uint8Array(32).fill(1);
+const NEXT = new Uint8Array(32).fill(2);
+
+/** Rotation of the secret key by one connection, as a command does it, beside others. */
+export function testRotationContract(engineName: string, createEngine: () => CatalogEngine): void {
+  describe(`${engineName}: the secret key`, () => {
+    const next = createSecretBox(NEXT);
+    /** A process finds the next secret where the installation keeps it. */
+    const toKeyring = () =>
+      createKeyring(FORMER, (checkValue) => (checkValue === next.checkValue ? NEXT : null));
+    const openThree = async (engine: CatalogEngine) => {
+      const keyrings = [toKeyring(), toKeyring(), toKeyring()] as const;
+      const [left, right, command] = [
+        await engine.open({ secrets: keyrings[0] }),
+        await engine.open({ secrets: keyrings[1] }),
+        await engine.open({ secrets: keyrings[2] }),
+      ];
+      await left.identity.createPrincipal(principal("ann"), null);
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      await left.identity.relayTokens.create(relayToken("two", "principal-ann"), null);
+      const rotate = (revokesKeys: boolean, secrets = keyrings[2]) =>
+        command.change(() => rotateSecret({ secrets, next, revokesKeys }, createRecordAudit(engine.clock)));
+      return { left, right, keyrings, rotate };
+    };
+
+    test("that is rotated is followed by the others: credentials open, sessions have ended, keys go on", async () => {
+      await using engine = createEngine();
+      const { left, right, keyrings, rotate } = await openThree(engine);
+      const session = { tokenHash: "s", principalId: "principal-ann", cookieIssuedAtUs: START_US };
+      await left.identity.createSession({ ...session, expiresAtUs: START_US + 10 }, START_US);
+      const made = provider("p");
+      const sealedCredential = sealCredential(keyrings[0], made, "sk-upstream");
+      await left.catalog.change(() => ({
+        writes: [{ kind: "put_provider", provider: { ...made, sealedCredential } }],
+        audit: [],
+        result: () => null,
+      }));
+      expect(await rotate(false)).toEqual({ credentials: 1, sessions: 1, revokedKeys: 0 });
+
+      for (const [stores, ring] of [
+        [left, keyrings[0]],
+        [right, keyrings[1]],
+      ] as const) {
+        const stored = (await stores.catalog.snapshot()).findProvider("p")!;
+        expect(ring.checkValue).toBe(next.checkValue);
+        expect(openCredential(next, stored)).toBe("sk-upstream");
+        expect(openCredential(ring, stored)).toBe("sk-upstream");
+        expect(ring.formerHashes("token")).toEqual([createSecretBox(FORMER).hashToken("token")]);
+        expect(await stores.identity.keys.findByHash("hash-one")).not.toBeNull();
+        expect(await stores.identity.findSession("s", START_US)).toBeNull();
+      }
+      const actions = (await right.audit.listEvents(PAGE)).rows.map(({ action }) => action);
+      expect(actions).toEqual(["secret_key.rotate"]);
+      // A process that starts now has to know the new one.
+      const cause: unknown = await engine
+        .open({ secrets: createKeyring(FORMER) })
+        .catch((thrown: unknown) => thrown);
+      expect(cause).toMatchObject({ name: "SetupError", kind: "configuration" });
+      expect(String(cause)).toContain("The secret key is not the one");
+      await engine.open({ secrets: toKeyring() });
+    });
+
+    test("that is rotated with all keys leaves none of them; a second rotation from the former one changes nothing", async () => {
+      await using engine = createEngine();
+      const { right, rotate } = await openThree(engine);
+      expect(await rotate(true)).toEqual({ credentials: 0, sessions: 0, revokedKeys: 2 });
+      expect(await right.identity.keys.findByHash("hash-one")).toBeNull();
+      expect(await right.identity.relayTokens.findByHash("hash-two")).toBeNull();
+      expect((await right.identity.keys.list({}, PAGE)).total).toBe(0);
+      const events = async () => (await right.audit.listEvents(PAGE)).rows.map(({ action }) => action);
+      expect(await events()).toEqual(["secret_key.rotate", "relay_token.delete", "key.delete"]);
+      const late: unknown = await rotate(false, createKeyring(FORMER)).catch((thrown: unknown) => thrown);
+      expect(late).toMatchObject({ name: "SetupError", kind: "failure" });
+      expect(await events()).toHaveLength(3);
+    });
+  });
+}
