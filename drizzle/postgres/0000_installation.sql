@@ -613,7 +613,7 @@ CREATE TABLE replica (
   -- The version of the catalog that its memory has; 0 while that is loaded.
   applied bigint NOT NULL,
   -- Counts its heartbeats. Others measure by their own clocks how long it stays the same.
-  beat bigint NOT NULL,
+  heartbeats bigint NOT NULL,
   -- For people: no rule compares it.
   heard_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   grace_ms integer NOT NULL,

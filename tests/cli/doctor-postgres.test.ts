@@ -192,7 +192,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
   test("names a replica that is silent and keeps slots of max_concurrency from the others, and none that lives", async () => {
     const [silent, living] = [crypto.randomUUID(), crypto.randomUUID()];
     await server.sql(
-      `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, beat, heard_at, grace_ms, is_fenced, schema, version)
+      `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, heartbeats, heard_at, grace_ms, is_fenced, schema, version)
        VALUES ('${silent}', 1, 'pod-0', 0, 1, now() - interval '42 seconds', 30000, true, 's', 'v'),
          ('${living}', 2, 'pod-1', 0, 1, now(), 30000, false, 's', 'v');
        INSERT INTO ${SCHEMA}.slot_pool VALUES ('host', now(), now());
@@ -209,7 +209,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
 
   test("names a replica and a spool that have not been heard of for an hour, and no other", async () => {
     await server.sql(
-      `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, beat, heard_at, grace_ms, is_fenced, schema, version)
+      `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, heartbeats, heard_at, grace_ms, is_fenced, schema, version)
        VALUES (gen_random_uuid(), 1, 'pod-0', 0, 1, now() - interval '3 hours 5 minutes', 30000, false, 's', 'v'),
          (gen_random_uuid(), 2, 'pod-1', 0, 1, now() - interval '50 minutes', 30000, false, 's', 'v')`,
     );

@@ -67,7 +67,7 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
       const env = environment({ PROXY_DATABASE_SCHEMA: schema });
       expect((await run("admin bootstrap", env)).code).toBe(0);
       await server.sql(
-        `INSERT INTO ${schema}.replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+        `INSERT INTO ${schema}.replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
          VALUES (gen_random_uuid(), 1, 'pod-0', 0, 1, 45000, false, 's', 'v')`,
       );
       const start = (line: string) =>

@@ -27,8 +27,8 @@ export interface WatchedFile {
   readonly name: string;
   isInPlace(): boolean;
   /** Puts what the server has open back under its name; absent: an operator has to. */
-  putBack?(): void | Promise<void>;
-  /** Keeps what is lost for the next start, at each poll: the server has another file open all the same. Instead of `putBack`. */
+  restore?(): void | Promise<void>;
+  /** Keeps what is lost for the next start, at each poll: the server has another file open all the same. Instead of `restore`. */
   save?(): void;
 }
 
@@ -37,7 +37,7 @@ export function watchFolder(path: string): WatchedFile {
   return {
     name: basename(path),
     isInPlace: () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
-    putBack: () => makePrivateFolder(path),
+    restore: () => makePrivateFolder(path),
   };
 }
 
@@ -93,8 +93,8 @@ export class FileWatch {
         this.#log.error("a file was removed or replaced while the server has it open", { file: name });
       }
       file.save?.();
-      if (file.putBack === undefined) return;
-      await file.putBack();
+      if (file.restore === undefined) return;
+      await file.restore();
       this.#lost.delete(file);
       this.#log.warn("what the server has open is back under its name", { file: name });
     } catch (cause) {

@@ -17,7 +17,7 @@ export interface ServerLock extends FolderLock {
   /** False: the locked file is no longer the one under its name. */
   isInPlace(): boolean;
   /** Locks the file that is under its name now; false when another process has it. */
-  putBack(): boolean;
+  lockAgain(): boolean;
 }
 
 /**
@@ -40,7 +40,7 @@ export function lockDataFolder(dataDir: string): ServerLock {
       return file;
     },
     isInPlace: () => findFileIdentity(path) === file,
-    putBack() {
+    lockAgain() {
       const again = takeLock(path);
       if (again === null) return false;
       all.push(again);

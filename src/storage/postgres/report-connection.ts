@@ -16,7 +16,7 @@ export interface ReportConnection {
 export function openReportConnection(postgres: Postgres): ReportConnection {
   const connection: Connection = { dialect: POSTGRES, subjects: new Map() };
   const reserved = postgres.reserve(async (sql) => {
-    // A server that was put back to an earlier state gives its ids anew, and has ended every connection.
+    // A server that was restored to an earlier state gives its ids anew, and has ended every connection.
     connection.subjects.clear();
     await prepareTables(sql);
   });

@@ -21,7 +21,7 @@ interface Waiting {
 interface ReplicaBehind {
   readonly id: string;
   readonly applied: number;
-  readonly beat: number;
+  readonly heartbeats: number;
   readonly graceMs: number;
 }
 
@@ -81,7 +81,7 @@ export class Barrier {
   async #advance(asked: readonly Waiting[]): Promise<void> {
     const newest = asked.reduce((most, { version }) => Math.max(most, version), 0);
     const behind = await this.#deps.postgres.all<ReplicaBehind>(
-      `SELECT id::text AS id, applied, beat, grace_ms AS "graceMs" FROM replica
+      `SELECT id::text AS id, applied, heartbeats, grace_ms AS "graceMs" FROM replica
        WHERE NOT is_fenced AND grace_ms > 0 AND applied < $1 AND id IS DISTINCT FROM $2::uuid`,
       [newest, this.#deps.ownId],
     );

@@ -125,7 +125,7 @@ export class Heartbeat {
    * A heartbeat for all who wait together. Fulfilled when memory is as new as the database was at its sending. Throws
    * DatabaseUnreachableError, and what `Memory` throws.
    */
-  readonly beat = joinNext(() => this.#beat());
+  readonly send = joinNext(() => this.#send());
 
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps;
@@ -136,12 +136,12 @@ export class Heartbeat {
     return this.#peers;
   }
 
-  /** Makes the row, and gives the first heartbeat. Throws as `beat` does, and leaves no row then. */
+  /** Makes the row, and gives the first heartbeat. Throws as `send` does, and leaves no row then. */
   async begin(): Promise<void> {
     const { row } = this.#deps;
     try {
       await row.register();
-      await this.beat();
+      await this.send();
     } catch (cause) {
       await row.remove().catch(() => undefined);
       throw cause;
@@ -160,7 +160,7 @@ export class Heartbeat {
     if (!lease.isOpen()) slots.cut();
   }
 
-  async #beat(): Promise<void> {
+  async #send(): Promise<void> {
     const { reachability, idleTimes } = this.#deps;
     try {
       for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
@@ -176,7 +176,7 @@ export class Heartbeat {
   async #step(): Promise<boolean> {
     const { row, follower, trust, lease, slots, idleTimes, clock } = this.#deps;
     const sentAt = trust.now();
-    const answer = await row.beat(follower.applied);
+    const answer = await row.sendHeartbeat(follower.applied);
     // Its row is gone by now, and must not come back.
     if (this.#isEnded) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
     if (answer === null) {

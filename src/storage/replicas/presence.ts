@@ -86,17 +86,17 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const heartbeat = new Heartbeat({ row, follower, trust, lease, slots, idleTimes, reachability, clock });
   // Without a grace there is no trust to renew, and a question that writes nothing is cheaper.
   const poll = joinNext(() => follower.poll());
-  const refreshed = () => (identity.graceMs > 0 ? heartbeat.beat() : poll());
+  const refreshed = () => (identity.graceMs > 0 ? heartbeat.send() : poll());
   const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
   const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
   const maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
   await heartbeat.begin();
   const stopListening = await listen(hints, heartbeat, log);
-  const stopBeating = keepBeating(heartbeat, maintenance, log);
+  const stopSending = startHeartbeats(heartbeat, maintenance, log);
   const leave = async () => {
     heartbeat.end();
-    await stopBeating();
-    await heartbeat.beat().catch(() => undefined);
+    await stopSending();
+    await heartbeat.send().catch(() => undefined);
     await stopListening().catch(() => undefined);
     try {
       await row.remove();
@@ -121,7 +121,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 
 async function listen(hints: Hints, heartbeat: Heartbeat, log: Log): Promise<() => Promise<void>> {
   try {
-    return await hints.listen(() => void heartbeat.beat().catch(() => undefined));
+    return await hints.listen(() => void heartbeat.send().catch(() => undefined));
   } catch (cause) {
     log.warn(
       "PostgreSQL notifies of nothing: changes are noticed a quarter of a second later",
@@ -132,25 +132,25 @@ async function listen(hints: Hints, heartbeat: Heartbeat, log: Log): Promise<() 
 }
 
 /** Returns what ends it, fulfilled when the last heartbeat has its answer. */
-function keepBeating(heartbeat: Heartbeat, maintenance: PeerMaintenance, log: Log): () => Promise<void> {
+function startHeartbeats(heartbeat: Heartbeat, maintenance: PeerMaintenance, log: Log): () => Promise<void> {
   const stopping = new AbortController();
-  const beat = async () => {
+  const keepSending = async () => {
     for (;;) {
       await sleep(HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
       heartbeat.cutExpired();
       try {
-        await heartbeat.beat();
+        await heartbeat.send();
         await maintenance.run(heartbeat.peers);
       } catch (cause) {
         log.debug("a heartbeat failed", describeCause(cause));
       }
     }
   };
-  const beating = beat();
+  const sending = keepSending();
   return () => {
     stopping.abort();
-    return beating;
+    return sending;
   };
 }
 

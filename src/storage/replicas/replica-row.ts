@@ -20,7 +20,7 @@ export interface ReplicaIdentity {
 export interface Peer {
   readonly id: string;
   readonly lane: number;
-  readonly beat: number;
+  readonly heartbeats: number;
   readonly graceMs: number;
   readonly isFenced: boolean;
 }
@@ -57,7 +57,7 @@ export class ReplicaRow {
   }
 
   /**
-   * Makes the row, or lifts its fence. Nothing may be trusted until a later `beat`: what is loaded after this is known to
+   * Makes the row, or lifts its fence. Nothing may be trusted until a later heartbeat: what is loaded after this is known to
    * every replica that commits a change, since it waits for this row. Rows of the same lane are of processes that have ended.
    */
   async register(): Promise<void> {
@@ -65,10 +65,10 @@ export class ReplicaRow {
     await this.#postgres.transaction(async (tx) => {
       await tx.run("DELETE FROM replica WHERE lane = $1 AND id <> $2", [lane, id]);
       await tx.run(
-        `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+        `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
          VALUES ($1, $2, $3, 0, 1, $4, false, $5, $6)
          ON CONFLICT (id) DO UPDATE
-         SET applied = 0, beat = replica.beat + 1, heard_at = clock_timestamp(), is_fenced = false`,
+         SET applied = 0, heartbeats = replica.heartbeats + 1, heard_at = clock_timestamp(), is_fenced = false`,
         [id, lane, name, graceMs, schema, version],
       );
     });
@@ -78,7 +78,7 @@ export class ReplicaRow {
    * A heartbeat that tells what memory has. Null: the row is fenced or gone, and memory may not be believed. A version of
    * another history than the database's counts as none, else a change would not wait for this replica.
    */
-  async beat(applied: CatalogVersion | null): Promise<HeartbeatAnswer | null> {
+  async sendHeartbeat(applied: CatalogVersion | null): Promise<HeartbeatAnswer | null> {
     const [row] = await this.#postgres.all<AnswerRow>(HEARTBEAT, [
       this.#own.id,
       applied?.version ?? 0,
@@ -105,24 +105,27 @@ const HEARTBEAT = `
       WHEN EXISTS (SELECT FROM change_log WHERE version = $2 AND token = $3::text)
         OR EXISTS (SELECT FROM catalog_state WHERE version = $2 AND token = $3::text) THEN $2
       ELSE 0 END,
-    beat = beat + 1,
+    heartbeats = heartbeats + 1,
     heard_at = clock_timestamp()
   WHERE id = $1 AND NOT is_fenced
   RETURNING
     (SELECT version FROM catalog_state) AS version,
     (SELECT token FROM catalog_state) AS token,
     pg_postmaster_start_time()::text AS server,
-    (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
+    (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'heartbeats', heartbeats, 'graceMs', grace_ms, 'isFenced', is_fenced))
      FROM replica other WHERE other.id <> $1) AS peers,
     (SELECT json_agg(DISTINCT pool) FROM slot_lease
      WHERE wanted > slots AND replica_id <> $1
        AND asked_at > clock_timestamp() - $4 * interval '1 millisecond') AS "shortPools"`;
 
 /** Fences a replica that has given no heartbeat since this one. True: from now on no change waits for it. */
-export async function fenceIdle(sql: Sql, { id, beat }: Pick<Peer, "id" | "beat">): Promise<boolean> {
+export async function fenceIdle(
+  sql: Sql,
+  { id, heartbeats }: Pick<Peer, "id" | "heartbeats">,
+): Promise<boolean> {
   const fenced = await sql.run(
-    "UPDATE replica SET is_fenced = true WHERE id = $1 AND beat = $2 AND NOT is_fenced",
-    [id, beat],
+    "UPDATE replica SET is_fenced = true WHERE id = $1 AND heartbeats = $2 AND NOT is_fenced",
+    [id, heartbeats],
   );
   return fenced > 0;
 }
@@ -140,7 +143,7 @@ export async function fenceLate(sql: Sql, id: string, version: number): Promise<
  * of a server or of another machine takes part, so none that is wrong or set fences a replica that answers from memory.
  */
 export class IdleTimes {
-  readonly #seen = new Map<string, { beat: number; sinceMs: number }>();
+  readonly #seen = new Map<string, { heartbeats: number; sinceMs: number }>();
   #server: string | null = null;
 
   /** `server` names the process of PostgreSQL: after a restart or a failover heartbeats may have been lost. */
@@ -148,8 +151,8 @@ export class IdleTimes {
     if (server !== this.#server) this.#seen.clear();
     this.#server = server;
     const ids = new Set(peers.map(({ id }) => id));
-    for (const { id, beat } of peers)
-      if (this.#seen.get(id)?.beat !== beat) this.#seen.set(id, { beat, sinceMs: nowMs });
+    for (const { id, heartbeats } of peers)
+      if (this.#seen.get(id)?.heartbeats !== heartbeats) this.#seen.set(id, { heartbeats, sinceMs: nowMs });
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id);
   }
 
@@ -159,8 +162,8 @@ export class IdleTimes {
   }
 
   /** Milliseconds for which this heartbeat has been the replica's; 0 for one that was not seen. */
-  ofPeer({ id, beat }: Pick<Peer, "id" | "beat">, nowMs: number): number {
+  ofPeer({ id, heartbeats }: Pick<Peer, "id" | "heartbeats">, nowMs: number): number {
     const seen = this.#seen.get(id);
-    return seen === undefined || seen.beat !== beat ? 0 : nowMs - seen.sinceMs;
+    return seen === undefined || seen.heartbeats !== heartbeats ? 0 : nowMs - seen.sinceMs;
   }
 }

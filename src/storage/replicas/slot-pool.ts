@@ -133,12 +133,12 @@ async function lockPool(tx: Transaction, pool: string): Promise<PoolRow> {
 /** Frees what a fenced replica has, unless it has given a heartbeat since this one. Its own requests are cut by then. */
 export async function freeSlots(
   postgres: Postgres,
-  { id, beat }: Pick<Peer, "id" | "beat">,
+  { id, heartbeats }: Pick<Peer, "id" | "heartbeats">,
 ): Promise<number> {
   return postgres.run(
-    `WITH gone AS (SELECT id FROM replica WHERE id = $1 AND beat = $2 AND is_fenced FOR UPDATE SKIP LOCKED)
+    `WITH gone AS (SELECT id FROM replica WHERE id = $1 AND heartbeats = $2 AND is_fenced FOR UPDATE SKIP LOCKED)
      DELETE FROM slot_lease USING gone WHERE replica_id = gone.id`,
-    [id, beat],
+    [id, heartbeats],
   );
 }
 

@@ -132,7 +132,7 @@ export async function openLedger(
     },
     log,
     onCommit({ position, eventIds }) {
-      // A database that was put back to an older state reads again what is kept.
+      // A database that was restored to an older state reads again what is kept.
       if (isBefore(position, backlog.committed))
         backlog = new JournalBacklog(measureSegments(journalDirectory), position, () => clock.monotonicMs());
       backlog.commit(position);
@@ -154,15 +154,15 @@ export async function openLedger(
   const lockFile: WatchedFile = {
     name: basename(toLockPath(dataDir)),
     isInPlace: () => lock.isInPlace(),
-    putBack: () => (lock.putBack() ? undefined : standDown()),
+    restore: () => (lock.lockAgain() ? undefined : standDown()),
   };
   const watch = new FileWatch(
     [
-      ...parts.listFiles({ lockFile, restoreDatabase: () => writer.putBack() }),
+      ...parts.listFiles({ lockFile, restoreDatabase: () => writer.restoreFile() }),
       {
         name: basename(journalDirectory),
         isInPlace: () => journal.isInPlace(),
-        putBack: () => journal.restoreFile(),
+        restore: () => journal.restoreFile(),
       },
     ],
     log,

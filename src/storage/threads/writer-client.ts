@@ -108,8 +108,8 @@ export class WriterClient {
     return this.#worker.askUntilAnswered("maintain", pass);
   }
 
-  putBack(): Promise<void> {
-    return this.#worker.askUntilAnswered("putBack");
+  restoreFile(): Promise<void> {
+    return this.#worker.askUntilAnswered("restoreFile");
   }
 
   /**

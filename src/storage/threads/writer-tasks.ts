@@ -28,7 +28,7 @@ export interface WriterTasks {
   /** Answered once the journal's line of this mark is committed. Rejects once the moment of the mark is gone: ask with a new one. */
   sumLimits(asked: MarkedQuestion): Promise<readonly LimitSum[]>;
   /** The file of the database has lost its name: answered when it is back under it. */
-  putBack(): Promise<void>;
+  restoreFile(): Promise<void>;
 }
 
 export interface MarkedQuestion {

@@ -32,7 +32,7 @@ export interface WriterConnection extends WriterEngine {
    */
   maintain(pass: MaintenancePass, addJob: AddJob): Promise<void>;
   /** Puts the database back under its name; it is opened anew afterwards. */
-  putBack?(): void;
+  restoreFile?(): void;
   /** Ends maintenance after the step that is under way. */
   stop?(): void;
   close(end: { readonly isSuperseded: boolean }): Promise<void> | void;
@@ -76,7 +76,7 @@ export class WriterLoop {
       this.#wake();
       return sums;
     },
-    putBack: () => this.#add(() => this.#putBack()),
+    restoreFile: () => this.#add(() => this.#restoreFile()),
   } satisfies WriterTasks;
   readonly #options: WriterLoopOptions;
   readonly #startedMs = performance.now();
@@ -236,9 +236,9 @@ export class WriterLoop {
     return this.#writer;
   }
 
-  #putBack(): boolean {
-    if (this.#connection?.putBack === undefined) return false;
-    this.#connection.putBack();
+  #restoreFile(): boolean {
+    if (this.#connection?.restoreFile === undefined) return false;
+    this.#connection.restoreFile();
     this.#writer?.close();
     this.#writer = null;
     this.#connection = null;

@@ -74,8 +74,8 @@ describe.skipIf(postgresMissing !== null)("a role without rights in the same dat
       "SELECT 'lockport_' || left(encode(sha256(current_schema()::text::bytea), 'hex'), 32) AS name",
     );
     const readBeat = async () =>
-      (await postgres.all<{ beat: number }>("SELECT beat FROM replica")).reduce(
-        (sum, { beat }) => sum + beat,
+      (await postgres.all<{ heartbeats: number }>("SELECT heartbeats FROM replica")).reduce(
+        (sum, { heartbeats }) => sum + heartbeats,
         0,
       );
     const [startedMs, before] = [performance.now(), await readBeat()];

@@ -160,14 +160,14 @@ describe.skipIf(postgresMissing !== null)("the claim of a spool", () => {
     const { postgres } = database;
     const { lane } = await claimSpool(postgres, { id: "a", holder: "one boot-1 1:1" });
     await postgres.run(
-      `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+      `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
        VALUES (gen_random_uuid(), $1, 'one', 0, 1, 0, false, '', '')`,
       [lane],
     );
     const other = await database.open();
     await postgres.transaction(async (tx) => {
       await tx.run("UPDATE spool SET batch = batch + 1");
-      const sleep = async () => void (await other.run("UPDATE replica SET beat = beat + 1"));
+      const sleep = async () => void (await other.run("UPDATE replica SET heartbeats = heartbeats + 1"));
       expect(await refusalOf(claimSpool(other, { id: "a", holder: "two boot-2 1:1", sleep }))).toContain(
         "is held by",
       );

@@ -60,7 +60,7 @@ export async function takeLedger(
     committed: spool.committed,
     run: { number: spool.run, isOvertaking: spool.isOvertaking },
     recorded: new RecordedBatches(postgres),
-    // The folder first: the others are put back into it at the same look.
+    // The folder first: the others are restored in it at the same poll.
     listFiles: ({ lockFile }) => [watchFolder(dataDir), lockFile, watchSpoolId(dataDir, id)],
   } satisfies LedgerParts;
   return { parts, spool };

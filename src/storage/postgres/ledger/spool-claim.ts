@@ -100,7 +100,7 @@ async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean
 async function findSpool(tx: Sql, id: string, lock: "" | "FOR UPDATE" = ""): Promise<SpoolRow | null> {
   const [row] = await tx.all<SpoolRow>(
     `SELECT lane, run, holder, segment, "offset",
-       heard_at::text || coalesce((SELECT max(beat)::text FROM replica WHERE replica.lane = spool.lane), '') AS "heardAt"
+       heard_at::text || coalesce((SELECT max(heartbeats)::text FROM replica WHERE replica.lane = spool.lane), '') AS "heardAt"
      FROM spool WHERE id = $1 ${lock}`,
     [id],
   );

@@ -50,7 +50,7 @@ export function watchSpoolId(dataDir: string, id: string): WatchedFile {
   return {
     name: join(SPOOL_NAME, ID_NAME),
     isInPlace: () => readText(path)?.trimEnd() === id,
-    putBack() {
+    restore() {
       ensureJournalFolder(folder);
       putAside(path);
       writeSpoolId(folder, path, id);

@@ -36,7 +36,7 @@ export function takeLedger(
       {
         name: USAGE_NAME,
         isInPlace: () => findFileIdentity(databasePath) === usageFile,
-        async putBack() {
+        async restore() {
           await restoreDatabase();
           usageFile = toFileIdentity(databasePath);
         },

@@ -6,7 +6,7 @@ import { createDatabase } from "../support.ts";
 
 const ONE = "00000000-0000-4000-8000-000000000001";
 const TWO = "00000000-0000-4000-8000-000000000002";
-const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
   VALUES ($1, $2, 'one', 0, 1, 1000, false, '', '')`;
 const USE: OpenUse = { limitId: "limit-1", value: "p1", label: 'ada "\u0000', open: 3, wanted: 5 };
 

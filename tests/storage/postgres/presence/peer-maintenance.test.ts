@@ -8,7 +8,7 @@ import { createDatabase } from "../support.ts";
 
 const SILENT = "00000000-0000-4000-8000-000000000001";
 const LIVING = "00000000-0000-4000-8000-000000000002";
-const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
   VALUES ($1, $2, 'one', $3, 1, 1000, false, '', '')`;
 
 async function createReplicas() {
@@ -35,9 +35,9 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
     await postgres.run("INSERT INTO slot_pool VALUES ('host', now(), now())");
     await postgres.run("INSERT INTO slot_lease VALUES ('host', $1, 3, 3, null, now())", [SILENT]);
     const keep = async () => {
-      await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [LIVING]);
+      await postgres.run("UPDATE replica SET heartbeats = heartbeats + 1 WHERE id = $1", [LIVING]);
       const rows = await postgres.all<Peer>(
-        `SELECT id::text AS id, lane, beat, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
+        `SELECT id::text AS id, lane, heartbeats, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
       );
       await maintenance.run(readPeers(rows, clock.monotonicMs(), idleTimes));
       const fenced = await postgres.all<{ lane: number }>(
@@ -55,7 +55,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
     clock.advanceMs(10_800);
     expect(await keep()).toEqual({ fenced: [1], leases: 1 });
     // A heartbeat: it has gone on.
-    await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [SILENT]);
+    await postgres.run("UPDATE replica SET heartbeats = heartbeats + 1 WHERE id = $1", [SILENT]);
     clock.advanceMs(200);
     expect(await keep()).toEqual({ fenced: [1], leases: 1 });
     clock.advanceMs(16_100);

@@ -24,7 +24,7 @@ describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again",
       const open = async () => {
         const replicaId = crypto.randomUUID();
         await postgres.run(
-          `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+          `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
            VALUES ($1, 1, 'pod', 0, 1, 30000, false, 's', 'v')`,
           [replicaId],
         );

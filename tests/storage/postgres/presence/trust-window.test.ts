@@ -43,12 +43,12 @@ test("a machine that was suspended has lost its trust, and a wall clock that is 
 
 test("idle time is measured from when a heartbeat was first seen, and begins anew with another server", () => {
   const idleTimes = new IdleTimes();
-  const peer = { id: "a", beat: 7, lane: 1, graceMs: 1_000, isFenced: false };
+  const peer = { id: "a", heartbeats: 7, lane: 1, graceMs: 1_000, isFenced: false };
   idleTimes.observe("one", [peer], 100);
   idleTimes.observe("one", [peer], 900);
   expect(idleTimes.ofPeer(peer, 1_100)).toBe(1_000);
   // One that was not seen yet ends it.
-  expect(idleTimes.ofPeer({ ...peer, beat: 8 }, 1_100)).toBe(0);
+  expect(idleTimes.ofPeer({ ...peer, heartbeats: 8 }, 1_100)).toBe(0);
   // A promoted standby may lack the latest heartbeats.
   idleTimes.observe("two", [peer], 1_200);
   expect(idleTimes.ofPeer(peer, 1_300)).toBe(100);

@@ -140,7 +140,7 @@ export class SqliteWriter implements WriterConnection {
     });
   }
 
-  putBack(): void {
+  restoreFile(): void {
     restoreDatabaseFile(this.#database, this.#database.filename);
     this.#database.close();
   }
