@@ -13,7 +13,7 @@ import type { LedgerSource } from "./ledger-reader.ts";
 import type { DataPlace } from "./place.ts";
 import type { LedgerParts, OpenedLedger } from "./threads/ledger.ts";
 
-/** What an engine brings to an installation; all else is put together here, for every engine. */
+/** An engine's own part of an installation. `openInstallation` puts the rest together, for every engine. */
 export interface EngineDriver extends Pick<StorageEngine, "rotateSecret" | "findCatalogAge" | "makeCatalog"> {
   /** Opens the catalog for the one server of the folder, its schema brought up to date, and takes the ledger for it. */
   serve(options: ServeOptions, held: HeldFolder): Promise<ServerParts>;
@@ -25,14 +25,14 @@ export interface EngineDriver extends Pick<StorageEngine, "rotateSecret" | "find
 /** A data folder that no other server can take until it is closed. */
 export interface HeldFolder {
   readonly lock: ServerLock;
-  /** What is closed with the installation, the last one first. */
+  /** Closed with the installation, the last one first. */
   readonly opened: AsyncDisposableStack;
 }
 
 export interface ServerParts {
   readonly stores: CatalogStores;
   readonly ledger: LedgerParts;
-  /** What the server shares with the others on the data, or has alone where there is no other. */
+  /** Shared with the other servers on the data, or this server's alone where there is no other. */
   readonly shared: Pick<
     Storage,
     "limitBoard" | "sharedAttempts" | "usedStates" | "slots" | "lane" | "wasServed"
@@ -47,7 +47,7 @@ export interface LocalParts extends Pick<LocalStorage, "reading" | "forWriting" 
   readonly ledger: LedgerSource;
 }
 
-/** What `open` returns; nothing of what it put on the stack stays open when it throws. */
+/** Runs `open`, and closes what it put on the stack when it throws. */
 export async function closeOnFailure<Opened>(
   open: (opened: AsyncDisposableStack) => Promise<Opened>,
 ): Promise<Opened> {

@@ -22,8 +22,8 @@ import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } f
 import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
 
 /**
- * The door to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
- * `boot/settings/engine.ts`. A second engine implements this interface in `storage/<engine>/engine.ts` and passes the
+ * The port to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
+ * `boot/settings/engine.ts`. Another engine brings a driver in `storage/<engine>/engine.ts` (`EngineDriver`) and passes the
  * contract suite (`tests/storage/contract.ts`) from `tests/storage/engines/<engine>.ts`.
  *
  * Every method throws a `SetupError` for data that cannot be used: damaged, foreign, of a newer version or of an unreleased
@@ -129,7 +129,7 @@ export interface Storage extends CatalogStores {
   readonly limitLedger: LimitLedger;
   /** Null where no other process serves the data. */
   readonly limitBoard: LimitBoard | null;
-  /** What all processes that serve the data have in common. */
+  /** Shared by all processes that serve the data. */
   readonly sharedAttempts: SharedAttempts;
   readonly usedStates: UsedStates;
   readonly slots: SlotSource;
@@ -143,7 +143,7 @@ export interface Storage extends CatalogStores {
   health(): StorageHealth;
   /** What all that is kept takes, in bytes, also of what other processes recorded; the journal is this one's. Asks the disk or the database. */
   measure(): Promise<StorageSizes>;
-  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
+  /** Runs maintenance now: seals days and applies the retention. Fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has taken over the data: nothing is recorded any more, and this one has to end. */
   readonly superseded: Promise<void>;

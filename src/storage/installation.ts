@@ -2,7 +2,7 @@ import { closeOnFailure, type EngineDriver } from "./driver.ts";
 import type { CatalogStores, LocalStorage, OpenOptions, StorageEngine } from "./engine.ts";
 import { openLedgerReader, withLedger } from "./ledger-reader.ts";
 
-/** The engine of a driver. What only a server or a check needs is loaded by them: a command starts without it. */
+/** Makes the engine of a driver. A command starts without the code that only a server or a check needs. */
 export function openInstallation(driver: EngineDriver): StorageEngine {
   return {
     async serve(options) {

@@ -8,11 +8,11 @@ import { one, type Script } from "./sql/script.ts";
 import { ReaderClient } from "./threads/reader-client.ts";
 import { type Ask, createStats } from "./threads/stats.ts";
 
-/** A running server commits what its journal holds every 150 ms; several times that is waited for. */
+/** A running server commits what its journal holds every 150 ms: `settle` waits for several times that. */
 const COMMIT_WAIT_MS_MAX = 1_000;
 const COMMIT_POLL_MS = 20;
 
-/** Where a process finds a ledger that does not serve it. */
+/** A ledger as a process finds it that does not serve it. */
 export interface LedgerSource {
   /** The file of the engine's reader Worker, and what it opens with. */
   readonly readerUrl: URL;
@@ -57,11 +57,11 @@ export async function withLedger<Result>(
   }
 }
 
-/** The reports of a ledger for a process that does not serve it (`StorageEngine.openLedgerReader`). */
+/** Reads the reports of a ledger for a process that does not serve it (`StorageEngine.openLedgerReader`). */
 export function openLedgerReader({ readerUrl, place, open }: LedgerSource, log: Log): LedgerReader {
   const reader = new ReaderClient({ workerUrl: readerUrl, place, log, waitMsMax: null });
   let opening: Promise<LedgerAccess | null> | null = null;
-  /** Open as long as the reader is. One that is not there, or cannot be opened, is looked for again. */
+  /** Keeps the ledger open as long as the reader. One that is not there yet, or cannot be opened, is looked for again. */
   const find = async () => {
     opening ??= open();
     const found = await opening.catch((cause: unknown) => {
@@ -98,12 +98,12 @@ export function openLedgerReader({ readerUrl, place, open }: LedgerSource, log: 
   };
 }
 
-/** What a ledger answers in which nothing was ever recorded. */
+/** Answers as a ledger in which nothing was ever recorded. */
 async function answerFromNothing<Name extends ReportName>(
   name: Name,
   question: QuestionOf<Name>,
 ): Promise<AnswerOf<Name>> {
-  // Loaded here and not above: a server's reports are read by threads of their own.
+  // A server never needs the reports on its own thread: they are loaded here, and not above.
   const { toScript } = await import("./reports/reports.ts");
   const { readEmpty } = await import("./sqlite/ledger/empty-ledger.ts");
   return readEmpty(toScript(name, question));

@@ -4,7 +4,7 @@ import { lockDataFolder } from "./files/folder-lock.ts";
 import { closeOnFailure, type EngineDriver } from "./driver.ts";
 import { openLedger } from "./threads/ledger.ts";
 
-/** Opens everything for a server (`StorageEngine.serve`). The folder is held from before the first look at it until the end. */
+/** Opens everything for a server (`StorageEngine.serve`). It holds the data folder from before the first look at it until the end. */
 export function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storage> {
   const { dataDir, clock, log } = options;
   return closeOnFailure(async (opened) => {
@@ -20,7 +20,7 @@ export function openServer(driver: EngineDriver, options: ServeOptions): Promise
       retentionDays: options.usageRetentionDays,
     });
     opened.defer(async () => {
-      // Nothing is served any more: a database that is silent is waited for by both at once.
+      // Both may wait for a database that is silent: they do so at once, since no request is served any more.
       const leaving = leave?.();
       await usage.close();
       await leaving;

@@ -36,7 +36,7 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
     reading: toStores({ ...freshness, mutate: refuse }),
     forWriting: async () => toStores(freshness),
     findUnreadable: () => findUnreadable(postgres),
-    // Of the same connection, which is closed after it.
+    // The reports share the connection, which is closed after them.
     ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
       ...connection,
       close: async () => {},
@@ -63,7 +63,7 @@ export function rotateSecret(options: RotateOptions): Promise<Rotation> {
   });
 }
 
-/** The memory of a command that looks at nothing. */
+/** Keeps nothing: a rotation reads no memory. */
 const NOTHING: Memory = { load: () => Promise.resolve(), apply: () => Promise.resolve() };
 
 function toGuest(

@@ -29,17 +29,17 @@ import { type Ask, createStats, type RecordedOrder } from "./stats.ts";
 import { WriterClient } from "./writer-client.ts";
 import { MARKS_MAX } from "./writer-tasks.ts";
 
-/** Sealing and retention are looked at this often. */
+/** Maintenance (sealing and retention) runs this often. */
 const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
 /** How long a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
 const REPORT_WAIT_MS_MAX = 60_000;
-/** Reports first wait for what has just ended; not longer than this when the writer cannot commit. */
+/** A report first waits until requests that have just ended are committed, and no longer than this. */
 const READ_FLUSH_WAIT_MS_MAX = 500;
-/** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
+/** Closing waits this long for a disk or a lock. The next start replays what is in the journal then. */
 const CLOSE_WAIT_MS_MAX = 5_000;
-/** How long closing waits for Workers whose disk, lock or server has just been waited for in vain. */
+/** Closing waits this long for Workers after that wait was in vain. */
 const STOP_WAIT_MS_MAX = 500;
-/** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
+/** A superseded server may still add to its own segment for this long. It knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
 
 export interface LedgerOptions {
@@ -53,11 +53,11 @@ export interface LedgerOptions {
   readonly retentionDays: number | null;
 }
 
-/** What an engine puts into its ledger. */
+/** The engine's own parts of a ledger. */
 export interface LedgerParts {
   /** The folder of the segments, made unless it is there. */
   readonly journalDirectory: string;
-  /** Tells its Workers where the database is. */
+  /** The Workers find the database by it. */
   readonly place: object;
   readonly writerUrl: URL;
   readonly readerUrl: URL;
@@ -65,11 +65,14 @@ export interface LedgerParts {
   readonly committed: JournalPosition;
   readonly run: {
     readonly number: number;
-    /** Whether the server before may still be running. */
+    /** True when the server before may still be running. */
     readonly isOvertaking: boolean;
   };
   readonly recorded: RecordedOrder;
-  /** The files to look after beside the journal, `lockFile` among them. `restoreDatabase` puts the database's own back under its name. */
+  /**
+   * Lists the files to look after beside the journal, `lockFile` among them. `restoreDatabase` puts the file of the database
+   * back under its name.
+   */
   readonly listFiles: (own: {
     readonly lockFile: WatchedFile;
     readonly restoreDatabase: () => Promise<void>;
@@ -82,9 +85,9 @@ export interface OpenedLedger {
   readonly stats: StatsStore;
   readonly limitLedger: LimitLedger;
   gauges(): LedgerGauges;
-  /** How long the oldest line that is not in the database has been waiting; 0 when there is none. */
+  /** The age of the oldest line that is not in the database; 0 when there is none. */
   uncommittedMs(): number;
-  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
+  /** Runs maintenance now: seals days and applies the retention. Fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
   readonly superseded: Promise<void>;
@@ -118,7 +121,7 @@ export async function openLedger(
     return measureSegments(journalDirectory);
   });
   let backlog = new JournalBacklog(found, committed, () => clock.monotonicMs());
-  // Never one that was written to: its end may be torn.
+  // A segment that was written to may have a torn end: it is never gone on with.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
   const journal = inJournal(() => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }));
   const writer = new WriterClient({
@@ -132,7 +135,7 @@ export async function openLedger(
     },
     log,
     onCommit({ position, eventIds }) {
-      // A database that was restored to an older state reads again what is kept.
+      // The writer of a database that was restored to an older state reads again what the journal keeps.
       if (isBefore(position, backlog.committed))
         backlog = new JournalBacklog(measureSegments(journalDirectory), position, () => clock.monotonicMs());
       backlog.commit(position);
@@ -171,7 +174,7 @@ export async function openLedger(
   const report: Ask = (name, question, options) =>
     reader.ask(name, question, {
       ...options,
-      // What is asked for by its id is committed. All else is answered in any case, if need be with what is committed.
+      // Events that are asked for by their ids are committed. Every other report waits shortly for the newest ones.
       ...(name !== "listRecorded" && {
         before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
       }),
@@ -183,7 +186,7 @@ export async function openLedger(
   let markCount = 0;
   const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
     markCount += 1;
-    // Differs from those that processes before have left in the journal.
+    // Marks that earlier processes left in the journal have other numbers.
     const mark = run.number * MARKS_MAX + markCount;
     const sums = writer.sumLimits({ mark, question: { limits, nowUs } });
     journal.lines.append(encodeJournalLine({ kind: "mark", number: mark }));
@@ -246,7 +249,7 @@ export async function openLedger(
     ledger,
     keyUse: {
       async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
-        // Taken first: what is committed while the reader reads is in one of the two.
+        // The copy comes first: a use that is committed while the reader reads is in one of the two.
         const unsaved = new Map(writer.unsavedKeyUse);
         const merged = new Map(await reader.ask("loadLastUsed", ids));
         for (const id of ids) {
@@ -281,7 +284,7 @@ interface LimitedWait {
   readonly log: Log;
 }
 
-/** False when it took longer, and when it failed, which is logged here. */
+/** False when the work took longer, and when it failed, which is logged here. */
 function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
   const done = work.then(
     () => true,

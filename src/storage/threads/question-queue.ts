@@ -10,7 +10,7 @@ export interface Asked {
 export interface Question<Asker extends { readonly askerId: string }> {
   /** Equal for questions that have the same answer. */
   readonly key: string;
-  /** As the newest of its askers asked: "now" is never earlier than any of them meant. */
+  /** The newest asker's form: its "now" is the latest, so that no asker gets an answer of before its question. */
   asked: Asked;
   readonly askers: Set<Asker>;
 }
@@ -22,7 +22,7 @@ export interface Turn<Asker extends { readonly askerId: string }> {
 }
 
 /**
- * Questions that wait, taken in turn by asker: a principal that asks many holds up its own. Equal ones are one question,
+ * Keeps the questions that wait and gives principals turns: one that asks many holds up its own. Equal questions are one,
  * which comes at the first turn of any of its askers.
  */
 export class QuestionQueue<Asker extends { readonly askerId: string }> {
@@ -59,13 +59,13 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
     return next;
   }
 
-  /** Its asker comes last now. */
+  /** Removes the question of a turn; its principal comes last now. */
   take({ question, askerId }: Turn<Asker>): void {
     this.#remove(question);
     if (!this.isEmpty) this.#pass(askerId);
   }
 
-  /** One that has left: its question goes when no other asker waits for it. */
+  /** Removes an asker, and its question when no other asker waits for it. */
   drop(asker: Asker): void {
     for (const question of this.#questions.values())
       if (question.askers.delete(asker)) {
@@ -90,11 +90,11 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
   }
 }
 
-/** What "now" is does not tell two questions apart: the answer has the newest. */
+/** The key leaves "now" out: questions that differ in it alone have one answer, as of the newest. */
 function toKey(asked: Asked): string {
   return JSON.stringify(asked, (field, value: unknown) => {
     if (field === "nowUs") return undefined;
-    // The amounts of limits, which JSON has no spelling for.
+    // JSON has no spelling for the amounts of limits.
     if (typeof value === "bigint") return value.toString();
     return value instanceof Map ? [...value] : value;
   });

@@ -5,8 +5,8 @@ import { type Asked, QuestionQueue, type Turn } from "./question-queue.ts";
 import { TaskFailedError, WorkerClient, WorkerEndedError } from "./worker-client.ts";
 
 /**
- * One reads a long report while the other answers everybody else: a principal has one report read at a time. The second is
- * started when it is needed.
+ * Reader Workers: one reads a long report while the other answers the other principals, since each has one report read at a
+ * time. The second is started when it is needed.
  */
 export const THREADS_MAX = 2;
 /** Reports that may wait, of all principals. */
@@ -38,13 +38,13 @@ export interface ReaderClientOptions {
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The principal that asks; those without one are one. */
+  /** The principal that asks; questions without one share a turn. */
   readonly askerId?: string | undefined;
-  /** Waited for before the question takes its place in the queue; counted and abortable like the rest of the wait. */
+  /** The question is queued when this is fulfilled; the wait for it counts, and can be aborted, like the rest. */
   readonly before?: () => Promise<unknown>;
 }
 
-/** One that waits for an answer. */
+/** A caller that waits for an answer. */
 interface Asker {
   readonly askerId: string;
   /** Takes the answer of its own question: the Worker answers what it was asked. */
@@ -52,10 +52,10 @@ interface Asker {
   readonly reject: (cause: unknown) => void;
 }
 
-/** One reader Worker, which reads one question at a time. */
+/** A reader Worker and the one question that it reads. */
 interface Thread extends ReaderStart {
   readonly worker: WorkerClient<ReaderTasks, ReaderStart>;
-  /** It stays until the answer comes, even when its askers have gone. */
+  /** Stays until the answer comes, even when its askers have left. */
   reading: Reading | null;
 }
 
@@ -63,7 +63,7 @@ interface Reading extends Turn<Asker> {
   readonly isLookup: boolean;
 }
 
-/** Which question has which answer is told by `ask` alone: in the queue they are all alike. */
+/** Only `ask` knows which question has which answer: in the queue they are all alike. */
 type ReaderTasks = { readonly [Name in ReportName]: (question: unknown) => never };
 
 /** The questions of one kind that wait, and all that were asked and not answered. */
@@ -156,7 +156,7 @@ export class ReaderClient {
     return { worker, left, reading: null };
   }
 
-  /** What is read for no other asker ends before its next statement. */
+  /** Ends the report that is read for this asker alone, before its next statement. */
   #leaveThreads(asker: Asker): void {
     for (const { reading, left } of this.#threads) {
       const askers = reading?.question.askers;
@@ -187,7 +187,7 @@ export class ReaderClient {
     this.#askNext();
   }
 
-  /** A second thread is not started for a principal that has a report read by the first. */
+  /** Gives free threads the next questions. A principal that has a report read gets no second thread. */
   #askNext(): void {
     if (this.#isStopped) return;
     const isAllowed = (askerId: string) =>
@@ -212,7 +212,7 @@ export class ReaderClient {
       for (const asker of askers) asker.resolve(answer);
     } catch (cause) {
       for (const { reject } of askers) reject(toReason(cause));
-      // What is thrown once the askers have left is how the report ends.
+      // A report whose askers have left ends by throwing, which is no failure.
       if (askers.size > 0) this.#tell(cause);
     }
     thread.reading = null;

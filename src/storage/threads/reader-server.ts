@@ -25,7 +25,7 @@ export function serveReader(open: (place: never, hasLeft: () => boolean) => Read
     return {
       tasks: Object.fromEntries(Object.entries(REPORTS).map(([name, report]) => [name, toTask(report)])),
       close,
-      // Megabytes of an encoded report would be copied on the serving thread.
+      // A copy of megabytes would be made on the serving thread.
       listBuffers: (answer) =>
         isEncoded(answer) ? [...new Set(answer.chunks.map(({ buffer }) => buffer))] : [],
     };
@@ -38,8 +38,8 @@ export class LeftError extends Error {
 }
 
 /**
- * The script, which ends before its next query, or before the next rows of one that is read row by row, once the askers have
- * left: the runtime cannot end a statement of SQLite that runs.
+ * Runs a script until its askers have left: it ends before its next query, or before the next rows of one that is read row by
+ * row. The runtime cannot end a statement of SQLite that runs.
  */
 export function* untilLeft<Answer>(script: Script<Answer>, hasLeft: () => boolean): Script<Answer> {
   let step = script.next(yield* connection());

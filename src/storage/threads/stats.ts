@@ -9,13 +9,13 @@ export type Ask = <Name extends ReportName>(
   options?: ReportOptions,
 ) => Promise<AnswerOf<Name>>;
 
-/** What was recorded after a cursor. */
+/** Events that were recorded after a cursor. */
 export interface RecordedSince {
   /** Ids of the events, in the order in which they were recorded; empty where there is a gap. */
   readonly ids: readonly InstantUs[];
   /** The lane of each; null where there is one server, whose lane is 0. */
   readonly lanes: readonly number[] | null;
-  /** Where the next look goes on. */
+  /** The next poll goes on from it. */
   readonly cursor: string;
   /** True when events may have been recorded that are not among them: the cursor is of another start, or too old. */
   readonly hasGap: boolean;
@@ -23,19 +23,19 @@ export interface RecordedSince {
 
 /** The order in which events were recorded, as the reports ask for it (`after`). */
 export interface RecordedOrder {
-  /** Events of one commit of this server, in the order in which they ended. */
+  /** Adds the events of one commit of this server, in the order in which they ended. */
   add(ids: Float64Array): void;
-  /** A commit may have been made that nothing was heard of. */
+  /** Tells that a commit may have been made of which no message came. */
   interrupt(): void;
-  /** What was recorded after a cursor; an empty one means from now on. */
+  /** Finds the events that were recorded after a cursor; an empty one means from now on. */
   since(cursor: string): RecordedSince | Promise<RecordedSince>;
 }
 
 const NOTHING_KNOWN: RecordedSince = { ids: [], lanes: null, cursor: "", hasGap: true };
 
 /**
- * The reports as their callers know them, each asked as one question. `recorded` is null in a process that does not hear of
- * commits, so that no cursor is ever known to it.
+ * Makes the store of reports that asks each as one question. `recorded` is null in a process that does not hear of commits, so
+ * that it knows no cursor.
  */
 export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | null): StatsStore {
   const toReport =

@@ -20,16 +20,16 @@ export interface WorkerClientOptions<Start, Event> {
   /** `new URL("./x-worker.ts", import.meta.url)`: the build lays every `*-worker.ts` beside the program. */
   readonly url: URL;
   readonly log: Log;
-  /** What every incarnation opens with. */
+  /** The Worker opens with it, after each restart as well. */
   readonly start: Start;
   readonly onEvent?: (event: Event) => void;
-  /** Called when it has died: what it did last may not have been told. */
+  /** Called when the Worker has died: it may have done something of which no message came. */
   readonly onEnded?: () => void;
-  /** Called when it was started again, before what is repeated is asked. */
+  /** Called when the Worker was started again, before unanswered questions are repeated. */
   readonly onRestart?: () => void;
 }
 
-/** A task threw something that is no refusal; what may be logged of it. */
+/** Tells that a task threw something that is no refusal, with what may be logged of it. */
 export class TaskFailedError extends Error {
   override readonly name = "TaskFailedError";
   readonly fields: LogFields;
@@ -40,7 +40,7 @@ export class TaskFailedError extends Error {
   }
 }
 
-/** No answer comes: the Worker has died, or was stopped. */
+/** Tells that no answer comes: the Worker has died, or was stopped. */
 export class WorkerEndedError extends Error {
   override readonly name = "WorkerEndedError";
 }
@@ -70,11 +70,11 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
 
   constructor(options: WorkerClientOptions<Start, Event>) {
     this.#options = options;
-    // Looked at by a waiting caller; a Worker that dies before that must not end the process.
+    // A Worker that dies before a caller waits for it must not end the process.
     this.#ready.promise.catch(() => {});
   }
 
-  /** Starts it. Rejects when the Worker's file cannot be loaded at all. */
+  /** Starts the Worker. Rejects when its file cannot be loaded at all. */
   async ready(): Promise<void> {
     this.#worker ??= this.#spawn();
     return this.#ready.promise;
@@ -85,7 +85,7 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
     return this.#worker !== null;
   }
 
-  /** Whether a question would be asked now: false as well while too few files may be opened to start it. */
+  /** True when a question would be asked now: not between a death and the restart, nor while too few files may be opened. */
   get isUsable(): boolean {
     return this.#worker !== null || (this.#canStart && hasRoomForWorker());
   }
@@ -99,8 +99,8 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
   }
 
   /**
-   * As `ask`, and asks a Worker that was started again once more when no answer came: the task may be done twice. Never
-   * answered once the client is stopped.
+   * Asks like `ask`, and again after each restart until an answer comes: the task may be done twice. Once the client is
+   * stopped no answer comes, and no rejection.
    */
   askUntilAnswered<Name extends keyof All & string>(
     name: Name,
@@ -109,12 +109,12 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
     return this.#ask(name, question, true);
   }
 
-  /** Asks what needs no answer; lost between a death and the restart. */
+  /** Asks without waiting for an answer. The question is lost between a death and the restart. */
   tell<Name extends keyof All & string>(name: Name, ...question: QuestionOf<All[Name]>): void {
     this.#worker?.postMessage(this.#toCommand(name, question));
   }
 
-  /** Asks it to finish, and ends it when it does not in time: what it has committed by then is whole. */
+  /** Asks the Worker to finish, and ends it when it does not in time: what it has committed by then is whole. */
   async stop(waitMsMax = STOP_WAIT_MS_MAX): Promise<void> {
     this.#stopped = Promise.withResolvers();
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
@@ -201,7 +201,7 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
     return waiting;
   }
 
-  /** One that was never ready stays dead until it is asked again. */
+  /** Restarts a Worker that has died. One that was never ready stays dead until the next question. */
   #onClose(): void {
     const { name, log, onEnded } = this.#options;
     this.#worker = null;
@@ -241,7 +241,7 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
   }
 }
 
-/** Its connection closes its files only with the thread itself: statements that were not finalized hold them. */
+/** Ends the thread: a connection with statements that were not finalized closes its files only then. */
 async function terminate(worker: Worker): Promise<void> {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   worker.addEventListener("close", () => resolve());
@@ -249,7 +249,7 @@ async function terminate(worker: Worker): Promise<void> {
   await withinLimit(ended, TERMINATE_WAIT_MS_MAX, () => {});
 }
 
-/** Whether a Worker may be started: Bun ends the whole process when one finds no file descriptor left. */
+/** True when a Worker may be started: Bun ends the whole process when one finds no file descriptor left. */
 function hasRoomForWorker(): boolean {
   const taken: number[] = [];
   try {
@@ -263,9 +263,9 @@ function hasRoomForWorker(): boolean {
 }
 
 /**
- * What may be logged of the failure that ended a Worker: as `describeCause`, and where it was thrown. The runtime hands no error
- * over, only the text that it would print; of that the message and the lines of source are left out, which hold paths and
- * values.
+ * Describes the failure that ended a Worker for the log: the fields of `describeCause`, and where it was thrown. The runtime
+ * hands no error over, only the text that it would print. Its message and its lines of source are left out: they hold paths
+ * and values.
  */
 function describeWorkerFailure(printed: string): LogFields {
   const [, name = "Error"] = /^([A-Za-z]*Error)\b/m.exec(printed) ?? [];

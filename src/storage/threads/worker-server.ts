@@ -4,10 +4,10 @@ import { describeCause, type Log, type LogFields } from "#kernel/log.ts";
 
 declare const self: Worker;
 
-/** Steps behind the rest of the process. On a full core such a thread gets about a third of what the other one gets (sched(7)). */
+/** A Worker is this many steps behind the rest of the process: on a full core it gets about a third (sched(7)). */
 const NICENESS_STEPS = 5;
 
-/** What goes to a Worker. Its first message is `start`; each `ask` is answered once. */
+/** A message to a Worker. The first one is `start`; each `ask` is answered once. */
 export type WorkerCommand<Start, Question> =
   | { readonly kind: "start"; readonly start: Start }
   | { readonly kind: "ask"; readonly id: number; readonly name: string; readonly question: Question }
@@ -34,7 +34,7 @@ export type WorkerReply<Event, Answer> =
     }
   | { readonly kind: "closed" };
 
-/** What a Worker is asked, by name: each takes one question at most, and answers at once or later. */
+/** The tasks of a Worker by name. Each takes one question at most, and answers at once or later. */
 export type Tasks<Names extends PropertyKey = string> = {
   readonly [Name in Names]: (question: never) => unknown;
 };
@@ -43,21 +43,18 @@ export interface WorkerParts {
   readonly tasks: Tasks;
   /** Lets go of everything; awaited before the thread ends. */
   readonly close: () => void | Promise<void>;
-  /** The memory of an answer that is handed over instead of being copied. */
+  /** Lists the memory of an answer that is handed over instead of being copied. */
   readonly listBuffers?: (answer: unknown) => ArrayBuffer[];
 }
 
-/** What a Worker tells the thread that started it, unasked. */
-export interface WorkerVoice<Event> {
+/** Carries what a Worker tells the thread that started it, unasked. */
+export interface WorkerChannel<Event> {
   readonly tell: (event: Event) => void;
   readonly log: Log;
 }
 
-/**
- * The Worker's end of a `WorkerClient`: opens with the options of its first message, and answers each question by the task of
- * its name.
- */
-export function serveWorker(open: (start: never, voice: WorkerVoice<unknown>) => WorkerParts): void {
+/** Serves a `WorkerClient`: opens with the options of the first message, and answers each question by the task of its name. */
+export function serveWorker(open: (start: never, channel: WorkerChannel<unknown>) => WorkerParts): void {
   const reply = (message: WorkerReply<unknown, unknown>, transfer: ArrayBuffer[] = []) =>
     self.postMessage(message, transfer);
   const logAt =

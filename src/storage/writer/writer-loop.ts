@@ -1,6 +1,6 @@
 import { describeCause } from "#kernel/log.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
-import type { WorkerVoice } from "#storage/threads/worker-server.ts";
+import type { WorkerChannel } from "#storage/threads/worker-server.ts";
 import type {
   MaintenancePass,
   WriterEvent,
@@ -48,7 +48,7 @@ interface Job {
 
 export interface WriterLoopOptions {
   readonly start: WriterStart;
-  readonly voice: WorkerVoice<WriterEvent>;
+  readonly channel: WorkerChannel<WriterEvent>;
   readonly open: () => Promise<WriterConnection> | WriterConnection;
   /** See `WriterOptions.onSetBack`. */
   readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
@@ -188,7 +188,7 @@ export class WriterLoop {
   }
 
   #failed(cause: unknown): void {
-    const { log, tell } = this.#options.voice;
+    const { log, tell } = this.#options.channel;
     if (!this.#isFailing || performance.now() - this.#reportedMs > REPORT_INTERVAL_MS) {
       log.warn("usage writer: cannot write, trying again; events wait in the journal", describeCause(cause));
       this.#reportedMs = performance.now();
@@ -198,14 +198,14 @@ export class WriterLoop {
   }
 
   #succeeded(): void {
-    if (this.#isFailing) this.#options.voice.log.info("usage writer: goes on");
+    if (this.#isFailing) this.#options.channel.log.info("usage writer: goes on");
     this.#isFailing = false;
   }
 
   #standDown(): void {
     this.#isSuperseded = true;
     this.#stop();
-    this.#options.voice.tell({ kind: "superseded" });
+    this.#options.channel.tell({ kind: "superseded" });
   }
 
   #stop(): void {
@@ -218,8 +218,8 @@ export class WriterLoop {
 
   async #open(): Promise<UsageWriter> {
     if (this.#writer !== null) return this.#writer;
-    const { start, voice, open, onSetBack } = this.#options;
-    const { log, tell } = voice;
+    const { start, channel, open, onSetBack } = this.#options;
+    const { log, tell } = channel;
     const connection = (this.#connection ??= await open());
     this.#writer = new UsageWriter({
       engine: connection,

@@ -20,7 +20,7 @@ import { RecordedBatches } from "./recorded-batches.ts";
 import { claimSpool, releaseSpool, type Spool, toHolder } from "./spool-claim.ts";
 import { findSpoolId, openSpoolFolder, toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
 
-/** How long PostgreSQL has to hear that the spool is free; the next start on it waits some seconds else. */
+/** PostgreSQL has this long to take in that the spool is free; else the next start on it waits some seconds. */
 const RELEASE_MS_MAX = 1_000;
 const READER_URL = new URL("./postgres-reader-worker.ts", import.meta.url);
 
@@ -60,7 +60,7 @@ export async function takeLedger(
     committed: spool.committed,
     run: { number: spool.run, isOvertaking: spool.isOvertaking },
     recorded: new RecordedBatches(postgres),
-    // The folder first: the others are restored in it at the same poll.
+    // The folder comes first: the other files are restored in it at the same poll.
     listFiles: ({ lockFile }) => [watchFolder(dataDir), lockFile, watchSpoolId(dataDir, id)],
   } satisfies LedgerParts;
   return { parts, spool };
@@ -75,7 +75,8 @@ async function release(postgres: Postgres, spool: Spool, log: Log): Promise<void
 }
 
 /**
- * The ledger of all replicas, and the spool of a data folder, from which none may serve. What `connect` returns is closed with it.
+ * Finds the ledger of all replicas, and the spool of a data folder, from which no server needs to run. What `connect` returns
+ * is closed with it.
  */
 export function findLedger(
   { dataDir, target }: Omit<LedgerPlace, "postgres">,

@@ -1,7 +1,7 @@
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { serveWorker, type WorkerVoice } from "#storage/threads/worker-server.ts";
+import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
 import type { WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
 import { PostgresWriter } from "./write/postgres-writer.ts";
@@ -12,9 +12,9 @@ export interface WriterPlace {
   readonly spool: { readonly id: string; readonly lane: number };
 }
 
-serveWorker((start: WriterStart & WriterPlace, voice: WorkerVoice<WriterEvent>) => {
+serveWorker((start: WriterStart & WriterPlace, channel: WorkerChannel<WriterEvent>) => {
   const { serverRun, spool, target } = start;
-  const { log } = voice;
+  const { log } = channel;
   const open = async () => {
     const postgres = await openPostgres({ target, ...PURPOSES.writer, log });
     return new PostgresWriter({ postgres, claim: { ...spool, run: serverRun }, log });
@@ -27,6 +27,6 @@ serveWorker((start: WriterStart & WriterPlace, voice: WorkerVoice<WriterEvent>) 
         "usage writer: the journal does not reach back to what the database has; usage in between, if there was any, is lost",
       );
   };
-  const loop = new WriterLoop({ start, voice, open, onSetBack });
+  const loop = new WriterLoop({ start, channel, open, onSetBack });
   return { tasks: loop.tasks, close: () => loop.close() };
 });

@@ -45,7 +45,7 @@ export function takeLedger(
   };
 }
 
-/** The ledger of a data folder for a process beside its server. Takes no lock and changes nothing. */
+/** Finds the ledger of a data folder for a process beside its server. Takes no lock and changes nothing. */
 export function findLedger(dataDir: string): LedgerSource {
   const databasePath = join(dataDir, USAGE_NAME);
   return {
@@ -53,7 +53,7 @@ export function findLedger(dataDir: string): LedgerSource {
     place: { databasePath } satisfies UsagePlace,
     async open() {
       if (!hasUsageDatabase(databasePath)) return null;
-      // Closed after all others: SQLite's read-only mode, which they have, would leave the files behind that it needed.
+      // The keeper is closed last: the read-only mode of the others would leave the files behind that SQLite needed.
       const keeper = openSqliteReader(databasePath);
       try {
         const database = withSetupErrors(databasePath, () => openForReading(databasePath));

@@ -1,10 +1,10 @@
 import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { SqliteWriter } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
-import { serveWorker, type WorkerVoice } from "#storage/threads/worker-server.ts";
+import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
 import type { WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
 
-serveWorker((start: WriterStart & UsagePlace, voice: WorkerVoice<WriterEvent>) => {
+serveWorker((start: WriterStart & UsagePlace, channel: WorkerChannel<WriterEvent>) => {
   const { databasePath, serverRun } = start;
   const open = () => {
     const database = openForWriting(databasePath);
@@ -15,6 +15,6 @@ serveWorker((start: WriterStart & UsagePlace, voice: WorkerVoice<WriterEvent>) =
       throw cause;
     }
   };
-  const loop = new WriterLoop({ start, voice, open });
+  const loop = new WriterLoop({ start, channel, open });
   return { tasks: loop.tasks, close: () => loop.close() };
 });
