@@ -111,15 +111,15 @@ test("limit check ends with 1 for a total that is not its events and for a serve
   await world.chat();
   // A report is asked for after what has ended is committed.
   await (await world.app.api("GET", "/stats/requests")).text();
-  const least = "combination = (SELECT min(combination) FROM day_total)";
-  change(`UPDATE day_total SET requests = requests + 1 WHERE ${least}`);
+  const least = "combination = (SELECT min(combination) FROM open_cell)";
+  change(`UPDATE open_cell SET requests = requests + 1 WHERE ${least}`);
   const totals = await check(true);
   expect(totals.code).toBe(1);
   expect(totals.data).toContain("each, admin: events add up to 2, totals have 3\n");
   expect(totals.data).not.toContain("the server has counted");
   expect(totals.data).not.toContain("every limit counts");
   expect(totals.messages).toContain("What is counted is not what was recorded in 1 place");
-  change(`UPDATE day_total SET requests = requests - 1 WHERE ${least}`);
+  change(`UPDATE open_cell SET requests = requests - 1 WHERE ${least}`);
 
   change("UPDATE event SET cost_hi = cost_hi + 100 WHERE id = (SELECT min(id) FROM event)");
   const events = await check(true);

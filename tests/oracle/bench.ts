@@ -6,8 +6,8 @@ import { readErrors } from "#storage/reports/errors.ts";
 import { readFacets } from "#storage/reports/facets.ts";
 import { readMissingPrices } from "#storage/reports/missing-prices.ts";
 import { listRequests } from "#storage/reports/request-log.ts";
-import { readGroupedSeries } from "#storage/reports/series-groups.ts";
-import { readSeries } from "#storage/reports/series.ts";
+
+import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 import { readSummary } from "#storage/reports/summary.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
 import type { Cast } from "./events.ts";

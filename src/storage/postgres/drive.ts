@@ -100,5 +100,5 @@ function translate(sql: string): string {
 
 /** The connection of a script that reads or writes the catalog. */
 export function toConnection(): Connection {
-  return { dialect: POSTGRES, subjects: new Map() };
+  return { dialect: POSTGRES };
 }

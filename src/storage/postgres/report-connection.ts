@@ -1,4 +1,5 @@
 import type { Connection, Script } from "#storage/sql/script.ts";
+import { forgetMemory } from "#storage/reports/report-memory.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -14,10 +15,10 @@ export interface ReportConnection {
 
 /** Connects at the first question, and makes the temporary tables of reports with each connection. */
 export function openReportConnection(postgres: Postgres): ReportConnection {
-  const connection: Connection = { dialect: POSTGRES, subjects: new Map() };
+  const connection: Connection = { dialect: POSTGRES };
   const reserved = postgres.reserve(async (sql) => {
     // A server that was restored to an earlier state gives its ids anew, and has ended every connection.
-    connection.subjects.clear();
+    forgetMemory(connection);
     await prepareTables(sql);
   });
   return { reserved, connection };

@@ -7,12 +7,6 @@ function isTable(name: string): name is TemporaryTable {
   return Object.hasOwn(TEMPORARY_TABLES, name);
 }
 
-/**
- * Without its key: it has a row for each combination and is joined as a whole, and to enter them into a key takes as long again.
- * What is looked up with IN keeps its own, which tells the planner that no id comes twice.
- */
-const WITHOUT_KEY: TemporaryTable = "combination_group";
-
 /** The columns of a temporary table and their types, in their order. */
 export function toColumns(
   table: TemporaryTable,
@@ -29,10 +23,7 @@ export function toColumns(
  */
 export async function prepareTables(sql: Sql): Promise<void> {
   const tables = TABLES.map((table) => {
-    const columns = TEMPORARY_TABLES[table].map((column) => {
-      const spelled = column.replace(/ TEXT$/, ' TEXT COLLATE "C"');
-      return table === WITHOUT_KEY ? spelled.replace(" PRIMARY KEY", "") : spelled;
-    });
+    const columns = TEMPORARY_TABLES[table].map((column) => column.replace(/ TEXT$/, ' TEXT COLLATE "C"'));
     return `CREATE TEMP TABLE IF NOT EXISTS ${table} (${columns.join(", ")}) ON COMMIT DELETE ROWS`;
   });
   await sql.run(

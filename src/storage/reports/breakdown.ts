@@ -1,21 +1,16 @@
-import { dialectOf, gather, type Script } from "#storage/sql/script.ts";
-import { IS_UNTOLD } from "./unmetered.ts";
-import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { rankRows } from "#stats/breakdown.ts";
-import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
-import { toProviderName } from "#stats/grouping.ts";
-import { toCostSums } from "#storage/cells/sums.ts";
-import { findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
-import { findLargestGroups } from "./group-fold.ts";
-import { findGroupValues, keepGroups, REST_GROUP, saveGroups, toValueSql } from "./group-values.ts";
-import { type MeasureSource, toMeasureSources } from "./measure-sources.ts";
+import type { Breakdown, BreakdownFigures, StatsStore } from "#stats/store.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { type DurationPercentiles, findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
+import { Fold, type FoldSum } from "./fold.ts";
+import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { keepLargest, toGroupLabel } from "./group-values.ts";
+import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 import { findPendingEvents } from "./pending-events.ts";
-import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
-import { resolveFilter } from "./request-filter.ts";
+import { type ResolvedFilter, resolveFilter, type Result, shouldTell } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
-import { findGroups } from "./sealed-hours.ts";
-import type { SeriesSum } from "./series-sum.ts";
-import { saveOutcomes, toSeriesFigures } from "./series-sums.ts";
+import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
+import { SUMS_MAX } from "./series.ts";
 
 /** Values that are told apart where more sums than may be in memory would be needed. */
 const VALUES_KEPT_MAX = 10_000;
@@ -23,7 +18,7 @@ const VALUES_KEPT_MAX = 10_000;
 type BreakdownQuery = Parameters<StatsStore["readBreakdown"]>[0];
 
 /**
- * The breakdown of `StatsStore.readBreakdown`, from totals; percentiles of durations from rows, as far as `findDurationRange`
+ * The breakdown of `StatsStore.readBreakdown`, from cells; percentiles of durations from rows, as far as `findDurationRange`
  * allows. With more than `sumsMax` sums only the largest values are told apart, and the rest is in the total alone.
  */
 export function* readBreakdown(
@@ -32,57 +27,36 @@ export function* readBreakdown(
 ): Script<Breakdown> {
   const { by, context, limit, sort, window } = query;
   const filter = yield* resolveFilter(query);
-  const cut = yield* cutFiltered({ window, into: "months" }, filter);
-  yield* saveGroups(toValueSql(yield* dialectOf(), by), filter);
-  yield* saveOutcomes(filter);
-  const sources = yield* toMeasureSources(cut, filter);
-  let valueCount: number | null = null;
-  const readFolded = function* folded() {
-    const groupOf = yield* findGroups(filter, true);
+  const all = yield* groupLabelSets(filter, [toGroupLabel(by, context)]);
+  const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups: all });
+  let largest = { groups: all, count: 0 };
+  let fold = yield* foldByUsage({ cut, filter, groups: all }, sumsMax);
+  if (fold.isFull) {
     const order = sort === "requests" ? "requests" : "cost";
-    const largest = yield* findLargestGroups(sources, { groupOf, order, top: VALUES_KEPT_MAX });
-    yield* keepGroups(largest.groups);
-    valueCount = largest.count;
-    return yield* readSums(sources, Number.POSITIVE_INFINITY);
-  };
-  const sums = yield* orFolded(() => readSums(sources, sumsMax), readFolded);
-
-  const values = yield* findGroupValues([...new Set(sums.map(({ group_id: group }) => group))]);
-  const toValue = (group: number) => {
-    const value = values.get(group) ?? null;
-    // Deleted providers share a name, and with it a row.
-    return by.field === "provider" && value !== null ? toProviderName(value, context) : value;
-  };
-  const pending = yield* findPendingEvents(filter, { window, snapped: cut.snapped, isGrouped: true });
-  const pendingOf = new Map<string | null, number>();
-  for (const { group_id: group } of pending) {
-    if (group === REST_GROUP) continue;
-    const value = toValue(group);
-    pendingOf.set(value, (pendingOf.get(value) ?? 0) + 1);
+    largest = yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX });
+    fold = yield* foldByUsage({ cut, filter, groups: largest.groups });
   }
-  const named = sums.filter(({ group_id: group }) => group !== REST_GROUP);
-  const byValue = [...Map.groupBy(named, ({ group_id: group }) => toValue(group))];
+  const { groups } = largest;
+  const sums = [...fold.sums()];
+  const byGroup = Map.groupBy(sums, ({ group }) => group >> 1);
+  const pending = yield* findPendingEvents({ filter, groups }, { window, snapped: cut.snapped });
+  const pendingOf = Map.groupBy(pending, ({ group }) => group);
   const range = yield* findDurationRange({ cut, window, filter }, durationsMax);
   const durations =
-    range.state === "exact"
-      ? yield* readDurations(filter, {
-          ranges: range.ranges,
-          groupOf: yield* findGroups(filter, true),
-          groups: byValue.map(([, ofValue]) => [...new Set(ofValue.map(({ group_id: group }) => group))]),
-        })
-      : NO_DURATIONS;
-  const rows = byValue.map(([value, ofValue], place) => ({
-    value,
-    figures: toFigures(ofValue, {
-      durations: durations.ofGroups[place] ?? NO_DURATIONS.total,
-      pending: pendingOf.get(value) ?? 0,
-    }),
-  }));
+    range.state === "exact" ? yield* readDurations(range.ranges, { filter, groups }) : NO_DURATIONS;
+  const rows = groups.values.flatMap(([value = null], group) => {
+    const ofGroup = byGroup.get(group);
+    if (ofGroup === undefined) return [];
+    const ofPending = pendingOf.get(group)?.length ?? 0;
+    return [
+      { value, figures: toFigures(ofGroup, ofPending, durations.ofGroups.get(group) ?? NO_DURATIONS.total) },
+    ];
+  });
   const ranked = rankRows(rows, { sort, limit });
-  const rowCount = valueCount ?? rows.length;
+  const rowCount = Math.max(largest.count, rows.length);
   return {
     rows: ranked,
-    total: toFigures(sums, { durations: durations.total, pending: pending.length }),
+    total: toFigures(sums, pending.length, durations.total),
     rowCount,
     percentiles: range.state,
     truncated: rowCount > ranked.length,
@@ -90,51 +64,52 @@ export function* readBreakdown(
   };
 }
 
-interface ValueSum extends SeriesSum {
-  readonly unmetered: number;
-  readonly last_ok_us: number | null;
+/** Adds up by group and by whether a usage was told: `group * 2 + 1` where none was. */
+function* foldByUsage(window: FoldedWindow, sumsMax = Number.POSITIVE_INFINITY): Script<Fold> {
+  const groups = splitUntold(window.groups, yield* findUntold(window.filter));
+  const fold = new Fold({
+    keys: toKeys(groups, window.filter, toClass),
+    measures: [...SERIES_MEASURES, "last_seen_us"],
+    sumsMax,
+  });
+  yield* foldWindow(fold, window);
+  return fold;
 }
 
-const ADDED = ["requests", "priced_requests", "unpriced_requests", ...UNIT_COLUMNS];
+/** A label set without a usage, or with only its beginning. */
+function* findUntold({ conditions }: ResolvedFilter): Script<LabelGroups> {
+  return yield* groupLabelSets({ conditions }, [
+    { label: "shape", toValue: (shape) => (shape === null || shape === "begun" ? "untold" : "told") },
+  ]);
+}
 
-/** By group; a group comes once for each source. First by combination and result, in the order of the tables. */
-function* readSums(sources: readonly MeasureSource[], sumsMax: number): Script<readonly ValueSum[]> {
-  const { read } = createSumReader<ValueSum>(sumsMax);
-  const added = ADDED.map((column) => `sum(${column}) AS ${column}`).join(", ");
-  const costs = toCostSums((column) => column);
-  return yield* gather(sources, ({ sql, bindings }) =>
-    read(
-      `SELECT g.group_id, 0 AS period, ${added}, ${costs},
-         sum(requests * o.ok) AS ok, sum(requests * o.cancelled) AS cancelled,
-         sum(requests * o.upstream_error) AS upstream_error,
-         sum(CASE WHEN o.untold = 1 AND s.combination IN
-           (SELECT id FROM combination WHERE ${IS_UNTOLD}) THEN requests ELSE 0 END) AS unmetered,
-         max(CASE WHEN o.ok = 1 THEN last_seen_us END) AS last_ok_us
-       FROM (SELECT combination, result, ${added}, ${costs}, max(last_seen_us) AS last_seen_us
-         FROM (${sql}) AS one GROUP BY combination, result) AS s
-       CROSS JOIN combination_group AS g ON g.id = s.combination
-       CROSS JOIN chosen_outcome AS o ON o.id = s.result
-       GROUP BY g.group_id`,
-      bindings,
-    ),
-  );
+function splitUntold(groups: LabelGroups, untold: LabelGroups): Pick<LabelGroups, "groupOf" | "count"> {
+  const isUntold = untold.values.map(([told]) => Number(told === "untold"));
+  const toHalf = (group: number, id: number) =>
+    group === NOT_CHOSEN ? NOT_CHOSEN : group * 2 + (isUntold[untold.groupOf[id] ?? 0] ?? 0);
+  return { groupOf: groups.groupOf.map(toHalf), count: groups.count * 2 };
+}
+
+const OUTCOMES_MAX = 4;
+
+/** The class of its outcome, and behind those of all outcomes that of a result which should have told a usage. */
+function toClass(result: Result): number {
+  return toOutcomeClass(result) + (shouldTell(result) ? OUTCOMES_MAX : 0);
 }
 
 function toFigures(
-  sums: readonly ValueSum[],
-  {
-    durations,
-    pending,
-  }: {
-    readonly durations: { readonly durationUs: Percentiles; readonly firstByteUs: Percentiles };
-    readonly pending: number;
-  },
+  sums: readonly FoldSum[],
+  pending: number,
+  durations: DurationPercentiles,
 ): BreakdownFigures {
-  const last = Math.max(0, ...sums.map((sum) => sum.last_ok_us ?? 0));
+  const byOutcome = sums.map((sum) => Object.assign({}, sum, { ending: sum.ending % OUTCOMES_MAX }));
+  const isOk = (sum: FoldSum) => sum.ending % OUTCOMES_MAX === 0;
+  const unmetered = sums.filter(({ ending, group }) => ending >= OUTCOMES_MAX && group % 2 === 1);
+  const last = sums.reduce((most, sum) => (isOk(sum) ? Math.max(most, sum.last_seen_us) : most), 0);
   return {
-    ...toSeriesFigures(sums, pending),
+    ...toSeriesFigures(byOutcome, pending),
     pricedRequests: sums.reduce((count, sum) => count + sum.priced_requests, 0),
-    unmeteredRequests: sums.reduce((count, sum) => count + sum.unmetered, 0),
+    unmeteredRequests: unmetered.reduce((count, { requests }) => count + requests, 0),
     lastOkUs: last === 0 ? null : last,
     ...durations,
   };

@@ -1,19 +1,19 @@
-import type { Dialect } from "#storage/sql/dialect.ts";
-import { findLastCombination } from "./last-combination.ts";
-import { all, dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
 import type { Pico, ReportUnit } from "#kernel/units.ts";
 import { toReportUnit, UNITS } from "#kernel/units.ts";
-import type { RowFilter } from "#stats/row-filter.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
 import { splitCost } from "#storage/cells/sums.ts";
+import { dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
+import type { RowFilter } from "#stats/row-filter.ts";
 import { toDisjointSql, toEventMeasures, toTotalSql, toUnpricedUnits } from "./event-measures.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 
 /**
  * What follows `event AS e` where `toChosenMeasures` are asked for, after `prepareEvents`: it leaves only what the filter
- * chooses, and `m` is the manner. CROSS JOIN keeps the clustered table outermost.
+ * chooses, and `m` is the manner. `?1` is bound to the shapes of label sets (`LabelGroups`). CROSS JOIN keeps the clustered
+ * table outermost.
  */
-export function toEventJoins(dialect: Dialect, { rows, combinations }: ResolvedFilter): string {
-  return `CROSS JOIN chosen_manner AS m ON m.id = e.manner ${dialect.shapes.join(combinations)}
+export function toEventJoins(dialect: Dialect, { rows }: Pick<ResolvedFilter, "rows">): string {
+  return `CROSS JOIN chosen_manner AS m ON m.id = e.manner AND ${dialect.isByte("e.combination", ">", 0)}
     ${rows === null ? "" : toRowCondition(dialect, rows)}`;
 }
 
@@ -33,13 +33,14 @@ function toRowCondition(dialect: Dialect, rows: RowFilter): string {
   ].join(" ");
 }
 
+const toInclusive = (dialect: Dialect) => dialect.isByte("e.combination", "=", 1);
+
 /** Each measure of one row of `event`, spelled for `toEventJoins`. */
 export function toChosenMeasures(dialect: Dialect): ReadonlyMap<string, string> {
-  return toEventMeasures(dialect, dialect.shapes.isInclusive);
+  return toEventMeasures(dialect, toInclusive(dialect));
 }
 
-/** The SQL of a measure of one row of `event`, by its column in the tables of totals; for `toEventJoins`. */
-export function toEventMeasure(dialect: Dialect, column: string): string {
+function toEventMeasure(dialect: Dialect, column: string): string {
   const sql = toChosenMeasures(dialect).get(column);
   if (sql === undefined) throw new Error(`events have no measure ${column}`);
   return sql;
@@ -53,7 +54,7 @@ export function toUnpricedMeasure(
   dialect: Dialect,
   unit: ReportUnit,
 ): { readonly isUsed: string; readonly quantity: string } {
-  const { isInclusive } = dialect.shapes;
+  const isInclusive = toInclusive(dialect);
   const parts = UNITS.filter((part) => toReportUnit(part) === unit).map((part) => ({
     part,
     quantity: toDisjointSql(dialect, part, isInclusive),
@@ -68,46 +69,18 @@ export function toUnpricedMeasure(
   };
 }
 
-/** For `toEventJoins` and `toChosenMeasures`, after `resolveFilter`. */
-export function* prepareEvents(filter: ResolvedFilter): Script<void> {
+/**
+ * The manners that a filter lets through, and which units their prices leave unpriced: few, so that one look tells all. As
+ * `chosen_manner` of this connection until the next call.
+ */
+export function* prepareEvents({ results }: Pick<ResolvedFilter, "results">): Script<void> {
   const dialect = yield* dialectOf();
-  yield* saveManners(dialect, filter);
-  if (dialect.shapes.areBytes) yield* saveShapes(filter);
-}
-
-/**
- * One byte for each combination, by its id: 0 when it is not chosen, 2 when its shape is exclusive, else 1. To look that up
- * takes a quarter of what a look into a table does, which counts where millions of events are read.
- */
-function* saveShapes({ combinations }: ResolvedFilter): Script<void> {
-  const last = yield* findLastCombination();
-  const shapes = new Uint8Array(last);
-  const rows = yield* all<{ id: number; shape: number }>(
-    `SELECT id, CASE WHEN coalesce(shape, 'inclusive') = 'inclusive' THEN 1 ELSE 2 END AS shape FROM ${combinations}`,
-  );
-  for (const { id, shape } of rows) shapes[id - 1] = shape;
-  yield* run("CREATE TEMP TABLE IF NOT EXISTS chosen_shapes (shapes BLOB)");
-  yield* run("DELETE FROM chosen_shapes");
-  yield* run("INSERT INTO chosen_shapes VALUES (?)", [shapes]);
-}
-
-/**
- * The manners that a filter lets through: with 1 in the column of their outcome, and which units their prices leave
- * unpriced. Few, so that one look tells all three.
- */
-function* saveManners(dialect: Dialect, { resultCondition }: ResolvedFilter): Script<void> {
   yield* empty("chosen_manner");
   yield* run(
-    `INSERT INTO chosen_manner SELECT manner.id, result, ${toOutcomes(dialect)},
+    `INSERT INTO chosen_manner SELECT manner.id, result, ${dialect.toNumber("outcome = 'ok'")},
        ${toUnpricedUnits(dialect).join(", ")}, streamed
      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set
-     WHERE true ${resultCondition}`,
+     WHERE ${dialect.isAnyOf("result.id", "number")}`,
+    [results.map(({ id }) => id)],
   );
-}
-
-/** The columns of outcomes in `chosen_manner` and `chosen_outcome`, 1 in that of the row's own. */
-export function toOutcomes({ toNumber }: Dialect): string {
-  return ["ok", "cancelled", "upstream_error"]
-    .map((outcome) => toNumber(`outcome = '${outcome}'`))
-    .join(", ");
 }

@@ -1,12 +1,16 @@
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type CalendarWindow, toWindowStart } from "#limits/limit-window.ts";
-import { LONG_REQUEST_US, toCountedColumns, toCountedJoins } from "./counted-columns.ts";
-import { UNMETERED_RESULT } from "./unmetered.ts";
 import { TOKEN_COLUMNS } from "#storage/cells/total-columns.ts";
-import type { Dialect } from "#storage/sql/dialect.ts";
-import { all, dialectOf, one, type Script, scan } from "#storage/sql/script.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
-import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
+import { all, dialectOf, type Script, scan } from "#storage/sql/script.ts";
+import { LONG_REQUEST_US, toCountedColumns, toCountedJoins } from "./counted-columns.ts";
+import { Fold, type FoldSum } from "./fold.ts";
+import { foldWindow, toKeys } from "./folded-window.ts";
+import { groupLabelSets } from "./label-groups.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { readResults, shouldTell } from "./request-filter.ts";
+import { cutRange, toPeriodAt } from "./window-cut.ts";
 
 /** What one combination used in a part of a window. Quantities may be negative: what is carried to another part. */
 export interface CountedRow {
@@ -26,11 +30,6 @@ type TotalRow = Omit<CountedRow, "startUs">;
 /** Told of some thousand rows at a time. */
 export type OnCounted = (rows: readonly CountedRow[]) => Script<void>;
 
-const TOKENS = TOKEN_COLUMNS.map((column) => `coalesce(sum(${column}), 0.0)`).join(" + ");
-const UNTOLD = `sum(CASE WHEN result IN (SELECT id FROM result WHERE ${UNMETERED_RESULT}) THEN requests ELSE 0 END)`;
-const TOTALS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, ${UNTOLD} AS untold, ${TOKENS} AS tokens,
-  ${toCountedCosts()}`;
-
 /** The SQL of both halves of a cost, added up, by the names of `CountedRow`. */
 export function toCountedCosts(): string {
   return toCostSums((column) => column)
@@ -46,18 +45,33 @@ export interface CalendarRange {
 }
 
 /**
- * What ended from a day on, by calendar windows. Totals are by arrival: what ended on another day is taken from one
- * window and added to the other.
+ * What ended from a day on, by calendar windows. Cells are by arrival: what ended on another day is taken from one window and
+ * added to the other.
  */
 export function* readCalendarRows(
   { window, fromDay, arrivedFromDay }: CalendarRange,
   onRows: OnCounted,
 ): Script<void> {
   const toStart = (day: number) => toWindowStart(window, day * DAY_US);
-  // A month's total has no days: a window that is cut within is added up by day.
-  const byMonth = (window === "month" || window === "total") && arrivedFromDay <= fromDay;
-  const spans = { byMonth, fromDay: Math.max(fromDay, arrivedFromDay), toStart };
-  yield* window === "total" && byMonth ? readWhole(onRows) : readTotals(spans, onRows);
+  const filter = {
+    conditions: [],
+    results: yield* readResults(),
+    rows: null,
+    isByOutcomeOnly: true,
+    outcomes: null,
+  };
+  const groups = yield* groupLabelSets(filter, "each");
+  const keys = toKeys(groups, filter, (result) => Number(shouldTell(result)));
+  const fold = new Fold({ keys, measures: MEASURES });
+  const edges = yield* readEdges();
+  const fromUs = Math.max(fromDay, arrivedFromDay) * DAY_US;
+  if (edges !== null && fromUs < edges.endUs) {
+    const longest = window === "month" || window === "total" ? "month" : "day";
+    const cut = cutRange({ fromUs, toUs: edges.endUs }, longest, edges);
+    const toPeriod = (instantUs: InstantUs) => toPeriodAt("day", toStart(toPeriodAt("day", instantUs)));
+    yield* foldWindow(fold, { cut, filter, groups, toPeriod });
+  }
+  yield* onRows([...fold.sums()].map(toCountedRow));
   const carried = yield* readCarried(fromDay);
   const moved: CountedRow[] = [];
   for (const { arrivedDay, endedDay, ...total } of carried) {
@@ -69,42 +83,20 @@ export function* readCalendarRows(
   yield* onRows(moved);
 }
 
-interface Spans {
-  readonly byMonth: boolean;
-  readonly fromDay: number;
-  readonly toStart: (day: number) => InstantUs;
-}
+const MEASURES = ["requests", "unpriced_requests", "cost_hi", "cost_lo", ...TOKEN_COLUMNS];
 
-/** All there is: to tell months apart would make a row of each. */
-function* readWhole(onRows: OnCounted): Script<void> {
-  for (const table of ["month_total", "day_total"]) {
-    const sql = `SELECT combination, ${TOTALS} FROM ${table} GROUP BY combination`;
-    yield* scan<TotalRow>(sql, [], (rows) => onRows(rows.map((row) => ({ ...row, startUs: 0 }))));
-  }
-}
-
-/** Every day is in one of three tables: in a month's total, or in a day's that is sealed, or in one that still grows. */
-function* readTotals({ byMonth, fromDay, toStart }: Spans, onRows: OnCounted): Script<void> {
-  if (byMonth) {
-    yield* scan<TotalRow & { month: number }>(
-      `SELECT combination, month, ${TOTALS} FROM month_total WHERE month >= ? GROUP BY combination, month`,
-      [toMonth(fromDay)],
-      (rows) => onRows(rows.map(({ month, ...row }) => ({ ...row, startUs: toStart(toFirstDay(month)) }))),
-    );
-  }
-  const { sealed } = (yield* one<{ sealed: number }>(
-    "SELECT sealed_before_day AS sealed FROM ledger_state",
-  )) ?? { sealed: 0 };
-  const isSealedWanted = !byMonth && fromDay < sealed;
-  for (const table of isSealedWanted ? ["sealed_day_total", "day_total"] : ["day_total"]) {
-    // Its key begins with the combination: each is looked up rather than every row read.
-    const seek = table === "day_total" ? "" : "AND combination IN (SELECT id FROM combination)";
-    yield* scan<TotalRow & { day: number }>(
-      `SELECT combination, day, ${TOTALS} FROM ${table} WHERE day >= ? ${seek} GROUP BY combination, day`,
-      [fromDay],
-      (rows) => onRows(rows.map(({ day, ...row }) => ({ ...row, startUs: toStart(day) }))),
-    );
-  }
+/** Groups are label sets, periods days on which a window begins, and the second ending that of requests which should have told their usage. */
+function toCountedRow(sum: FoldSum): CountedRow {
+  return {
+    combination: sum.group,
+    startUs: sum.period * DAY_US,
+    requests: sum.requests,
+    unpriced: sum.unpriced_requests,
+    untold: sum.ending === 1 ? sum.requests : 0,
+    costHi: sum.cost_hi,
+    costLo: sum.cost_lo,
+    tokens: TOKEN_COLUMNS.reduce((tokens, column) => tokens + (sum[column] ?? 0), 0),
+  };
 }
 
 type CarriedRow = TotalRow & { readonly arrivedDay: number; readonly endedDay: number };

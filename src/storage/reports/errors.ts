@@ -1,17 +1,23 @@
-import { type Script } from "#storage/sql/script.ts";
-import { encodeErrors } from "#stats/errors.ts";
+import { DAY_US } from "#kernel/clock.ts";
+import { encodeErrors, type ErrorsPart } from "#stats/errors.ts";
 import type { Window } from "#stats/filter.ts";
+import { OTHER, type ReportSubject } from "#stats/grouping.ts";
 import type { EncodedReport, ReportNotes, StatsStore } from "#stats/store.ts";
-import { readErrorsParts, readFoldedErrorsParts } from "./errors-parts.ts";
-import { toMeasureSources } from "./measure-sources.ts";
-import { orFolded, SUMS_MAX } from "./report-sums.ts";
-import { resolveFilter } from "./request-filter.ts";
-import { readSeriesOf, refuseTooManyBuckets } from "./series.ts";
-import { cutFiltered } from "./row-window.ts";
+import { BANDS } from "#storage/cells/measures.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { Fold, type FoldSum } from "./fold.ts";
+import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
+import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
+import { resolveFilter, type Result } from "./request-filter.ts";
+import { cutFiltered } from "./row-window.ts";
+import { readSeriesOf, refuseTooManyBuckets, SUMS_MAX } from "./series.ts";
 import { cutWindow } from "./window-cut.ts";
 
 type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
+
+const FIELDS: readonly SubjectField[] = ["provider", "model", "endpoint", "client", "tags"];
 
 /**
  * The series and the breakdown of `StatsStore.readErrors`, of one and the same window: where retention makes it snap, both
@@ -21,27 +27,21 @@ type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
  */
 export function* readErrors(query: ErrorsQuery, sumsMax = SUMS_MAX): Script<EncodedReport> {
   const { context } = query;
-  // Totals may cut a window to whole months; a count row by row has the window of its series.
-  const whole =
-    query.filter.rows === null ? cutWindow(yield* readEdges(), query.window, "months").snapped : null;
+  const filter = yield* resolveFilter(query);
+  // The breakdown may snap to whole days; a count row by row has the window of its series.
+  const cutToDays = { longest: "month", snapUs: DAY_US } as const;
+  const whole = filter.rows === null ? cutWindow(yield* readEdges(), query.window, cutToDays).snapped : null;
   const window = within(query.window, whole);
   const asked = { ...query, window, nowUs: context.nowUs };
   refuseTooManyBuckets(asked);
-  const filter = yield* resolveFilter(query);
   const series = yield* readSeriesOf(asked, filter);
-  const cut = yield* cutFiltered({ window: series.snapped ?? window, into: "months" }, filter);
-  const sources = yield* toMeasureSources(cut, filter);
-  const read = function* parts() {
-    return encodeErrors(series, yield* readErrorsParts(sources, sumsMax), context);
-  };
-  const readFolded = function* folded() {
-    const parts = yield* readFoldedErrorsParts(sources, sumsMax);
-    return { ...encodeErrors(series, parts, context), truncated: true };
-  };
-  const report = yield* orFolded(read, readFolded);
+  const groups = yield* groupLabelSets(filter, toSubjectLabels(FIELDS));
+  const cut = yield* cutFiltered({ window: series.snapped ?? window, longest: "month" }, { filter, groups });
+  const { parts, isFolded } = yield* readParts({ cut, filter, groups }, sumsMax);
+  const report = encodeErrors(series, parts, context);
   return {
     chunks: report.chunks,
-    truncated: report.truncated || series.truncated,
+    truncated: report.truncated || isFolded || series.truncated,
     snapped: series.snapped ?? whole,
   };
 }
@@ -52,5 +52,72 @@ function within(window: Window, whole: ReportNotes["snapped"]): Window {
   return {
     sinceUs: window.sinceUs === null ? null : whole.sinceUs,
     untilUs: window.untilUs === null ? null : whole.untilUs,
+  };
+}
+
+const MEASURES = ["requests", "duration_us", "last_seen_us", ...BANDS];
+
+/** How often each subject's requests ended in each way. */
+function* readParts(
+  window: FoldedWindow,
+  sumsMax: number,
+): Script<{ readonly parts: readonly ErrorsPart[]; readonly isFolded: boolean }> {
+  const { filter, groups } = window;
+  const subjects = toSubjects(groups, FIELDS);
+  const endings = new Map(filter.results.map((result) => [result.id, result]));
+  const keys = toKeys(groups, filter, ({ id }) => id);
+  const fold = new Fold({ keys, measures: MEASURES, sumsMax });
+  yield* foldWindow(fold, window);
+  const toOwn = (sum: FoldSum) => toPart(subjects[sum.group], endings.get(sum.ending), sum);
+  if (!fold.isFull) return { parts: [...fold.sums()].map(toOwn), isFolded: false };
+
+  const least = yield* foldLeastUsed(window, { subjects, sumsMax });
+  const coarse = new CoarseResults(filter.results);
+  const rest = { ...keys, ...least.rest, endingOf: coarse.numberOf, endingCount: coarse.results.length };
+  const whole = new Fold({
+    keys: toKeys(least.kept, filter, ({ id }) => id),
+    measures: MEASURES,
+    sumsMax,
+    rest,
+  });
+  yield* foldWindow(whole, window);
+  const parts = [...whole.sums()].map((sum) =>
+    sum.isRest ? toPart(least.subjects[sum.group], coarse.results[sum.ending], sum) : toOwn(sum),
+  );
+  return { parts, isFolded: true };
+}
+
+/** Results without what upstreams call their errors, which is as free as a tag. */
+class CoarseResults {
+  readonly results: Result[] = [];
+  /** By the id of a result. */
+  readonly numberOf: Int32Array;
+
+  constructor(results: readonly Result[]) {
+    const known = new Map<string, number>();
+    this.numberOf = new Int32Array(results.reduce((last, { id }) => Math.max(last, id), 0) + 1).fill(-1);
+    for (const result of results) {
+      const kind = result.error_kind === null ? null : OTHER;
+      const key = JSON.stringify([result.outcome, kind, result.status_code, result.failure]);
+      const number = known.get(key) ?? this.results.length;
+      known.set(key, number);
+      if (number === this.results.length) this.results.push({ ...result, error_kind: kind });
+      this.numberOf[result.id] = number;
+    }
+  }
+}
+
+function toPart(subject: ReportSubject | undefined, result: Result | undefined, sum: FoldSum): ErrorsPart {
+  if (subject === undefined || result === undefined) throw new Error("a sum has no subject or no result");
+  return {
+    subject,
+    outcome: result.outcome,
+    errorKind: result.error_kind,
+    statusCode: result.status_code,
+    failure: result.failure,
+    requests: sum.requests,
+    durationUs: sum.duration_us,
+    lastSeenUs: sum.last_seen_us,
+    bands: sum.bands,
   };
 }

@@ -1,77 +1,111 @@
+import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { toFirstDay } from "#storage/cells/calendar.ts";
 import { dialectOf, one, type Script } from "#storage/sql/script.ts";
-import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 import { prepareEvents, toEventJoins } from "./chosen-events.ts";
+import type { FoldedCells } from "./decoded-cells.ts";
+import { Fold, type FoldKeys } from "./fold.ts";
+import { foldWindow, toKeys } from "./folded-window.ts";
+import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
+import { memoryOf } from "./report-memory.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { RawRange, Span, WindowCut, WindowPart } from "./window-cut.ts";
-import { toParts } from "./window-cut.ts";
+import { type CellSpan, type RawRange, toPeriodUs, type WindowCut } from "./window-cut.ts";
 
-/**
- * Where the first event that matches lies in a window that was cut: the start of its hour, day or month, whichever the cut
- * counts, and its arrival when it lies in a ragged end. Null when there is none.
- */
-export function* findFirstMatch(cut: WindowCut, filter: ResolvedFilter): Script<InstantUs | null> {
-  for (const part of toParts(cut)) {
-    const foundUs = yield* findInPart(part, filter);
-    if (foundUs !== null) return foundUs;
-  }
-  return null;
+/** Label sets and requests that are looked for. */
+export interface Wanted {
+  readonly filter: ResolvedFilter;
+  readonly groups: LabelGroups;
 }
 
-function* findInPart(part: WindowPart, filter: ResolvedFilter): Script<InstantUs | null> {
-  if (part.kind === "hours") return yield* findHour(part, filter.outcomes);
-  if (part.kind === "months") return yield* findMonth(part, filter);
-  if (part.kind === "sealedDays") return yield* findSealedDay(part, filter);
-  if (part.kind === "openDays") return yield* findOpenDay(part, filter);
-  return yield* findFirstRow(part, filter);
+/** The first hour of a cut that has an event that matches; the day where its hours have no cells any more, and in a ragged end the event. Null when there is none. */
+export function* findFirstMatch(cut: WindowCut, wanted: Wanted): Script<InstantUs | null> {
+  const { filter, groups } = wanted;
+  if (filter.isByOutcomeOnly && cut.raw.length === 0) return yield* findFirstHour(cut, filter);
+  const keys = toKeys(groups, filter);
+  const found: number[] = [];
+  for (const span of cut.cells) {
+    const atUs = yield* findInCells(span, { keys, groups });
+    if (atUs === null) continue;
+    found.push(atUs);
+    break;
+  }
+  const openUs = yield* findInOpenCells(cut, wanted);
+  if (openUs !== null) found.push(openUs);
+  for (const range of cut.raw) {
+    const atUs = yield* findFirstRow(range, wanted);
+    if (atUs !== null) found.push(atUs);
+  }
+  return found.length === 0 ? null : Math.min(...found);
 }
 
 /** The arrival of the first row that matches; reads the range row by row up to it. */
-export function* findFirstRow({ fromUs, toUs }: RawRange, filter: ResolvedFilter): Script<InstantUs | null> {
-  if (filter.rows !== null) yield* prepareEvents(filter);
-  const events =
-    filter.rows === null
-      ? `event AS e WHERE id >= ? AND id < ? ${filter.eventCondition}`
-      : `event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`;
-  const row = yield* one<{ id: number }>(`SELECT e.id FROM ${events} ORDER BY e.id LIMIT 1`, [fromUs, toUs]);
+export function* findFirstRow(
+  { fromUs, toUs }: RawRange,
+  { filter, groups }: Wanted,
+): Script<InstantUs | null> {
+  yield* prepareEvents(filter);
+  const row = yield* one<{ id: number }>(
+    `SELECT e.id FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ? ORDER BY e.id LIMIT 1`,
+    [groups.shapes, fromUs, toUs],
+  );
   return row?.id ?? null;
 }
 
-function* findHour({ first, end }: Span, outcomes: readonly string[] | null): Script<InstantUs | null> {
+/** How many requests of a cut match. */
+export function* countMatches(cut: WindowCut, { filter, groups }: Wanted): Script<number> {
+  const all = { ...groups, groupOf: groups.groupOf.map((group) => Math.min(group, 0)), count: 1 };
+  const fold = new Fold({ keys: toKeys(all, filter), measures: ["requests"] });
+  yield* foldWindow(fold, { cut, filter, groups });
+  return [...fold.sums()].reduce((count, { requests }) => count + requests, 0);
+}
+
+function* findFirstHour({ hours }: WindowCut, { outcomes }: ResolvedFilter): Script<InstantUs | null> {
   const { isAnyOf } = yield* dialectOf();
   const isChosen = outcomes === null ? "" : `AND ${isAnyOf("outcome", "text")}`;
   const row = yield* one<{ hour: number }>(
     `SELECT hour FROM hour_total WHERE hour >= ? AND hour < ? ${isChosen} ORDER BY hour LIMIT 1`,
-    [first, end, ...(outcomes === null ? [] : [outcomes])],
+    [hours.first, hours.end, ...(outcomes === null ? [] : [outcomes])],
   );
   return row === null ? null : row.hour * HOUR_US;
 }
 
-// One month after the other, each left at its first match: a filter that matches much would else be read to its end.
-function* findMonth({ first, end }: Span, filter: ResolvedFilter): Script<InstantUs | null> {
-  const sql = `SELECT 1 FROM month_total WHERE month = ? ${filter.condition} LIMIT 1`;
-  for (let month = first; month < end; month += 1) {
-    if ((yield* one(sql, [month])) !== null) return toFirstDay(month) * DAY_US;
-  }
-  return null;
+interface CellSearch {
+  readonly keys: FoldKeys;
+  readonly groups: LabelGroups;
 }
 
-function* findSealedDay(span: Span, filter: ResolvedFilter): Script<InstantUs | null> {
-  const sql = `SELECT 1 FROM sealed_day_total WHERE day = ? ${filter.condition} LIMIT 1`;
-  for (let month = toMonth(span.first); month <= toMonth(span.end - 1); month += 1) {
-    if ((yield* findMonth({ first: month, end: month + 1 }, filter)) === null) continue;
-    const end = Math.min(span.end, toFirstDay(month + 1));
-    for (let day = Math.max(span.first, toFirstDay(month)); day < end; day += 1) {
-      if ((yield* one(sql, [day])) !== null) return day * DAY_US;
-    }
-  }
-  return null;
+/** From months to days, and from days to hours. */
+function* findInCells(span: CellSpan, search: CellSearch): Script<InstantUs | null> {
+  const { cells } = yield* memoryOf();
+  let first = Number.POSITIVE_INFINITY;
+  const isWanted = (part: number) => search.groups.parts.has(part);
+  yield* cells.read({ ...span, measuresMax: 1, isWanted }, (at, found) => {
+    if (!hasMatch(found, search.keys)) return false;
+    first = at;
+    return true;
+  });
+  if (!Number.isFinite(first)) return null;
+  if (span.period === "hour") return first * HOUR_US;
+  const within: CellSpan =
+    span.period === "month"
+      ? { period: "day", first: toFirstDay(first), end: toFirstDay(first + 1) }
+      : { period: "hour", first: first * 24, end: (first + 1) * 24 };
+  return (yield* findInCells(within, search)) ?? toPeriodUs(span.period, first);
 }
 
-function* findOpenDay({ first, end }: Span, filter: ResolvedFilter): Script<InstantUs | null> {
-  const row = yield* one<{ day: number }>(
-    `SELECT day FROM day_total WHERE day >= ? AND day < ? ${filter.condition} ORDER BY day LIMIT 1`,
-    [first, end],
+function hasMatch({ count, combinations, results }: FoldedCells, { groupOf, endingOf }: FoldKeys): boolean {
+  for (let row = 0; row < count; row += 1) {
+    const isChosen = (groupOf[combinations[row] ?? 0] ?? NOT_CHOSEN) !== NOT_CHOSEN;
+    if (isChosen && (endingOf[results[row] ?? 0] ?? NOT_CHOSEN) !== NOT_CHOSEN) return true;
+  }
+  return false;
+}
+
+function* findInOpenCells({ hours }: WindowCut, { filter, groups }: Wanted): Script<InstantUs | null> {
+  const { isByte, isAnyOf } = yield* dialectOf();
+  const row = yield* one<{ hour: number }>(
+    `SELECT hour FROM open_cell WHERE ${isByte("combination", ">", 0)} AND hour >= ? AND hour < ? AND requests > 0
+       AND ${isAnyOf("result", "number")} ORDER BY hour LIMIT 1`,
+    [groups.shapes, hours.first, hours.end, filter.results.map(({ id }) => id)],
   );
-  return row === null ? null : row.day * DAY_US;
+  return row === null ? null : row.hour * HOUR_US;
 }

@@ -1,103 +1,96 @@
-import { all, dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
+import type { Script } from "#storage/sql/script.ts";
 import type { BreakdownBy } from "#stats/breakdown-query.ts";
-import type { GroupBy, GroupField } from "#stats/series-grouping.ts";
-import type { DimensionKind } from "./dimension-kinds.ts";
-import type { Dialect } from "#storage/sql/dialect.ts";
-import { toValueOfCombination } from "./dimension-kinds.ts";
-import type { ResolvedFilter } from "./request-filter.ts";
+import { toProviderName } from "#stats/grouping.ts";
+import { type GroupOrder, type SeriesGrouping } from "#stats/series-grouping.ts";
+import { compareGroups, type Size } from "#stats/series-groups.ts";
+import type { ReportContext } from "#stats/store.ts";
+import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
+import { joinCost } from "#storage/cells/sums.ts";
+import { Fold, type FoldSum } from "./fold.ts";
+import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { type GroupLabel, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 
-/** The value that reports show, in SQL over `combination AS c`; takes `bindings`. A provider's is its id. */
-export interface ValueSql {
-  /** What the value is found in, behind `combination AS c`. */
-  readonly join: string;
-  readonly ofCombination: string;
-  readonly bindings: readonly string[];
-}
+const LABEL_OF = {
+  model: "model",
+  principal: "principal_name",
+  client: "client",
+  key: "key_id",
+  endpoint: "endpoint",
+} as const;
 
-/** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
-export interface GroupSql extends ValueSql {
-  readonly kind: DimensionKind;
-  /** The value of a row of `dimension` of this kind, in SQL. */
-  readonly ofDimension: string;
-  /** The dimension that a combination counts in, also over `combination_group AS g`. */
-  readonly dimensionOfCombination: string;
-}
-
-const OF_COMBINATION: { readonly [field in GroupField]: string } = {
-  model: "c.model",
-  principal: "c.principal_name",
-  provider: "c.provider_id",
-  client: "c.client",
-  key: "c.key_id",
-};
-
-/** An event has one value of each tag, so that the first pair with the key is the only one. */
-const JOIN_TAG = `LEFT JOIN (SELECT l.combination, min(substr(t.pair, length(?1) + 1)) AS value
-    FROM tag AS t CROSS JOIN combination_tag AS l ON l.tag = t.id WHERE substr(t.pair, 1, length(?1)) = ?1
-    GROUP BY l.combination) AS tagged ON tagged.combination = c.id`;
-
-export function toValueSql(dialect: Dialect, by: BreakdownBy): ValueSql {
-  return by.field === "endpoint"
-    ? { join: "", ofCombination: "c.endpoint", bindings: [] }
-    : toGroupSql(dialect, by);
-}
-
-export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
+/** The value that a report by `by` shows. Deleted providers share a name, and with it a group. */
+export function toGroupLabel(by: BreakdownBy, context: ReportContext): GroupLabel {
   if (by.field === "tag") {
-    return {
-      kind: "tag",
-      join: JOIN_TAG,
-      ofCombination: "tagged.value",
-      ofDimension: "CASE WHEN substr(d.value, 1, length(?1)) = ?1 THEN substr(d.value, length(?1) + 1) END",
-      dimensionOfCombination: "?1 || g.value",
-      bindings: [`${by.tagKey}:`],
-    };
+    const key = `${by.tagKey}:`;
+    // An event has one value of each tag, so that the first pair with the key is the only one.
+    const toValue = (tags: string | null) =>
+      parseStoredTags(tags ?? "[]")
+        .tags.find((pair) => pair.startsWith(key))
+        ?.slice(key.length) ?? null;
+    return { label: "tags", toValue };
   }
+  if (by.field === "provider")
+    return { label: "provider_id", toValue: (id) => (id === null ? null : toProviderName(id, context)) };
+  return { label: LABEL_OF[by.field] };
+}
+
+export interface LargestGroups {
+  /** The kept ones in their order, and behind them one of all others. */
+  readonly groups: LabelGroups;
+  /** How many there are in the window. */
+  readonly count: number;
+}
+
+/** Keeps the largest groups of a window apart, and puts all others together: a caller may send a tag of its own with each request. */
+export function* keepLargest(
+  window: FoldedWindow,
+  { order, top }: Pick<SeriesGrouping, "order" | "top">,
+): Script<LargestGroups> {
+  const { filter, groups } = window;
+  const fold = new Fold({ keys: toKeys(groups, filter), measures: MEASURES });
+  yield* foldWindow(fold, { cut: window.cut, filter, groups });
+  let count = 0;
+  let largest: FoldSum[] = [];
+  const cut = () => {
+    const ranked = largest.map((figures) => ({ figures, value: groups.values[figures.group]?.[0] ?? null }));
+    ranked.sort((left, right) => compareGroups(left, right, (sum) => toSize(sum, order)));
+    largest = ranked.slice(0, top).map(({ figures }) => figures);
+  };
+  for (const sum of fold.sums()) {
+    count += 1;
+    if (largest.push(sum) > 2 * top) cut();
+  }
+  cut();
   return {
-    kind: by.field,
-    join: "",
-    ofCombination: OF_COMBINATION[by.field],
-    ofDimension: by.field === "principal" ? dialect.toMember("d.value", 1) : "d.value",
-    dimensionOfCombination: toValueOfCombination(dialect)[by.field],
-    bindings: [],
+    groups: keepGroups(
+      groups,
+      largest.map(({ group }) => group),
+    ),
+    count,
   };
 }
 
-/**
- * The group of each combination that a filter chooses, as `combination_group` of this connection until the next call; after
- * `resolveFilter`. Groups are numbered from 1.
- */
-export function* saveGroups(
-  { join, ofCombination, bindings }: ValueSql,
-  { combinations }: ResolvedFilter,
-): Script<void> {
-  yield* empty("combination_group");
-  yield* run(
-    `INSERT INTO combination_group SELECT id, dense_rank() OVER (ORDER BY value), value
-       FROM (SELECT c.id, ${ofCombination} AS value
-         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id ${join}) AS s`,
-    bindings,
-  );
+const TOKENS = TOKEN_UNITS.map((unit) => UNIT_TABLE[unit].column);
+const MEASURES = ["requests", "priced_requests", "cost_hi", "cost_lo", ...TOKENS];
+
+/** Without a number a group comes last. */
+function toSize(sum: FoldSum, order: GroupOrder): Size {
+  if (order === "requests") return sum.requests;
+  if (order === "cost") return sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo);
+  const reported = TOKENS.flatMap((column) => sum[column] ?? []);
+  return reported.length === 0 ? null : reported.reduce((tokens, quantity) => tokens + quantity, 0);
 }
 
-/** The group of all combinations that `keepGroups` puts together. */
-export const REST_GROUP = 0;
-
-/** Puts the combinations of all other groups together. */
-export function* keepGroups(kept: readonly number[]): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  yield* run(`UPDATE combination_group SET group_id = ? WHERE NOT ${isAnyOf("group_id", "number")}`, [
-    REST_GROUP,
-    kept,
-  ]);
-}
-
-/** The value of each of these groups. */
-export function* findGroupValues(groups: readonly number[]): Script<ReadonlyMap<number, string | null>> {
-  const { isAnyOf } = yield* dialectOf();
-  const rows = yield* all<{ group_id: number; value: string | null }>(
-    `SELECT DISTINCT group_id, value FROM combination_group WHERE ${isAnyOf("group_id", "number")}`,
-    [groups],
-  );
-  return new Map(rows.map(({ group_id: id, value }) => [id, value]));
+function keepGroups(groups: LabelGroups, kept: readonly number[]): LabelGroups {
+  const numberOf = new Int32Array(groups.count).fill(kept.length);
+  for (const [number, group] of kept.entries()) numberOf[group] = number;
+  return {
+    ...groups,
+    groupOf: groups.groupOf.map((group) =>
+      group === NOT_CHOSEN ? NOT_CHOSEN : (numberOf[group] ?? kept.length),
+    ),
+    count: kept.length + 1,
+    values: kept.map((group) => groups.values[group] ?? []),
+  };
 }

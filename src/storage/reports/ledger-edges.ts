@@ -5,7 +5,6 @@ import type { LedgerEdges, RawRange } from "./window-cut.ts";
 interface StateRow {
   readonly first_hour: number | null;
   readonly last_hour: number | null;
-  readonly sealed_before_day: number;
   readonly pruned_before_us: number;
 }
 
@@ -13,7 +12,7 @@ interface StateRow {
 export function* readEdges(): Script<LedgerEdges | null> {
   const state = yield* one<StateRow>(
     `SELECT (SELECT min(hour) FROM hour_total) AS first_hour, (SELECT max(hour) FROM hour_total) AS last_hour,
-       sealed_before_day, pruned_before_us FROM ledger_state`,
+       pruned_before_us FROM ledger_state`,
   );
   if (state === null || state.first_hour === null || state.last_hour === null) return null;
   const { areEventsPartitioned } = yield* dialectOf();
@@ -24,7 +23,6 @@ export function* readEdges(): Script<LedgerEdges | null> {
   return {
     firstUs,
     endUs,
-    sealedBeforeDay: state.sealed_before_day,
     prunedBeforeUs: state.pruned_before_us,
     rows: yield* areEventsPartitioned
       ? withPending(yield* findRowEdges({ fromUs: rowsFromUs, toUs: endUs }))

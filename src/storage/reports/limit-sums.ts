@@ -1,4 +1,4 @@
-import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { LimitIndex } from "#limits/limit-index.ts";
 import type { LimitQuestion, LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
@@ -14,6 +14,8 @@ import {
   readSlidingRows,
   type SlidingRange,
 } from "./counted-rows.ts";
+import { type Label, type LabelBlock, readSomeLabelSets } from "./label-sets.ts";
+import { readLabelSets } from "./report-memory.ts";
 
 /** Which sum of a limit something belongs to. */
 type SumKey = Pick<LimitSum, "value" | "label" | "principalId" | "principalName">;
@@ -53,7 +55,7 @@ export function* sumLimits(
   { limits, nowUs }: LimitQuestion,
   source: CountedSource = toTotals(),
 ): Script<readonly LimitSum[]> {
-  const requests = new Combinations();
+  const requests = new Requests();
   const sums: LimitSum[] = [];
   for (const [window, alike] of Map.groupBy(limits, (limit) => limit.window)) {
     if (window !== null) sums.push(...(yield* sumWindow(source, { limits: alike, window, nowUs, requests })));
@@ -72,7 +74,7 @@ function* sumWindow(
     readonly limits: readonly Limit[];
     readonly window: LimitWindow;
     readonly nowUs: InstantUs;
-    readonly requests: Combinations;
+    readonly requests: Requests;
   },
 ): Script<readonly LimitSum[]> {
   const held = new Map<Limit, Map<string, Held>>();
@@ -145,19 +147,6 @@ function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: Held
   return BigInt(measure === "tokens" ? Math.round(tokens) : requests);
 }
 
-interface CombinationRow {
-  readonly principalId: string;
-  readonly principalName: string;
-  readonly keyId: string | null;
-  readonly relayTokenId: string | null;
-  readonly providerId: string;
-  readonly model: string | null;
-  readonly upstreamName: string | null;
-  readonly endpoint: string;
-  readonly tags: string;
-  readonly shape: string | null;
-}
-
 interface NamedRequest extends LimitedRequest {
   readonly principalName: string;
   /** Whether no usage was told. */
@@ -166,15 +155,11 @@ interface NamedRequest extends LimitedRequest {
   readonly isPending: boolean;
 }
 
-const COMBINATION_COLUMNS = `principal_id AS "principalId", principal_name AS "principalName", key_id AS "keyId",
-  relay_token_id AS "relayTokenId", provider_id AS "providerId", model, upstream_name AS "upstreamName", endpoint, tags, shape`;
 /** Past so many looks one by one, all are read together. */
 const LOOKS_MAX = 1_000;
 
-type CombinationWithId = CombinationRow & { readonly id: number };
-
-/** Who asked for what, by the combination's id; each is read once, and its tags only where they are asked for. */
-class Combinations {
+/** Who asked for what, by the label set's id; each is read once, and its tags only where they are asked for. */
+class Requests {
   readonly #known = new Map<number, NamedRequest>();
   #looks = 0;
   #isWhole = false;
@@ -191,69 +176,65 @@ class Combinations {
     for (const { combination } of rows) if (!this.#known.has(combination)) missing.add(combination);
     if (missing.size === 0) return;
     this.#looks += missing.size;
-    const sql = `SELECT id, ${COMBINATION_COLUMNS} FROM combination`;
-    if (this.#looks >= LOOKS_MAX) {
-      this.#isWhole = true;
-      yield* each<CombinationWithId>(sql, [], (row) => this.#add(row));
-      return;
-    }
-    const { isAnyOf } = yield* dialectOf();
-    const found = yield* all<CombinationWithId>(`${sql} WHERE ${isAnyOf("id", "number")}`, [[...missing]]);
-    for (const row of found) this.#add(row);
-  }
-
-  #add(row: CombinationWithId): void {
-    this.#known.set(row.id, new StoredRequest(row));
+    this.#isWhole = this.#looks >= LOOKS_MAX;
+    const add = (block: LabelBlock) => {
+      for (let row = 0; row < block.count; row += 1)
+        this.#known.set(block.ids[row] ?? 0, new StoredRequest(block, row));
+    };
+    yield* this.#isWhole ? readLabelSets(add) : readSomeLabelSets([...missing], add);
   }
 }
 
 /** Limits without tags never look at them. */
 class StoredRequest implements NamedRequest {
-  readonly #row: CombinationRow;
+  readonly #block: LabelBlock;
+  readonly #row: number;
   #parsed: ReturnType<typeof parseStoredTags> | null = null;
 
-  constructor(row: CombinationRow) {
+  constructor(block: LabelBlock, row: number) {
+    this.#block = block;
     this.#row = row;
   }
 
   get principalId(): string {
-    return this.#row.principalId;
+    return this.#find("principal_id") ?? "";
   }
 
   get principalName(): string {
-    return this.#row.principalName;
+    return this.#find("principal_name") ?? "";
   }
 
   get keyId(): string | null {
-    return this.#row.keyId;
+    return this.#find("key_id");
   }
 
   get relayTokenId(): string | null {
-    return this.#row.relayTokenId;
+    return this.#find("relay_token_id");
   }
 
   get model(): string | null {
-    return this.#row.model;
+    return this.#find("model");
   }
 
   get providerId(): string {
-    return this.#row.providerId;
+    return this.#find("provider_id") ?? "";
   }
 
   get upstreamName(): string | null {
-    return this.#row.upstreamName;
+    return this.#find("upstream_name");
   }
 
   get isUntold(): boolean {
-    return this.#row.shape === null || this.#row.shape === "begun";
+    const shape = this.#find("shape");
+    return shape === null || shape === "begun";
   }
 
   get endpoint(): string {
-    return this.#row.endpoint;
+    return this.#find("endpoint") ?? "";
   }
 
   get isPending(): boolean {
-    return this.#row.shape === "pending";
+    return this.#find("shape") === "pending";
   }
 
   get tags(): readonly string[] {
@@ -265,6 +246,10 @@ class StoredRequest implements NamedRequest {
   }
 
   get #tags() {
-    return (this.#parsed ??= parseStoredTags(this.#row.tags));
+    return (this.#parsed ??= parseStoredTags(this.#find("tags") ?? "[]"));
+  }
+
+  #find(label: Label): string | null {
+    return this.#block.find(this.#row, label);
   }
 }

@@ -1,19 +1,16 @@
-import type { Dialect } from "#storage/sql/dialect.ts";
-import { all, dialectOf, empty, gather, type Script, run } from "#storage/sql/script.ts";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
-import type { UnpricedUse } from "#stats/missing-prices.ts";
 import { OTHER } from "#stats/grouping.ts";
-import { MISSING_PRICES_MAX, toUnpricedUses } from "#stats/missing-prices.ts";
+import { MISSING_PRICES_MAX, toUnpricedUses, type UnpricedUse } from "#stats/missing-prices.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
+import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { prepareEvents, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
-import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
-import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
+import { resolveFilter } from "./request-filter.ts";
 import { findRowWindow } from "./row-window.ts";
-import type { BucketRange } from "./series-sum.ts";
-import { saveRanges } from "./series-sums.ts";
+import { SUMS_MAX } from "./series.ts";
 import type { RawRange } from "./window-cut.ts";
 
 /** Rows that may be looked at one by one: some seconds. */
@@ -23,39 +20,64 @@ const NAMES_MAX = Math.floor(MISSING_PRICES_MAX / REPORT_UNITS.length) - 2;
 
 type MissingQuery = Parameters<StatsStore["readMissingPrices"]>[0];
 
+const RELAYED = "relayed";
+/** What a label set is priced under: the model that was asked for, whether the relay was, and the tier. */
+const NAME: readonly GroupLabel[] = [
+  { label: "model" },
+  { label: "provider_id", toValue: (id) => (id === RELAY_PROVIDER ? RELAYED : null) },
+  { label: "tier" },
+];
+
 /**
  * `StatsStore.readMissingPrices`. Totals tell how many requests were unpriced, but not in which unit: the hours that have
- * some are read row by row, a day at a time, and hours whose rows were removed are left out. With more than `sumsMax` sums the
- * names that were used least stand together as `(other)`, and the report is `truncated`. Throws `range_too_large` before it reads
+ * some are read row by row, a day at a time, and hours whose rows were removed are left out. With more than `sumsMax` names
+ * those that were used least stand together as `(other)`, and the report is `truncated`. Throws `range_too_large` before it reads
  * more rows than a limit allows.
  */
 export function* readMissingPrices(
   query: MissingQuery,
   { sumsMax = SUMS_MAX, rowsMax = ROWS_MAX } = {},
 ): Script<MissingPrices> {
-  const dialect = yield* dialectOf();
-  const filter = yield* resolveFilter(query);
-  const rows = yield* findRowWindow(query.window, filter);
+  const asked = yield* resolveFilter(query);
+  // Without a model there is no price.
+  const filter = {
+    ...asked,
+    conditions: [...asked.conditions, { label: "model" as const, isMet: () => true }],
+  };
+  const groups = yield* groupLabelSets(filter, NAME);
+  const rows = yield* findRowWindow(query.window, {
+    filter: asked,
+    groups: yield* groupLabelSets(asked, []),
+  });
   if (rows === null) return { ...toUnpricedUses([]), snapped: null };
   const range = { fromUs: rows.startUs, toUs: Math.min(query.window.untilUs ?? rows.endUs, rows.endUs) };
   const ranges = yield* listUnpricedRanges(range, rowsMax);
-  yield* saveRanges(ranges);
   yield* prepareEvents(filter);
-  yield* saveNames(filter.combinations);
-  const readUses = function* uses(limit: number) {
-    const { read } = createSumReader<UnpricedSum>(limit);
-    const sums = toUnpricedSums(dialect, filter);
-    const found = yield* gather(ranges, ({ from, to }) => read(sums, [from, to]));
-    return toUnpricedUses(found.flatMap(toUses));
-  };
-  const readFolded = function* folded() {
-    yield* keepNames(filter, Math.max(Math.min(Math.floor(sumsMax / ranges.length), NAMES_MAX), 1));
-    return { ...(yield* readUses(Number.POSITIVE_INFINITY)), truncated: true };
-  };
-  const found = yield* orFolded(() => readUses(sumsMax), readFolded);
+  const dialect = yield* dialectOf();
+  const joins = toEventJoins(dialect, filter);
+  const uses = new Map<number, NameUse>();
+  for (const { fromUs, toUs } of ranges) {
+    yield* each<UnpricedRow>(
+      `SELECT e.combination, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
+       WHERE e.id >= ? AND e.id < ? GROUP BY e.combination`,
+      [groups.shapes, fromUs, toUs],
+      (row) => addTo(uses, groups.groupOf[row.combination] ?? NOT_CHOSEN, row),
+    );
+  }
+  const isFolded = uses.size > sumsMax;
+  const named = [...uses.values()].sort((one, other) => other.requests - one.requests);
+  const namesMax = isFolded ? Math.max(Math.min(sumsMax, NAMES_MAX), 1) : named.length;
+  const found = named.flatMap((use, rank) => {
+    const [model = null, relayed = null, tier = null] = groups.values[use.group] ?? [];
+    const isRelayed = relayed === RELAYED;
+    const name =
+      rank < namesMax ? { model: model ?? "", isRelayed, tier } : { model: OTHER, isRelayed, tier: null };
+    return toUses(use, name);
+  });
+  const report = toUnpricedUses(found);
   const endUs = Math.max(query.window.untilUs ?? rows.endUs, rows.startUs);
   const snapped = rows.isSnapped ? { sinceUs: rows.startUs, untilUs: endUs } : null;
-  return { ...found, snapped };
+  return { ...report, truncated: report.truncated || isFolded, snapped };
 }
 
 interface HourRow {
@@ -64,7 +86,7 @@ interface HourRow {
 }
 
 /** The hours of a range in which something was unpriced, those of one day and without a gap as one. */
-function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Script<readonly BucketRange[]> {
+function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Script<readonly RawRange[]> {
   const hours = yield* all<HourRow>(
     `SELECT hour, sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?
        GROUP BY hour HAVING sum(unpriced_requests) > 0 ORDER BY hour`,
@@ -77,68 +99,63 @@ function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Scrip
       { param: "since" },
     );
   }
-  const ranges: { bucket: number; from: number; to: number }[] = [];
+  const ranges: { fromUs: number; toUs: number }[] = [];
   for (const { hour } of hours) {
     const from = Math.max(hour * HOUR_US, fromUs);
     const to = Math.min((hour + 1) * HOUR_US, toUs);
     const last = ranges.at(-1);
-    if (last?.to === from && from % DAY_US !== 0) last.to = to;
-    else ranges.push({ bucket: ranges.length, from, to });
+    if (last?.toUs === from && from % DAY_US !== 0) last.toUs = to;
+    else ranges.push({ fromUs: from, toUs: to });
   }
   return ranges;
 }
 
-/** What each combination is priced under: the model that was asked for, whether the relay was, and the tier. Others have no price. */
-function* saveNames(combinations: string): Script<void> {
-  const { toNumber } = yield* dialectOf();
-  yield* empty("priced_name");
-  yield* run(
-    `INSERT INTO priced_name SELECT id, dense_rank() OVER (ORDER BY model, relayed, tier), model, relayed, tier
-       FROM (SELECT c.id, c.model, ${toNumber("c.provider_id = ?")} AS relayed, c.tier
-         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id WHERE c.model IS NOT NULL) AS s`,
-    [RELAY_PROVIDER],
-  );
-}
-
-/** Puts all names but the most used together, those of the relay apart. */
-function* keepNames(filter: ResolvedFilter, namesMax: number): Script<void> {
-  const joins = toEventJoins(yield* dialectOf(), filter);
-  yield* run(
-    `WITH kept AS (SELECT n.name_id
-         FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${joins}
-         CROSS JOIN priced_name AS n ON n.id = e.combination
-         GROUP BY n.name_id ORDER BY count(*) DESC, n.name_id LIMIT ?)
-       UPDATE priced_name SET name_id = -1 - relayed, model = ?, tier = NULL WHERE name_id NOT IN (SELECT name_id FROM kept)`,
-    [namesMax, OTHER],
-  );
-}
-
-interface UnpricedSum {
-  readonly model: string;
-  readonly relayed: number;
-  readonly tier: string | null;
+type UnpricedRow = { readonly combination: number; readonly requests: number } & {
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
-}
+};
 
-function toUnpricedSums(dialect: Dialect, filter: ResolvedFilter): string {
-  return `SELECT n.model, n.relayed, n.tier, ${REPORT_UNITS.map((unit) => {
+function toUnpricedSums(dialect: Parameters<typeof toUnpricedMeasure>[0]): string {
+  const columns = REPORT_UNITS.map((unit) => {
     const { isUsed, quantity } = toUnpricedMeasure(dialect, unit);
-    return `sum(CASE WHEN ${isUsed} THEN 1 ELSE 0 END) AS ${unit}_requests,
+    return `sum(CASE WHEN ${isUsed} THEN ${dialect.toConstant(1)} ELSE ${dialect.toConstant(0)} END) AS ${unit}_requests,
     sum(CASE WHEN ${isUsed} THEN ${quantity} END) AS ${unit}_quantity, max(CASE WHEN ${isUsed} THEN e.id END) AS ${unit}_seen`;
-  }).join(", ")}
-  FROM event AS e ${toEventJoins(dialect, filter)}
-  CROSS JOIN priced_name AS n ON n.id = e.combination
-  WHERE e.id >= ? AND e.id < ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(dialect, unit).isUsed).join(" OR ")})
-  GROUP BY n.name_id, n.model, n.relayed, n.tier`;
+  });
+  return columns.join(", ");
 }
 
-function toUses(sum: UnpricedSum): readonly UnpricedUse[] {
-  return REPORT_UNITS.flatMap((unit) => {
-    const requests = sum[`${unit}_requests`] ?? 0;
-    if (requests === 0) return [];
-    const total = sum[`${unit}_quantity`] ?? 0;
-    const lastSeenUs = sum[`${unit}_seen`] ?? 0;
-    const { model, relayed, tier } = sum;
-    return [{ model, isRelayed: relayed === 1, tier, unit, requests, total, lastSeenUs }];
+/** What was used under one name. */
+interface NameUse {
+  readonly group: number;
+  requests: number;
+  /** For each of the report's units. */
+  readonly units: { requests: number; total: number; lastSeenUs: number }[];
+}
+
+function addTo(uses: Map<number, NameUse>, group: number, row: UnpricedRow): void {
+  const isUnpriced = REPORT_UNITS.some((unit) => (row[`${unit}_requests`] ?? 0) > 0);
+  if (group === NOT_CHOSEN || !isUnpriced) return;
+  const use = uses.get(group) ?? {
+    group,
+    requests: 0,
+    units: REPORT_UNITS.map(() => ({ requests: 0, total: 0, lastSeenUs: 0 })),
+  };
+  uses.set(group, use);
+  use.requests += row.requests;
+  for (const [index, unit] of REPORT_UNITS.entries()) {
+    const sum = use.units[index];
+    if (sum === undefined) continue;
+    sum.requests += row[`${unit}_requests`] ?? 0;
+    sum.total += row[`${unit}_quantity`] ?? 0;
+    sum.lastSeenUs = Math.max(sum.lastSeenUs, row[`${unit}_seen`] ?? 0);
+  }
+}
+
+function toUses(
+  { units }: NameUse,
+  name: Pick<UnpricedUse, "model" | "isRelayed" | "tier">,
+): readonly UnpricedUse[] {
+  return REPORT_UNITS.flatMap((unit, index) => {
+    const sum = units[index];
+    return sum === undefined || sum.requests === 0 ? [] : [{ ...name, unit, ...sum }];
   });
 }

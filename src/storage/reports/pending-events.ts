@@ -1,35 +1,32 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Window } from "#stats/filter.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
+import { prepareEvents, toEventJoins } from "./chosen-events.ts";
+import type { Wanted } from "./first-match.ts";
+import { NOT_CHOSEN } from "./label-groups.ts";
 import { IS_PENDING } from "./unmetered.ts";
 import type { WindowCut } from "./window-cut.ts";
-import type { Window } from "#stats/filter.ts";
-import { prepareEvents, toEventJoins } from "./chosen-events.ts";
-import type { ResolvedFilter } from "./request-filter.ts";
 
 /** An event whose usage is still to come. */
 export interface PendingEvent {
   readonly id: InstantUs;
-  readonly combination: number;
-  /** Its group of `combination_group` where that is asked for; else 0. */
-  readonly group_id: number;
-  /** 1 for an outcome that summaries count. */
-  readonly counted: number;
+  readonly group: number;
+  readonly outcome: string;
 }
 
-export interface PendingQuestion {
-  readonly window: Window;
-  /** The window that was counted instead, where rows of it were removed. */
-  readonly snapped: WindowCut["snapped"];
-  readonly isGrouped: boolean;
+interface PendingRow {
+  readonly id: InstantUs;
+  readonly combination: number;
+  readonly result: number;
 }
 
 /**
- * The pending events that a filter lets through, in a window. They are few, and their rows are always there: totals need not
- * count them. After `resolveFilter`, and after `saveGroups` where they are grouped.
+ * The pending events that a filter lets through, in a window, or in the one that was counted instead where rows of it were
+ * removed. They are few, and their rows are always there: cells need not count them.
  */
 export function* findPendingEvents(
-  filter: ResolvedFilter,
-  { window, snapped, isGrouped }: PendingQuestion,
+  { filter, groups }: Wanted,
+  { window, snapped }: { readonly window: Window } & Pick<WindowCut, "snapped">,
 ): Script<readonly PendingEvent[]> {
   const dialect = yield* dialectOf();
   const range = [
@@ -42,14 +39,14 @@ export function* findPendingEvents(
   );
   if (ids.length === 0) return [];
   yield* prepareEvents(filter);
-  const [group, join] = isGrouped
-    ? ["g.group_id", "CROSS JOIN combination_group AS g ON g.id = e.combination"]
-    : ["0", ""];
   // Another lane may have an event of the same microsecond that is not pending.
-  return yield* all<PendingEvent>(
-    `SELECT e.id, e.combination, ${group} AS group_id, m.ok + m.cancelled AS counted
-     FROM event AS e ${toEventJoins(dialect, filter)} ${join} WHERE ${dialect.isAnyOfKeys("e.id")}
+  const rows = yield* all<PendingRow>(
+    `SELECT e.id, e.combination, m.result FROM event AS e ${toEventJoins(dialect, filter)} WHERE ${dialect.isAnyOfKeys("e.id")}
        AND e.combination IN (SELECT id FROM combination WHERE ${IS_PENDING})`,
-    [ids.map(({ id }) => id)],
+    [groups.shapes, ids.map(({ id }) => id)],
   );
+  const outcomes = new Map(filter.results.map(({ id, outcome }) => [id, outcome]));
+  return rows.map(({ id, combination, result }) => {
+    return { id, group: groups.groupOf[combination] ?? NOT_CHOSEN, outcome: outcomes.get(result) ?? "" };
+  });
 }

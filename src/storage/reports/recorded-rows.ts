@@ -1,10 +1,11 @@
-import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import { matchesRowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { toConditionOfFew } from "./request-filter.ts";
+import { all, dialectOf, type Script } from "#storage/sql/script.ts";
+import { type LabelRow, LABELS } from "./label-sets.ts";
+import { resolveFilter } from "./request-filter.ts";
 import { type EventKey, readRowsByKey, toKeyColumns, toLogOrder } from "./request-rows.ts";
 
 interface RecordedPage {
@@ -19,14 +20,21 @@ interface RecordedPage {
 /** The events with these ids that match, newest first, and how many they are; each is looked up, nothing else is read. */
 export function* listRecorded({ query, ids, lanes, page }: RecordedPage): Script<Paged<RequestLogRow>> {
   const dialect = yield* dialectOf();
-  const { sql, bindings } = toConditionOfFew(dialect, query);
+  const { conditions, results } = yield* resolveFilter(query);
+  const resultIds = new Set(results.map(({ id }) => id));
   const wanted = new Set(ids.map((id, index) => `${id} ${lanes?.[index] ?? 0}`));
-  const keys = yield* all<EventKey>(
-    `SELECT ${toKeyColumns(dialect)} FROM event AS e WHERE ${dialect.isAnyOfKeys("e.id")} ${sql}
-     ORDER BY ${toLogOrder(dialect, "e")}`,
-    [ids, ...bindings],
+  const rows = yield* all<EventKey & LabelRow & { readonly result: number }>(
+    `SELECT ${toKeyColumns(dialect)}, m.result, ${LABELS.map((label) => `c.${label}`).join(", ")} FROM event AS e
+       CROSS JOIN manner AS m ON m.id = e.manner CROSS JOIN combination AS c ON c.id = e.combination
+     WHERE ${dialect.isAnyOfKeys("e.id")} ORDER BY ${toLogOrder(dialect, "e")}`,
+    [ids],
   );
-  const found = keys.filter(({ id, lane }) => wanted.has(`${id} ${lane}`));
+  const found = rows.filter(
+    (row) =>
+      wanted.has(`${row.id} ${row.lane}`) &&
+      resultIds.has(row.result) &&
+      conditions.every(({ label, isMet }) => row[label] !== null && isMet(row[label])),
+  );
   const toPage = <One>(list: readonly One[]) => list.slice(page.offset, page.offset + page.limit);
   const { rows: bounds } = query.filter;
   if (bounds === null) return { rows: yield* readRowsByKey(toPage(found)), total: found.length };

@@ -1,66 +1,151 @@
-import { all, connection, dialectOf, type Script } from "#storage/sql/script.ts";
+import { OTHER, REPORT_ROWS_MAX, type ReportSubject } from "#stats/grouping.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import type { ReportSubject } from "#stats/grouping.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
+import { Fold, type FoldKeys } from "./fold.ts";
+import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { type GroupLabel, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 
-/** Combinations kept for each connection: rows of that table never change. 400 bytes each (measured), 40 MB in all. */
-const SUBJECTS_MAX = 100_000;
+/** What a summary or a report on errors tells apart. */
+export type SubjectField = Exclude<keyof ReportSubject, "keyId" | "providerId"> | "provider" | "relay";
 
-/** Who used what, by combination. Those that were read before are not read again. */
-export function* findSubjects(combinations: Iterable<number>): Script<ReadonlyMap<number, ReportSubject>> {
-  let { subjects: known } = yield* connection();
-  let missing = listMissing(known, combinations);
-  if (missing.length === 0) return known;
-  if (known.size + missing.length > SUBJECTS_MAX) {
-    known.clear();
-    missing = listMissing(known, combinations);
-    // One answer may need more of them than are kept.
-    if (missing.length > SUBJECTS_MAX) known = new Map<number, ReportSubject>();
-  }
-  for (const row of yield* readSubjects(missing)) known.set(row.id, toSubject(row));
-  return known;
+const LABEL_OF: { readonly [field in SubjectField]: GroupLabel } = {
+  principal: { label: "principal_name" },
+  provider: { label: "provider_id" },
+  // Where providers are not told apart: what callers of the relay make up is put together first.
+  relay: { label: "provider_id", toValue: (id) => (id === RELAY_PROVIDER ? id : "") },
+  model: { label: "model" },
+  endpoint: { label: "endpoint" },
+  client: { label: "client" },
+  tags: { label: "tags", toValue: (tags) => parseStoredTags(tags ?? "[]").tags.join(",") },
+};
+
+export function toSubjectLabels(fields: readonly SubjectField[]): readonly GroupLabel[] {
+  return fields.map((field) => LABEL_OF[field]);
 }
 
-/** The subject of a combination that was among those asked for. */
-export function getSubject(subjects: ReadonlyMap<number, ReportSubject>, combination: number): ReportSubject {
-  const subject = subjects.get(combination);
-  if (subject === undefined) throw new Error("a combination is missing");
-  return subject;
+/** The subject of each group; what it is not grouped by is left empty. */
+export function toSubjects(groups: LabelGroups, fields: readonly SubjectField[]): readonly ReportSubject[] {
+  return groups.values.map((values) => {
+    const find = (field: SubjectField) => values[fields.indexOf(field)] ?? null;
+    return {
+      principal: find("principal") ?? "",
+      keyId: null,
+      providerId: find("provider") ?? find("relay") ?? "",
+      model: find("model"),
+      endpoint: find("endpoint") ?? "",
+      client: find("client"),
+      tags: find("tags") ?? "",
+    };
+  });
 }
 
-interface CombinationRow {
-  readonly id: number;
-  readonly principal_name: string;
-  readonly key_id: string | null;
-  readonly provider_id: string;
-  readonly model: string | null;
-  readonly endpoint: string;
-  readonly client: string | null;
-  readonly tags: string;
+/** Groups of what is used least; past it they are told apart by principal alone. */
+const COARSE_GROUPS_MAX = 5_000;
+/** Subjects that keep to themselves. */
+const KEPT_MAX = REPORT_ROWS_MAX - COARSE_GROUPS_MAX;
+
+/**
+ * How a report with too many subjects for memory puts them together: the most used keep to themselves, of the rest clients
+ * and tags become `(other)`, and so do models and paths of the relay, which callers choose as freely. Nothing is left out of
+ * the sums.
+ */
+export interface LeastUsed {
+  /** By label set, the subjects that keep to themselves. */
+  readonly kept: LabelGroups;
+  /** By label set, its subject among the rest. */
+  readonly rest: Pick<FoldKeys, "groupOf" | "groupCount">;
+  /** Of the rest. */
+  readonly subjects: readonly ReportSubject[];
 }
 
-function listMissing(known: ReadonlyMap<number, ReportSubject>, combinations: Iterable<number>): number[] {
-  const missing = new Set<number>();
-  for (const id of combinations) if (!known.has(id)) missing.add(id);
-  return [...missing];
-}
-
-function* readSubjects(ids: readonly number[]): Script<readonly CombinationRow[]> {
-  const { isAnyOf } = yield* dialectOf();
-  return yield* all<CombinationRow>(
-    `SELECT id, principal_name, key_id, provider_id, model, endpoint, client, tags
-       FROM combination WHERE ${isAnyOf("id", "number")}`,
-    [ids],
+export function* foldLeastUsed(
+  window: FoldedWindow,
+  { subjects, sumsMax }: { readonly subjects: readonly ReportSubject[]; readonly sumsMax: number },
+): Script<LeastUsed> {
+  const { cut, filter, groups } = window;
+  const fold = new Fold({ keys: toKeys(groups, filter), measures: ["requests"] });
+  yield* foldWindow(fold, { cut, filter, groups });
+  const uses = new Float64Array(groups.count);
+  for (const { group, requests } of fold.sums()) uses[group] = requests;
+  const isKept = chooseMostUsed(uses, Math.min(sumsMax, KEPT_MAX));
+  const coarse = toCoarse(subjects, uses, { toSubject: dropChosenFreely, groupsMax: COARSE_GROUPS_MAX }) ??
+    toCoarse(subjects, uses, { toSubject: dropAllButPrincipal, groupsMax: Number.POSITIVE_INFINITY }) ?? {
+      numberOf: [],
+      subjects: [],
+    };
+  const kept = groups.groupOf.map((group) =>
+    group !== NOT_CHOSEN && isKept[group] === 1 ? group : NOT_CHOSEN,
   );
+  const rest = groups.groupOf.map((group) =>
+    group === NOT_CHOSEN ? group : (coarse.numberOf[group] ?? NOT_CHOSEN),
+  );
+  return {
+    kept: { ...groups, groupOf: kept },
+    rest: { groupOf: rest, groupCount: coarse.subjects.length },
+    subjects: coarse.subjects,
+  };
 }
 
-function toSubject(row: CombinationRow): ReportSubject {
+/** Where several are used equally often, the first are chosen. */
+function chooseMostUsed(uses: Float64Array, keptMax: number): Uint8Array {
+  const kept = new Uint8Array(uses.length);
+  const least = uses.toSorted().at(-keptMax) ?? 0;
+  let left = keptMax - uses.reduce((count, requests) => count + Number(requests > least), 0);
+  for (const [group, requests] of uses.entries()) {
+    if (requests === 0 || requests < least) continue;
+    if (requests === least && (left -= 1) < 0) continue;
+    kept[group] = 1;
+  }
+  return kept;
+}
+
+interface Coarse {
+  /** By group. */
+  readonly numberOf: readonly number[];
+  readonly subjects: readonly ReportSubject[];
+}
+
+/** Null when there are more than `groupsMax` groups. */
+function toCoarse(
+  subjects: readonly ReportSubject[],
+  uses: Float64Array,
+  {
+    toSubject,
+    groupsMax,
+  }: { readonly toSubject: (subject: ReportSubject) => ReportSubject; readonly groupsMax: number },
+): Coarse | null {
+  const coarse = new Map<string, { readonly number: number; readonly subject: ReportSubject }>();
+  const numberOf: number[] = [];
+  for (const [group, fine] of subjects.entries()) {
+    if (uses[group] === 0) {
+      numberOf.push(NOT_CHOSEN);
+      continue;
+    }
+    const subject = toSubject(fine);
+    const key = `${subject.principal}\n${subject.providerId}\n${subject.endpoint}\n${subject.model ?? ""}`;
+    const known = coarse.get(key) ?? { number: coarse.size, subject };
+    if (known.number >= groupsMax) return null;
+    coarse.set(key, known);
+    numberOf.push(known.number);
+  }
+  return { numberOf, subjects: [...coarse.values()].map(({ subject }) => subject) };
+}
+
+const FOLDED = { keyId: null, client: OTHER, tags: OTHER };
+
+function dropChosenFreely({ principal, providerId, model, endpoint }: ReportSubject): ReportSubject {
+  const isRelayed = providerId === RELAY_PROVIDER;
   return {
-    principal: row.principal_name,
-    keyId: row.key_id,
-    providerId: row.provider_id,
-    model: row.model,
-    endpoint: row.endpoint,
-    client: row.client,
-    tags: parseStoredTags(row.tags).tags.join(","),
+    ...FOLDED,
+    principal,
+    providerId,
+    model: isRelayed && model !== null ? OTHER : model,
+    endpoint: isRelayed ? OTHER : endpoint,
   };
+}
+
+/** A request without a model stays one: it is no usage of any. */
+function dropAllButPrincipal({ principal, model }: ReportSubject): ReportSubject {
+  return { ...FOLDED, principal, providerId: OTHER, model: model === null ? null : OTHER, endpoint: OTHER };
 }

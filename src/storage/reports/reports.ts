@@ -9,10 +9,9 @@ import { loadLastUsed } from "./key-use.ts";
 import { sumLimits } from "./limit-sums.ts";
 import { readMissingPrices } from "./missing-prices.ts";
 import { listRecorded } from "./recorded-rows.ts";
-import { listRequests } from "./request-log.ts";
-import type { RequestPage } from "./scanned-rows.ts";
-import { readGroupedSeries } from "./series-groups.ts";
-import { readSeries } from "./series.ts";
+import { listRequests, type RequestPage } from "./request-log.ts";
+
+import { readGroupedSeries, readSeries } from "./series.ts";
 import { readSummary } from "./summary.ts";
 
 /**

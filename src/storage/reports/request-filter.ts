@@ -1,181 +1,111 @@
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
-import { type Binding, dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
+import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import type { DimensionKind } from "./dimension-kinds.ts";
-import { type Condition, saveResults, toResultCondition } from "./ending-filter.ts";
+import { isUnmetered } from "#usage/event.ts";
+import type { Label, LabelBlock } from "./label-sets.ts";
+
+/** How a request ended. */
+export interface Result {
+  readonly id: number;
+  readonly outcome: string;
+  readonly error_kind: string | null;
+  readonly status_code: number;
+  readonly failure: string | null;
+}
+
+/** Whether a request that ended so is unmetered where it told no usage. */
+export function shouldTell({ outcome, status_code: statusCode }: Result): boolean {
+  return (outcome === "ok" || outcome === "cancelled") && isUnmetered({ outcome, statusCode, usage: null });
+}
 
 /** What a filter comes down to in the ledger. */
 export interface ResolvedFilter {
-  /** SQL conditions over columns `combination` and `result`, each beginning with AND; empty when everything matches. */
-  readonly condition: string;
-  /** SQL conditions over the columns of `event`, in the same form. */
-  readonly eventCondition: string;
-  /** The part of `condition` on the result alone. */
-  readonly resultCondition: string;
-  /** What only single rows tell, for `toEventJoins`; null when totals can tell what matches. */
+  /** All of them are met by the label sets that match. */
+  readonly conditions: readonly LabelCondition[];
+  /** The results that match. */
+  readonly results: readonly Result[];
+  /** What only single requests tell; null where cells can tell what matches. */
   readonly rows: RowFilter | null;
-  /** The table of the combinations that match, with `id` and `shape`. */
-  readonly combinations: "combination" | "chosen_combination";
-  /** True when nothing but the outcome of a result is restricted: what cells and the totals of values tell apart. */
-  readonly isByOutcome: boolean;
-  /** True when only the outcome is restricted, so that the hour totals can tell. */
+  /** True when only the outcome is restricted, so that the totals of hours can tell. */
   readonly isByOutcomeOnly: boolean;
-  /** Tells all where `isByOutcome`. */
+  /** Null for all. */
   readonly outcomes: readonly string[] | null;
-  /** Set when one dimension is restricted, and at most the outcome beside it: what is asked of it. */
-  readonly dimension: DimensionCondition | null;
 }
 
-/** Over the column `value` of the table `dimension`. */
-export interface DimensionCondition {
-  readonly kind: DimensionKind;
-  readonly sql: string;
-  readonly bindings: readonly Binding[];
-}
+type FilterQuery = Omit<StatsQuery, "window">;
 
-/**
- * Resolves a filter on the combinations, of which there are thousands where there are millions of events. The ids stand in
- * temporary tables of this connection until the next call.
- */
-export function* resolveFilter(query: Omit<StatsQuery, "window">): Script<ResolvedFilter> {
+export function* resolveFilter(query: FilterQuery): Script<ResolvedFilter> {
   const { outcomes, errorKinds, statuses, rows } = query.filter;
-  const dialect = yield* dialectOf();
-  const parts = toParts(dialect, query);
-  const results = toResultCondition(dialect, query.filter);
-  const chosen = parts.length > 0 ? yield* saveCombinations(parts) : 0;
-  if (results !== null) yield* saveResults(results);
-  const resultCondition = results === null ? "" : "AND result IN (SELECT id FROM chosen_result)";
-  const mannerCondition = results === null ? "" : "AND manner IN (SELECT id FROM chosen_manner_id)";
-  const isByOutcome = errorKinds === null && statuses === null && rows === null;
-  if (parts.length === 0) {
-    return {
-      condition: resultCondition,
-      eventCondition: mannerCondition,
-      resultCondition,
-      rows,
-      combinations: "combination",
-      isByOutcome,
-      isByOutcomeOnly: isByOutcome,
-      outcomes,
-      dimension: null,
-    };
-  }
-  const isChosen = `AND combination IN (SELECT id FROM ${dialect.toSized("chosen_combination", chosen)} AS chosen)`;
+  const conditions = toConditions(query, yield* dialectOf());
   return {
-    condition: `${isChosen} ${resultCondition}`,
-    eventCondition: `${mannerCondition} ${isChosen}`,
-    resultCondition,
+    conditions,
+    results: (yield* readResults()).filter((result) => isChosen(result, query.filter)),
     rows,
-    combinations: "chosen_combination",
-    isByOutcome,
-    isByOutcomeOnly: false,
+    isByOutcomeOnly: conditions.length === 0 && errorKinds === null && statuses === null && rows === null,
     outcomes,
-    dimension: isByOutcome ? toDimensionCondition(parts) : null,
   };
 }
 
-/**
- * The filter for some rows of `event AS e` that are read by their ids, in the form of `eventCondition`: the combinations, of which
- * there may be millions, are not gone through. `filter.rows` is no part of it.
- */
-export function toConditionOfFew(dialect: Dialect, query: Omit<StatsQuery, "window">): Condition {
-  const parts = toParts(dialect, query);
-  const isChosen = parts.map(({ ofCombination }) => ` AND ${ofCombination}`).join("");
-  const results = toResultCondition(dialect, query.filter);
-  const sql = [
-    parts.length === 0
-      ? ""
-      : `AND EXISTS (SELECT 1 FROM combination WHERE combination.id = e.combination${isChosen})`,
-    results === null
-      ? ""
-      : `AND manner IN (SELECT manner.id FROM manner JOIN result ON result.id = manner.result WHERE ${results.sql})`,
-  ];
-  const bindings = parts.flatMap((part) => part.bindings);
-  return { sql: sql.join(" "), bindings: [...bindings, ...(results?.bindings ?? [])] };
+export function readResults(): Script<readonly Result[]> {
+  return all<Result>("SELECT id, outcome, error_kind, status_code, failure FROM result ORDER BY id");
 }
 
-/** A condition with the same bindings over the columns of `combination` and over `dimension.value`. */
-interface Part {
-  readonly kind: DimensionKind;
-  readonly ofCombination: string;
-  readonly ofValue: string;
-  readonly bindings: readonly Binding[];
-}
-
-function toParts(
-  { isAnyOf, toMember }: Dialect,
-  { filter, providers, principalId }: Omit<StatsQuery, "window">,
-): readonly Part[] {
-  const parts: Part[] = [];
-  const add = (
-    kind: DimensionKind,
-    column: string,
-    toSql: (column: string) => string,
-    ...bindings: Binding[]
-  ) => parts.push({ kind, ofCombination: toSql(column), ofValue: toSql("value"), bindings });
-  const isIn = (column: string) => isAnyOf(column, "text");
-  if (principalId !== null) {
-    parts.push({
-      kind: "principal",
-      ofCombination: "principal_id = ?",
-      ofValue: `${toMember("value", 0)} = ?`,
-      bindings: [principalId],
-    });
-  }
-  if (filter.principals !== null) {
-    parts.push({
-      kind: "principal",
-      ofCombination: isIn("principal_name"),
-      ofValue: isIn(toMember("value", 1)),
-      bindings: [filter.principals],
-    });
-  }
-  if (filter.keyIds !== null) add("key", "key_id", isIn, filter.keyIds);
-  if (filter.models !== null) add("model", "model", isIn, filter.models);
-  const prefixes = filter.clientPrefixes;
-  if (prefixes !== null) {
-    // A literal prefix: LIKE would give % and _ a meaning, and fold case.
-    const isPrefixed = (column: string) =>
-      `(${prefixes.map(() => `substr(${column}, 1, length(?)) = ?`).join(" OR ")})`;
-    add("client", "client", isPrefixed, ...prefixes.flatMap((prefix) => [prefix, prefix]));
-  }
-  for (const pair of filter.tags) {
-    parts.push({
-      kind: "tag",
-      ofCombination:
-        "id IN (SELECT combination FROM combination_tag WHERE tag = (SELECT id FROM tag WHERE pair = ?))",
-      ofValue: "value = ?",
-      bindings: [pair],
-    });
-  }
-  if (providers.include !== null) {
-    add("provider", "provider_id", isIn, providers.include);
-  }
-  if (providers.exclude.length > 0) {
-    const isLeft = (column: string) => `NOT ${isIn(column)}`;
-    add("provider", "provider_id", isLeft, providers.exclude);
-  }
-  return parts;
-}
-
-function* saveCombinations(parts: readonly Part[]): Script<number> {
-  yield* empty("chosen_combination");
-  return yield* run(
-    `INSERT INTO chosen_combination SELECT id, shape FROM combination
-       WHERE ${parts.map(({ ofCombination }) => ofCombination).join(" AND ")}`,
-    parts.flatMap(({ bindings }) => bindings),
+function isChosen(
+  { outcome, error_kind: kind, status_code: status }: Result,
+  { outcomes, errorKinds, statuses }: FilterQuery["filter"],
+): boolean {
+  return (
+    (outcomes === null || outcomes.some((one) => one === outcome)) &&
+    (errorKinds === null || (kind !== null && errorKinds.includes(kind))) &&
+    (statuses === null || statuses.some(({ from, to }) => status >= from && status < to))
   );
 }
 
-/** A combination has several tags, so that two of them are not one dimension. */
-function toDimensionCondition(parts: readonly Part[]): DimensionCondition | null {
-  const kind = parts[0]?.kind;
-  if (kind === undefined || parts.some((part) => part.kind !== kind)) return null;
-  if (kind === "tag" && parts.length > 1) return null;
-  return {
-    kind,
-    sql: parts.map(({ ofValue }) => ofValue).join(" AND "),
-    bindings: parts.flatMap(({ bindings }) => bindings),
+/** What the value of a label has to be. A label set without a value never meets it. */
+export interface LabelCondition {
+  readonly label: Label;
+  readonly isMet: (value: string) => boolean;
+}
+
+function toConditions(
+  { filter, providers, principalId }: FilterQuery,
+  { toStored }: Dialect,
+): readonly LabelCondition[] {
+  const conditions: LabelCondition[] = [];
+  const add = (label: Label, isMet: LabelCondition["isMet"]) => conditions.push({ label, isMet });
+  const addAnyOf = (label: Label, values: readonly string[] | null) => {
+    if (values === null) return;
+    const wanted = new Set(values.map(toStored));
+    add(label, (value) => wanted.has(value));
   };
+  if (principalId !== null) addAnyOf("principal_id", [principalId]);
+  addAnyOf("principal_name", filter.principals);
+  addAnyOf("key_id", filter.keyIds);
+  addAnyOf("model", filter.models);
+  const prefixes = filter.clientPrefixes?.map(toStored) ?? null;
+  if (prefixes !== null) add("client", (value) => prefixes.some((prefix) => value.startsWith(prefix)));
+  for (const pair of filter.tags) {
+    const spelled = JSON.stringify(pair);
+    add("tags", (value) => value.includes(spelled) && parseStoredTags(value).tags.includes(pair));
+  }
+  addAnyOf("provider_id", providers.include);
+  if (providers.exclude.length > 0) {
+    const excluded = new Set(providers.exclude);
+    add("provider_id", (value) => !excluded.has(value));
+  }
+  return conditions;
+}
+
+/** 1 for each label set of a block that meets all conditions. */
+export function matchLabels(block: LabelBlock, conditions: readonly LabelCondition[]): Uint8Array {
+  const matched = new Uint8Array(block.count).fill(1);
+  for (const { label, isMet } of conditions) {
+    const { values, placeOf } = block.column(label);
+    const isMetBy = Uint8Array.from(values, (value) => Number(value !== null && isMet(value)));
+    for (let row = 0; row < matched.length; row += 1)
+      matched[row] = (matched[row] ?? 0) & (isMetBy[placeOf[row] ?? 0] ?? 0);
+  }
+  return matched;
 }

@@ -8,7 +8,8 @@ import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
-import type { ResolvedFilter } from "./request-filter.ts";
+import { toEventJoins } from "./chosen-events.ts";
+import type { Wanted } from "./first-match.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 
@@ -62,13 +63,13 @@ export function toLogOrder({ eventKey }: Dialect, alias: string, direction: "DES
   return eventKey.map((column) => `${alias}.${column} ${direction}`).join(", ");
 }
 
-/** The events of a range that match, newest first. */
-export function* readRows(filter: ResolvedFilter, range: RowRange): Script<readonly RequestLogRow[]> {
+/** The events of a range that match, newest first; after `prepareEvents`. */
+export function* readRows({ filter, groups }: Wanted, range: RowRange): Script<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
-  const events = `SELECT * FROM event AS o WHERE id >= ? AND id < ? ${filter.eventCondition}
-    ORDER BY ${toLogOrder(dialect, "o")} LIMIT ? OFFSET ?`;
+  const events = `SELECT e.* FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ?
+    ORDER BY ${toLogOrder(dialect, "e")} LIMIT ? OFFSET ?`;
   const { fromUs, toUs, limit, offset } = range;
-  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
+  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [groups.shapes, fromUs, toUs, limit, offset]);
   return rows.map(toRequestLogRow);
 }
 
@@ -85,15 +86,18 @@ export function* readRowsByKey(keys: readonly EventKey[]): Script<readonly Reque
   });
 }
 
-/** The rare units that a row of the window tells of: some 0.3 µs a row, which takes ten times as long to be read and sent. */
+/**
+ * The rare units that a row of the window tells of, after `prepareEvents`: some 0.3 µs a row, which takes ten times as long to
+ * be read and sent.
+ */
 export function* findRareUnits(
-  { eventCondition }: ResolvedFilter,
+  { filter, groups }: Wanted,
   { sinceUs, untilUs }: Window,
 ): Script<readonly Unit[]> {
-  const counts = RARE_UNITS.map((unit) => `count(${unit}) AS ${unit}`).join(", ");
+  const counts = RARE_UNITS.map((unit) => `count(e.${unit}) AS ${unit}`).join(", ");
   const found = yield* one<{ readonly [unit in Unit]?: number }>(
-    `SELECT ${counts} FROM event WHERE id >= ? AND id < ? ${eventCondition}`,
-    [sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
+    `SELECT ${counts} FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`,
+    [groups.shapes, sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
   return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
 }

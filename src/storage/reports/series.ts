@@ -1,38 +1,102 @@
-import { all, gather, type Script } from "#storage/sql/script.ts";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import type { BucketPlan } from "#stats/bucket.ts";
-import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
-import type { ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
-import { toFirstDay } from "#storage/cells/calendar.ts";
-import { findDimensions, toSealedSources } from "./dimension-sums.ts";
-import { findPendingEvents } from "./pending-events.ts";
-import { findFirstMatch } from "./first-match.ts";
-import type { GroupSql } from "./group-values.ts";
-import { sumGroupedDays, UNVALUED_MIN } from "./grouped-days.ts";
-import type { ResolvedFilter } from "./request-filter.ts";
-import { resolveFilter } from "./request-filter.ts";
-import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
-import { sumHours, sumRows, sumSealedSources, sumTotals, toSeriesBucket } from "./series-sums.ts";
-import { cutFiltered, findRowWindow, refuseTooManyRows } from "./row-window.ts";
-import type { RawRange, Span } from "./window-cut.ts";
+import { type BucketPlan, planBuckets, toBucketIndex } from "#stats/bucket.ts";
+import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
+import type { EncodedReport, ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { findFirstMatch, type Wanted } from "./first-match.ts";
+import { Fold, type FoldSum } from "./fold.ts";
+import { foldWindow, toKeys } from "./folded-window.ts";
+import { keepLargest, toGroupLabel } from "./group-values.ts";
+import { groupLabelSets } from "./label-groups.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { findPendingEvents, type PendingEvent } from "./pending-events.ts";
+import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { findRowWindow, refuseTooManyRows } from "./row-window.ts";
+import {
+  SERIES_MEASURES,
+  sumHours,
+  toOutcomeClass,
+  toSeriesBucket,
+  toSeriesFigures,
+} from "./series-figures.ts";
+import { cutRange, cutWindow, NOTHING, type WindowCut } from "./window-cut.ts";
 
 export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
 
 /**
- * The series of `StatsStore.readSeries`. By outcome alone it is read from the totals of hours. Any other filter is read from
- * those of days and months, or of its dimension where it has only one; by the hour it is read from the cells of
- * sealed hours, and row by row where there are none; one on single requests is read row by row. Throws `range_too_large` before it reads.
+ * The series of `StatsStore.readSeries`. By outcome alone it is read from the totals of hours, under a filter on single requests
+ * event by event, and else from cells. Throws `range_too_large` before it reads.
  */
 export function* readSeries(query: SeriesQuery): Script<Series> {
   refuseTooManyBuckets(query);
   return yield* readSeriesOf(query, yield* resolveFilter(query));
 }
 
-/** As `readSeries`, after `refuseTooManyBuckets` and `resolveFilter`. */
+/** As `readSeries`, after `refuseTooManyBuckets`. */
 export function* readSeriesOf(query: SeriesQuery, filter: ResolvedFilter): Script<Series> {
-  const read = all<SeriesSum>;
-  const count = { filter, groups: null, read, take: () => {}, unvaluedMin: UNVALUED_MIN };
-  return toSeries(query, yield* countSeries(query, count));
+  const groups = yield* groupLabelSets(filter, []);
+  const planned = yield* planSeries(query, { filter, groups, isGrouped: false });
+  return toSeries(query, yield* countSeries(query, { filter, groups, planned }));
+}
+
+/** Sums that a report may have in memory, of some 300 bytes each until it is spelled. */
+export const SUMS_MAX = 150_000;
+
+type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
+
+/**
+ * The series of `StatsStore.readGroupedSeries`: read once, by group and bucket, so that the totals are the sums of the groups.
+ * With more than `sumsMax` sums the largest groups are found first, and all others are read as one, which is the answer's
+ * `other` in any case. Throws `range_too_large` as `readSeries` does.
+ */
+export function* readGroupedSeries(
+  { grouping, context, ...query }: GroupedQuery,
+  { sumsMax = SUMS_MAX }: { readonly sumsMax?: number } = {},
+): Script<EncodedReport> {
+  const asked = { ...query, nowUs: context.nowUs };
+  refuseTooManyBuckets(asked);
+  const filter = yield* resolveFilter(query);
+  const all = yield* groupLabelSets(filter, [toGroupLabel(grouping.by, context)]);
+  const planned = yield* planSeries(asked, { filter, groups: all, isGrouped: true });
+  let largest = { groups: all, count: 0 };
+  let counted = yield* countSeries(asked, { filter, groups: all, planned, sumsMax });
+  if (counted.isFull) {
+    largest = yield* keepLargest({ cut: planned.cut, filter, groups: all }, grouping);
+    counted = yield* countSeries(asked, { filter, groups: largest.groups, planned });
+  }
+  const { plan, sums, pending } = counted;
+  const { values } = largest.groups;
+  const count = plan?.starts.length ?? 0;
+  const within = sums.filter(({ period }) => period >= 0 && period < count);
+  const byGroup = Map.groupBy(within, ({ group }) => group);
+  const pendingOf = Map.groupBy(pending, ({ group }) => group);
+  const found = values.flatMap(([value = null], group) => {
+    const ofGroup = byGroup.get(group);
+    if (ofGroup === undefined) return [];
+    const ofPending = pendingOf.get(group) ?? [];
+    return [
+      { value, sums: ofGroup, pending: ofPending, figures: toSeriesFigures(ofGroup, ofPending.length) },
+    ];
+  });
+  const { chosen, rest } = chooseGroups(found, grouping, count);
+  const left = [...rest.flatMap((group) => group.sums), ...(byGroup.get(values.length) ?? [])];
+  const pendingLeft = [...rest.flatMap((group) => group.pending), ...(pendingOf.get(values.length) ?? [])];
+  const series = toSeries(asked, counted);
+  const grouped = {
+    ...series,
+    groups: chosen.map((group) =>
+      Object.assign(group, { buckets: toBuckets(plan, group.sums, group.pending) }),
+    ),
+    groupCount: Math.max(largest.count, found.length),
+    other:
+      left.length === 0
+        ? null
+        : {
+            figures: toSeriesFigures(left, pendingLeft.length),
+            buckets: toBuckets(plan, left, pendingLeft),
+          },
+  };
+  return { ...encodeGroupedSeries(grouped, grouping), snapped: series.snapped, truncated: false };
 }
 
 /** Throws `range_too_large` when the window alone tells that there are too many. */
@@ -41,151 +105,106 @@ export function refuseTooManyBuckets(query: SeriesQuery): void {
   if (sinceUs !== null) planFrom(query, sinceUs);
 }
 
-/** What is counted: everything together, or by the groups of `saveGroups`. */
-export interface SeriesCount extends Omit<SumReading, "isGrouped"> {
-  readonly filter: ResolvedFilter;
-  readonly groups: GroupSql | null;
+interface PlannedSeries {
+  /** Null where nothing matches: there are no buckets. */
+  readonly plan: BucketPlan | null;
+  readonly cut: WindowCut;
+  /** Whether the totals of hours tell. */
+  readonly isByHour: boolean;
 }
 
-/** The sums that a series is made of. After `resolveFilter`. */
-export function* countSeries(query: SeriesQuery, count: SeriesCount): Script<Counted> {
-  const counted = hasTotals(query, count)
-    ? yield* countInTotals(query, count)
-    : yield* countRows(query, count);
-  const { plan, snapped } = counted;
-  if (plan === undefined) return counted;
-  const { filter, groups } = count;
-  const { window } = query;
-  const events = yield* findPendingEvents(filter, { window, snapped, isGrouped: groups !== null });
-  const pending = events.flatMap(({ id, group_id }) => {
-    const period = plan.starts.findLastIndex((startUs) => startUs <= id);
-    return period === -1 || id >= plan.endUs ? [] : [{ period, group_id }];
-  });
-  return { ...counted, pending };
-}
-
-/** No total has single requests, nor the hours of a filter or of a group. */
-export function hasTotals(
-  { bucket }: Pick<SeriesQuery, "bucket">,
-  { filter, groups }: Pick<SeriesCount, "filter" | "groups">,
-): boolean {
-  if (filter.rows !== null) return false;
-  return bucket !== "hour" || (filter.isByOutcomeOnly && groups === null);
-}
-
-function* countInTotals(query: SeriesQuery, { filter, groups, ...how }: SeriesCount): Script<Counted> {
+/** Which buckets a series has, and where they are counted. */
+function* planSeries(
+  query: SeriesQuery,
+  { isGrouped, ...wanted }: Wanted & { readonly isGrouped: boolean },
+): Script<PlannedSeries> {
   const { bucket, window } = query;
-  const reading = { ...how, isGrouped: groups !== null };
-  const isByHour = groups === null && filter.isByOutcomeOnly;
-  const sumValues = yield* findValueSums({ filter, groups }, reading);
-  const into = isByHour ? "hours" : bucket === "month" && sumValues === null ? "months" : "days";
-  const cut = yield* cutFiltered({ window, into }, filter);
-  const startUs = window.sinceUs ?? (yield* findFirstMatch(cut, filter));
-  if (startUs === null) return { snapped: cut.snapped };
-  const plan = planFrom(query, startUs);
-
-  const first = toBucketIndex(bucket, startUs);
-  const inDays = (sums: readonly SeriesSum[]) =>
-    sums.map((sum) => Object.assign(sum, { period: toBucketIndex(bucket, sum.period * DAY_US) - first }));
-  const inMonths = (sums: readonly SeriesSum[]) =>
-    inDays(sums.map((sum) => Object.assign(sum, { period: toFirstDay(sum.period) })));
-  const { outcomes } = filter;
-  const ofSealedDays =
-    sumValues ?? ((span: Span) => sumTotals("sealed_day_total", { span, filter, reading }));
-  const ofDays = (span: Span) => sumTotals("day_total", { span, filter, reading });
-  const ofMonths = (span: Span) => sumTotals("month_total", { span, filter, reading });
-  const ofRows = (range: RawRange) => sumRows({ ranges: toRowRanges(plan, range), filter }, reading);
-  const sums = [
-    ...(yield* gather(cut.hours, (span) => sumHours(toHourRanges(plan, span), outcomes))),
-    ...inMonths(yield* gather(cut.months, ofMonths)),
-    ...inDays(yield* gather(cut.sealedDays, ofSealedDays)),
-    ...inDays(yield* gather(cut.openDays, ofDays)),
-    ...(yield* gather(cut.raw, ofRows)),
-  ];
-  return { plan, sums, snapped: cut.snapped };
+  const isByHour = wanted.filter.isByOutcomeOnly && !isGrouped;
+  if (wanted.filter.rows !== null || (bucket === "hour" && !isByHour)) return yield* planRows(query, wanted);
+  const longest = bucket === "month" ? "month" : "day";
+  const snapUs = isByHour ? HOUR_US : DAY_US;
+  const cut = cutWindow(yield* readEdges(), window, { longest, snapUs });
+  yield* refuseTooManyRows(cut.raw);
+  const firstUs = window.sinceUs === null ? yield* findFirstMatch(cut, wanted) : null;
+  // The end may lie before the match, in a day that is counted whole.
+  const startUs = window.sinceUs ?? (firstUs === null ? null : Math.floor(firstUs / snapUs) * snapUs);
+  return { plan: startUs === null ? null : planFrom(query, startUs), cut, isByHour };
 }
 
-/** Adds up sealed days by value; null when they are added up by combination. */
-function* findValueSums(
-  { filter, groups }: Pick<SeriesCount, "filter" | "groups">,
-  reading: SumReading,
-): Script<((span: Span) => Script<readonly SeriesSum[]>) | null> {
-  if (groups !== null) {
-    return filter.isByOutcomeOnly ? (span) => sumGroupedDays(groups, { filter, span }, reading) : null;
-  }
-  if (!(yield* findDimensions(filter))) return null;
-  return function* values(span) {
-    return yield* sumSealedSources(yield* toSealedSources(filter, span), reading);
-  };
-}
-
-function* countRows(query: SeriesQuery, { filter, groups, ...how }: SeriesCount): Script<Counted> {
+/** Hours that lost rows to retention have no cells any more: such a series begins behind them. */
+function* planRows(query: SeriesQuery, wanted: Wanted): Script<PlannedSeries> {
   const { sinceUs, untilUs } = query.window;
-  const rows = yield* findRowWindow(query.window, filter);
+  const rows = yield* findRowWindow(query.window, wanted);
   const startUs = rows?.startUs ?? sinceUs;
-  if (startUs === null) return { snapped: null };
+  if (startUs === null) return { plan: null, cut: NOTHING, isByHour: false };
   const plan = planFrom(query, startUs);
-  if (rows === null) return { plan, snapped: null };
-
+  if (rows === null) return { plan, cut: NOTHING, isByHour: false };
   const endUs = untilUs ?? plan.endUs;
   const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(endUs, startUs) } : null;
   const range = { fromUs: startUs, toUs: Math.min(endUs, rows.endUs) };
-  yield* refuseTooManyRows(range);
-  const reading = { ...how, isGrouped: groups !== null };
-  return { plan, snapped, sums: yield* sumRows({ ranges: toRowRanges(plan, range), filter }, reading) };
+  const isEmpty = range.fromUs >= range.toUs;
+  const inRows = { ...NOTHING, raw: isEmpty ? [] : [range] };
+  const cut = isEmpty || wanted.filter.rows !== null ? inRows : cutRange(range, "hour", rows.edges);
+  yield* refuseTooManyRows(cut.raw);
+  return { plan, cut: { ...cut, snapped }, isByHour: false };
 }
 
 function planFrom({ bucket, window, nowUs }: SeriesQuery, sinceUs: InstantUs): BucketPlan {
   return planBuckets({ bucket, sinceUs, untilUs: window.untilUs, nowUs });
 }
 
-function toHourRanges(plan: BucketPlan, span: Span): readonly BucketRange[] {
-  const range = { fromUs: span.first * HOUR_US, toUs: span.end * HOUR_US };
-  return toRowRanges(plan, range).map(({ bucket, from, to }) => ({
-    bucket,
-    from: from / HOUR_US,
-    to: to / HOUR_US,
-  }));
-}
-
-/** The part of each bucket that lies in the range, by its place in the plan; buckets that have none are left out. */
-function toRowRanges({ starts, endUs }: BucketPlan, { fromUs, toUs }: RawRange): readonly BucketRange[] {
-  return starts
-    .map((startUs, bucket) => ({
-      bucket,
-      from: Math.max(startUs, fromUs),
-      to: Math.min(starts[bucket + 1] ?? endUs, toUs),
-    }))
-    .filter(({ from, to }) => from < to);
-}
-
-/** Where in a series an event is pending. */
-export type PendingIn = Pick<SeriesSum, "period" | "group_id">;
-
-export interface Counted {
-  readonly plan?: BucketPlan;
+interface Counted {
+  readonly plan: BucketPlan | null;
   /** `period` is the place in the plan; what lies beyond it is no part of the series. */
-  readonly sums?: readonly SeriesSum[];
+  readonly sums: readonly FoldSum[];
   /** One for each pending event, all of which the sums count as requests. */
-  readonly pending?: readonly PendingIn[];
+  readonly pending: readonly (PendingEvent & { readonly period: number })[];
   readonly snapped: ReportNotes["snapped"];
+  /** Whether there were more sums than may be in memory: those that are told are not all. */
+  readonly isFull: boolean;
 }
 
-/** Without a plan there are no buckets. */
-export function toSeries(
-  { bucket }: SeriesQuery,
-  { plan, sums = [], pending = [], snapped }: Counted,
-): Series {
+/** The sums that a series is made of. */
+function* countSeries(
+  { bucket, window }: SeriesQuery,
+  {
+    planned: { plan, cut, isByHour },
+    sumsMax = Number.POSITIVE_INFINITY,
+    ...wanted
+  }: Wanted & { readonly planned: PlannedSeries; readonly sumsMax?: number },
+): Script<Counted> {
+  const { snapped } = cut;
+  if (plan === null) return { plan, sums: [], pending: [], snapped, isFull: false };
+  const first = toBucketIndex(bucket, plan.starts[0] ?? 0);
+  const toPeriod = (instantUs: InstantUs) => toBucketIndex(bucket, instantUs) - first;
+  const isByDay = bucket !== "hour";
+  const fold = new Fold({
+    keys: toKeys(wanted.groups, wanted.filter, toOutcomeClass),
+    measures: SERIES_MEASURES,
+    sumsMax,
+  });
+  const inCells = isByHour ? { ...cut, hours: NOTHING.hours, cells: [] } : cut;
+  yield* foldWindow(fold, { ...wanted, cut: inCells, toPeriod, stepUs: isByDay ? DAY_US : HOUR_US });
+  if (fold.isFull) return { plan, sums: [], pending: [], snapped, isFull: true };
+  const inHours = isByHour ? yield* sumHours(cut, wanted.filter, { toPeriod, isByDay }) : [];
+  const events = yield* findPendingEvents(wanted, { window, snapped });
+  const pending = events
+    .filter(({ id }) => id >= (plan.starts[0] ?? plan.endUs) && id < plan.endUs)
+    .map((event) => Object.assign(event, { period: toPeriod(event.id) }));
+  return { plan, sums: [...inHours, ...fold.sums()], pending, snapped, isFull: false };
+}
+
+function toSeries({ bucket }: SeriesQuery, { plan, sums, pending, snapped }: Counted): Series {
   return { bucket, buckets: toBuckets(plan, sums, pending), snapped, truncated: false };
 }
 
-export function toBuckets(
-  plan: BucketPlan | undefined,
-  sums: readonly SeriesSum[],
-  pending: readonly PendingIn[],
+function toBuckets(
+  plan: BucketPlan | null,
+  sums: readonly FoldSum[],
+  pending: readonly { readonly period: number }[],
 ): readonly SeriesBucket[] {
   const starts = plan?.starts ?? [];
-  const byPlace = starts.map((): SeriesSum[] => []);
+  const byPlace = starts.map((): FoldSum[] => []);
   for (const sum of sums) byPlace[sum.period]?.push(sum);
   const counts = starts.map(() => 0);
   for (const { period } of pending) counts[period] = (counts[period] ?? 0) + 1;

@@ -1,37 +1,33 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
 import type { ReportNotes } from "#stats/store.ts";
-import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
+import { toDay, toFirstDay, toMonth } from "#storage/cells/calendar.ts";
+import type { CellPeriod, CellRange } from "#storage/cells/stored-cells.ts";
 
-/** The longest periods that a window is cut into; what is shorter fills up its ends. */
-export type CutInto = "hours" | "days" | "months";
-
-/** Whole periods `[first, end)`, counted since 1970-01-01 UTC. Never empty. */
-export interface Span {
-  readonly first: number;
-  readonly end: number;
-}
-
-/** `[fromUs, toUs)`, within one period of the cut. Never empty. */
+/** `[fromUs, toUs)`. Never empty. */
 export interface RawRange {
   readonly fromUs: InstantUs;
   readonly toUs: InstantUs;
 }
 
+/** Periods of one length whose cells are added up. */
+export interface CellSpan extends CellRange {
+  readonly period: CellPeriod;
+}
+
 /** A window in parts that do not overlap: what lies in it is counted in exactly one of them. */
 export interface WindowCut {
-  /** Counted in the totals of hours; only when cut into hours, which then stand for days and months. */
-  readonly hours: readonly Span[];
-  /** Counted in the totals of months: whole months, and the sealed days of the present one. */
-  readonly months: readonly Span[];
-  /** Counted in the totals of sealed days. */
-  readonly sealedDays: readonly Span[];
-  /** Counted in the totals of days that still grow. */
-  readonly openDays: readonly Span[];
-  /** Counted event by event: the ragged ends. */
+  /** The whole hours: counted in the totals of hours, or by cells. */
+  readonly hours: CellRange;
+  /** The same hours as the longest periods that they fill, in the order of time. What is not sealed of them is in `open_cell`. */
+  readonly cells: readonly CellSpan[];
+  /** Counted event by event: ends shorter than an hour, and all of it for a filter on single requests. */
   readonly raw: readonly RawRange[];
   readonly snapped: ReportNotes["snapped"];
 }
+
+/** The cut of a window in which nothing was recorded. */
+export const NOTHING: WindowCut = { hours: { first: 0, end: 0 }, cells: [], raw: [], snapped: null };
 
 /** Where the ledger begins and ends. */
 export interface LedgerEdges {
@@ -39,8 +35,6 @@ export interface LedgerEdges {
   readonly firstUs: InstantUs;
   /** No event ever arrived at it or later; a whole hour. */
   readonly endUs: InstantUs;
-  /** Days before it are sealed. */
-  readonly sealedBeforeDay: number;
   /** Rows that arrived before it were removed. */
   readonly prunedBeforeUs: InstantUs;
   /** The first and the last row; null when there is none. */
@@ -58,118 +52,100 @@ export function toRowsEnd(edges: LedgerEdges): InstantUs {
 }
 
 /**
- * Cuts a window. An end in the range whose rows were removed, and within a period, snaps outward to the whole period, which
- * `snapped` says. An end beyond everything recorded is widened to the whole period, so that nothing is read row by row for
- * it. Without edges nothing was ever recorded.
+ * Cuts a window. An end in the range whose rows were removed, and within a period of `snapUs`, snaps outward to the whole
+ * period, which `snapped` says. An end beyond everything recorded is widened, so that nothing is read row by row for it.
+ * Without edges nothing was ever recorded.
  */
-export function cutWindow(edges: LedgerEdges | null, window: Window, into: CutInto): WindowCut {
-  const ends = edges === null ? null : findEnds(edges, window, toPeriod(into));
+export function cutWindow(
+  edges: LedgerEdges | null,
+  window: Window,
+  { longest, snapUs }: { readonly longest: CellPeriod; readonly snapUs: number },
+): WindowCut {
+  const ends = edges === null ? null : findEnds(edges, window, snapUs);
   if (edges === null || ends === null) return NOTHING;
-  return cutRange(ends, into, edges);
+  return { ...cutRange(ends, longest, edges), snapped: ends.snapped };
 }
 
 /**
- * Cuts a window for its rows: each part counts as many as there are rows in it. An end beyond the rows is widened to the
- * whole period. Periods that may have lost rows to retention are counted row by row: their totals count more. Those are the
- * first row's, and more of them only where a clock was ahead.
+ * Cuts a window for its rows: each part counts as many as there are rows in it. Hours that may have lost rows to retention are
+ * counted row by row, since their cells count more.
  */
-export function cutRows(edges: LedgerEdges | null, window: Window, into: CutInto): WindowCut {
+export function cutRows(edges: LedgerEdges | null, window: Window): WindowCut {
   if (edges === null || edges.rows === null) return NOTHING;
   const { firstUs, lastUs } = edges.rows;
-  const periodUs = toPeriod(into);
-  const firstPeriodUs = toPeriodStart(firstUs, periodUs);
-  const sinceUs = window.sinceUs ?? 0;
+  const lossEndUs = toPeriodEnd(edges.prunedBeforeUs, HOUR_US);
+  const wholeFromUs = edges.prunedBeforeUs > firstUs ? firstUs : toPeriodStart(firstUs, HOUR_US);
+  const fromUs = Math.max(window.sinceUs ?? 0, wholeFromUs);
   const untilUs = window.untilUs ?? Number.MAX_SAFE_INTEGER;
-  const lossEndUs = toPeriodEnd(edges.prunedBeforeUs, periodUs);
-  const wholeFromUs = edges.prunedBeforeUs > firstPeriodUs ? firstUs : firstPeriodUs;
-  const fromUs = sinceUs > firstUs ? sinceUs : wholeFromUs;
-  const toUs = untilUs <= lastUs ? untilUs : toPeriodStart(lastUs, periodUs) + periodUs;
-  if (sinceUs >= untilUs || fromUs >= toUs) return NOTHING;
-  if (fromUs >= lossEndUs) return cutRange({ fromUs, toUs, snapped: null }, into, edges);
+  const toUs = untilUs <= lastUs ? untilUs : toPeriodStart(lastUs, HOUR_US) + HOUR_US;
+  if (fromUs >= toUs) return NOTHING;
+  if (fromUs >= lossEndUs) return cutRange({ fromUs, toUs }, "month", edges);
   const raw = { fromUs, toUs: Math.min(lossEndUs, toUs) };
-  if (raw.toUs === toUs) return { ...NOTHING, raw: [raw] };
-  const rest = cutRange({ fromUs: lossEndUs, toUs, snapped: null }, into, edges);
+  const rest = raw.toUs === toUs ? NOTHING : cutRange({ fromUs: raw.toUs, toUs }, "month", edges);
   return { ...rest, raw: [raw, ...rest.raw] };
 }
 
-/** A part of a cut, with the instants that it reaches from and to. */
-export type WindowPart =
-  | ({ readonly kind: "raw" } & RawRange)
-  | ({ readonly kind: "hours" | "months" | "sealedDays" | "openDays" } & Span & RawRange);
-
-/** The parts in the order of time. The totals of the present month go before its open days. */
-export function toParts(cut: WindowCut): readonly WindowPart[] {
-  const inDays = (kind: "sealedDays" | "openDays") => (span: Span) => ({
-    kind,
-    ...span,
-    ...toRange(span, DAY_US),
-  });
-  const parts: WindowPart[] = [
-    ...cut.hours.map((span) => ({ kind: "hours" as const, ...span, ...toRange(span, HOUR_US) })),
-    ...cut.months.map((span) => {
-      const days = { first: toFirstDay(span.first), end: toFirstDay(span.end) };
-      return { kind: "months" as const, ...span, ...toRange(days, DAY_US) };
-    }),
-    ...cut.sealedDays.map(inDays("sealedDays")),
-    ...cut.openDays.map(inDays("openDays")),
-    ...cut.raw.map((range) => ({ kind: "raw" as const, ...range })),
+/** Whole hours as far as they go, as the longest periods, and what is left at either end. */
+export function cutRange(range: RawRange, longest: CellPeriod, edges: LedgerEdges): WindowCut {
+  const { fromUs, toUs } = widen(range, edges);
+  const first = Math.ceil(fromUs / HOUR_US);
+  const end = Math.floor(toUs / HOUR_US);
+  if (first > end) return { ...NOTHING, raw: [{ fromUs, toUs }] };
+  const raw = [
+    { fromUs, toUs: first * HOUR_US },
+    { fromUs: end * HOUR_US, toUs },
   ];
-  return parts.sort((a, b) => a.fromUs - b.fromUs);
-}
-
-function toRange({ first, end }: Span, periodUs: number): RawRange {
-  return { fromUs: first * periodUs, toUs: end * periodUs };
-}
-
-function toPeriod(into: CutInto): number {
-  return into === "hours" ? HOUR_US : DAY_US;
-}
-
-/** Whole periods as far as they go, and what is left at either end. */
-function cutRange(
-  { fromUs, toUs, snapped }: Ends,
-  into: CutInto,
-  { sealedBeforeDay }: LedgerEdges,
-): WindowCut {
-  const periodUs = toPeriod(into);
-  const first = Math.ceil(fromUs / periodUs);
-  const end = Math.floor(toUs / periodUs);
-  const raw =
-    first > end
-      ? [{ fromUs, toUs }]
-      : [
-          { fromUs, toUs: first * periodUs },
-          { fromUs: end * periodUs, toUs },
-        ].filter((range) => range.fromUs < range.toUs);
-  if (into === "hours") return { ...NOTHING, raw, snapped, hours: toSpans({ first, end }) };
-  const months = into === "months" ? findMonths({ first, end }, sealedBeforeDay) : null;
-  const sealedEnd = Math.min(end, sealedBeforeDay);
-  const sealedDays =
-    months === null
-      ? toSpans({ first, end: sealedEnd })
-      : [
-          ...toSpans({ first, end: toFirstDay(months.first) }),
-          ...toSpans({ first: toFirstDay(months.end), end: sealedEnd }),
-        ];
   return {
-    hours: [],
-    months: months === null ? [] : [months],
-    sealedDays,
-    openDays: toSpans({ first: Math.max(first, sealedBeforeDay), end }),
-    raw,
-    snapped,
+    hours: { first, end },
+    cells: toSpans({ first, end }, longest),
+    raw: raw.filter((part) => part.fromUs < part.toUs),
+    snapped: null,
   };
 }
 
-/** The cut of a window in which nothing was recorded. */
-export const NOTHING: WindowCut = {
-  hours: [],
-  months: [],
-  sealedDays: [],
-  openDays: [],
-  raw: [],
-  snapped: null,
-};
+/** Before the first hour and behind the last row nothing was recorded: what goes that far takes whole hours, and months. */
+function widen({ fromUs, toUs }: RawRange, edges: LedgerEdges): RawRange {
+  const hourEndUs = toUs >= toRowsEnd(edges) ? toPeriodEnd(toUs, HOUR_US) : toUs;
+  return {
+    fromUs: fromUs <= edges.firstUs ? toFirstDay(toMonth(toDay(fromUs))) * DAY_US : fromUs,
+    toUs: hourEndUs >= edges.endUs ? toFirstDay(toMonth(toDay(hourEndUs - 1)) + 1) * DAY_US : hourEndUs,
+  };
+}
+
+function toSpans(hours: CellRange, longest: CellPeriod): readonly CellSpan[] {
+  const days = { first: Math.ceil(hours.first / 24), end: Math.floor(hours.end / 24) };
+  if (longest === "hour" || days.first >= days.end) return withoutEmpty([{ period: "hour", ...hours }]);
+  const months = { first: toMonth(days.first - 1) + 1, end: toMonth(days.end) };
+  const isByMonth = longest === "month" && months.first < months.end;
+  const ofDays: readonly CellSpan[] = isByMonth
+    ? [
+        { period: "day", first: days.first, end: toFirstDay(months.first) },
+        { period: "month", ...months },
+        { period: "day", first: toFirstDay(months.end), end: days.end },
+      ]
+    : [{ period: "day", ...days }];
+  return withoutEmpty([
+    { period: "hour", first: hours.first, end: days.first * 24 },
+    ...ofDays,
+    { period: "hour", first: days.end * 24, end: hours.end },
+  ]);
+}
+
+function withoutEmpty(spans: readonly CellSpan[]): readonly CellSpan[] {
+  return spans.filter(({ first, end }) => first < end);
+}
+
+/** The period in which an instant lies. */
+export function toPeriodAt(period: CellPeriod, instantUs: InstantUs): number {
+  if (period === "hour") return Math.floor(instantUs / HOUR_US);
+  return period === "day" ? toDay(instantUs) : toMonth(toDay(instantUs));
+}
+
+/** The instant at which a period begins. */
+export function toPeriodUs(period: CellPeriod, at: number): InstantUs {
+  if (period === "hour") return at * HOUR_US;
+  return (period === "day" ? at : toFirstDay(at)) * DAY_US;
+}
 
 interface Ends extends RawRange {
   readonly snapped: ReportNotes["snapped"];
@@ -203,18 +179,6 @@ function findEnds(edges: LedgerEdges, window: Window, periodUs: number): Ends | 
         }
       : null;
   return { fromUs, toUs, snapped };
-}
-
-/** Months whose sealed days all lie within `days`; null when there is none. */
-function findMonths(days: Span, sealedBeforeDay: number): Span | null {
-  const first = toMonth(days.first - 1) + 1;
-  // A month's total holds its sealed days only: when all of those lie within, the present month's will do as well.
-  const end = days.end >= sealedBeforeDay ? toMonth(sealedBeforeDay - 1) + 1 : toMonth(days.end);
-  return first < end ? { first, end } : null;
-}
-
-function toSpans(span: Span): readonly Span[] {
-  return span.first < span.end ? [span] : [];
 }
 
 function toPeriodStart(instantUs: InstantUs, periodUs: number): InstantUs {

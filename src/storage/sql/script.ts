@@ -1,4 +1,3 @@
-import type { ReportSubject } from "#stats/grouping.ts";
 import type { Dialect } from "./dialect.ts";
 import type { TemporaryTable } from "./temporary-tables.ts";
 
@@ -55,8 +54,6 @@ type Row = readonly (number | string | null)[];
 /** What a runner tells a reading of its connection. */
 export interface Connection {
   readonly dialect: Dialect;
-  /** Who used what, by combination: of one connection, since an id is that of its ledger. */
-  readonly subjects: Map<number, ReportSubject>;
 }
 
 /**
@@ -120,16 +117,6 @@ export function* empty(table: TemporaryTable): Script<void> {
 export function* fill(table: TemporaryTable, rows: readonly Row[]): Script<void> {
   yield { kind: "empty", table };
   yield { kind: "fill", table, rows };
-}
-
-/** What `read` finds for each of a list, one after the other. */
-export function* gather<One, Found>(
-  list: Iterable<One>,
-  read: (one: One) => Script<readonly Found[]>,
-): Script<readonly Found[]> {
-  const found: (readonly Found[])[] = [];
-  for (const part of list) found.push(yield* read(part));
-  return found.flat();
 }
 
 /** What the runner tells of its connection. */

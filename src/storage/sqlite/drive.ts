@@ -11,7 +11,9 @@ const connections = new WeakMap<Database, Connection>();
 
 /** Reads at once, of one picture of the file: within a transaction of its own, or as a part of one that is under way. */
 export function readFrom<Answer>(database: Database, reading: Script<Answer>): Answer {
-  return readTransaction(database, () => drive(database, reading));
+  // What is read of a transaction under way may never be committed: nothing of it is remembered.
+  const connection = database.inTransaction ? { dialect: SQLITE } : getConnection(database);
+  return readTransaction(database, () => drive(database, reading, connection));
 }
 
 /** As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. */
@@ -35,7 +37,7 @@ export async function readInTurns<Answer>(database: Database, reading: Script<An
 function getConnection(database: Database): Connection {
   let connection = connections.get(database);
   if (connection === undefined) {
-    connections.set(database, (connection = { dialect: SQLITE, subjects: new Map() }));
+    connections.set(database, (connection = { dialect: SQLITE }));
   }
   return connection;
 }

@@ -91,7 +91,7 @@ export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSte
         await requireAdminLeft(tx, before, null);
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         await tx.orm.delete(principals).where(eq(principals.id, id));
-        await drive(tx, { dialect: POSTGRES, subjects: new Map() }, orphanResponses(id));
+        await drive(tx, { dialect: POSTGRES }, orphanResponses(id));
         await recordAudit(tx, [audit]);
         return { result: undefined, changes: toChanges(id) };
       }),

@@ -88,7 +88,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const freed = Promise.withResolvers<void>();
     const locked = Promise.withResolvers<void>();
     const blocking = blocked.transaction(async (tx) => {
-      await tx.run("LOCK TABLE month_total IN ACCESS EXCLUSIVE MODE");
+      await tx.run("LOCK TABLE cells IN ACCESS EXCLUSIVE MODE");
       locked.resolve();
       await freed.promise;
     });

@@ -45,9 +45,7 @@ export class Maintenance {
   async seal(beforeDay: number): Promise<boolean> {
     return (
       (await this.#step((tx) => sealDay(tx, beforeDay, this.#limits))) ||
-      (await this.#step((tx) =>
-        drive(tx, { dialect: POSTGRES, subjects: new Map() }, sealCells(beforeDay)),
-      )) ||
+      (await this.#step((tx) => drive(tx, { dialect: POSTGRES }, sealCells(beforeDay)))) ||
       (await this.#addUp(sealHour)) ||
       this.#addUp(sealMonth)
     );

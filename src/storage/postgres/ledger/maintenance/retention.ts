@@ -79,7 +79,7 @@ export async function trimRecorded(tx: Transaction): Promise<boolean> {
 async function advance(tx: Transaction, untilUs: InstantUs): Promise<void> {
   const { prunedBeforeUs, refusedBeforeUs } = await readBounds(tx, { isLocked: true });
   await tx.run("DELETE FROM sealed_hour WHERE hour < $1", [Math.ceil(untilUs / HOUR_US)]);
-  await drive(tx, { dialect: POSTGRES, subjects: new Map() }, dropHourCells(untilUs));
+  await drive(tx, { dialect: POSTGRES }, dropHourCells(untilUs));
   await saveBounds(tx, Math.max(prunedBeforeUs, untilUs), Math.max(refusedBeforeUs, untilUs));
 }
 

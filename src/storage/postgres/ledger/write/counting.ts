@@ -45,7 +45,7 @@ export async function countChanges(
     cells.map(({ hour, combination, result, lane, sum }) => sum.dayMeasures(hour, combination, result, lane)),
   );
   const lowered = cells.filter(({ sum }) => sum.isReduced);
-  if (lowered.length > 0) await drive(tx, { dialect: POSTGRES, subjects: new Map() }, lowerLastSeen(lowered));
+  if (lowered.length > 0) await drive(tx, { dialect: POSTGRES }, lowerLastSeen(lowered));
   const { sealedBeforeDay } = await readBounds(tx);
   const days = sums.flatMap(({ lane, batch }) =>
     [...batch.days()].map((day) => Object.assign(day, { lane })),

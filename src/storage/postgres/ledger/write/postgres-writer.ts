@@ -59,7 +59,7 @@ export class PostgresWriter implements WriterConnection {
   readonly #limits: DimensionLimits | undefined;
   readonly #rows: EventRows;
   readonly #upkeep: Upkeep;
-  readonly #connection = { dialect: POSTGRES, subjects: new Map() };
+  readonly #connection = { dialect: POSTGRES };
 
   constructor({ postgres, claim, log, dimensionLimits }: PostgresWriterOptions) {
     this.#postgres = postgres;
@@ -158,7 +158,8 @@ export class PostgresWriter implements WriterConnection {
         // The first look is the moment that all others see.
         await tx.all("SELECT 1");
         held.resolve();
-        return await drive(tx, this.#connection, script());
+        // A connection of its own: what is read of label sets and cells is not kept by a writer.
+        return await drive(tx, { dialect: POSTGRES }, script());
       },
       { isReadOnly: true, isolation: "repeatable read", callMsMax: STATEMENT_MS_MAX.limitSums, signal },
     );

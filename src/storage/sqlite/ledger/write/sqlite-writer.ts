@@ -5,7 +5,9 @@ import { toDay } from "#storage/cells/calendar.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
-import { drive, readFrom } from "#storage/sqlite/drive.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import { drive } from "#storage/sqlite/drive.ts";
+import { readTransaction } from "#storage/sqlite/read-transaction.ts";
 import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 import { endServerRun, readServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
@@ -120,8 +122,9 @@ export class SqliteWriter implements WriterConnection {
   *holdSettling(): Script<void> {}
 
   async readOfMoment<Answer>(script: () => Script<Answer>): Promise<{ readonly answer: Promise<Answer> }> {
-    // At once: nothing is committed meanwhile.
-    return { answer: Promise.resolve(readFrom(this.#database, script())) };
+    // At once: nothing is committed meanwhile. What is read of label sets and cells is not kept by a writer.
+    const read = () => drive(this.#database, script(), { dialect: SQLITE });
+    return { answer: Promise.resolve(readTransaction(this.#database, read)) };
   }
 
   async beat(): Promise<JournalPosition | null> {

@@ -1,0 +1,127 @@
+import { type CellColumns, decodeCells } from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import {
+  CELL_PERIODS,
+  type CellPeriod,
+  type CellRange,
+  type CellRevision,
+  readCells,
+} from "#storage/cells/stored-cells.ts";
+import { all, type Script } from "#storage/sql/script.ts";
+
+/** What decoded cells may take in the memory of a reader: a year of days of ten million requests takes 90 MiB of it. */
+const DECODED_BYTES_MAX = 128 * 2 ** 20;
+/** Periods whose cells are read at a time: those of a year would be many megabytes. */
+const PERIODS_PER_READ = 24;
+
+/** The values of a measure; of a `Uint32Array` the highest value says that nothing was reported. Null where all add nothing. */
+export type MeasureColumn = Uint32Array | Float64Array | null;
+export const NOTHING_NARROW = 0xffffffff;
+export const NOTHING_WIDE = -1;
+
+/** Cells as reports add them up. */
+export interface FoldedCells {
+  readonly count: number;
+  readonly combinations: Int32Array;
+  readonly results: Int32Array;
+  /** As many of `CELL_MEASURES` as were asked for, or more. */
+  readonly measures: readonly MeasureColumn[];
+}
+
+interface Kept {
+  readonly revision: number;
+  readonly cells: FoldedCells;
+  readonly sizeBytes: number;
+}
+
+export interface CellsWanted extends CellRange {
+  readonly period: CellPeriod;
+  readonly measuresMax: number;
+  /** Of parts without a label set that is asked for nothing is read. */
+  readonly isWanted: (part: number) => boolean;
+}
+
+/** Decoded cells that stay in memory, the least recently used of which go first. */
+export class DecodedCells {
+  readonly #kept = new Map<string, Kept>();
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax = DECODED_BYTES_MAX) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Hands over the cells of periods in their order; ends early once `onCells` says that it has enough. */
+  *read(
+    { period, first, end, measuresMax, isWanted }: CellsWanted,
+    onCells: (at: number, cells: FoldedCells) => boolean | void,
+  ): Script<void> {
+    const listed = (yield* listRevisions(period, { first, end })).filter(({ part }) => isWanted(part));
+    let read = new Map<string, FoldedCells>();
+    let readUntil = first;
+    for (const { at, part, revision } of listed) {
+      const name = `${period} ${at} ${part}`;
+      const kept = this.#find(name, revision, measuresMax);
+      if (kept === null && at >= readUntil) {
+        readUntil = Math.min(at + PERIODS_PER_READ, end);
+        read = new Map();
+        for (const row of yield* readCells(period, { first: at, end: readUntil })) {
+          if (!isWanted(row.part)) continue;
+          const cells = toFolded(decodeCells(row.columns, measuresMax));
+          read.set(`${period} ${row.at} ${row.part}`, cells);
+          this.#keep(`${period} ${row.at} ${row.part}`, row.revision, cells);
+        }
+      }
+      const cells = kept ?? read.get(name);
+      if (cells !== undefined && onCells(at, cells) === true) return;
+    }
+  }
+
+  #find(name: string, revision: number, measuresMax: number): FoldedCells | null {
+    const kept = this.#kept.get(name);
+    if (kept === undefined || kept.revision !== revision || kept.cells.measures.length < measuresMax)
+      return null;
+    this.#kept.delete(name);
+    this.#kept.set(name, kept);
+    return kept.cells;
+  }
+
+  #keep(name: string, revision: number, cells: FoldedCells): void {
+    const columns = [cells.combinations, cells.results, ...cells.measures];
+    const sizeBytes = columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 0);
+    this.#bytes += sizeBytes - (this.#kept.get(name)?.sizeBytes ?? 0);
+    this.#kept.delete(name);
+    this.#kept.set(name, { revision, cells, sizeBytes });
+    for (const [oldest, { sizeBytes: freed }] of this.#kept) {
+      if (this.#bytes <= this.#bytesMax) return;
+      this.#kept.delete(oldest);
+      this.#bytes -= freed;
+    }
+  }
+}
+
+function listRevisions(period: CellPeriod, { first, end }: CellRange): Script<readonly CellRevision[]> {
+  return all<CellRevision>(
+    "SELECT at, part, revision FROM cells WHERE period = ? AND at >= ? AND at < ? ORDER BY at, part",
+    [CELL_PERIODS[period], first, end],
+  );
+}
+
+/** Half the memory, and columns that add nothing are passed over. */
+function toFolded({ count, combinations, results, measures }: CellColumns): FoldedCells {
+  const narrowed = measures.map((values, index) =>
+    toColumn(values, CELL_MEASURES[index]?.adds === "reported"),
+  );
+  return { count, combinations, results, measures: narrowed };
+}
+
+function toColumn(values: Float64Array, isReported: boolean): MeasureColumn {
+  const nothing = isReported ? NOTHING_WIDE : 0;
+  let isEmpty = true;
+  for (const value of values) {
+    if (value !== nothing) isEmpty = false;
+    // What is no whole number from 0 to 2^32 - 2; "not reported" is the number behind.
+    if (value !== (value >>> 0) % NOTHING_NARROW && !(isReported && value === NOTHING_WIDE)) return values;
+  }
+  return isEmpty ? null : Uint32Array.from(values);
+}

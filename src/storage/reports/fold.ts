@@ -1,0 +1,315 @@
+import { toUnitTotals, UNIT_COLUMNS, type UnitTotals } from "#kernel/units.ts";
+import { BANDS, CELL_MEASURES } from "#storage/cells/measures.ts";
+import { COST_SEAM } from "#storage/cells/sums.ts";
+import { type FoldedCells, type MeasureColumn, NOTHING_NARROW, NOTHING_WIDE } from "./decoded-cells.ts";
+import { NOT_CHOSEN } from "./label-groups.ts";
+
+/** What the requests of one group add up to, in one period, that ended in one way. What was not folded is zero or null. */
+export interface FoldSum extends UnitTotals {
+  readonly period: number;
+  readonly group: number;
+  /** The class of results. */
+  readonly ending: number;
+  /** Whether group and class are those of `FoldOptions.rest`. */
+  readonly isRest: boolean;
+  readonly requests: number;
+  readonly priced_requests: number;
+  readonly unpriced_requests: number;
+  readonly cost_hi: number;
+  readonly cost_lo: number;
+  readonly duration_us: number;
+  readonly last_seen_us: number;
+  /** In the order of `BANDS`; empty where they were not folded. */
+  readonly bands: readonly number[];
+}
+
+/** Where label sets and results belong. */
+export interface FoldKeys {
+  /** By the id of the label set its group, or `NOT_CHOSEN`. */
+  readonly groupOf: Int32Array;
+  readonly groupCount: number;
+  /** By the id of the result its class, or `NOT_CHOSEN`. */
+  readonly endingOf: Int32Array;
+  readonly endingCount: number;
+}
+
+export interface FoldOptions {
+  readonly keys: FoldKeys;
+  /** The measures that are added up; all where absent. */
+  readonly measures?: readonly string[];
+  /** Sums that may be in memory. */
+  readonly sumsMax?: number;
+  /** Where what has no group, or finds no room among the sums, belongs: those are few, and count for nothing. */
+  readonly rest?: FoldKeys;
+}
+
+/** Past so many keys, sums are found by a map, which takes eight times as long. */
+const DENSE_KEYS_MAX = 1_048_576;
+const NO_SUM = -1;
+
+/**
+ * Adds up cells by period, group and class of results, column by column: half a million of them take some tens of
+ * milliseconds. A group may have several sums of one period, which are to be added up.
+ */
+export class Fold {
+  readonly keys: FoldKeys;
+  /** How many of `CELL_MEASURES` are needed. */
+  readonly measuresMax: number;
+  readonly #rest: FoldKeys | null;
+  readonly #sumsMax: number;
+  readonly #columns: readonly SumColumn[];
+  readonly #sumAt: SumPlaces;
+  readonly #restAt: SumPlaces;
+  #period = 0;
+  #isFull = false;
+  #count = 0;
+  readonly #restSums = new Set<number>();
+  #periods = new Int32Array(SUMS_MIN);
+  #groups = new Int32Array(SUMS_MIN);
+  #endings = new Int32Array(SUMS_MIN);
+
+  constructor({ keys, measures, sumsMax = Number.POSITIVE_INFINITY, rest }: FoldOptions) {
+    this.keys = keys;
+    this.#rest = rest ?? null;
+    this.#sumsMax = sumsMax;
+    this.#columns = CELL_MEASURES.flatMap(({ name, adds }, measure) =>
+      measures === undefined || measures.includes(name) ? [new SumColumn(name, { measure, adds })] : [],
+    );
+    this.measuresMax = 1 + (this.#columns.at(-1)?.measure ?? -1);
+    this.#sumAt = new SumPlaces(keys);
+    this.#restAt = new SumPlaces(rest ?? { groupCount: 0, endingCount: 0 });
+  }
+
+  /** Whether something was left out, since there was no room for its sum. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** What is added from now on lies in this period. */
+  begin(period: number): void {
+    if (period === this.#period) return;
+    this.#period = period;
+    this.#sumAt.clear();
+    this.#restAt.clear();
+  }
+
+  add({ count, combinations, results, measures }: FoldedCells): void {
+    const rows = new Int32Array(count);
+    const sums = new Int32Array(count);
+    let found = 0;
+    for (let row = 0; row < count; row += 1) {
+      const sum = this.#findSum(combinations[row] ?? 0, results[row] ?? 0);
+      if (sum === NO_SUM) continue;
+      rows[found] = row;
+      sums[found] = sum;
+      found += 1;
+    }
+    if (found === 0) return;
+    const chosen = { rows: rows.subarray(0, found), sums: sums.subarray(0, found) };
+    for (const column of this.#columns) column.add(measures[column.measure] ?? null, chosen, this.#count);
+  }
+
+  /** What was added up; sums of nothing are left out. */
+  *sums(): Generator<FoldSum> {
+    const columns = new Map(this.#columns.map(({ name, values }) => [name, values]));
+    const unit = new Map(UNIT_COLUMNS.map((column) => [column, columns.get(column)]));
+    const bands = BANDS.flatMap((band) => columns.get(band) ?? []);
+    const of = (name: string) => columns.get(name) ?? new Float64Array();
+    const [requests, priced, unpriced] = [of("requests"), of("priced_requests"), of("unpriced_requests")];
+    const [costHi, costLo] = [of("cost_hi"), of("cost_lo")];
+    const [durationUs, lastSeenUs] = [of("duration_us"), of("last_seen_us")];
+    for (let at = 0; at < this.#count; at += 1) {
+      const low = costLo[at] ?? 0;
+      const carry = Math.floor(low / COST_SEAM);
+      const count = requests[at] ?? 0;
+      if (count === 0) continue;
+      yield {
+        period: this.#periods[at] ?? 0,
+        group: this.#groups[at] ?? 0,
+        ending: this.#endings[at] ?? 0,
+        isRest: this.#restSums.has(at),
+        requests: count,
+        priced_requests: priced[at] ?? 0,
+        unpriced_requests: unpriced[at] ?? 0,
+        cost_hi: (costHi[at] ?? 0) + carry,
+        cost_lo: low - carry * COST_SEAM,
+        duration_us: durationUs[at] ?? 0,
+        last_seen_us: lastSeenUs[at] ?? 0,
+        bands: bands.map((band) => band[at] ?? 0),
+        ...toUnitTotals((column) => toReported(unit.get(column)?.[at])),
+      };
+    }
+  }
+
+  #findSum(combination: number, result: number): number {
+    const { groupOf, endingOf, endingCount } = this.keys;
+    const group = groupOf[combination] ?? NOT_CHOSEN;
+    const ending = endingOf[result] ?? NOT_CHOSEN;
+    if (ending === NOT_CHOSEN) return NO_SUM;
+    if (group !== NOT_CHOSEN) {
+      const key = group * endingCount + ending;
+      const known = this.#sumAt.get(key);
+      if (known !== NO_SUM) return known;
+      if (this.#count - this.#restSums.size < this.#sumsMax) {
+        this.#sumAt.set(key, this.#count);
+        return this.#append(group, ending);
+      }
+      this.#isFull = true;
+    }
+    return this.#rest === null ? NO_SUM : this.#findRest(this.#rest, combination, result);
+  }
+
+  #findRest({ groupOf, endingOf, endingCount }: FoldKeys, combination: number, result: number): number {
+    const group = groupOf[combination] ?? NOT_CHOSEN;
+    const ending = endingOf[result] ?? NOT_CHOSEN;
+    if (group === NOT_CHOSEN || ending === NOT_CHOSEN) return NO_SUM;
+    const key = group * endingCount + ending;
+    const known = this.#restAt.get(key);
+    if (known !== NO_SUM) return known;
+    this.#restSums.add(this.#count);
+    this.#restAt.set(key, this.#count);
+    return this.#append(group, ending);
+  }
+
+  #append(group: number, ending: number): number {
+    const at = this.#count;
+    if (at === this.#periods.length) {
+      this.#periods = grow(this.#periods);
+      this.#groups = grow(this.#groups);
+      this.#endings = grow(this.#endings);
+    }
+    this.#periods[at] = this.#period;
+    this.#groups[at] = group;
+    this.#endings[at] = ending;
+    this.#count += 1;
+    return at;
+  }
+}
+
+/** Where the sum of each key of the present period stands. */
+class SumPlaces {
+  readonly #dense: Int32Array | null;
+  readonly #sparse = new Map<number, number>();
+  readonly #set: number[] = [];
+
+  constructor({ groupCount, endingCount }: Pick<FoldKeys, "groupCount" | "endingCount">) {
+    const keys = groupCount * endingCount;
+    this.#dense = keys > DENSE_KEYS_MAX ? null : new Int32Array(keys).fill(NO_SUM);
+  }
+
+  get(key: number): number {
+    return (this.#dense === null ? this.#sparse.get(key) : this.#dense[key]) ?? NO_SUM;
+  }
+
+  set(key: number, place: number): void {
+    if (this.#dense === null) {
+      this.#sparse.set(key, place);
+      return;
+    }
+    this.#dense[key] = place;
+    this.#set.push(key);
+  }
+
+  clear(): void {
+    this.#sparse.clear();
+    for (const key of this.#set) if (this.#dense !== null) this.#dense[key] = NO_SUM;
+    this.#set.length = 0;
+  }
+}
+
+const SUMS_MIN = 64;
+
+function grow(values: Int32Array): Int32Array<ArrayBuffer> {
+  const grown = new Int32Array(values.length * 2);
+  grown.set(values);
+  return grown;
+}
+
+/** Rows of cells, and the sum that each is added to. */
+interface ChosenRows {
+  readonly rows: Int32Array;
+  readonly sums: Int32Array;
+}
+
+/** The sums of one measure. */
+class SumColumn {
+  readonly name: string;
+  readonly measure: number;
+  readonly #adds: string;
+  readonly #nothing: number;
+  values: Float64Array;
+
+  constructor(name: string, { measure, adds }: { readonly measure: number; readonly adds: string }) {
+    this.name = name;
+    this.measure = measure;
+    this.#adds = adds;
+    this.#nothing = adds === "reported" ? NOTHING_WIDE : 0;
+    this.values = new Float64Array(SUMS_MIN).fill(this.#nothing);
+  }
+
+  add(column: MeasureColumn, chosen: ChosenRows, count: number): void {
+    if (count > this.values.length) {
+      const grown = new Float64Array(Math.max(count, this.values.length * 2)).fill(this.#nothing);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    if (column === null) return;
+    if (this.#adds === "last") addLast(this.values, column, chosen);
+    else if (this.#adds !== "reported") addPlain(this.values, column, chosen);
+    else if (column instanceof Uint32Array) addNarrow(this.values, column, chosen);
+    else addWide(this.values, column, chosen);
+  }
+}
+
+function addPlain(
+  sums: Float64Array,
+  column: Uint32Array | Float64Array,
+  { rows, sums: places }: ChosenRows,
+): void {
+  if (column instanceof Uint32Array) {
+    for (let at = 0; at < rows.length; at += 1) {
+      const place = places[at] ?? 0;
+      sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
+    }
+    return;
+  }
+  for (let at = 0; at < rows.length; at += 1) {
+    const place = places[at] ?? 0;
+    sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
+  }
+}
+
+function addLast(
+  sums: Float64Array,
+  column: Uint32Array | Float64Array,
+  { rows, sums: places }: ChosenRows,
+): void {
+  for (let at = 0; at < rows.length; at += 1) {
+    const place = places[at] ?? 0;
+    sums[place] = Math.max(sums[place] ?? 0, column[rows[at] ?? 0] ?? 0);
+  }
+}
+
+function addNarrow(sums: Float64Array, column: Uint32Array, { rows, sums: places }: ChosenRows): void {
+  for (let at = 0; at < rows.length; at += 1) {
+    const value = column[rows[at] ?? 0] ?? NOTHING_NARROW;
+    if (value === NOTHING_NARROW) continue;
+    const place = places[at] ?? 0;
+    const sum = sums[place] ?? NOTHING_WIDE;
+    sums[place] = sum === NOTHING_WIDE ? value : sum + value;
+  }
+}
+
+function addWide(sums: Float64Array, column: Float64Array, { rows, sums: places }: ChosenRows): void {
+  for (let at = 0; at < rows.length; at += 1) {
+    const value = column[rows[at] ?? 0] ?? NOTHING_WIDE;
+    if (value === NOTHING_WIDE) continue;
+    const place = places[at] ?? 0;
+    const sum = sums[place] ?? NOTHING_WIDE;
+    sums[place] = sum === NOTHING_WIDE ? value : sum + value;
+  }
+}
+
+function toReported(sum = NOTHING_WIDE): number | null {
+  return sum === NOTHING_WIDE ? null : sum;
+}

@@ -1,0 +1,174 @@
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import { toCostSums } from "#storage/cells/sums.ts";
+import { dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { prepareEvents, toChosenMeasures, toEventJoins } from "./chosen-events.ts";
+import type { FoldedCells } from "./decoded-cells.ts";
+import { Fold, type FoldKeys } from "./fold.ts";
+import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
+import { memoryOf } from "./report-memory.ts";
+import type { ResolvedFilter, Result } from "./request-filter.ts";
+import { type CellSpan, type RawRange, toPeriodUs, type WindowCut } from "./window-cut.ts";
+
+/** What is added up of a window: everything that counts in it is in exactly one part of the cut. */
+export interface FoldedWindow {
+  readonly cut: WindowCut;
+  readonly filter: ResolvedFilter;
+  readonly groups: LabelGroups;
+  /** The period of the fold that an instant lies in; one for all without it. */
+  readonly toPeriod?: (instantUs: InstantUs) => number;
+  /** What lies in one period in any case: an hour where absent. */
+  readonly stepUs?: number;
+}
+
+/** Adds up a window by cells, and event by event where there are none. Ends early once the fold is full. */
+export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
+  const { cut, toPeriod = () => 0 } = window;
+  for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
+  if (cut.hours.first < cut.hours.end && !fold.isFull) yield* foldOpenCells(fold, { ...window, toPeriod });
+  if (cut.raw.length > 0) yield* prepareEvents(window.filter);
+  for (const range of cut.raw) {
+    for (const part of toMonths(range))
+      if (!fold.isFull) yield* foldEvents(fold, part, { ...window, toPeriod });
+  }
+}
+
+/** The keys of a fold: groups of label sets, and results by what `toEnding` makes of them. */
+export function toKeys(
+  { groupOf, count }: Pick<LabelGroups, "groupOf" | "count">,
+  { results }: Pick<ResolvedFilter, "results">,
+  toEnding: (result: Result) => number = () => 0,
+): FoldKeys {
+  const last = results.reduce((most, { id }) => Math.max(most, id), 0);
+  const endingOf = new Int32Array(last + 1).fill(NOT_CHOSEN);
+  let endingCount = 1;
+  for (const result of results) {
+    const ending = toEnding(result);
+    endingOf[result.id] = ending;
+    endingCount = Math.max(endingCount, ending + 1);
+  }
+  return { groupOf, groupCount: count, endingOf, endingCount };
+}
+
+type Periods = Required<Pick<FoldedWindow, "toPeriod">>;
+
+function* foldSpan(fold: Fold, span: CellSpan, { groups, toPeriod }: FoldedWindow & Periods): Script<void> {
+  const { cells } = yield* memoryOf();
+  const wanted = {
+    ...span,
+    measuresMax: fold.measuresMax,
+    isWanted: (part: number) => groups.parts.has(part),
+  };
+  yield* cells.read(wanted, (at, found) => {
+    fold.begin(toPeriod(toPeriodUs(span.period, at)));
+    fold.add(found);
+    return fold.isFull;
+  });
+}
+
+function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Periods): Script<void> {
+  const { isByte } = yield* dialectOf();
+  const rows = new RowCells(fold);
+  yield* each<CellRow>(
+    `SELECT hour AS at, combination, result, ${rows.names.join(", ")} FROM open_cell
+     WHERE ${isByte("combination", ">", 0)} AND hour >= ? AND hour < ? ORDER BY hour`,
+    [groups.shapes, cut.hours.first, cut.hours.end],
+    (row) => rows.add(toPeriod(row.at * HOUR_US), row),
+  );
+  rows.flush();
+}
+
+/** By label set and result, so that few rows leave the database. */
+function* foldEvents(
+  fold: Fold,
+  { fromUs, toUs }: RawRange,
+  { filter, groups, toPeriod, stepUs = HOUR_US }: FoldedWindow & Periods,
+): Script<void> {
+  const dialect = yield* dialectOf();
+  const rows = new RowCells(fold);
+  const measures = toChosenMeasures(dialect);
+  const isOnePeriod = toPeriod(fromUs) === toPeriod(toUs - 1);
+  const at = isOnePeriod ? dialect.toConstant(fromUs) : dialect.toStep("e.id", stepUs);
+  yield* each<CellRow>(
+    `SELECT ${at} AS at, e.combination, m.result, ${toSums(rows.names, (name) => measures.get(name) ?? "NULL")}
+     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3`,
+    [groups.shapes, fromUs, toUs],
+    (row) => rows.add(toPeriod(row.at), row),
+  );
+  rows.flush();
+}
+
+/** Some weeks at a time: to group them, the rows of a part are sorted. */
+const PART_US = 31 * DAY_US;
+
+function* toMonths({ fromUs, toUs }: RawRange): Generator<RawRange> {
+  for (let at = fromUs; at < toUs;) {
+    const end = Math.min((Math.floor(at / PART_US) + 1) * PART_US, toUs);
+    yield { fromUs: at, toUs: end };
+    at = end;
+  }
+}
+
+const ADDED_IN_PAIRS = new Set(["cost_hi", "cost_lo"]);
+
+function toSums(names: readonly string[], toColumn: (name: string) => string): string {
+  const sums = names
+    .filter((name) => !ADDED_IN_PAIRS.has(name))
+    .map((name) => `${name === "last_seen_us" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`);
+  return [...sums, ...(names.includes("cost_lo") ? [toCostSums(toColumn)] : [])].join(", ");
+}
+
+type CellRow = { readonly at: number; readonly combination: number; readonly result: number } & {
+  readonly [measure: string]: number | null;
+};
+
+/** Rows that are added at a time: half a megabyte. */
+const ROWS_MAX = 4_096;
+
+/** Hands rows of the database to a fold as cells. */
+class RowCells {
+  /** The measures that a row has: all of hours, or all. */
+  readonly names: readonly string[];
+  readonly #fold: Fold;
+  readonly #combinations = new Int32Array(ROWS_MAX);
+  readonly #results = new Int32Array(ROWS_MAX);
+  readonly #columns: readonly {
+    readonly name: string;
+    readonly nothing: number;
+    readonly values: Float64Array;
+  }[];
+  #period = 0;
+  #count = 0;
+
+  constructor(fold: Fold) {
+    this.#fold = fold;
+    const measures = CELL_MEASURES.slice(0, fold.measuresMax);
+    this.names = measures.map(({ name }) => name);
+    this.#columns = measures.map(({ name, adds }) => {
+      return { name, nothing: adds === "reported" ? -1 : 0, values: new Float64Array(ROWS_MAX) };
+    });
+  }
+
+  add(period: number, row: CellRow): void {
+    if (this.#count === ROWS_MAX || period !== this.#period) this.flush();
+    this.#period = period;
+    const at = this.#count;
+    this.#combinations[at] = row.combination;
+    this.#results[at] = row.result;
+    for (const { name, nothing, values } of this.#columns) values[at] = row[name] ?? nothing;
+    this.#count += 1;
+  }
+
+  flush(): void {
+    if (this.#count === 0) return;
+    this.#fold.begin(this.#period);
+    const cells: FoldedCells = {
+      count: this.#count,
+      combinations: this.#combinations,
+      results: this.#results,
+      measures: this.#columns.map(({ values }) => values),
+    };
+    this.#fold.add(cells);
+    this.#count = 0;
+  }
+}

@@ -1,0 +1,31 @@
+import { type Connection, connection, type Script } from "#storage/sql/script.ts";
+import { DecodedCells } from "./decoded-cells.ts";
+import { type LabelBlock, LabelSets } from "./label-sets.ts";
+
+/** What a reader keeps from report to report, filled when reports are read. */
+interface ReportMemory {
+  readonly labelSets: LabelSets;
+  readonly cells: DecodedCells;
+}
+
+/** By connection: ids and revisions are those of its ledger. */
+const memories = new WeakMap<Connection, ReportMemory>();
+
+export function* memoryOf(): Script<ReportMemory> {
+  const of = yield* connection();
+  let memory = memories.get(of);
+  if (memory === undefined)
+    memories.set(of, (memory = { labelSets: new LabelSets(), cells: new DecodedCells() }));
+  return memory;
+}
+
+/** Hands over every label set, in blocks, the first of which the reader keeps. */
+export function* readLabelSets(onBlock: (block: LabelBlock) => void): Script<void> {
+  const { labelSets } = yield* memoryOf();
+  yield* labelSets.read(onBlock);
+}
+
+/** A connection to a database that may have been restored to an earlier state, which gives ids and revisions anew. */
+export function forgetMemory(of: Connection): void {
+  memories.delete(of);
+}
