@@ -1,10 +1,10 @@
-import { type OpenRequests, toCutOff } from "#storage/journal/open-requests.ts";
 import type { JournalChunk } from "#storage/journal/segment-reader.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Settlement } from "#usage/event.ts";
 import type { JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor } from "#usage/journal-line.ts";
 import { type EndedEvent, toEnded } from "./ended-event.ts";
+import { type OpenRequests, toCutOff } from "./open-requests.ts";
 
 /** Lines that were skipped: counts only, never what they held. */
 export interface Damage {
@@ -62,7 +62,7 @@ export function decodeBatch(
       settlements.push(entry.settlement);
     }
   }
-  if (chunk.next.segment !== from.segment) open.storeAll();
+  if (chunk.next.segment !== from.segment) open.leaveSegment();
   const damage = { lines: damagedLines, tornBytes: chunk.tornBytes };
   return { events, settlements, mark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
 }

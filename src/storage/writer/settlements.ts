@@ -1,10 +1,10 @@
 import type { EventOrigin } from "#kernel/ids.ts";
 import { UNITS } from "#kernel/units.ts";
-import type { OpenRequests } from "#storage/journal/open-requests.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import type { Settlement } from "#usage/event.ts";
 import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
 import { type EndedEvent, toEnded } from "./ended-event.ts";
+import type { OpenRequests } from "./open-requests.ts";
 import {
   type EventRow,
   toLooks,

@@ -1,5 +1,4 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { OpenRequests } from "#storage/journal/open-requests.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
 import {
   type JournalPosition,
@@ -14,7 +13,7 @@ import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { type Batch, type Damage, decodeBatch } from "./batch.ts";
 import type { EndedEvent } from "./ended-event.ts";
 import { Interning } from "./interning.ts";
-import { BeginChanges, endRecorded, readBegins } from "./open-request-rows.ts";
+import { OpenRequests } from "./open-requests.ts";
 import { isPending, planSettlements, settle, storePending, storeSettlements } from "./settlements.ts";
 import { isUnsettled } from "./unsettled-events.ts";
 import { type LaneChange, PositionMovedError, type WriterEngine } from "./writer-engine.ts";
@@ -61,8 +60,7 @@ export class UsageWriter {
   readonly #reader: SegmentReader;
   readonly #decoder = new JournalDecoder();
   readonly #interning = new Interning();
-  readonly #begins = new BeginChanges();
-  readonly #open = new OpenRequests(this.#begins);
+  readonly #open: OpenRequests;
   readonly #kept: KeptSegments;
   #position: JournalPosition | null = null;
   #lastBatch = 0;
@@ -80,6 +78,7 @@ export class UsageWriter {
     this.#options = options;
     this.#engine = engine;
     this.#reader = new SegmentReader(journalDirectory, readBytesMax ?? engine.readBytesMax);
+    this.#open = new OpenRequests(engine.lane);
     this.#kept = new KeptSegments({
       directory: journalDirectory,
       monotonicMs: () => performance.now(),
@@ -103,7 +102,7 @@ export class UsageWriter {
       await this.#engine.count(() => this.#store(batch, { from, startedMs }));
       this.#position = batch.next;
       this.#announce();
-      this.#begins.clear();
+      this.#open.forgetChanges();
       if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
       if (batch.next.segment !== from.segment) this.trimSegments();
       this.#maySettle ||=
@@ -206,7 +205,7 @@ export class UsageWriter {
       );
     }
     yield* storeSettlements(settlements, { lane, open: this.#open });
-    yield* this.#begins.store(lane);
+    yield* this.#open.store();
     this.#attempt = {
       number,
       commit: {
@@ -244,7 +243,7 @@ export class UsageWriter {
   async #refresh(): Promise<JournalPosition> {
     if (!this.#isStale && this.#position !== null) return this.#position;
     this.#interning.clear();
-    this.#begins.clear();
+    this.#open.forgetChanges();
     const { stored, begins } = await this.#engine.transact(() => this.#readStored());
     const { position, batch } = stored;
     const attempted = this.#attempt?.commit.position;
@@ -256,7 +255,7 @@ export class UsageWriter {
     const isKept = reachesBackTo(position, this.#options.journalDirectory);
     if (isBack || (this.#position === null && !isKept)) this.#options.onSetBack?.({ isKept });
     const isWhole = this.#open.reload(begins, { reader: this.#reader, decoder: this.#decoder, position });
-    if (!isWhole) await this.#engine.transact(() => endRecorded(this.#engine.lane, this.#open));
+    if (!isWhole) await this.#engine.transact(() => this.#open.endRecorded());
     this.#position = position;
     this.#lastBatch = Math.max(this.#lastBatch, batch);
     this.#maySettle = true;
@@ -267,7 +266,7 @@ export class UsageWriter {
   *#readStored() {
     const stored = yield* this.#engine.readPosition();
     yield* this.#interning.countLabelSets();
-    return { stored, begins: yield* readBegins(this.#engine.lane) };
+    return { stored, begins: yield* this.#open.readStored() };
   }
 }
 

@@ -8,8 +8,9 @@ import {
   encodeJournalLine,
   LineCursor,
 } from "#usage/journal-line.ts";
-import type { SegmentReader } from "./segment-reader.ts";
-import type { JournalPosition } from "./segments.ts";
+import type { SegmentReader } from "#storage/journal/segment-reader.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
+import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 
 interface OpenRequest {
   readonly begun: Begun;
@@ -17,27 +18,43 @@ interface OpenRequest {
   isStored: boolean;
 }
 
-/** The table `open_request`, within the transaction that moves the position. */
-export interface StoredBegins {
-  add(sequence: number, beginLine: Uint8Array): void;
-  drop(sequence: number): void;
-  dropAll(): void;
-}
+const OPEN_REQUESTS = {
+  table: "open_request",
+  columns: [
+    ["lane", "integer"],
+    ["sequence", "bigint"],
+    ["begin_line", "bytea"],
+  ],
+} as const;
 
 /**
- * The requests that have begun and not ended, as of the writer's position. Those that began in the current segment are
- * found in it again; those of segments before it stand in the table `open_request`.
+ * The requests of a lane that have begun and not ended, as of the writer's position. Those that began in the current segment
+ * are found in it again; those of segments before it stand in the table `open_request`. What a batch changes in that is
+ * gathered until its transaction.
  */
 export class OpenRequests {
-  readonly #stored: StoredBegins;
+  readonly #lane: number;
   readonly #requests = new Map<number, OpenRequest>();
+  #isEmptied = false;
+  readonly #dropped: number[] = [];
+  readonly #added = new Map<number, Uint8Array>();
 
-  constructor(stored: StoredBegins) {
-    this.#stored = stored;
+  constructor(lane: number) {
+    this.#lane = lane;
+  }
+
+  /** The lines of the begins that are stored, in the order in which they came. */
+  *readStored(): Script<readonly Uint8Array[]> {
+    const { toLane } = yield* dialectOf();
+    const rows = yield* all<{ begin_line: Uint8Array }>(
+      `SELECT begin_line FROM open_request WHERE ${toLane("open_request")} = ? ORDER BY sequence`,
+      [this.#lane],
+    );
+    return rows.map((row) => row.begin_line);
   }
 
   /**
-   * From `open_request`, whose lines come first, and the journal: what memory held before does not count. False when the
+   * From `readStored`, whose lines come first, and the journal: what memory held before does not count. False when the
    * journal has lost lines before the position: ends may be among them.
    */
   reload(
@@ -61,15 +78,44 @@ export class OpenRequests {
     return this.#recallSegment(reader, decoder, position);
   }
 
-  /** Those that are in no table, by their number. */
-  unstored(): ReadonlyMap<number, Begun> {
-    const unstored = [...this.#requests].filter(([, { isStored }]) => !isStored);
-    return new Map(unstored.map(([sequence, { begun }]) => [sequence, begun]));
+  /**
+   * Ends those of a journal that has lost lines which are events already: a loss of power, or a copy of the folder, has taken
+   * their ends. They would be cut off, and counted again.
+   */
+  *endRecorded(): Script<void> {
+    const { isAnyOfKeys, toLane } = yield* dialectOf();
+    const begins = [...this.#requests].filter(([, { isStored }]) => !isStored);
+    const rows = yield* all<{ id: number }>(
+      `SELECT id FROM event WHERE ${toLane("event")} = ? AND ${isAnyOfKeys("id")}`,
+      [this.#lane, begins.map(([, { begun }]) => begun.arrivedAtUs)],
+    );
+    const recorded = new Set(rows.map(({ id }) => id));
+    for (const [sequence, { begun }] of begins) if (recorded.has(begun.arrivedAtUs)) this.end(sequence);
+  }
+
+  /** Stores what has changed. Begins are added last: they are those that are open when a batch ends. */
+  *store(): Script<void> {
+    const { isAnyOf, toLane } = yield* dialectOf();
+    const ofLane = `DELETE FROM open_request WHERE ${toLane("open_request")} = ?`;
+    if (this.#isEmptied) yield* run(ofLane, [this.#lane]);
+    else if (this.#dropped.length > 0)
+      yield* run(`${ofLane} AND ${isAnyOf("sequence", "number")}`, [this.#lane, this.#dropped]);
+    yield* insert(
+      OPEN_REQUESTS,
+      [...this.#added].map(([sequence, beginLine]) => [this.#lane, sequence, beginLine]),
+    );
+  }
+
+  /** Forgets what had changed: it is committed, or was rolled back. */
+  forgetChanges(): void {
+    this.#isEmptied = false;
+    this.#dropped.length = 0;
+    this.#added.clear();
   }
 
   begin(sequence: number, begun: Begun): void {
     // A second begin tells what its answer told: the model, or that it is in the background. The first is gone.
-    if (this.#requests.get(sequence)?.isStored === true) this.#stored.drop(sequence);
+    if (this.#requests.get(sequence)?.isStored === true) this.#dropped.push(sequence);
     this.#requests.set(sequence, { begun, isStored: false });
   }
 
@@ -84,7 +130,7 @@ export class OpenRequests {
     const request = this.#requests.get(sequence);
     if (request === undefined) return null;
     this.#requests.delete(sequence);
-    if (request.isStored) this.#stored.drop(sequence);
+    if (request.isStored) this.#dropped.push(sequence);
     return request.begun;
   }
 
@@ -92,16 +138,16 @@ export class OpenRequests {
   takeAll(): readonly Begun[] {
     const begun = [...this.#requests.values()].map((request) => request.begun);
     this.#requests.clear();
-    this.#stored.dropAll();
+    this.#isEmptied = true;
     return begun;
   }
 
-  /** Called for the transaction in which the position leaves a segment. */
-  storeAll(): void {
+  /** Called for a batch with which the position leaves its segment. */
+  leaveSegment(): void {
     for (const [sequence, request] of this.#requests) {
       if (request.isStored) continue;
       // Spelled out: what its number means is told by the segment that is left.
-      this.#stored.add(
+      this.#added.set(
         sequence,
         Buffer.from(encodeJournalLine({ kind: "begin", sequence, ...request.begun })),
       );
