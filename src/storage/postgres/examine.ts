@@ -33,10 +33,7 @@ export async function examineDatabase({
       isStandby: session.is_standby,
       clockSkewMs: await measureSkew(postgres, clock),
       schema: age,
-      lackingRights: [
-        ...(await findTemporaryRight(postgres)),
-        ...(age === "none" ? await findCreateRight(postgres, schema) : await findRights(postgres, schema)),
-      ],
+      lackingRights: await findLackingRights(postgres, schema, age !== "none"),
       ...(await readSilent(postgres, schema)),
     };
   } finally {
@@ -74,33 +71,27 @@ async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
   return nearest.skewMs;
 }
 
-/** The first start makes the schema, unless an operator has made it for this role. */
-async function findCreateRight(postgres: Postgres, schema: string): Promise<readonly string[]> {
-  const [row] = await postgres.all<{ may: boolean }>(
-    `SELECT CASE WHEN to_regnamespace($1) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-       ELSE has_schema_privilege($1, 'CREATE') END AS may`,
-    [quoteName(schema)],
-  );
-  return row?.may === true ? [] : ["CREATE on the database or the schema"];
-}
-
-/** Reports are made with temporary tables, which any role may make unless that right was taken away. */
-async function findTemporaryRight(postgres: Postgres): Promise<readonly string[]> {
-  const [row] = await postgres.all<{ may: boolean }>(
-    "SELECT has_database_privilege(current_database(), 'TEMPORARY') AS may",
-  );
-  return row?.may === true ? [] : ["TEMPORARY on the database"];
-}
-
-/** The rights on each table and sequence that serving needs. */
-async function findRights(postgres: Postgres, schema: string): Promise<readonly string[]> {
+/**
+ * The rights that this role lacks: those on each table and sequence that serving needs, and what makes the schema where it is
+ * not there, unless an operator has made it for this role. Reports are made with temporary tables, which any role may make
+ * unless that right was taken away.
+ */
+async function findLackingRights(
+  postgres: Postgres,
+  schema: string,
+  isMade: boolean,
+): Promise<readonly string[]> {
   const rows = await postgres.all<{ lacking: string }>(
-    `SELECT needed || ' on ' || relname AS lacking FROM pg_class,
-       LATERAL unnest(CASE relkind WHEN 'S' THEN ARRAY['USAGE'] ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed
-     WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'S') AND NOT relispartition AND relname <> 'migration'
-       AND NOT CASE relkind WHEN 'S' THEN has_sequence_privilege(oid, needed) ELSE has_table_privilege(oid, needed) END
-     ORDER BY relname, needed`,
-    [quoteName(schema)],
+    `SELECT lacking FROM (
+       SELECT 0 AS rank, 'TEMPORARY on the database' AS lacking WHERE NOT has_database_privilege(current_database(), 'TEMPORARY')
+       UNION ALL SELECT 1, 'CREATE on the database or the schema' WHERE NOT $2 AND NOT
+         coalesce(has_schema_privilege(to_regnamespace($1), 'CREATE'), has_database_privilege(current_database(), 'CREATE'))
+       UNION ALL SELECT 2, needed || ' on ' || relname FROM pg_class,
+         LATERAL unnest(CASE relkind WHEN 'S' THEN ARRAY['USAGE'] ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed
+       WHERE $2 AND relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'S') AND NOT relispartition AND relname <> 'migration'
+         AND NOT CASE relkind WHEN 'S' THEN has_sequence_privilege(oid, needed) ELSE has_table_privilege(oid, needed) END
+     ) AS found ORDER BY rank, split_part(lacking, ' on ', 2), lacking`,
+    [quoteName(schema), isMade],
   );
   return rows.map(({ lacking }) => lacking);
 }

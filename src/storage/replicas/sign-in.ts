@@ -46,24 +46,23 @@ export function createSharedAttempts({ sql, clock, log }: SharedAttemptsDeps): S
 
 /** The attempts that are in the bucket by now. A clock that was set, in either direction, fills it. */
 const FILLED = `least($2::double precision,
-  available + abs(extract(epoch FROM statement_timestamp() - filled_at))::double precision * $3::double precision)`;
+  bucket.available + abs(extract(epoch FROM statement_timestamp() - bucket.filled_at))::double precision * $3::double precision)`;
 
+/** Takes an attempt out of the bucket and returns 0, or the time until there may be one. */
 async function drawShared(sql: Sql, kind: AttemptKind): Promise<number> {
   const bucket = [kind, ATTEMPTS_BURST, ATTEMPTS_PER_SECOND];
-  const update = `UPDATE attempt_bucket SET available = ${FILLED} - 1, filled_at = statement_timestamp()
-    WHERE name = $1 AND ${FILLED} >= 1`;
-  if ((await sql.run(update, bucket)) > 0) return 0;
-  const [row] = await sql.all<{ filled: number }>(
-    `SELECT ${FILLED} AS filled FROM attempt_bucket WHERE name = $1`,
+  const drawn = await sql.run(
+    `INSERT INTO attempt_bucket AS bucket (name, available, filled_at)
+     VALUES ($1, $2::double precision - 1, statement_timestamp())
+     ON CONFLICT (name) DO UPDATE SET available = ${FILLED} - 1, filled_at = statement_timestamp() WHERE ${FILLED} >= 1`,
     bucket,
   );
-  if (row !== undefined) return Math.max(AGAIN_MS_MIN, ((1 - row.filled) / ATTEMPTS_PER_SECOND) * 1000);
-  await sql.run(
-    `INSERT INTO attempt_bucket (name, available, filled_at) VALUES ($1, $2::double precision, statement_timestamp())
-     ON CONFLICT (name) DO NOTHING`,
-    [kind, ATTEMPTS_BURST],
+  if (drawn > 0) return 0;
+  const [row] = await sql.all<{ filled: number }>(
+    `SELECT ${FILLED} AS filled FROM attempt_bucket AS bucket WHERE name = $1`,
+    bucket,
   );
-  return (await sql.run(update, bucket)) > 0 ? 0 : AGAIN_MS_MIN;
+  return Math.max(AGAIN_MS_MIN, ((1 - (row?.filled ?? 1)) / ATTEMPTS_PER_SECOND) * 1000);
 }
 
 /** Replicas whose clocks differ must not forget a state that another still takes. */

@@ -55,6 +55,21 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
     }
   });
 
+  test("to make the tables is what an empty schema asks of a role that does not own it", async () => {
+    await using empty = server.schema();
+    await server.sql(
+      `CREATE SCHEMA ${empty.schema}; GRANT USAGE ON SCHEMA ${empty.schema} TO lockport_server`,
+    );
+    const examine = async (url: string) => {
+      const database = { kind: "postgres", graceMs: 30_000, url, schema: empty.schema } as const;
+      return (await examineDatabase({ database, clock: createFakeClock(), log: silentLog })).lackingRights;
+    };
+    expect(await examine(empty.url)).toEqual([]);
+    expect(await examine(urlOf("lockport_server", SERVER_PASSWORD))).toEqual([
+      "CREATE on the database or the schema",
+    ]);
+  });
+
   test("let the owner make the schema, and a replica serve it without being able to change a table", async () => {
     const env = {
       PROXY_DATABASE_URL: urlOf("lockport_owner", OWNER_PASSWORD),

@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
-import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts";
-import { listSegments, segmentPath, type JournalPosition } from "#storage/journal/segments.ts";
+import { listSegments, segmentPath } from "#storage/journal/segments.ts";
 import { readPosition } from "./database.ts";
 
 /** Rows of the log that are copied in one statement: in between the process does what else is due. */
@@ -14,7 +14,6 @@ const EVENT_ROWS_MAX = 250_000;
 const ATTEMPTS_MAX = 100;
 const BUSY_TIMEOUT_MS = 5_000;
 const PAGES_KIB = 65_536;
-const COPY_BYTES = 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 export interface SnapshotOptions {
@@ -45,10 +44,8 @@ export async function snapshotLedger(options: SnapshotOptions): Promise<readonly
     copy.query("PRAGMA journal_mode = OFF").get();
     copy.run("PRAGMA synchronous = OFF");
     copy.query("ATTACH ? AS source").run(databasePath);
-    const held = pin(copy, options);
-    const names = held.segments.map((segment) =>
-      copySegment(segment, { ...held, isLast: segment === held.segments.at(-1), target }),
-    );
+    const segments = pin(copy, options);
+    const names = segments.map((segment) => copySegment(segment, segment === segments.at(-1), target));
     await copyTables(copy, options);
     signal.throwIfAborted();
     copy.run("COMMIT");
@@ -60,14 +57,8 @@ export async function snapshotLedger(options: SnapshotOptions): Promise<readonly
 }
 
 interface Segment {
-  readonly number: number;
   readonly path: string;
   readonly fd: number;
-}
-
-interface Held {
-  readonly position: JournalPosition;
-  readonly segments: readonly Segment[];
 }
 
 /**
@@ -75,17 +66,15 @@ interface Held {
  * position on. The writer removes a segment only once it has committed a position behind it: when the position is in the
  * same segment after they were opened, none that is needed was missed.
  */
-function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions): Held {
+function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions): readonly Segment[] {
   const current = new Database(databasePath, { readonly: true, strict: true });
   try {
     current.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       copy.run("BEGIN");
-      const position = readPosition(copy, "source");
-      const segments = openSegments(journalDirectory, position.segment);
-      if (segments !== null && readPosition(current).segment === position.segment) {
-        return { position, segments };
-      }
+      const { segment } = readPosition(copy, "source");
+      const segments = openSegments(journalDirectory, segment);
+      if (segments !== null && readPosition(current).segment === segment) return segments;
       for (const { fd } of segments ?? []) closeSync(fd);
       copy.run("ROLLBACK");
     }
@@ -103,7 +92,7 @@ function openSegments(directory: string, fromSegment: number): readonly Segment[
     for (const number of listSegments(directory)) {
       if (number < fromSegment) continue;
       const path = segmentPath(directory, number);
-      opened.push({ number, path, fd: openSync(path, "r") });
+      opened.push({ path, fd: openSync(path, "r") });
     }
     return opened;
   } catch (cause) {
@@ -113,27 +102,14 @@ function openSegments(directory: string, fromSegment: number): readonly Segment[
   }
 }
 
-interface SegmentCopy {
-  readonly position: JournalPosition;
-  /** The one that is being written to may end within a line. */
-  readonly isLast: boolean;
-  readonly target: string;
-}
-
-function copySegment({ number, path, fd }: Segment, { position, isLast, target }: SegmentCopy): string {
+/** A segment has some 8 MiB. `isLast`: it may be written to, so that it ends within a line, or with room that is reserved. */
+function copySegment({ path, fd }: Segment, isLast: boolean, target: string): string {
   const name = `journal/${basename(path)}`;
   try {
-    const committedBytes = number === position.segment ? position.offsetBytes : 0;
-    const sizeBytes = isLast ? findLineEnd(fd, committedBytes) : fstatSync(fd).size;
+    const bytes = readFileSync(fd);
     const copy = openPrivateFile(join(target, name), "wx");
     try {
-      const buffer = Buffer.alloc(COPY_BYTES);
-      for (let at = 0; at < sizeBytes;) {
-        const read = readSync(fd, buffer, 0, Math.min(COPY_BYTES, sizeBytes - at), at);
-        if (read === 0) break;
-        for (let written = 0; written < read;) written += writeSync(copy, buffer, written, read - written);
-        at += read;
-      }
+      writeFileSync(copy, isLast ? bytes.subarray(0, bytes.lastIndexOf(LINE_FEED) + 1) : bytes);
     } finally {
       closeSync(copy);
     }
@@ -141,19 +117,6 @@ function copySegment({ number, path, fd }: Segment, { position, isLast, target }
   } finally {
     closeSync(fd);
   }
-}
-
-/** The end of the last complete line, at or behind `fromBytes`. */
-function findLineEnd(fd: number, fromBytes: number): number {
-  const buffer = Buffer.alloc(COPY_BYTES);
-  for (let end = fstatSync(fd).size; end > fromBytes;) {
-    const begin = Math.max(fromBytes, end - COPY_BYTES);
-    const read = readSync(fd, buffer, 0, end - begin, begin);
-    const lineFeed = buffer.subarray(0, read).lastIndexOf(LINE_FEED);
-    if (lineFeed >= 0) return begin + lineFeed + 1;
-    end = begin;
-  }
-  return fromBytes;
 }
 
 interface SchemaRow {
