@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createRecordAudit } from "#storage/sqlite/catalog/audit.ts";
 import { createCatalogStore } from "#storage/sqlite/catalog/catalog.ts";
 import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/catalog/connection.ts";
-import { REMEMBERED_SECRETS_MAX } from "#storage/sqlite/catalog/secret-lookup.ts";
+import { REMEMBERED_MAX } from "#storage/catalog/secret-memory.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import {
@@ -144,11 +144,9 @@ describe("remembered keys", () => {
       "INSERT INTO api_keys (id, principal_id, hash, suffix, label, created_at_us) VALUES (?, 'principal-ann', ?, 'abcd', '', 0)",
     );
     raw.transaction(() => {
-      for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
-        insert.run(`key-${index}`, `hash-${index}`);
+      for (let index = 0; index <= REMEMBERED_MAX; index += 1) insert.run(`key-${index}`, `hash-${index}`);
     })();
-    for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
-      await identity.keys.findByHash(`hash-${index}`);
+    for (let index = 0; index <= REMEMBERED_MAX; index += 1) await identity.keys.findByHash(`hash-${index}`);
     expect((await identity.keys.findByHash("hash-0"))?.secret.id).toBe("key-0");
     await identity.keys.delete({ id: "key-1" }, null);
     expect(await identity.keys.findByHash("hash-1")).toBeNull();

@@ -5,6 +5,7 @@ import { columnsOf, count, insert } from "#storage/sql/rows.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { auditEvents } from "./tables.ts";
+import type { TellUnreadable } from "./unreadable.ts";
 
 export function createAuditStore({ read }: Pick<CatalogDriver, "read">): AuditStore {
   return {
@@ -37,4 +38,11 @@ export function createRecordAudit(clock: Pick<Clock, "nowUs">): RecordAudit {
       }),
     );
   };
+}
+
+/** What a store of the catalog reads, changes and writes down with. */
+export interface StoreParts {
+  readonly driver: CatalogDriver;
+  readonly recordAudit: RecordAudit;
+  readonly tell: TellUnreadable;
 }

@@ -1,6 +1,7 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { LimitSet } from "#limits/store.ts";
 import type { Script } from "#storage/sql/script.ts";
+import type { SecretMemory } from "./secret-memory.ts";
 
 /**
  * Runs scripts on the catalog of an engine, each in one transaction. A script is a function that makes one, since what was
@@ -13,20 +14,20 @@ import type { Script } from "#storage/sql/script.ts";
  */
 export interface CatalogDriver {
   /** Reads of one moment. What is remembered is asked of `memory`, not read. */
-  read<Answer>(script: () => Script<Answer>): Promise<Answer>;
-  /** As `read`, of one statement, which is of one moment by itself: on PostgreSQL this spares two round trips. */
-  ask<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  readonly read: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
+  /** As `read`, where statements need not be of one moment, as one of them is by itself: PostgreSQL spares two round trips. */
+  readonly ask: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /**
    * A change under the catalog's lock: what the script reads stays true until its COMMIT, and while it runs `memory` is as
    * the lock has found the catalog. Each row that memory holds and that was changed is told by `yield* changed(kind, id)`,
    * also one that goes by ON DELETE CASCADE. Own memory has the change, and every replica follows it, when this is
    * fulfilled; what tells nothing is waited for by none.
    */
-  change<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  readonly change: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /** A write of what no memory holds: sessions, notices, marks, kept responses. It waits for no other replica. */
-  aside<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  readonly aside: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /** As `aside`, of one statement: on PostgreSQL this spares two round trips. */
-  put<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  readonly put: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   readonly memory: RememberedCatalog;
 }
 
@@ -39,6 +40,8 @@ export interface RememberedCatalog {
   catalog(): CatalogSnapshot;
   /** Another state is another object. */
   limits(): LimitSet;
+  readonly keys: SecretMemory;
+  readonly relayTokens: SecretMemory;
   /**
    * The catalog as a change leaves it, which is remembered when it is committed. Within `change`, after its last write to
    * the catalog and its last `changed`.

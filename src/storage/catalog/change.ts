@@ -1,5 +1,4 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import type { ReportSubject } from "#stats/grouping.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { insert, selectOne } from "#storage/sql/rows.ts";
 import { all, type Connection, connection, run, type Script } from "#storage/sql/script.ts";
@@ -25,7 +24,6 @@ const CHANGES_MAX = 5_000;
 /** The connection of a transaction under the catalog's lock, and what was told in it. */
 export class ChangeTransaction implements Connection {
   readonly dialect: Dialect;
-  readonly subjects = new Map<number, ReportSubject>();
   readonly changes: Change[] = [];
   /** The catalog as the transaction leaves it, once it was read. */
   after: CatalogSnapshot | null = null;

@@ -13,13 +13,10 @@ export interface Memory {
 /** Keeps memory at a version of the catalog: what was read is taken over only where memory is still what it was read for. */
 export class Follower {
   readonly #memory: Memory;
-  readonly #onForeign: () => void;
   #applied: CatalogVersion | null = null;
 
-  /** `onForeign` is called as soon as memory turns out to be of another history: the database was restored. */
-  constructor(memory: Memory, onForeign: () => void) {
+  constructor(memory: Memory) {
     this.#memory = memory;
-    this.#onForeign = onForeign;
   }
 
   /** Null before everything was read. */
@@ -38,14 +35,15 @@ export class Follower {
 
   /**
    * Reads what memory lacks of the version that the transaction sees. What is returned brings memory to it; false: memory is
-   * at another version by now, so that it has to be looked at again.
+   * at another version by now, and has to follow again. `onForeign` is called as soon as memory turns out to be of another
+   * history: the database was restored.
    */
-  *follow(): Script<() => boolean> {
+  *follow(onForeign = () => {}): Script<() => boolean> {
     const now = yield* readVersion();
     if (this.isAt(now)) return () => true;
     const changes = this.#applied === null ? null : yield* readChanges(this.#applied, now);
     if (changes === "foreign") {
-      this.#onForeign();
+      onForeign();
       this.#applied = null;
     }
     const from = this.#applied;

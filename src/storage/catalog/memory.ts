@@ -1,41 +1,118 @@
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
+import type { Keyring } from "#kernel/keyring.ts";
+import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
-import type { Script } from "#storage/sql/script.ts";
-import type { Change } from "./change.ts";
+import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
+import { connection, type Script } from "#storage/sql/script.ts";
+import { toModel, toProvider } from "./catalog-rows.ts";
+import { type Change, changeTransaction, ChangeTransaction } from "./change.ts";
 import type { Memory } from "./follower.ts";
 import { LimitMemory } from "./limit-memory.ts";
-import type { ChangeKind } from "./tables.ts";
-import type { TellUnreadable } from "./unreadable.ts";
+import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
+import { followSecrets, readSecretState } from "./secret-state.ts";
+import { apiKeys, type ChangeKind, models, prices, pricingFeed, providers, relayTokens } from "./tables.ts";
+import { createUnreadableTelling, readRows, type TellUnreadable } from "./unreadable.ts";
 
-/** What a process remembers of the catalog. */
+interface MemoryOptions {
+  /** Follows rotations; what the catalog was made with was compared with it. */
+  readonly secrets: Keyring;
+  readonly log: Log;
+  /** Whether all keys and relay tokens are remembered, or those that were asked for. */
+  readonly hasAllSecrets: boolean;
+}
+
+/** The ids of a kind that are to be read again; null: all of it. */
+type Ids = readonly string[] | null;
+
+/** What a process remembers of the catalog: providers, models and prices, limits, keys and relay tokens with their owners. */
 export class StoreMemory implements Memory {
+  readonly #secrets: Keyring;
+  readonly #log: Log;
   readonly #limits: LimitMemory;
+  readonly #principals: PrincipalMemory;
+  /** Tells of each row once that cannot be read. */
+  readonly tell: TellUnreadable;
+  readonly keys: SecretMemory;
+  readonly relayTokens: SecretMemory;
+  #catalog: CatalogSnapshot | null = null;
 
-  constructor(tell: TellUnreadable) {
+  constructor({ secrets, log, hasAllSecrets }: MemoryOptions) {
+    const tell = createUnreadableTelling(log);
+    this.#secrets = secrets;
+    this.#log = log;
+    this.tell = tell;
     this.#limits = new LimitMemory(tell);
+    this.#principals = new PrincipalMemory({ hasAll: hasAllSecrets, tell });
+    this.keys = new SecretMemory(apiKeys, this.#principals, { hasAll: hasAllSecrets, tell });
+    this.relayTokens = new SecretMemory(relayTokens, this.#principals, { hasAll: hasAllSecrets, tell });
   }
 
+  /** Throws before everything was read. */
   catalog(): CatalogSnapshot {
-    throw new Error("the catalog is not remembered here yet");
-  }
-
-  catalogAfter(): Script<CatalogSnapshot> {
-    throw new Error("the catalog is not remembered here yet");
+    if (this.#catalog === null) throw new Error("the catalog was not read");
+    return this.#catalog;
   }
 
   limits(): LimitSet {
     return this.#limits.set;
   }
 
+  /** See `RememberedCatalog.catalogAfter`. */
+  *catalogAfter(): Script<CatalogSnapshot> {
+    const transaction = yield* changeTransaction();
+    return (transaction.after ??= yield* this.#readCatalog(transaction.changes));
+  }
+
   /** Nothing is taken over before everything is read, and then in one turn of the event loop. */
   *read(changes: readonly Change[] | null): Script<() => void> {
-    const ids = toIds(changes, "limit");
-    return ids === undefined ? () => undefined : yield* this.#limits.read(ids);
+    const installs: (() => void)[] = [];
+    const wanted = (kind: ChangeKind) => toIds(changes, kind);
+    // Secrets before the credentials that they open, owners before what they own.
+    if (wanted("secret") !== undefined) {
+      const state = yield* readSecretState();
+      installs.push(() => followSecrets(state, this.#secrets, this.#log));
+    }
+    if (wanted("catalog") !== undefined || wanted("price") !== undefined) {
+      const catalog = yield* this.#readOnce(changes);
+      installs.push(() => {
+        this.#catalog = catalog;
+      });
+    }
+    for (const [kind, part] of [
+      ["principal", this.#principals],
+      ["key", this.keys],
+      ["relay_token", this.relayTokens],
+      ["limit", this.#limits],
+    ] as const) {
+      const ids = wanted(kind);
+      if (ids !== undefined) installs.push(yield* part.read(ids));
+    }
+    return () => {
+      for (const install of installs) install();
+    };
+  }
+
+  /** What the change that is under way has read already is not read twice. */
+  *#readOnce(changes: readonly Change[] | null): Script<CatalogSnapshot> {
+    const transaction = yield* connection();
+    const after = transaction instanceof ChangeTransaction ? transaction.after : null;
+    return after ?? (yield* this.#readCatalog(changes));
+  }
+
+  /** To read and sort the prices is most of the work: they are kept while none has changed. */
+  *#readCatalog(changes: readonly Change[] | null): Script<CatalogSnapshot> {
+    const known = toIds(changes, "price") === undefined ? this.#catalog : null;
+    const feed = yield* selectOne(pricingFeed, "");
+    return createSnapshot({
+      providers: readRows(yield* select(providers), toProvider, this.tell),
+      models: readRows(yield* select(models), toModel, this.tell),
+      prices: known?.priceBook ?? (yield* selectAll(prices)),
+      feed: feed === null ? null : { version: feed.version, loadedAtUs: feed.loadedAtUs },
+    });
   }
 }
 
-/** The ids of a kind that are to be read again; null: all of it. */
-function toIds(changes: readonly Change[] | null, kind: ChangeKind): readonly string[] | null | undefined {
+function toIds(changes: readonly Change[] | null, kind: ChangeKind): Ids | undefined {
   if (changes === null) return null;
   const ofKind = changes.filter((change) => change.kind === kind);
   if (ofKind.length === 0) return undefined;

@@ -1,12 +1,7 @@
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
+import type { PrincipalRow } from "./tables.ts";
 import { fromTags, readTags } from "./fixed-tags.ts";
 import type { TellUnreadable } from "./unreadable.ts";
-
-/** A principal as its columns hold it. */
-export interface PrincipalRow extends Omit<Principal, "tags"> {
-  /** JSON array of `name:value` pairs. */
-  readonly tags: string | null;
-}
 
 /** One whose fixed tags cannot be read is disabled: a budget that counts them would not hold for it. */
 export function toPrincipal(row: PrincipalRow, tell?: TellUnreadable): Principal {

@@ -1,28 +1,12 @@
 import type { ListedSecret, NewSecret, OwnedSecret } from "#identity/secret.ts";
-import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
+import type { SecretTerms } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
-import type { InstantUs } from "#kernel/clock.ts";
 import { mergeTags } from "#kernel/tags.ts";
 import { parseJson } from "./column-json.ts";
 import { fromTags, readTags } from "./fixed-tags.ts";
+import type { SecretRow } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
-
-/** An API key or a relay token as its columns hold it. */
-export interface SecretRow extends Omit<OwnedSecret, "terms" | "tags"> {
-  readonly hash: string;
-  readonly expiresAtUs: InstantUs | null;
-  /** JSON array of aliases. */
-  readonly models: string | null;
-  readonly pausedBy: TermSetter | null;
-  readonly adminExpiresAtUs: InstantUs | null;
-  readonly adminModels: string | null;
-  /** Hash of the plaintext before the last rotation, and until when that is good. */
-  readonly formerHash: string | null;
-  readonly formerUntilUs: InstantUs | null;
-  /** JSON array of `name:value` pairs. */
-  readonly tags: string | null;
-}
 
 export function toListedSecret({
   secret,

@@ -160,6 +160,8 @@ export const principals = table(
 );
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
+export type SecretTable = typeof apiKeys;
+
 export const apiKeys = secretTable("api_keys");
 
 /** Relay tokens open nothing except the relay path (specification, section 5). */
@@ -387,4 +389,6 @@ export const changeLog = table(
   { key: ["version", "ordinal"] },
 );
 
+export type PrincipalRow = RowOf<typeof principals>;
+export type SecretRow = RowOf<SecretTable>;
 export type LimitRow = RowOf<typeof limits>;

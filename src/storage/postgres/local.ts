@@ -1,11 +1,12 @@
 import { createSystemIds } from "#kernel/ids.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
 import type { LocalParts } from "#storage/driver.ts";
-import { createMemory } from "./catalog/memory.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
 import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "./drive.ts";
-import { changeWith } from "./catalog/driver.ts";
+import { changeBy } from "./catalog/driver.ts";
+import { CatalogFollower } from "./catalog/follower.ts";
 import { createStores } from "./catalog/stores.ts";
 import { findUnreadable } from "./catalog/unreadable.ts";
 import {
@@ -20,7 +21,6 @@ import { withLockWatch } from "./connection/lock-watch.ts";
 import { migrate } from "./connection/migrate.ts";
 import { findLedger } from "./ledger/ledger.ts";
 import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
-import type { Memory } from "#storage/replicas/follower.ts";
 
 /** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
 export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
@@ -28,13 +28,16 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   const { postgres } = connection;
   await requireCurrent(connection);
   await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
-  const memory = createMemory(options.secrets, options.log, { hasSecrets: false });
-  const freshness = toGuest(connection, options, memory);
-  await freshness.refreshed();
-  const toStores = (of: Freshness) => createStores({ postgres, memory, freshness: of, clock: options.clock });
+  const { secrets, clock, log } = options;
+  const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
+  const follower = new CatalogFollower(memory);
+  const guest = toGuest(connection, options, follower);
+  await guest.refreshed();
+  const toStores = (freshness: Freshness) =>
+    createStores({ postgres, memory, follower, freshness, secrets, clock });
   return {
-    reading: toStores({ ...freshness, mutate: refuse }),
-    forWriting: async () => toStores(freshness),
+    reading: toStores({ ...guest, mutate: refuse }),
+    forWriting: async () => toStores(guest),
     findUnreadable: () => findUnreadable(postgres),
     // The reports share the connection, which is closed after them.
     ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
@@ -57,19 +60,19 @@ export function makeCatalog(options: OpenOptions): Promise<void> {
 export function rotateSecret(options: RotateOptions): Promise<Rotation> {
   return withCommandConnection(options, async (connection) => {
     await requireCurrent(connection);
-    const { clock, secrets, next, revokesKeys } = options;
-    const freshness = toGuest(connection, options, NOTHING);
-    return changeWith(freshness, () => rotate({ secrets, next, revokesKeys }, createRecordAudit(clock)));
+    const { clock, log, secrets, next, revokesKeys } = options;
+    const follower = new CatalogFollower(new StoreMemory({ secrets, log, hasAllSecrets: false }));
+    const freshness = toGuest(connection, options, follower);
+    return changeBy({ freshness, follower }, (tx, transaction) =>
+      drive(tx, transaction, rotate({ secrets, next, revokesKeys }, createRecordAudit(clock))),
+    );
   });
 }
-
-/** Keeps nothing: a rotation reads no memory. */
-const NOTHING: Memory = { load: () => Promise.resolve(), apply: () => Promise.resolve() };
 
 function toGuest(
   { postgres, schema }: CommandConnection,
   { clock, onUnconfirmed }: OpenOptions,
-  memory: Memory,
+  memory: CatalogFollower,
 ): Freshness {
   return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds(), onUnconfirmed });
 }

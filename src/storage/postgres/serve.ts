@@ -5,7 +5,8 @@ import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions } from "#storage/engine.ts";
 import type { HeldFolder, ServerParts } from "#storage/driver.ts";
 import type { StorageHealth } from "#usage/health.ts";
-import { createMemory } from "./catalog/memory.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
+import { CatalogFollower } from "./catalog/follower.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "./drive.ts";
 import { createStores } from "./catalog/stores.ts";
@@ -49,7 +50,8 @@ async function join(
   await migrate(postgres, target.schema);
   await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
-  const memory = createMemory(secrets, log, { hasSecrets: true });
+  const memory = new StoreMemory({ secrets, log, hasAllSecrets: true });
+  const follower = new CatalogFollower(memory);
   const presence = held.opened.adopt(
     await openPresence({
       identity: {
@@ -62,7 +64,7 @@ async function join(
       pulse,
       postgres,
       schema: target.schema,
-      memory,
+      memory: follower,
       clock,
       ids,
       log,
@@ -70,7 +72,7 @@ async function join(
     (one) => one.close(),
   );
   return {
-    stores: createStores({ postgres, memory, freshness: presence.freshness, clock }),
+    stores: createStores({ postgres, memory, follower, freshness: presence.freshness, secrets, clock }),
     ledger: parts,
     shared: {
       sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),

@@ -2,10 +2,9 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { Barrier } from "./barrier.ts";
-import { Follower, Hints, type Memory } from "./follower.ts";
-import { type Made, Mutator } from "./mutation.ts";
+import { Follower, type Following, Hints } from "./follower.ts";
+import { Mutator, type Step } from "./mutation.ts";
 import { IdleTimes } from "./replica-row.ts";
 
 /** Tells when memory may be believed, and changes the catalog for every replica. */
@@ -22,13 +21,13 @@ export interface Freshness {
    * memory has it. Throws what `step` throws, and `internal_error` when the database is away; its message says whether the
    * change was made.
    */
-  mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R>;
+  mutate<R>(step: Step<R>): Promise<R>;
 }
 
 export interface GuestOptions {
   readonly postgres: Postgres;
   readonly schema: string;
-  readonly memory: Memory;
+  readonly memory: Following;
   readonly clock: Clock;
   readonly ids: Ids;
   /** See `OpenOptions`. */

@@ -7,14 +7,25 @@ import { DatabaseUnreachableError, STANDBY, StatementError } from "#storage/post
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Barrier } from "./barrier.ts";
-import type { Change } from "#storage/catalog/change.ts";
+import type { CatalogVersion, Change } from "#storage/catalog/change.ts";
 import type { Hints } from "./follower.ts";
 
 /** The outcome of a step of a mutation. Without changes no replica is told, and none is waited for. */
 export interface Made<R> {
   readonly result: R;
   readonly changes: readonly Change[];
+  /** Called when it is committed, in the same turn of the event loop. */
+  readonly committed?: () => void;
 }
+
+/**
+ * One step of a mutation, under the lock that has found `before`. A change makes `next` of it; `step` may run again after a
+ * ROLLBACK.
+ */
+export type Step<R> = (
+  tx: Transaction,
+  versions: { readonly before: CatalogVersion; readonly next: CatalogVersion },
+) => Promise<Made<R>>;
 
 interface MutatorDeps {
   readonly postgres: Postgres;
@@ -38,7 +49,7 @@ export class Mutator {
     this.#deps = deps;
   }
 
-  async mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R> {
+  async mutate<R>(step: Step<R>): Promise<R> {
     const { postgres, hints, barrier, refreshed, clock, ids } = this.#deps;
     const { result, version } = await commit(postgres, step, ids.uuid());
     if (version === null) return result;
@@ -75,27 +86,25 @@ interface Committed<R> {
  * it. `token` is the mutation's own. Throws `internal_error` when the database is away: nothing was made then, or the message
  * says that it may have been.
  */
-async function commit<R>(
-  postgres: Postgres,
-  step: (tx: Transaction) => Promise<Made<R>>,
-  token: string,
-): Promise<Committed<R>> {
+async function commit<R>(postgres: Postgres, step: Step<R>, token: string): Promise<Committed<R>> {
   const made: Committed<R>[] = [];
   try {
-    return await postgres.transaction(
+    const done = await postgres.transaction(
       async (tx) => {
         made.length = 0;
-        const [state] = await tx.all<{ version: number }>("SELECT version FROM catalog_state FOR UPDATE");
-        if (state === undefined) throw new TypeError("catalog_state has no row");
-        const { result, changes } = await step(tx);
-        const version = changes.length > 0 ? state.version + 1 : null;
-        if (version !== null) await record(tx, changes, { version, token });
-        const committed = { result, version };
-        made.push(committed);
-        return committed;
+        const [before] = await tx.all<CatalogVersion>("SELECT version, token FROM catalog_state FOR UPDATE");
+        if (before === undefined) throw new TypeError("catalog_state has no row");
+        const next = { version: before.version + 1, token };
+        const { result, changes, committed } = await step(tx, { before, next });
+        const version = changes.length > 0 ? next.version : null;
+        if (version !== null) await record(tx, changes, next);
+        made.push({ result, version });
+        return { result, version, committed };
       },
       { callMsMax: STATEMENT_MS_MAX.mutation },
     );
+    done.committed?.();
+    return done;
   } catch (cause) {
     if (cause instanceof StatementError && CONFLICTS.has(cause.code)) throw refuseUnmade(cause);
     if (!(cause instanceof DatabaseUnreachableError)) throw cause;
@@ -114,7 +123,7 @@ async function commit<R>(
 async function record(
   tx: Transaction,
   changes: readonly Change[],
-  { version, token }: { readonly version: number; readonly token: string },
+  { version, token }: CatalogVersion,
 ): Promise<void> {
   await tx.run(
     `WITH state AS (UPDATE catalog_state SET version = $1, token = $2::text)

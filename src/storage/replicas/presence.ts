@@ -6,7 +6,7 @@ import { sleep } from "#kernel/timer.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
-import { Follower, Hints, type Memory } from "./follower.ts";
+import { Follower, type Following, Hints } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Heartbeat, Reachability, TrustWindow } from "./heartbeat.ts";
 import { Mutator } from "./mutation.ts";
@@ -41,7 +41,7 @@ export interface PresenceOptions {
   /** For changing the catalog. */
   readonly postgres: Postgres;
   readonly schema: string;
-  readonly memory: Memory;
+  readonly memory: Following;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

@@ -1,3 +1,4 @@
+import type { CatalogVersion } from "#storage/catalog/change.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
@@ -23,12 +24,6 @@ export interface Peer {
   readonly heartbeats: number;
   readonly graceMs: number;
   readonly isFenced: boolean;
-}
-
-/** A version of the catalog. The token differs between two histories that gave out the same number. */
-export interface CatalogVersion {
-  readonly version: number;
-  readonly token: string;
 }
 
 /** The answer to a heartbeat. */

@@ -1,4 +1,4 @@
-import { all, type Binding, dialectOf, insert as insertRows, run, type Script } from "./script.ts";
+import { all, type Binding, dialectOf, each, insert as insertRows, run, type Script } from "./script.ts";
 import type { Column, RowOf, Table } from "./table.ts";
 
 /**
@@ -28,6 +28,15 @@ export function* select<Of extends Table>(
   const columns = yield* columnsOf(table);
   const rows = yield* all<RowOf<Of>>(`SELECT ${columns} FROM ${table.name} ${rest}`, bindings);
   return decode(table, rows);
+}
+
+/** All rows, in parts: however many there are, each part has the limit of a call for itself, and requests are served in between. */
+export function* selectAll<Of extends Table>(table: Of): Script<readonly RowOf<Of>[]> {
+  const read: RowOf<Of>[] = [];
+  yield* each<RowOf<Of>>(`SELECT ${yield* columnsOf(table)} FROM ${table.name}`, [], (row) => {
+    read.push(row);
+  });
+  return decode(table, read);
 }
 
 /** The first row, or null. */

@@ -2,10 +2,11 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { changeWith } from "#storage/postgres/catalog/driver.ts";
+import { changeBy } from "#storage/postgres/catalog/driver.ts";
 import { drive, toConnection } from "#storage/postgres/drive.ts";
-import { createMemory, type StoreMemory } from "#storage/postgres/catalog/memory.ts";
-import { createStores } from "#storage/postgres/catalog/stores.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
+import { CatalogFollower } from "#storage/postgres/catalog/follower.ts";
+import { createStores, type StoresOptions } from "#storage/postgres/catalog/stores.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
 import { openPresence } from "#storage/replicas/presence.ts";
@@ -22,6 +23,7 @@ export interface PostgresCatalog extends CatalogEngine {
 export interface PostgresStores extends OpenedCatalog {
   readonly freshness: Freshness;
   readonly memory: StoreMemory;
+  readonly parts: StoresOptions;
 }
 
 const GRACE_MS = 30_000;
@@ -49,19 +51,21 @@ export function createPostgresCatalog(): PostgresCatalog {
       const postgres = await database.open();
       const pulse = await database.open({ connectionsMax: 3, callMsMax: PURPOSES.presence.callMsMax });
       await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
-      const memory = createMemory(secrets, silentLog, { hasSecrets: true });
+      const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: true });
+      const follower = new CatalogFollower(memory);
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
-      const parts = { postgres, pulse, schema, memory, clock, ids, log: silentLog };
-      const presence = await openPresence({ identity, ...parts });
+      const options = { postgres, pulse, schema, memory: follower, clock, ids, log: silentLog };
+      const presence = await openPresence({ identity, ...options });
       const close = async () => {
         await presence.close();
         await Promise.all([postgres.close(), pulse.close()]);
       };
       opened.push({ close });
       const { freshness } = presence;
-      const stores = createStores({ postgres, memory, freshness, clock });
-      const change: OpenedCatalog["change"] = (script) => changeWith(freshness, script);
-      return { ...stores, change, freshness, memory, close };
+      const parts = { postgres, memory, follower, freshness, secrets, clock };
+      const change: OpenedCatalog["change"] = (script) =>
+        changeBy(parts, (tx, transaction) => drive(tx, transaction, script()));
+      return { ...createStores(parts), change, freshness, memory, parts, close };
     },
     async copySecrets(first, copies) {
       const { postgres } = await ready;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
-import { principals } from "#storage/postgres/catalog/identity-schema.ts";
+import { prices } from "#storage/postgres/catalog/schema.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { busyLimit, timed } from "../../support/waiting.ts";
@@ -96,17 +96,10 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
   test("drizzle's queries run under the same limits, and a failure of theirs holds no parameter", async () => {
     await using database = await createDatabase();
     const { orm } = database.postgres;
-    const row = {
-      id: "p",
-      name: "secret-name",
-      kind: "user",
-      role: "member",
-      enabled: true,
-      createdAtUs: 1,
-    } as const;
-    await orm.insert(principals).values(row);
-    expect(await orm.select().from(principals)).toMatchObject([row]);
-    const failure = await failureOf(orm.insert(principals).values(row));
+    const row = { name: "secret-name", unit: "input_tokens", pricePico: 1, feedVersion: null } as const;
+    await orm.insert(prices).values(row);
+    expect(await orm.select().from(prices)).toMatchObject([row]);
+    const failure = await failureOf(orm.insert(prices).values(row));
     expect(failure).toBeInstanceOf(StatementError);
     expect(failure).toHaveProperty("code", "23505");
     expect(Bun.inspect(failure)).not.toContain("secret-name");

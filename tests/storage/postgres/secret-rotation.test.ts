@@ -4,7 +4,9 @@ import { createSecretBox } from "#kernel/crypto.ts";
 import { createKeyring } from "#kernel/keyring.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { rotateSecret } from "#storage/catalog/secret-state.ts";
-import { changeWith } from "#storage/postgres/catalog/driver.ts";
+import { ChangeTransaction } from "#storage/catalog/change.ts";
+import { drive } from "#storage/postgres/drive.ts";
+import { POSTGRES } from "#storage/sql/dialect.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { codeOf, provider } from "../support.ts";
 import { createPostgresCatalog, type PostgresStores } from "./catalog-engine.ts";
@@ -27,12 +29,8 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     ];
     const next = createSecretBox(SECRETS[1]!);
     const database = await engine.database();
-    const untold = {
-      mutate: async <R>(step: Parameters<typeof left.freshness.mutate<R>>[0]) =>
-        (await database.transaction(step)).result,
-    };
-    const recordAudit = createRecordAudit(engine.clock);
-    await changeWith(untold, () => rotateSecret({ secrets, next, revokesKeys: false }, recordAudit));
+    const rotate = rotateSecret({ secrets, next, revokesKeys: false }, createRecordAudit(engine.clock));
+    await database.transaction((tx) => drive(tx, new ChangeTransaction(POSTGRES), rotate));
     const add = ({ catalog }: PostgresStores, name: string) =>
       catalog.change(() => {
         const made = provider(name);

@@ -15,7 +15,7 @@ const FAILS_MS_MAX = 5_000;
 describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
   test("a session is not told by a server that takes no changes once memory is believed no longer: it may have ended elsewhere", async () => {
     await using engine = createPostgresCatalog();
-    const { identity, memory, freshness } = await engine.open();
+    const { identity, freshness, parts } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
     const session = {
       tokenHash: "s",
@@ -30,7 +30,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
       refreshed: () => Promise.reject(new DatabaseUnreachableError("25006", { mayBeCommitted: false })),
     };
     const postgres = await engine.database();
-    const stores = createStores({ postgres, memory, freshness: untrusted, clock: engine.clock });
+    const stores = createStores({ ...parts, postgres, freshness: untrusted });
     expect(await failureOf(stores.identity.findSession("s", START_US))).toMatchObject({
       code: "internal_error",
     });

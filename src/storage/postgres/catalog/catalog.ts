@@ -1,52 +1,59 @@
 import type { CatalogStore } from "#catalog/store.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import { isOfPrice } from "#storage/catalog/catalog-rows.ts";
+import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import {
   type ClaimedRow,
   requireAllSeen,
   toClaimedRowsSql,
   toClaimValues,
 } from "#storage/catalog/unseen-rows.ts";
-import type { Change } from "#storage/catalog/change.ts";
-import { readCatalog, renewStates } from "./catalog-picture.ts";
+import { drive } from "#storage/postgres/drive.ts";
+import type { RecordAudit } from "./audit.ts";
 import { applyWrites } from "./catalog-writes.ts";
-import type { StoreMemory } from "./memory.ts";
-import type { StoreSteps } from "./secret-store.ts";
+import { changeBy, type PostgresDriverDeps } from "./driver.ts";
+import { followPresentSecret } from "#storage/catalog/secret-state.ts";
 
 const CLAIMED_ROWS = toClaimedRowsSql(
   (place) => `SELECT json_array_elements_text($${place}::text::json) COLLATE "C"`,
 );
 
+interface CatalogParts extends PostgresDriverDeps {
+  readonly secrets: Keyring;
+  readonly recordAudit: RecordAudit;
+}
+
 /** The catalog in PostgreSQL. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore(
-  { catalog: memory, followSecret }: Pick<StoreMemory, "catalog" | "followSecret">,
-  { reads, freshness, recordAudit }: StoreSteps,
+  { memory: remembered }: Pick<CatalogDriver, "memory">,
+  parts: CatalogParts,
 ): CatalogStore {
+  const { memory, secrets, recordAudit } = parts;
   return {
-    peek: () => (freshness.isTrusted() ? memory.snapshot() : null),
+    peek: () => (remembered.isTrusted() ? memory.catalog() : null),
     async snapshot() {
-      await reads.current();
-      return memory.snapshot();
+      await remembered.current();
+      return memory.catalog();
     },
 
     async change(plan) {
-      const { toResult, picture } = await freshness.mutate(async (tx) => {
+      const { toResult, after } = await changeBy(parts, async (tx, transaction) => {
         // Under the lock: no other replica changes the catalog between here and the COMMIT.
-        await followSecret(tx);
-        const before = await readCatalog(tx, memory.known(), memory.tell);
-        const { writes, audit, result } = plan(before.snapshot);
-        const claims = toClaimValues(writes, before.snapshot);
-        if (claims !== null) requireAllSeen(await tx.all<ClaimedRow>(CLAIMED_ROWS, claims), before.snapshot);
+        await drive(tx, transaction, followPresentSecret(secrets));
+        const before = memory.catalog();
+        const { writes, audit, result } = plan(before);
+        const claims = toClaimValues(writes, before);
+        if (claims !== null) requireAllSeen(await tx.all<ClaimedRow>(CLAIMED_ROWS, claims), before);
         await recordAudit(tx, audit);
-        if (writes.length === 0) return { result: { toResult: result, picture: before }, changes: [] };
+        if (writes.length === 0) return { toResult: result, after: before };
         const isOfLimits = await applyWrites(tx, writes);
-        await renewStates(tx, writes.some(isOfPrice));
-        const after = await readCatalog(tx, [before], memory.tell);
-        memory.expect(after);
-        const changes: Change[] = [{ kind: "catalog", id: null }];
+        const { changes } = transaction;
+        changes.push({ kind: "catalog", id: null });
+        if (writes.some(isOfPrice)) changes.push({ kind: "price", id: null });
         if (isOfLimits) changes.push({ kind: "limit", id: null });
-        return { result: { toResult: result, picture: after }, changes };
+        return { toResult: result, after: await drive(tx, transaction, memory.catalogAfter()) };
       });
-      return toResult(picture.snapshot);
+      return toResult(after);
     },
   };
 }

@@ -1,44 +1,67 @@
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import { ChangeTransaction } from "#storage/catalog/change.ts";
+import type { StoreMemory } from "#storage/catalog/memory.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
+import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import { drive, toConnection } from "#storage/postgres/drive.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
-import type { Script } from "#storage/sql/script.ts";
-import { renewStates } from "./catalog-picture.ts";
-import type { StoreMemory } from "./memory.ts";
-import type { Reads } from "./reads.ts";
+import type { CatalogFollower } from "./follower.ts";
 
-/** Runs scripts on the catalog of replicas (`replicas/`): a change waits until each of them follows it or is fenced. */
-export function createPostgresDriver(reads: Reads, freshness: Freshness, memory: StoreMemory): CatalogDriver {
+export interface PostgresDriverDeps {
+  readonly postgres: Postgres;
+  readonly freshness: Freshness;
+  readonly memory: StoreMemory;
+  /** Of `memory`. */
+  readonly follower: CatalogFollower;
+}
+
+const SNAPSHOT = { isReadOnly: true, isolation: "repeatable read" } as const;
+
+/**
+ * Runs scripts on the catalog of replicas (`replicas/`): a change waits until each of them follows it or is fenced. Memory is
+ * trusted while the trust window is open. What is asked of a database that is away is refused with `internal_error`.
+ */
+export function createPostgresDriver(deps: PostgresDriverDeps): CatalogDriver {
+  const { postgres, freshness, memory } = deps;
   return {
-    read: (script) => reads.snapshot((tx) => drive(tx, toConnection(), script())),
-    ask: (script) => reads.query((sql) => drive(sql, toConnection(), script())),
-    change: (script) => changeWith(freshness, script),
-    aside: (script) => reads.writeAside((tx) => drive(tx, toConnection(), script())),
-    put: (script) => reads.query((sql) => drive(sql, toConnection(), script())),
+    read: (script) =>
+      postgres.transaction((tx) => drive(tx, toConnection(), script()), SNAPSHOT).catch(throwRefusal),
+    ask: (script) => drive(postgres, toConnection(), script()).catch(throwRefusal),
+    change: (script) => changeBy(deps, (tx, transaction) => drive(tx, transaction, script())),
+    aside: (script) => postgres.transaction((tx) => drive(tx, toConnection(), script())).catch(throwRefusal),
+    put: (script) => drive(postgres, toConnection(), script()).catch(throwRefusal),
     memory: {
       isTrusted: () => freshness.isTrusted(),
-      current: () => reads.current(),
-      catalog: () => memory.catalog.snapshot(),
-      limits: () => memory.limits.set(),
-      catalogAfter: () => {
-        throw new Error("the catalog is not remembered here yet");
+      async current() {
+        if (!freshness.isTrusted()) await freshness.refreshed().catch(throwRefusal);
       },
+      catalog: () => memory.catalog(),
+      limits: () => memory.limits(),
+      keys: memory.keys,
+      relayTokens: memory.relayTokens,
+      catalogAfter: () => memory.catalogAfter(),
     },
   };
 }
 
-/** A change of the catalog. Every replica follows it, when this is fulfilled. */
-export function changeWith<Answer>(
-  freshness: Pick<Freshness, "mutate">,
-  script: () => Script<Answer>,
+/** One change: memory is brought to what the lock has found, and to what was made of it in the turn of the COMMIT. */
+export function changeBy<Answer>(
+  { freshness, follower }: Pick<PostgresDriverDeps, "freshness" | "follower">,
+  step: (tx: Transaction, transaction: ChangeTransaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return freshness.mutate(async (tx) => {
+  return freshness.mutate(async (tx, { before, next }) => {
+    while (!follower.isAt(before)) (await follower.follow(tx))();
     const transaction = new ChangeTransaction(POSTGRES);
-    const result = await drive(tx, transaction, script());
+    const result = await step(tx, transaction);
     const { changes } = transaction;
-    const kinds = new Set(changes.map(({ kind }) => kind));
-    if (kinds.has("catalog")) await renewStates(tx, kinds.has("price"));
-    return { result, changes };
+    if (changes.length === 0) return { result, changes };
+    const install = await follower.readOwn(tx, transaction, next);
+    return { result, changes, committed: () => void install() };
   });
+}
+
+function throwRefusal(cause: unknown): never {
+  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause) : cause;
 }

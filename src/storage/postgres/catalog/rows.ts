@@ -3,19 +3,6 @@ import type { PgTable } from "drizzle-orm/pg-core";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { toStored } from "#storage/postgres/connection/values.ts";
 
-/**
- * The columns of a table as a SELECT names them, so that rows arrive by their names in TypeScript. An integer is the nearest
- * number, as SQLite has it: one that was written by hand would take the whole answer out, and with it every replica.
- */
-export function toSelection(table: PgTable, alias = getTableName(table)): string {
-  return Object.entries(getTableColumns(table))
-    .map(([property, column]) => {
-      const type = column.getSQLType() === "bigint" ? "::double precision" : "";
-      return `"${alias}"."${column.name}"${type} AS "${property}"`;
-    })
-    .join(", ");
-}
-
 interface WriterOptions {
   readonly key?: readonly string[];
   /** What the database gives a value. */

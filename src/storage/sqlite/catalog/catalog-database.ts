@@ -5,19 +5,19 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
+import { createIdentityStore } from "#storage/catalog/identity.ts";
 import { createLimitStore } from "#storage/catalog/limits.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createNoticeStore } from "#storage/catalog/notices.ts";
 import { createResponseStore } from "#storage/catalog/responses.ts";
 import type { CatalogStores } from "#storage/engine.ts";
-import { createUnreadableTelling, type UnreadableRow } from "#storage/catalog/unreadable.ts";
+import type { UnreadableRow } from "#storage/catalog/unreadable.ts";
 import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
 import { createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { CatalogFile } from "./catalog-file.ts";
 import { createConnection } from "./connection.ts";
 import { createSqliteDriver, toldWrites } from "./driver.ts";
-import { createIdentityStore } from "./identity.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { followSecrets, readSecretState, requireOwnSecret } from "#storage/catalog/secret-state.ts";
@@ -89,23 +89,18 @@ export function toCatalogDatabase(
     logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(drive(client, readSecretState()), secrets, log),
   });
-  const tell = createUnreadableTelling(log);
-  const parts = {
-    client,
-    connection: ownConnection,
-    memory: new StoreMemory(tell),
-    ids: createSystemIds(),
-  };
+  const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
+  const parts = { client, connection: ownConnection, memory, ids: createSystemIds() };
   const driver = createSqliteDriver(parts);
   const connection = toldWrites(parts, driver);
-  const recordAudit = createRecordAudit(connection.orm, clock);
+  const recordAudit = createAudit(clock);
   return {
     file,
     change: (script) => driver.change(script),
     audit: createAuditStore(driver),
-    identity: createIdentityStore(connection, recordAudit, tell),
-    catalog: createCatalogStore(connection, recordAudit, tell),
-    limits: createLimitStore(driver, createAudit(clock)),
+    identity: createIdentityStore({ driver, recordAudit, tell: memory.tell }),
+    catalog: createCatalogStore(connection, createRecordAudit(connection.orm, clock), memory.tell),
+    limits: createLimitStore(driver, recordAudit),
     notices: createNoticeStore(driver, { isShared: false }),
     responses: createResponseStore(driver),
     findUnreadable: () =>

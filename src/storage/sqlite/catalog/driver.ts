@@ -26,7 +26,7 @@ export function createSqliteDriver({
   memory,
   ids,
 }: SqliteDriverDeps): CatalogDriver & { readonly distrust: () => void } {
-  const follower = new Follower(memory, () => undefined);
+  const follower = new Follower(memory);
   let trustedVersion: number | null = null;
 
   const isTrusted = () => trustedVersion === connection.dataVersion();
@@ -73,12 +73,16 @@ export function createSqliteDriver({
       },
       catalog: () => memory.catalog(),
       limits: () => memory.limits(),
+      keys: memory.keys,
+      relayTokens: memory.relayTokens,
       catalogAfter: () => memory.catalogAfter(),
     },
   };
 }
 
-/** For stores that write without the driver: each of their writes may have changed any limit. */
+const EVERYTHING = ["catalog", "price", "principal", "key", "relay_token", "limit"] as const;
+
+/** For stores that write without the driver: each of their writes may have changed anything. */
 export function toldWrites(
   { client, connection, ids }: SqliteDriverDeps,
   { distrust }: { readonly distrust: () => void },
@@ -91,7 +95,13 @@ export function toldWrites(
           const result = step();
           const { version } = drive(client, readVersion());
           const next = { version: version + 1, token: ids.uuid() };
-          drive(client, recordChanges([{ kind: "limit", id: null }], next));
+          drive(
+            client,
+            recordChanges(
+              EVERYTHING.map((kind) => ({ kind, id: null })),
+              next,
+            ),
+          );
           return result;
         },
         (result) => {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { TERM_SETTERS } from "#identity/secret-terms.ts";
-import { check, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { check, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** The tables of catalog.db that say who may use the server (`schema.ts`). */
 
@@ -67,56 +67,3 @@ function secretTable(name: string) {
     ],
   );
 }
-
-/** An account at an identity provider; a principal that never signed in by one has no row. */
-export const oidcSubjects = sqliteTable(
-  "oidc_subject",
-  {
-    issuer: text("issuer").notNull(),
-    subject: text("subject").notNull(),
-    principalId: text("principal_id")
-      .notNull()
-      .references(() => principals.id, { onDelete: "cascade" }),
-  },
-  (table) => [
-    primaryKey({ columns: [table.issuer, table.subject] }),
-    index("oidc_subject_by_principal").on(table.principalId),
-    check("oidc_subject_given", sql`${table.issuer} <> '' AND ${table.subject} <> ''`),
-  ],
-);
-
-export const sessions = sqliteTable(
-  "sessions",
-  {
-    /** Keyed hash of the cookie's token. */
-    tokenHash: text("token_hash").primaryKey(),
-    principalId: text("principal_id")
-      .notNull()
-      .references(() => principals.id, { onDelete: "cascade" }),
-    /** The session is as old as its first cookie; the column keeps the name that it had when there was no second one. */
-    cookieIssuedAtUs: integer("created_at_us").notNull(),
-    expiresAtUs: integer("expires_at_us").notNull(),
-  },
-  (table) => [
-    index("sessions_by_principal").on(table.principalId),
-    index("sessions_by_expiry").on(table.expiresAtUs),
-  ],
-);
-
-/** Each is good for one sign-in; one that was used is gone. */
-export const loginLinks = sqliteTable(
-  "login_links",
-  {
-    /** Keyed hash of the link's token. */
-    tokenHash: text("token_hash").primaryKey(),
-    principalId: text("principal_id")
-      .notNull()
-      .references(() => principals.id, { onDelete: "cascade" }),
-    createdAtUs: integer("created_at_us").notNull(),
-    expiresAtUs: integer("expires_at_us").notNull(),
-  },
-  (table) => [
-    index("login_links_by_principal").on(table.principalId),
-    index("login_links_by_expiry").on(table.expiresAtUs),
-  ],
-);

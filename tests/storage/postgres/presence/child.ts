@@ -70,7 +70,7 @@ const presence = await openPresence({
   pulse: hears ? pulse : deaf,
   postgres,
   schema,
-  memory,
+  memory: memory.follower,
   clock,
   ids,
   log: silentLog,

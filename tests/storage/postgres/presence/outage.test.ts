@@ -258,7 +258,7 @@ function change(
   const guest = createGuestFreshness({
     postgres,
     schema,
-    memory,
+    memory: memory.follower,
     clock: createSystemClock(),
     ids: createSystemIds(),
   });

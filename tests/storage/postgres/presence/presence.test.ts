@@ -50,7 +50,7 @@ describe.skipIf(postgresMissing !== null)("replicas that answer from memory", ()
     const guest = createGuestFreshness({
       postgres: database.postgres,
       schema: database.target.schema,
-      memory,
+      memory: memory.follower,
       clock: createSystemClock(),
       ids: createSystemIds(),
     });

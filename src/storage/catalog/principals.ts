@@ -1,0 +1,153 @@
+import type { Principal } from "#identity/principal.ts";
+import type { IdentityStore, OidcSubject } from "#identity/store.ts";
+import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
+import { all, run, type Script } from "#storage/sql/script.ts";
+import { changed } from "./change.ts";
+import { applyPrincipalChange, toPrincipal, toPrincipalRow } from "./principal-rows.ts";
+import { losesAdmin, toLastAdmin, toPrincipalExists, toPrincipalNotFound } from "./refusals.ts";
+import { orphanResponses } from "./responses.ts";
+import type { StoreParts } from "./audit.ts";
+import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
+import type { TellUnreadable } from "./unreadable.ts";
+
+type PrincipalStore = Pick<
+  IdentityStore,
+  | "createPrincipal"
+  | "ensurePrincipal"
+  | "findPrincipalByName"
+  | "listPrincipals"
+  | "countPrincipals"
+  | "updatePrincipal"
+  | "deletePrincipal"
+  | "findPrincipalBySubject"
+  | "createPrincipalForSubject"
+>;
+
+/** Principals and their subjects. Every uniqueness rule is asked under the catalog's lock, so none can be raced. */
+export function createPrincipalStore({ driver, recordAudit, tell }: StoreParts): PrincipalStore {
+  const { read, ask, change } = driver;
+  return {
+    createPrincipal: (principal, audit) =>
+      change(function* () {
+        yield* insertPrincipal(principal);
+        yield* recordAudit([audit]);
+      }),
+
+    async ensurePrincipal(principal) {
+      const found = await ask(() => findByName(principal.name, tell));
+      if (found !== null) return found;
+      return change(function* () {
+        const madeMeanwhile = yield* findByName(principal.name, tell);
+        if (madeMeanwhile !== null) return madeMeanwhile;
+        yield* insertPrincipal(principal);
+        return principal;
+      });
+    },
+
+    findPrincipalByName: (name) => ask(() => findByName(name, tell)),
+
+    listPrincipals: ({ limit, offset }) =>
+      read(function* () {
+        const rows = yield* select(principals, "ORDER BY name LIMIT ? OFFSET ?", [limit, offset]);
+        return { rows: rows.map((row) => toPrincipal(row, tell)), total: yield* count(principals) };
+      }),
+
+    countPrincipals: () => ask(() => count(principals)),
+
+    updatePrincipal: (id, edit, audit, require) =>
+      change(function* () {
+        const row = yield* requireRow(id);
+        const before = toPrincipal(row, tell);
+        require?.(before);
+        const edited = applyPrincipalChange(row, edit);
+        const after = toPrincipal(edited, tell);
+        yield* requireAdminLeft(before, after);
+        const { role, enabled, tags } = edited;
+        yield* update(principals, { role, enabled, tags }, "id = ?", [id]);
+        yield* recordAudit([audit]);
+        yield* changed("principal", id);
+        return after;
+      }),
+
+    deletePrincipal: (id, audit, require) =>
+      change(function* () {
+        const before = yield* requirePrincipal(id, tell);
+        require?.(before);
+        yield* requireAdminLeft(before, null);
+        yield* tellOwned(id);
+        // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
+        yield* run("DELETE FROM principals WHERE id = ?", [id]);
+        yield* orphanResponses(id);
+        yield* recordAudit([audit]);
+        yield* changed("principal", id);
+      }),
+
+    findPrincipalBySubject: (issuer, subject) => ask(() => findBySubject({ issuer, subject }, tell)),
+
+    createPrincipalForSubject: (principal, { issuer, subject }) =>
+      change(function* () {
+        // Another sign-in of the same account may have been first.
+        const found = yield* findBySubject({ issuer, subject }, tell);
+        if (found !== null) return found;
+        yield* insertPrincipal(principal);
+        yield* insert(oidcSubjects, [{ issuer, subject, principalId: principal.id }]);
+        return principal;
+      }),
+  };
+}
+
+/** Within a transaction. Throws `principal_not_found`. */
+export function* requirePrincipal(id: string, tell?: TellUnreadable): Script<Principal> {
+  return toPrincipal(yield* requireRow(id), tell);
+}
+
+function* requireRow(id: string): Script<PrincipalRow> {
+  const row = yield* selectOne(principals, "WHERE id = ?", [id]);
+  if (row === null) throw toPrincipalNotFound();
+  return row;
+}
+
+function* findByName(name: string, tell?: TellUnreadable): Script<Principal | null> {
+  const row = yield* selectOne(principals, "WHERE name = ?", [name]);
+  return row === null ? null : toPrincipal(row, tell);
+}
+
+function* findBySubject({ issuer, subject }: OidcSubject, tell: TellUnreadable): Script<Principal | null> {
+  const row = yield* selectOne(
+    principals,
+    "WHERE id = (SELECT principal_id FROM oidc_subject WHERE issuer = ? AND subject = ?)",
+    [issuer, subject],
+  );
+  return row === null ? null : toPrincipal(row, tell);
+}
+
+function* insertPrincipal(principal: Principal): Script<void> {
+  if ((yield* findByName(principal.name)) !== null) throw toPrincipalExists();
+  yield* insert(principals, [toPrincipalRow(principal)]);
+  yield* changed("principal", principal.id);
+}
+
+function* requireAdminLeft(before: Principal, after: Principal | null): Script<void> {
+  if (!losesAdmin(before, after)) return;
+  const others = yield* count(principals, "WHERE role = 'admin' AND enabled AND id <> ?", [before.id]);
+  if (others === 0) throw toLastAdmin(before);
+}
+
+const OWNED = [
+  { kind: "key", of: "SELECT id FROM api_keys WHERE principal_id = ?1" },
+  { kind: "relay_token", of: "SELECT id FROM relay_tokens WHERE principal_id = ?1" },
+  {
+    kind: "limit",
+    of: `SELECT id FROM limits WHERE principal_id = ?1
+      OR key_id IN (SELECT id FROM api_keys WHERE principal_id = ?1)
+      OR relay_token_id IN (SELECT id FROM relay_tokens WHERE principal_id = ?1)`,
+  },
+] as const;
+
+/** Tells of what goes with a principal. */
+function* tellOwned(principalId: string): Script<void> {
+  for (const { kind, of } of OWNED) {
+    const rows = yield* all<{ readonly id: string }>(of, [principalId]);
+    for (const { id } of rows) yield* changed(kind, id);
+  }
+}
