@@ -1,9 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSecretBox } from "#kernel/crypto.ts";
-import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
 import { runLocal } from "../cli/terminal.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -81,79 +78,5 @@ describe("a credential whose provider's row something else than Lockport has cha
     } finally {
       await stopped.stop();
     }
-  });
-});
-
-describe("credentials that an earlier executable sealed for their row alone", () => {
-  /** Its format: the row's id as additional data, and another first byte. */
-  function makeFormer(id: string, apiKey: string): Uint8Array {
-    const secret = Buffer.from(readFileSync(join(dataDir, "secret.key"), "utf8").trim(), "base64");
-    const sealed = createSecretBox(secret).seal(apiKey, `provider:${id}:credential`);
-    return Uint8Array.of(1, ...sealed.subarray(1));
-  }
-
-  test("are bound to their address by the next start, and none is lost; until then commands read them", async () => {
-    const app = await startWithProvider();
-    const { id } = new Database(join(dataDir, "catalog.db"))
-      .query<{ id: string }, []>("SELECT id FROM providers")
-      .get()!;
-    await app.stop();
-    const catalog = join(dataDir, "catalog.db");
-    write("UPDATE providers SET sealed_credential = ?", makeFormer(id, CREDENTIAL));
-    expect(findCatalogAge(catalog)).toBe("older");
-    const before = await runLocal(dataDir, ["doctor"]);
-    expect(before.data).toContain("next start of the server brings it up to date");
-    expect(before.data).not.toContain("changed its row");
-    expect(findCatalogAge(catalog)).toBe("older");
-
-    const next = await startApp({ dataDir });
-    try {
-      expect(findCatalogAge(catalog)).toBe("current");
-      expect((await next.api("POST", "/v1/chat/completions", CHAT)).status).toBe(200);
-      expect(authorizations(own).at(-1)).toBe(`Bearer ${CREDENTIAL}`);
-      // Put back into a running server it opens no more.
-      write(
-        "UPDATE providers SET sealed_credential = ?, base_url = ?",
-        makeFormer(id, CREDENTIAL),
-        foreign.baseUrl,
-      );
-      expect((await next.api("POST", "/v1/chat/completions", CHAT)).status).toBe(500);
-      expect(foreign.requests).toEqual([]);
-    } finally {
-      await next.stop();
-    }
-  });
-
-  test("that do not open stay refused, and keep no start from happening", async () => {
-    const app = await startWithProvider();
-    await app.stop();
-    write("UPDATE providers SET sealed_credential = ?", makeFormer("another", CREDENTIAL));
-    const next = await startApp({ dataDir });
-    expect(findCatalogAge(join(dataDir, "catalog.db"))).toBe("current");
-    expect((await next.api("POST", "/v1/chat/completions", CHAT)).status).toBe(500);
-    expect(own.requests).toEqual([]);
-    await next.stop();
-  });
-
-  test("of a row that cannot be read keep no start from happening, and are bound by the first start after its correction", async () => {
-    const app = await startWithProvider();
-    const { id } = new Database(join(dataDir, "catalog.db"))
-      .query<{ id: string }, []>("SELECT id FROM providers")
-      .get()!;
-    await app.stop();
-    const ENDPOINTS = "UPDATE providers SET endpoints = ?";
-    write("UPDATE providers SET sealed_credential = ?", makeFormer(id, CREDENTIAL));
-    write(ENDPOINTS, '{"teleport":"http://planted"}');
-    const next = await startApp({ dataDir });
-    expect(findCatalogAge(join(dataDir, "catalog.db"))).toBe("current");
-    expect((await next.api("POST", "/v1/chat/completions", CHAT)).status).toBe(404);
-    await next.stop();
-
-    write(ENDPOINTS, "{}");
-    expect(findCatalogAge(join(dataDir, "catalog.db"))).toBe("older");
-    const corrected = await startApp({ dataDir });
-    expect((await corrected.api("POST", "/v1/chat/completions", CHAT)).status).toBe(200);
-    expect(authorizations(own)).toEqual([`Bearer ${CREDENTIAL}`]);
-    await corrected.stop();
   });
 });
