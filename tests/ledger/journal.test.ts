@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/journal/journal.ts";
+import { spawnLedger } from "../storage/support.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -169,11 +170,8 @@ describe("a full disk", () => {
       console.log("skipped: a small file system cannot be mounted here");
       return;
     }
-    const script = join(import.meta.dir, "child.ts");
-    const child = Bun.spawn([process.execPath, "--no-env-file", script, mount, String(NEW_YEAR_US)], {
-      stdout: "pipe",
-      stderr: "inherit",
-    });
+    const place = { dataDir: mount, database: { kind: "sqlite", path: join(mount, "catalog.db") } } as const;
+    const child = spawnLedger(place, "record", [NEW_YEAR_US]);
     try {
       const done: number[] = [];
       const ballast = join(mount, "ballast");

@@ -1,14 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
 import { NO_LIMITS } from "#limits/limit-gate.ts";
 import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { makeFolder } from "../support/folder.ts";
-import { checkLedger } from "../support/invariants.ts";
-import { killWhileSettling } from "./endless-settling.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 import { openLedger } from "../support/ledger.ts";
 
@@ -131,21 +127,4 @@ describe("an answer in the background", () => {
       { usage: ENDING.usage, costPico: null },
     ]);
   });
-
-  test("is settled once and lost never, through kills between its create, its settlement and their commits", async () => {
-    const folder = makeFolder();
-    cleanups.push(() => folder.remove());
-    const dataDir = join(folder.path, "data");
-    mkdirSync(dataDir);
-    const script = join(import.meta.dir, "child-settling.ts");
-    const said = await killWhileSettling(script, folder.path, [dataDir]);
-    const events = checkLedger(dataDir, { isAtRest: true });
-    const byId = new Map(events.map((event) => [event.id, event]));
-    expect(said.length).toBeGreaterThan(400);
-    const wrong = said.filter((id) => byId.get(id)?.cost_lo !== Number(ENDING.costPico));
-    expect(wrong).toEqual([]);
-    // A begin that was not said is cut off, and never anything else.
-    const others = events.filter(({ id }) => !said.includes(id));
-    expect(others.filter(({ error_kind }) => error_kind !== "interrupted")).toEqual([]);
-  }, 60_000);
 });

@@ -9,6 +9,8 @@ import { scale } from "../support/scale.ts";
 import { FLUSH_WAIT_MS_MAX, PAGE, type LedgerEngine } from "./support.ts";
 
 const KILLS = 2 * scale;
+/** So many events are said before each kill. */
+const SETTLING_KILLS_AFTER = [40, 130, 3, 260];
 const KILL_ROUND_US = 1_000_000_000;
 
 /** What every engine's ledger promises: recording, replay, exactly once, retention, key use, gauges, and a reader beside it. */
@@ -90,7 +92,8 @@ export function testLedgerContract(engineName: string, createEngine: () => Ledge
       const announced = new Set<number>();
       for (let round = 0; round < KILLS; round += 1) {
         const linesBeforeKill = 50 + Math.floor(Math.random() * 2000);
-        const lines = await recordUntilKilled(engine, NEW_YEAR_US + round * KILL_ROUND_US, linesBeforeKill);
+        const child = await engine.spawn("record", NEW_YEAR_US + round * KILL_ROUND_US);
+        const lines = await readUntilKilled(child, linesBeforeKill);
         for (const line of lines) {
           const [word, arrival] = line.split(" ");
           (word === "done" ? confirmed : announced).add(Number(arrival));
@@ -120,6 +123,27 @@ export function testLedgerContract(engineName: string, createEngine: () => Ledge
       // Announced right before the kill and not yet opened: at most one a round.
       expect(opens.filter((arrival) => !recorded.has(arrival)).length).toBeLessThanOrEqual(KILLS);
     }, 60_000);
+
+    test("killed while answers in the background are begun and settled settles each once, and loses none", async () => {
+      await using engine = createEngine();
+      const said: number[] = [];
+      const settle = async (count: number, killAfter: number) => {
+        const first = NEW_YEAR_US + said.length * 1_000;
+        const child = await engine.spawn("settle", first, count, JSON.stringify(said));
+        const lines = await readUntilKilled(child, killAfter);
+        said.push(...lines.map(Number));
+      };
+      for (const killAfter of SETTLING_KILLS_AFTER) await settle(5_000, killAfter);
+      // Ends by itself, and settles what is left.
+      await settle(0, Number.POSITIVE_INFINITY);
+      expect(said.length).toBeGreaterThan(400);
+      const events = await engine.checkLedger({ isAtRest: true });
+      const byId = new Map(events.map((event) => [event.id, event]));
+      expect(said.filter((id) => byId.get(id)?.cost_lo !== Number(ENDING.costPico))).toEqual([]);
+      // A begin that was not said is cut off, and never anything else.
+      const others = events.filter(({ id }) => !said.includes(id));
+      expect(others.filter(({ error_kind }) => error_kind !== "interrupted")).toEqual([]);
+    }, 90_000);
 
     test("removes rows older than the limit, in slices, while what is younger and every total stays", async () => {
       await using engine = createEngine();
@@ -244,25 +268,19 @@ async function listArrivals({ stats }: Pick<Storage, "stats">): Promise<number[]
   return rows.map((row) => row.arrivedAtUs);
 }
 
-/** The lines of a process that was killed after so many of them: no clock decides where. */
-async function recordUntilKilled(
-  engine: LedgerEngine,
-  firstArrivalUs: number,
+/** The lines of a process that is killed after so many of them: no clock decides where. */
+async function readUntilKilled(
+  child: Awaited<ReturnType<LedgerEngine["spawn"]>>,
   linesBeforeKill: number,
 ): Promise<string[]> {
-  const child = await engine.spawnRecorder(firstArrivalUs);
   const decoder = new TextDecoder();
   let text = "";
-  let isKilled = false;
   for await (const chunk of child.stdout) {
     text += decoder.decode(chunk, { stream: true });
-    if (!isKilled && text.split("\n").length > linesBeforeKill) {
-      child.kill("SIGKILL");
-      isKilled = true;
-    }
+    if (text.split("\n").length > linesBeforeKill) child.kill("SIGKILL");
   }
   await child.exited;
-  expect(isKilled).toBe(true);
+  expect(child.signalCode).toBe(linesBeforeKill === Number.POSITIVE_INFINITY ? null : "SIGKILL");
   // The last line may be cut off.
   return text.split("\n").slice(0, -1);
 }

@@ -72,10 +72,26 @@ export interface LedgerEngine extends AsyncDisposable {
   /** The one server of the data. */
   serve(options?: Partial<ServeOptions>): Promise<Storage>;
   openReader(): Promise<LedgerReader>;
-  /** A process that records events as fast as it can, and prints `open` and `done` with the arrival of each. */
-  spawnRecorder(firstArrivalUs: number): Promise<Bun.Subprocess<"ignore", "pipe", "inherit">>;
+  /** A process that does this to the ledger until it is killed: see `engines/child.ts`. */
+  spawn(
+    task: "record" | "settle",
+    ...words: readonly (string | number)[]
+  ): Promise<Bun.Subprocess<"ignore", "pipe", "inherit">>;
   /** Asserts the invariants of the ledger, and returns its events. */
   checkLedger(attempts?: Attempts): Promise<readonly RecordedEvent[]>;
+}
+
+/** Where `engines/child.ts` finds the data. */
+export type ChildPlace = Pick<ServeOptions, "dataDir" | "database">;
+
+export function spawnLedger(place: ChildPlace, task: string, words: readonly (string | number)[]) {
+  const script = join(import.meta.dir, "engines/child.ts");
+  return Bun.spawn({
+    cmd: [process.execPath, "--no-env-file", script, JSON.stringify(place), task, ...words.map(String)],
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
 }
 
 /** What the checker reads of each event that is recorded. */
@@ -84,6 +100,7 @@ export interface RecordedEvent {
   readonly outcome: string;
   readonly error_kind: string | null;
   readonly status_code: number;
+  readonly cost_lo: number | null;
 }
 
 export const AUDIT: AuditEntry = {

@@ -1,11 +1,16 @@
-import { join } from "node:path";
 import { postgresEngine } from "#storage/postgres/engine.ts";
 import { checkPostgresLedger } from "../../support/postgres-totals.ts";
 import { sharedPostgres } from "../../support/postgres.ts";
 import { copySchema } from "../postgres/support.ts";
-import { createFakeClock, createTempDir, silentLog, toSecrets, type LedgerEngine } from "../support.ts";
+import {
+  createFakeClock,
+  createTempDir,
+  silentLog,
+  spawnLedger,
+  toSecrets,
+  type LedgerEngine,
+} from "../support.ts";
 
-const RECORDER = join(import.meta.dir, "../postgres/child-recorder.ts");
 const GRACE_MS = 30_000;
 
 /** A ledger on the PostgreSQL of this test process, in a schema of its own, and the data folder of one replica. */
@@ -44,15 +49,7 @@ export function createPostgresEngine(): LedgerEngine {
       await postgresEngine.makeCatalog({ ...place, ...common() });
       return keep(postgresEngine.openLedgerReader({ ...place, log: silentLog }));
     },
-    async spawnRecorder(firstArrivalUs) {
-      const { url, schema: name } = await schema;
-      return Bun.spawn({
-        cmd: [process.execPath, RECORDER, dir.path, url, name, String(firstArrivalUs)],
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "inherit",
-      });
-    },
+    spawn: async (task, ...words) => spawnLedger(await toPlace(), task, words),
     checkLedger: async (attempts = {}) => checkPostgresLedger(await schema, attempts),
     async [Symbol.asyncDispose]() {
       for (const one of opened.reverse()) await one.close();

@@ -3,7 +3,14 @@ import { join } from "node:path";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { checkLedger } from "../../support/invariants.ts";
-import { createFakeClock, createTempDir, toSecrets, silentLog, type Engine } from "../support.ts";
+import {
+  createFakeClock,
+  createTempDir,
+  toSecrets,
+  silentLog,
+  spawnLedger,
+  type Engine,
+} from "../support.ts";
 
 export interface SqliteEngine extends Engine {
   /** The catalog's file. */
@@ -11,8 +18,6 @@ export interface SqliteEngine extends Engine {
   /** A bare connection beside ours, to look into the catalog's file or to hold its locks. */
   openRaw(): Database;
 }
-
-const RECORDER = join(import.meta.dir, "../../ledger/child.ts");
 
 export function createSqliteEngine(): SqliteEngine {
   const dir = createTempDir();
@@ -44,13 +49,7 @@ export function createSqliteEngine(): SqliteEngine {
       ),
     openReader: async () =>
       keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, database, log: silentLog })),
-    spawnRecorder: async (firstArrivalUs) =>
-      Bun.spawn({
-        cmd: [process.execPath, RECORDER, dir.path, String(firstArrivalUs)],
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "inherit",
-      }),
+    spawn: async (task, ...words) => spawnLedger({ dataDir: dir.path, database }, task, words),
     checkLedger: async (attempts) => checkLedger(dir.path, attempts),
     openRaw: () => {
       const client = new Database(path, { readwrite: true, strict: true });

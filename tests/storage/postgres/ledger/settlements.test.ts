@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PENDING_USAGE, type Settlement } from "#usage/event.ts";
-import { killWhileSettling } from "../../../ledger/endless-settling.ts";
 import { drain } from "../../../ledger/contract-writer.ts";
 import { ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine, toSettleLine } from "../../../ledger/usage.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
@@ -75,23 +74,6 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     owns.close();
     others.close();
   });
-
-  test("is settled once and lost never, through kills between its create, its settlement and their commits", async () => {
-    await using killed = await createDatabase();
-    const dataDir = join(folder, "killed");
-    mkdirSync(dataDir);
-    const script = join(import.meta.dir, "../child-settling.ts");
-    const { url, schema } = killed.target;
-    const said = await killWhileSettling(script, folder, [dataDir, url, schema]);
-    expect(said.length).toBeGreaterThan(400);
-    const events = await checkPostgresTotals(killed.postgres);
-    const byId = new Map(events.map((event) => [event.id, event]));
-    expect(said.filter((id) => byId.get(id)?.cost_lo !== Number(ENDING.costPico))).toEqual([]);
-    const told = new Set(said);
-    const others = events.filter(({ id }) => !told.has(id));
-    expect(others.filter(({ error_kind }) => error_kind !== "interrupted")).toEqual([]);
-    expect(await killed.postgres.all("SELECT id FROM settlement")).toEqual([]);
-  }, 90_000);
 
   test("is settled by two replicas at once without one waiting for the other in a circle", async () => {
     const { postgres } = database;
