@@ -120,7 +120,6 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
     "storage/engine.ts",
     "storage/place.ts",
     "storage/database-examination.ts",
-    "storage/file-data.ts",
     "storage/files/",
     "storage/backup/",
     "storage/move/",
@@ -131,6 +130,7 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
 const PICKS: { readonly [path: string]: readonly string[] } = {
   "boot/settings/engine.ts": [
     "storage/sqlite/engine.ts",
+    "storage/sqlite/files.ts",
     "storage/postgres/engine.ts",
     "storage/postgres/examine.ts",
     "storage/sqlite/move/source.ts",

@@ -27,7 +27,7 @@ import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
  * contract suite (`tests/storage/contract.ts`) from `tests/storage/engines/<engine>.ts`.
  *
  * Every method throws a `SetupError` for data that cannot be used: damaged, foreign, of a newer version or of an unreleased
- * one, closed to this user, or on a database that does not answer. What only files can do is `DataFiles`.
+ * one, closed to this user, or on a database that does not answer. What only files can do is `sqlite/files.ts`.
  */
 export interface StorageEngine {
   /**

@@ -96,8 +96,7 @@ describe("a copy of a ledger that another process writes to", () => {
 
 function copy(source: string, target: string, signal = new AbortController().signal) {
   return snapshotLedger({
-    databasePath: join(source, "usage.db"),
-    journalDirectory: join(source, "journal"),
+    dataDir: source,
     target,
     onShare: (share) => expect(share).toBeGreaterThanOrEqual(0),
     signal,

@@ -1,9 +1,9 @@
 import type { StorageEngine } from "#storage/engine.ts";
-import type { DataFiles } from "#storage/file-data.ts";
 import type { DataPlace } from "#storage/place.ts";
 import type { DatabaseExamination } from "#storage/database-examination.ts";
 import type { ExaminationOptions } from "#storage/postgres/examine.ts";
-import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
+import { sqliteEngine } from "#storage/sqlite/engine.ts";
+import { sqliteFiles } from "#storage/sqlite/files.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";
 
 /** What keeps the data of an installation, chosen here and nowhere else. */
@@ -21,7 +21,9 @@ export async function examineDatabase(options: ExaminationOptions): Promise<Data
 }
 
 /** The files of an installation that is kept in files, and of a backup. */
-export const files: DataFiles = sqliteFiles;
+export const files = sqliteFiles;
+
+export type UsageFacts = ReturnType<typeof files.inspect.inspectUsage>;
 
 export const locks = folderLocks;
 

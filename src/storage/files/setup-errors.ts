@@ -9,7 +9,7 @@ export function withSetupErrors<Result>(path: string, step: () => Result, kept: 
   try {
     return step();
   } catch (cause) {
-    throw toSetupError(`${kept} ${path}`, path, cause);
+    throw toSetupError(path, cause, kept);
   }
 }
 
@@ -64,11 +64,12 @@ const FAULTS: readonly {
   },
 ];
 
-function toSetupError(kept: string, path: string, cause: unknown): unknown {
+/** A SetupError that names the file, of a failure of the file or of SQLite; another failure is returned as it is. */
+export function toSetupError(path: string, cause: unknown, kept: Kept = "database"): unknown {
   if (cause instanceof SetupError) return cause;
   const code = findCode(cause) ?? "";
   const fault = FAULTS.find(({ codes }) => codes.some((known) => extendsCode(code, known)));
-  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(kept, path), cause);
+  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(`${kept} ${path}`, path), cause);
 }
 
 function extendsCode(code: string, known: string): boolean {

@@ -1,18 +1,11 @@
-import { join } from "node:path";
 import { SILENT_LOG } from "#kernel/log.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { rotateSecret } from "#storage/catalog/secret-state.ts";
-import type { DataFiles } from "#storage/file-data.ts";
-import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { countDamagedLines } from "#storage/journal/segment-reader.ts";
-import { findSegments } from "#storage/journal/segments.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
-import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
-import { requireIntact, toCatalogPath } from "./file/open.ts";
+import { findCatalogAge } from "./catalog/inspect.ts";
+import { toCatalogPath } from "./file/open.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
 import { openInstallation } from "#storage/installation.ts";
-import { isDamage, withSetupErrors } from "#storage/files/setup-errors.ts";
-import { hasUsageDatabase, inspectUsage } from "./ledger/file/database.ts";
 import { findLedger } from "./ledger/ledger.ts";
 
 /** Embedded SQLite: `catalog.db` and `usage.db`, each with its write-ahead log. What only some commands need is loaded by them. */
@@ -53,32 +46,3 @@ export const sqliteEngine = openInstallation({
   },
   findLedger: ({ dataDir }) => findLedger(dataDir),
 });
-
-export const sqliteFiles: DataFiles = {
-  inspect: {
-    findCatalogAge,
-    inspectCatalog,
-    hasUsageDatabase,
-    inspectUsage,
-    requireIntact,
-    countDamagedLines,
-    hasJournal: (journalDirectory) => findSegments(journalDirectory).length > 0,
-    isDamage,
-  },
-  copy: {
-    async copyCatalog(path, target) {
-      const { backUp } = await import("./file/copy.ts");
-      backUp(path, target);
-    },
-    async copyLedger({ dataDir, ...options }) {
-      const { snapshotLedger } = await import("./ledger/file/snapshot.ts");
-      const databasePath = join(dataDir, USAGE_NAME);
-      const journalDirectory = join(dataDir, JOURNAL_NAME);
-      return snapshotLedger({ databasePath, journalDirectory, ...options }).catch((cause: unknown) =>
-        withSetupErrors(databasePath, () => {
-          throw cause;
-        }),
-      );
-    },
-  },
-};

@@ -1,14 +1,13 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FileConfig } from "#boot/settings/config.ts";
-import { engineOf, files, locks } from "#boot/settings/engine.ts";
+import { engineOf, files, locks, type UsageFacts } from "#boot/settings/engine.ts";
 import { toOwnSentence } from "#boot/folder/finding.ts";
 import { findMissingData } from "#boot/folder/missing-data.ts";
 import type { Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
-import type { UsageFacts } from "#storage/file-data.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";

@@ -1,6 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
 import { findPending } from "#storage/sqlite/file/migrate.ts";
-import type { CatalogFacts } from "#storage/file-data.ts";
 import type { DatabaseAge } from "#storage/place.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/open.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
@@ -17,7 +16,16 @@ export function findCatalogAge(path: string): DatabaseAge {
   });
 }
 
-/** Looks at a catalog and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+interface CatalogFacts {
+  /** The last migration that was applied. */
+  readonly schema: string;
+  /** False: the next start brings it up to date. */
+  readonly isCurrent: boolean;
+  /** `SecretBox.checkValue` of the secret key that it was made with; null when that is not in it. */
+  readonly secretCheckValue: string | null;
+}
+
+/** Inspects a catalog and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function inspectCatalog(path: string): CatalogFacts {
   return withReader(path, (database) => {
     const pending = findPending(database, CATALOG_MIGRATIONS, path);

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
+import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { UsageFacts } from "#storage/file-data.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
@@ -75,6 +75,14 @@ export function hasUsageDatabase(path: string): boolean {
     if (database.query("SELECT 1 FROM sqlite_schema").get() !== null) throw toForeignError(path);
     return false;
   });
+}
+
+interface UsageFacts {
+  readonly schema: number;
+  /** How far its journal is in it. */
+  readonly position: JournalPosition;
+  /** The arrival of the newest event; null when there is none. */
+  readonly newestAtUs: InstantUs | null;
 }
 
 /** Inspects a usage database and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */

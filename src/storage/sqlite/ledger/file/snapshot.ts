@@ -3,8 +3,9 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "no
 import { basename, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
-import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts";
+import { toSetupError } from "#storage/files/setup-errors.ts";
 import { listSegments, segmentPath } from "#storage/journal/segments.ts";
 import { readPosition } from "./database.ts";
 
@@ -17,8 +18,7 @@ const PAGES_KIB = 65_536;
 const LINE_FEED = 0x0a;
 
 export interface SnapshotOptions {
-  readonly databasePath: string;
-  readonly journalDirectory: string;
+  readonly dataDir: string;
   /** An empty folder, with an empty folder `journal` in it. */
   readonly target: string;
   /** The share of the log that is copied, from 0 to 1. */
@@ -29,10 +29,19 @@ export interface SnapshotOptions {
 /**
  * Copies the ledger as it is at one moment, also while a server writes to it: `usage.db`, and of the journal what that
  * state of it has not taken in yet, so that a start from the copy counts every event that had been recorded once. Returns
- * the names of the segments. Requests that were under way are begins without an end. Synced by the caller.
+ * the names of the segments. Requests that were under way are begins without an end. Synced by the caller. Throws SetupError.
  */
 export async function snapshotLedger(options: SnapshotOptions): Promise<readonly string[]> {
-  const { databasePath, target, signal } = options;
+  const databasePath = join(options.dataDir, USAGE_NAME);
+  try {
+    return await snapshot(databasePath, options);
+  } catch (cause) {
+    throw toSetupError(databasePath, cause);
+  }
+}
+
+async function snapshot(databasePath: string, options: SnapshotOptions): Promise<readonly string[]> {
+  const { dataDir, target, signal } = options;
   const copyPath = join(target, USAGE_NAME);
   makePrivateFile(copyPath);
   const copy = new Database(copyPath, { readwrite: true, strict: true });
@@ -44,7 +53,7 @@ export async function snapshotLedger(options: SnapshotOptions): Promise<readonly
     copy.query("PRAGMA journal_mode = OFF").get();
     copy.run("PRAGMA synchronous = OFF");
     copy.query("ATTACH ? AS source").run(databasePath);
-    const segments = pin(copy, options);
+    const segments = pin(copy, databasePath, join(dataDir, JOURNAL_NAME));
     const names = segments.map((segment) => copySegment(segment, segment === segments.at(-1), target));
     await copyTables(copy, options);
     signal.throwIfAborted();
@@ -66,7 +75,7 @@ interface Segment {
  * position on. The writer removes a segment only once it has committed a position behind it: when the position is in the
  * same segment after they were opened, none that is needed was missed.
  */
-function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions): readonly Segment[] {
+function pin(copy: Database, databasePath: string, journalDirectory: string): readonly Segment[] {
   const current = new Database(databasePath, { readonly: true, strict: true });
   try {
     current.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
