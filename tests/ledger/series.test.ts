@@ -497,7 +497,7 @@ function* foldAll(query: StatsQuery, longest: "day" | "month") {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, []);
   const cut = yield* cutFiltered({ window: query.window, longest }, { filter, groups });
-  const fold = new Fold({ keys: toKeys(groups, filter) });
+  const fold = new Fold(toKeys(groups, filter));
   yield* foldWindow(fold, { cut, filter, groups });
   return { cut, sums: [...fold.sums()] };
 }

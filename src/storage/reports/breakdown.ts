@@ -12,14 +12,14 @@ import { cutFiltered } from "./row-window.ts";
 import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
 
-/** Values that are told apart where more sums than may be in memory would be needed. */
+/** Values that are told apart where there are too many for memory. */
 const VALUES_KEPT_MAX = 10_000;
 
 type BreakdownQuery = Parameters<StatsStore["readBreakdown"]>[0];
 
 /**
  * The breakdown of `StatsStore.readBreakdown`, from cells; percentiles of durations from rows, as far as `findDurationRange`
- * allows. With more than `sumsMax` sums only the largest values are told apart, and the rest is in the total alone.
+ * allows. With more than `sumsMax` values only the largest are told apart, and the rest is in the total alone.
  */
 export function* readBreakdown(
   query: BreakdownQuery,
@@ -29,14 +29,12 @@ export function* readBreakdown(
   const filter = yield* resolveFilter(query);
   const all = yield* groupLabelSets(filter, [toGroupLabel(by, context)]);
   const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups: all });
-  let largest = { groups: all, count: 0 };
-  let fold = yield* foldByUsage({ cut, filter, groups: all }, sumsMax);
-  if (fold.isFull) {
-    const order = sort === "requests" ? "requests" : "cost";
-    largest = yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX });
-    fold = yield* foldByUsage({ cut, filter, groups: largest.groups });
-  }
-  const { groups } = largest;
+  const order = sort === "requests" ? "requests" : "cost";
+  const { groups, count } =
+    all.count > sumsMax
+      ? yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX })
+      : { groups: all, count: 0 };
+  const fold = yield* foldByUsage({ cut, filter, groups });
   const sums = [...fold.sums()];
   const byGroup = Map.groupBy(sums, ({ group }) => group >> 1);
   const pending = yield* findPendingEvents({ filter, groups }, { window, snapped: cut.snapped });
@@ -53,7 +51,7 @@ export function* readBreakdown(
     ];
   });
   const ranked = rankRows(rows, { sort, limit });
-  const rowCount = Math.max(largest.count, rows.length);
+  const rowCount = Math.max(count, rows.length);
   return {
     rows: ranked,
     total: toFigures(sums, pending.length, durations.total),
@@ -65,13 +63,9 @@ export function* readBreakdown(
 }
 
 /** Adds up by group and by whether a usage was told: `group * 2 + 1` where none was. */
-function* foldByUsage(window: FoldedWindow, sumsMax = Number.POSITIVE_INFINITY): Script<Fold> {
+function* foldByUsage(window: FoldedWindow): Script<Fold> {
   const groups = splitUntold(window.groups, yield* findUntold(window.filter));
-  const fold = new Fold({
-    keys: toKeys(groups, window.filter, toClass),
-    measures: [...SERIES_MEASURES, "last_seen_us"],
-    sumsMax,
-  });
+  const fold = new Fold(toKeys(groups, window.filter, toClass), [...SERIES_MEASURES, "last_seen_us"]);
   yield* foldWindow(fold, window);
   return fold;
 }

@@ -62,7 +62,7 @@ export function* readCalendarRows(
   };
   const groups = yield* groupLabelSets(filter, "each");
   const keys = toKeys(groups, filter, (result) => Number(shouldTell(result)));
-  const fold = new Fold({ keys, measures: MEASURES });
+  const fold = new Fold(keys, MEASURES);
   const edges = yield* readEdges();
   const fromUs = Math.max(fromDay, arrivedFromDay) * DAY_US;
   if (edges !== null && fromUs < edges.endUs) {

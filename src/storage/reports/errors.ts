@@ -7,7 +7,7 @@ import { BANDS } from "#storage/cells/measures.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { Fold, type FoldSum } from "./fold.ts";
 import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
-import { groupLabelSets } from "./label-groups.ts";
+import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
@@ -64,27 +64,21 @@ function* readParts(
 ): Script<{ readonly parts: readonly ErrorsPart[]; readonly isFolded: boolean }> {
   const { filter, groups } = window;
   const subjects = toSubjects(groups, FIELDS);
-  const endings = new Map(filter.results.map((result) => [result.id, result]));
-  const keys = toKeys(groups, filter, ({ id }) => id);
-  const fold = new Fold({ keys, measures: MEASURES, sumsMax });
-  yield* foldWindow(fold, window);
-  const toOwn = (sum: FoldSum) => toPart(subjects[sum.group], endings.get(sum.ending), sum);
-  if (!fold.isFull) return { parts: [...fold.sums()].map(toOwn), isFolded: false };
-
-  const least = yield* foldLeastUsed(window, { subjects, sumsMax });
+  const results = new Map(filter.results.map((result) => [result.id, result]));
+  const foldOf = function* foldGroups(of: LabelGroups, toEnding: (result: Result) => number): Script<Fold> {
+    const fold = new Fold(toKeys(of, filter, toEnding), MEASURES);
+    yield* foldWindow(fold, { ...window, groups: of });
+    return fold;
+  };
+  const toOwn = (sum: FoldSum) => toPart(subjects[sum.group], results.get(sum.ending), sum);
+  const whole = yield* foldOf(groups, ({ id }) => id);
+  if (whole.size <= sumsMax) return { parts: [...whole.sums()].map(toOwn), isFolded: false };
+  const least = foldLeastUsed(whole, groups, { subjects, sumsMax });
   const coarse = new CoarseResults(filter.results);
-  const rest = { ...keys, ...least.rest, endingOf: coarse.numberOf, endingCount: coarse.results.length };
-  const whole = new Fold({
-    keys: toKeys(least.kept, filter, ({ id }) => id),
-    measures: MEASURES,
-    sumsMax,
-    rest,
-  });
-  yield* foldWindow(whole, window);
-  const parts = [...whole.sums()].map((sum) =>
-    sum.isRest ? toPart(least.subjects[sum.group], coarse.results[sum.ending], sum) : toOwn(sum),
-  );
-  return { parts, isFolded: true };
+  const kept = yield* foldOf(least.kept, ({ id }) => id);
+  const rest = yield* foldOf(least.rest, ({ id }) => coarse.numberOf[id] ?? NOT_CHOSEN);
+  const toRest = (sum: FoldSum) => toPart(least.subjects[sum.group], coarse.results[sum.ending], sum);
+  return { parts: [...[...kept.sums()].map(toOwn), ...[...rest.sums()].map(toRest)], isFolded: true };
 }
 
 /** Results without what upstreams call their errors, which is as free as a tag. */

@@ -18,7 +18,7 @@ export function* readFacets(query: FacetsQuery): Script<Facets> {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, "each");
   const cut = yield* cutFiltered({ window: query.window, longest: "month" }, { filter, groups });
-  const fold = new Fold({ keys: toKeys(groups, filter), measures: ["requests"] });
+  const fold = new Fold(toKeys(groups, filter), ["requests"]);
   yield* foldWindow(fold, { cut, filter, groups });
   const requestsOf = new Float64Array(groups.count);
   for (const { group, requests } of fold.sums()) requestsOf[group] = requests;

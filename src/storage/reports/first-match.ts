@@ -53,7 +53,7 @@ export function* findFirstRow(
 /** How many requests of a cut match. */
 export function* countMatches(cut: WindowCut, { filter, groups }: Wanted): Script<number> {
   const all = { ...groups, groupOf: groups.groupOf.map((group) => Math.min(group, 0)), count: 1 };
-  const fold = new Fold({ keys: toKeys(all, filter), measures: ["requests"] });
+  const fold = new Fold(toKeys(all, filter), ["requests"]);
   yield* foldWindow(fold, { cut, filter, groups });
   return [...fold.sums()].reduce((count, { requests }) => count + requests, 0);
 }

@@ -10,8 +10,6 @@ export interface FoldSum extends UnitTotals {
   readonly group: number;
   /** The class of results. */
   readonly ending: number;
-  /** Whether group and class are those of `FoldOptions.rest`. */
-  readonly isRest: boolean;
   readonly requests: number;
   readonly priced_requests: number;
   readonly unpriced_requests: number;
@@ -33,16 +31,6 @@ export interface FoldKeys {
   readonly endingCount: number;
 }
 
-export interface FoldOptions {
-  readonly keys: FoldKeys;
-  /** The measures that are added up; all where absent. */
-  readonly measures?: readonly string[];
-  /** Sums that may be in memory. */
-  readonly sumsMax?: number;
-  /** Where what has no group, or finds no room among the sums, belongs: those are few, and count for nothing. */
-  readonly rest?: FoldKeys;
-}
-
 /** Past so many keys, sums are found by a map, which takes eight times as long. */
 const DENSE_KEYS_MAX = 1_048_576;
 const NO_SUM = -1;
@@ -55,34 +43,27 @@ export class Fold {
   readonly keys: FoldKeys;
   /** How many of `CELL_MEASURES` are needed. */
   readonly measuresMax: number;
-  readonly #rest: FoldKeys | null;
-  readonly #sumsMax: number;
   readonly #columns: readonly SumColumn[];
   readonly #sumAt: SumPlaces;
-  readonly #restAt: SumPlaces;
   #period = 0;
-  #isFull = false;
   #count = 0;
-  readonly #restSums = new Set<number>();
   #periods = new Int32Array(SUMS_MIN);
   #groups = new Int32Array(SUMS_MIN);
   #endings = new Int32Array(SUMS_MIN);
 
-  constructor({ keys, measures, sumsMax = Number.POSITIVE_INFINITY, rest }: FoldOptions) {
+  /** Adds up some measures; all where none are named. */
+  constructor(keys: FoldKeys, measures?: readonly string[]) {
     this.keys = keys;
-    this.#rest = rest ?? null;
-    this.#sumsMax = sumsMax;
     this.#columns = CELL_MEASURES.flatMap(({ name, adds }, measure) =>
       measures === undefined || measures.includes(name) ? [new SumColumn(name, { measure, adds })] : [],
     );
     this.measuresMax = 1 + (this.#columns.at(-1)?.measure ?? -1);
     this.#sumAt = new SumPlaces(keys);
-    this.#restAt = new SumPlaces(rest ?? { groupCount: 0, endingCount: 0 });
   }
 
-  /** Whether something was left out, since there was no room for its sum. */
-  get isFull(): boolean {
-    return this.#isFull;
+  /** How many sums there are. */
+  get size(): number {
+    return this.#count;
   }
 
   /** What is added from now on lies in this period. */
@@ -90,7 +71,6 @@ export class Fold {
     if (period === this.#period) return;
     this.#period = period;
     this.#sumAt.clear();
-    this.#restAt.clear();
   }
 
   add({ count, combinations, results, measures }: FoldedCells): void {
@@ -127,7 +107,6 @@ export class Fold {
         period: this.#periods[at] ?? 0,
         group: this.#groups[at] ?? 0,
         ending: this.#endings[at] ?? 0,
-        isRest: this.#restSums.has(at),
         requests: count,
         priced_requests: priced[at] ?? 0,
         unpriced_requests: unpriced[at] ?? 0,
@@ -145,33 +124,10 @@ export class Fold {
     const { groupOf, endingOf, endingCount } = this.keys;
     const group = groupOf[combination] ?? NOT_CHOSEN;
     const ending = endingOf[result] ?? NOT_CHOSEN;
-    if (ending === NOT_CHOSEN) return NO_SUM;
-    if (group !== NOT_CHOSEN) {
-      const key = group * endingCount + ending;
-      const known = this.#sumAt.get(key);
-      if (known !== NO_SUM) return known;
-      if (this.#count - this.#restSums.size < this.#sumsMax) {
-        this.#sumAt.set(key, this.#count);
-        return this.#append(group, ending);
-      }
-      this.#isFull = true;
-    }
-    return this.#rest === null ? NO_SUM : this.#findRest(this.#rest, combination, result);
-  }
-
-  #findRest({ groupOf, endingOf, endingCount }: FoldKeys, combination: number, result: number): number {
-    const group = groupOf[combination] ?? NOT_CHOSEN;
-    const ending = endingOf[result] ?? NOT_CHOSEN;
     if (group === NOT_CHOSEN || ending === NOT_CHOSEN) return NO_SUM;
     const key = group * endingCount + ending;
-    const known = this.#restAt.get(key);
+    const known = this.#sumAt.get(key);
     if (known !== NO_SUM) return known;
-    this.#restSums.add(this.#count);
-    this.#restAt.set(key, this.#count);
-    return this.#append(group, ending);
-  }
-
-  #append(group: number, ending: number): number {
     const at = this.#count;
     if (at === this.#periods.length) {
       this.#periods = grow(this.#periods);
@@ -181,6 +137,7 @@ export class Fold {
     this.#periods[at] = this.#period;
     this.#groups[at] = group;
     this.#endings[at] = ending;
+    this.#sumAt.set(key, at);
     this.#count += 1;
     return at;
   }
@@ -255,9 +212,8 @@ class SumColumn {
     }
     if (column === null) return;
     if (this.#adds === "last") addLast(this.values, column, chosen);
-    else if (this.#adds !== "reported") addPlain(this.values, column, chosen);
-    else if (column instanceof Uint32Array) addNarrow(this.values, column, chosen);
-    else addWide(this.values, column, chosen);
+    else if (this.#adds === "reported") addReported(this.values, column, chosen);
+    else addPlain(this.values, column, chosen);
   }
 }
 
@@ -266,13 +222,6 @@ function addPlain(
   column: Uint32Array | Float64Array,
   { rows, sums: places }: ChosenRows,
 ): void {
-  if (column instanceof Uint32Array) {
-    for (let at = 0; at < rows.length; at += 1) {
-      const place = places[at] ?? 0;
-      sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
-    }
-    return;
-  }
   for (let at = 0; at < rows.length; at += 1) {
     const place = places[at] ?? 0;
     sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
@@ -290,20 +239,15 @@ function addLast(
   }
 }
 
-function addNarrow(sums: Float64Array, column: Uint32Array, { rows, sums: places }: ChosenRows): void {
+function addReported(
+  sums: Float64Array,
+  column: Uint32Array | Float64Array,
+  { rows, sums: places }: ChosenRows,
+): void {
+  const nothing = column instanceof Uint32Array ? NOTHING_NARROW : NOTHING_WIDE;
   for (let at = 0; at < rows.length; at += 1) {
-    const value = column[rows[at] ?? 0] ?? NOTHING_NARROW;
-    if (value === NOTHING_NARROW) continue;
-    const place = places[at] ?? 0;
-    const sum = sums[place] ?? NOTHING_WIDE;
-    sums[place] = sum === NOTHING_WIDE ? value : sum + value;
-  }
-}
-
-function addWide(sums: Float64Array, column: Float64Array, { rows, sums: places }: ChosenRows): void {
-  for (let at = 0; at < rows.length; at += 1) {
-    const value = column[rows[at] ?? 0] ?? NOTHING_WIDE;
-    if (value === NOTHING_WIDE) continue;
+    const value = column[rows[at] ?? 0] ?? nothing;
+    if (value === nothing) continue;
     const place = places[at] ?? 0;
     const sum = sums[place] ?? NOTHING_WIDE;
     sums[place] = sum === NOTHING_WIDE ? value : sum + value;

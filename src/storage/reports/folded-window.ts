@@ -21,16 +21,14 @@ export interface FoldedWindow {
   readonly stepUs?: number;
 }
 
-/** Adds up a window by cells, and event by event where there are none. Ends early once the fold is full. */
+/** Adds up a window by cells, and event by event where there are none. */
 export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
   const { cut, toPeriod = () => 0 } = window;
   for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
-  if (cut.hours.first < cut.hours.end && !fold.isFull) yield* foldOpenCells(fold, { ...window, toPeriod });
+  if (cut.hours.first < cut.hours.end) yield* foldOpenCells(fold, { ...window, toPeriod });
   if (cut.raw.length > 0) yield* prepareEvents(window.filter);
-  for (const range of cut.raw) {
-    for (const part of toMonths(range))
-      if (!fold.isFull) yield* foldEvents(fold, part, { ...window, toPeriod });
-  }
+  for (const range of cut.raw)
+    for (const part of toMonths(range)) yield* foldEvents(fold, part, { ...window, toPeriod });
 }
 
 /** The keys of a fold: groups of label sets, and results by what `toEnding` makes of them. */
@@ -62,7 +60,6 @@ function* foldSpan(fold: Fold, span: CellSpan, { groups, toPeriod }: FoldedWindo
   yield* cells.read(wanted, (at, found) => {
     fold.begin(toPeriod(toPeriodUs(span.period, at)));
     fold.add(found);
-    return fold.isFull;
   });
 }
 

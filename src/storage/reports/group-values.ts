@@ -48,7 +48,7 @@ export function* keepLargest(
   { order, top }: Pick<SeriesGrouping, "order" | "top">,
 ): Script<LargestGroups> {
   const { filter, groups } = window;
-  const fold = new Fold({ keys: toKeys(groups, filter), measures: MEASURES });
+  const fold = new Fold(toKeys(groups, filter), MEASURES);
   yield* foldWindow(fold, { cut: window.cut, filter, groups });
   let count = 0;
   let largest: FoldSum[] = [];

@@ -1,9 +1,7 @@
 import { OTHER, REPORT_ROWS_MAX, type ReportSubject } from "#stats/grouping.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import type { Script } from "#storage/sql/script.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { Fold, type FoldKeys } from "./fold.ts";
-import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import type { Fold } from "./fold.ts";
 import { type GroupLabel, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 
 /** What a summary or a report on errors tells apart. */
@@ -46,55 +44,61 @@ const COARSE_GROUPS_MAX = 5_000;
 const KEPT_MAX = REPORT_ROWS_MAX - COARSE_GROUPS_MAX;
 
 /**
- * How a report with too many subjects for memory puts them together: the most used keep to themselves, of the rest clients
+ * How a report with too many sums for memory puts its subjects together: the most used keep to themselves, of the rest clients
  * and tags become `(other)`, and so do models and paths of the relay, which callers choose as freely. Nothing is left out of
  * the sums.
  */
 export interface LeastUsed {
-  /** By label set, the subjects that keep to themselves. */
+  /** The subjects that keep to themselves. */
   readonly kept: LabelGroups;
-  /** By label set, its subject among the rest. */
-  readonly rest: Pick<FoldKeys, "groupOf" | "groupCount">;
+  /** What the rest becomes. */
+  readonly rest: LabelGroups;
   /** Of the rest. */
   readonly subjects: readonly ReportSubject[];
 }
 
-export function* foldLeastUsed(
-  window: FoldedWindow,
+/** Of a fold by subject, whose sums are more than `sumsMax`. */
+export function foldLeastUsed(
+  fold: Fold,
+  groups: LabelGroups,
   { subjects, sumsMax }: { readonly subjects: readonly ReportSubject[]; readonly sumsMax: number },
-): Script<LeastUsed> {
-  const { cut, filter, groups } = window;
-  const fold = new Fold({ keys: toKeys(groups, filter), measures: ["requests"] });
-  yield* foldWindow(fold, { cut, filter, groups });
+): LeastUsed {
   const uses = new Float64Array(groups.count);
-  for (const { group, requests } of fold.sums()) uses[group] = requests;
-  const isKept = chooseMostUsed(uses, Math.min(sumsMax, KEPT_MAX));
-  const coarse = toCoarse(subjects, uses, { toSubject: dropChosenFreely, groupsMax: COARSE_GROUPS_MAX }) ??
+  const sumsOf = new Float64Array(groups.count);
+  for (const { group, requests } of fold.sums()) {
+    uses[group] = (uses[group] ?? 0) + requests;
+    sumsOf[group] = (sumsOf[group] ?? 0) + 1;
+  }
+  const isKept = chooseMostUsed(uses, sumsOf, sumsMax);
+  const coarse = toCoarse(subjects, uses, {
+    toSubject: dropChosenFreely,
+    groupsMax: COARSE_GROUPS_MAX,
+  }) ??
     toCoarse(subjects, uses, { toSubject: dropAllButPrincipal, groupsMax: Number.POSITIVE_INFINITY }) ?? {
       numberOf: [],
       subjects: [],
     };
-  const kept = groups.groupOf.map((group) =>
-    group !== NOT_CHOSEN && isKept[group] === 1 ? group : NOT_CHOSEN,
-  );
+  const kept = groups.groupOf.map((group) => (isKept[group] === 1 ? group : NOT_CHOSEN));
   const rest = groups.groupOf.map((group) =>
-    group === NOT_CHOSEN ? group : (coarse.numberOf[group] ?? NOT_CHOSEN),
+    group === NOT_CHOSEN || isKept[group] === 1 ? NOT_CHOSEN : (coarse.numberOf[group] ?? NOT_CHOSEN),
   );
   return {
     kept: { ...groups, groupOf: kept },
-    rest: { groupOf: rest, groupCount: coarse.subjects.length },
+    rest: { ...groups, groupOf: rest, count: coarse.subjects.length },
     subjects: coarse.subjects,
   };
 }
 
 /** Where several are used equally often, the first are chosen. */
-function chooseMostUsed(uses: Float64Array, keptMax: number): Uint8Array {
+function chooseMostUsed(uses: Float64Array, sumsOf: Float64Array, sumsMax: number): Uint8Array {
   const kept = new Uint8Array(uses.length);
-  const least = uses.toSorted().at(-keptMax) ?? 0;
-  let left = keptMax - uses.reduce((count, requests) => count + Number(requests > least), 0);
-  for (const [group, requests] of uses.entries()) {
-    if (requests === 0 || requests < least) continue;
-    if (requests === least && (left -= 1) < 0) continue;
+  const byUse = Uint32Array.from(uses.keys()).sort(
+    (one, other) => (uses[other] ?? 0) - (uses[one] ?? 0) || one - other,
+  );
+  let left = sumsMax;
+  for (const group of byUse.subarray(0, KEPT_MAX)) {
+    left -= sumsOf[group] ?? 0;
+    if (left < 0) break;
     kept[group] = 1;
   }
   return kept;

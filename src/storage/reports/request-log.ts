@@ -177,7 +177,7 @@ class RowCounts {
       for (const { hour, requests } of yield* this.#countHours(span)) add(hour, requests);
     else {
       const toPeriod = (instantUs: number) => toPeriodAt(span.period, instantUs);
-      const fold = new Fold({ keys: toKeys(groups, filter), measures: ["requests"] });
+      const fold = new Fold(toKeys(groups, filter), ["requests"]);
       yield* foldWindow(fold, { cut: { ...NOTHING, cells: [span] }, filter, groups, toPeriod });
       for (const { period, requests } of fold.sums()) add(period, requests);
       for (const { hour, requests } of yield* this.#readOpen()) {

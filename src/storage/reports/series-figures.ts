@@ -54,10 +54,7 @@ export function toSeriesBucket(
   return { startUs, ...toSeriesFigures(sums, pendingRequests) };
 }
 
-type TotalRow = Omit<
-  FoldSum,
-  "period" | "group" | "ending" | "isRest" | "duration_us" | "last_seen_us" | "bands"
-> & {
+type TotalRow = Omit<FoldSum, "period" | "group" | "ending" | "duration_us" | "last_seen_us" | "bands"> & {
   readonly at: number;
   readonly outcome: string;
 };
@@ -82,7 +79,6 @@ export function* sumHours(
       period: toPeriod(row.at * HOUR_US),
       group: 0,
       ending: toOutcomeClass(row),
-      isRest: false,
       duration_us: 0,
       last_seen_us: 0,
       bands: [],

@@ -39,7 +39,7 @@ export function* readSeriesOf(query: SeriesQuery, filter: ResolvedFilter): Scrip
   return toSeries(query, yield* countSeries(query, { filter, groups, planned }));
 }
 
-/** Sums that a report may have in memory, of some 300 bytes each until it is spelled. */
+/** Sums that a report may spell, of some 300 bytes each: with more, what is used least is put together. */
 export const SUMS_MAX = 150_000;
 
 type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
@@ -58,12 +58,11 @@ export function* readGroupedSeries(
   const filter = yield* resolveFilter(query);
   const all = yield* groupLabelSets(filter, [toGroupLabel(grouping.by, context)]);
   const planned = yield* planSeries(asked, { filter, groups: all, isGrouped: true });
-  let largest = { groups: all, count: 0 };
-  let counted = yield* countSeries(asked, { filter, groups: all, planned, sumsMax });
-  if (counted.isFull) {
-    largest = yield* keepLargest({ cut: planned.cut, filter, groups: all }, grouping);
-    counted = yield* countSeries(asked, { filter, groups: largest.groups, planned });
-  }
+  const isTooMany = all.count * (planned.plan?.starts.length ?? 0) > sumsMax;
+  const largest = isTooMany
+    ? yield* keepLargest({ cut: planned.cut, filter, groups: all }, grouping)
+    : { groups: all, count: 0 };
+  const counted = yield* countSeries(asked, { filter, groups: largest.groups, planned });
   const { plan, sums, pending } = counted;
   const { values } = largest.groups;
   const count = plan?.starts.length ?? 0;
@@ -160,38 +159,27 @@ interface Counted {
   /** One for each pending event, all of which the sums count as requests. */
   readonly pending: readonly (PendingEvent & { readonly period: number })[];
   readonly snapped: ReportNotes["snapped"];
-  /** Whether there were more sums than may be in memory: those that are told are not all. */
-  readonly isFull: boolean;
 }
 
 /** The sums that a series is made of. */
 function* countSeries(
   { bucket, window }: SeriesQuery,
-  {
-    planned: { plan, cut, isByHour },
-    sumsMax = Number.POSITIVE_INFINITY,
-    ...wanted
-  }: Wanted & { readonly planned: PlannedSeries; readonly sumsMax?: number },
+  { planned: { plan, cut, isByHour }, ...wanted }: Wanted & { readonly planned: PlannedSeries },
 ): Script<Counted> {
   const { snapped } = cut;
-  if (plan === null) return { plan, sums: [], pending: [], snapped, isFull: false };
+  if (plan === null) return { plan, sums: [], pending: [], snapped };
   const first = toBucketIndex(bucket, plan.starts[0] ?? 0);
   const toPeriod = (instantUs: InstantUs) => toBucketIndex(bucket, instantUs) - first;
   const isByDay = bucket !== "hour";
-  const fold = new Fold({
-    keys: toKeys(wanted.groups, wanted.filter, toOutcomeClass),
-    measures: SERIES_MEASURES,
-    sumsMax,
-  });
+  const fold = new Fold(toKeys(wanted.groups, wanted.filter, toOutcomeClass), SERIES_MEASURES);
   const inCells = isByHour ? { ...cut, hours: NOTHING.hours, cells: [] } : cut;
   yield* foldWindow(fold, { ...wanted, cut: inCells, toPeriod, stepUs: isByDay ? DAY_US : HOUR_US });
-  if (fold.isFull) return { plan, sums: [], pending: [], snapped, isFull: true };
   const inHours = isByHour ? yield* sumHours(cut, wanted.filter, { toPeriod, isByDay }) : [];
   const events = yield* findPendingEvents(wanted, { window, snapped });
   const pending = events
     .filter(({ id }) => id >= (plan.starts[0] ?? plan.endUs) && id < plan.endUs)
     .map((event) => Object.assign(event, { period: toPeriod(event.id) }));
-  return { plan, sums: [...inHours, ...fold.sums()], pending, snapped, isFull: false };
+  return { plan, sums: [...inHours, ...fold.sums()], pending, snapped };
 }
 
 function toSeries({ bucket }: SeriesQuery, { plan, sums, pending, snapped }: Counted): Series {

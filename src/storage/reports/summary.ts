@@ -6,8 +6,8 @@ import { encodeSummary, type SummaryPart } from "#stats/summary.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { Fold, type FoldSum } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
-import { groupLabelSets } from "./label-groups.ts";
+import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { groupLabelSets, type LabelGroups } from "./label-groups.ts";
 import { findPendingEvents, type PendingEvent } from "./pending-events.ts";
 import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
@@ -37,28 +37,28 @@ export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<En
   const groups = yield* groupLabelSets(filter, toSubjectLabels(fields));
   const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups });
   const subjects = toSubjects(groups, fields);
-  const keys = toKeys(groups, filter, toClass);
-  const fold = new Fold({ keys, measures: SERIES_MEASURES, sumsMax });
-  yield* foldWindow(fold, { cut, filter, groups });
+  const whole = yield* foldParts({ cut, filter, groups });
   const notes = { window, snapped: cut.snapped };
-  if (!fold.isFull) {
+  if (whole.size <= sumsMax) {
     const pending = yield* findPendingEvents({ filter, groups }, notes);
-    const parts = toParts({ sums: fold.sums(), pending }, subjects);
+    const parts = toParts({ sums: whole.sums(), pending }, subjects);
     return { ...encodeSummary(parts, query), snapped: cut.snapped };
   }
-  const least = yield* foldLeastUsed({ cut, filter, groups }, { subjects, sumsMax });
-  // The kept ones first, and behind them the rest.
-  const groupOf = least.kept.groupOf.map((group, id) => (group < 0 ? toRest(least.rest.groupOf[id]) : group));
-  const folded = { ...groups, groupOf, count: groups.count + least.rest.groupCount };
-  const whole = new Fold({ keys: toKeys(folded, filter, toClass), measures: SERIES_MEASURES });
-  yield* foldWindow(whole, { cut, filter, groups });
-  const pending = yield* findPendingEvents({ filter, groups: folded }, notes);
-  const parts = toParts({ sums: whole.sums(), pending }, [...subjects, ...least.subjects]);
+  const least = foldLeastUsed(whole, groups, { subjects, sumsMax });
+  const kept = yield* foldParts({ cut, filter, groups: least.kept });
+  const rest = yield* foldParts({ cut, filter, groups: least.rest });
+  const pendingOf = (of: LabelGroups) => findPendingEvents({ filter, groups: of }, notes);
+  const parts = [
+    ...toParts({ sums: kept.sums(), pending: yield* pendingOf(least.kept) }, subjects),
+    ...toParts({ sums: rest.sums(), pending: yield* pendingOf(least.rest) }, least.subjects),
+  ];
   return { ...encodeSummary(parts, query), truncated: true, snapped: cut.snapped };
+}
 
-  function toRest(group = -1): number {
-    return group < 0 ? group : groups.count + group;
-  }
+function* foldParts(window: FoldedWindow): Script<Fold> {
+  const fold = new Fold(toKeys(window.groups, window.filter, toClass), SERIES_MEASURES);
+  yield* foldWindow(fold, window);
+  return fold;
 }
 
 /** A relay call may name no model, and what only asks or counts uses none. */
