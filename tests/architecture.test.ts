@@ -167,9 +167,7 @@ const RESERVED: readonly {
     what: "the driver of PostgreSQL",
     pattern:
       /\bBun\.sql\b|\bnew Bun\.SQL\(|\bimport \{[^}]*\bSQL\b[^}]*\} from "bun"|"drizzle-orm\/(pg-proxy|bun-sql|postgres-js|node-postgres)["/]/,
-    files: ["connection/pool.ts", "connection/postgres.ts", "connection/sql.ts"].map(
-      (file) => `storage/postgres/${file}`,
-    ),
+    files: ["connection/pool.ts", "connection/postgres.ts"].map((file) => `storage/postgres/${file}`),
   },
   {
     what: "the wall clock",

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
-import { prices } from "#storage/postgres/catalog/schema.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { busyLimit, timed } from "../../support/waiting.ts";
-import { createDatabase, failureOf } from "./support.ts";
+import { failureOf } from "./support.ts";
 import { silentLog } from "../support.ts";
 
 const CALL_MS_MAX = 5_000;
@@ -91,18 +90,6 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     expect(failure).toBeInstanceOf(StatementError);
     expect(failure).toHaveProperty("code", "22003");
     await postgres.close();
-  });
-
-  test("drizzle's queries run under the same limits, and a failure of theirs holds no parameter", async () => {
-    await using database = await createDatabase();
-    const { orm } = database.postgres;
-    const row = { name: "secret-name", unit: "input_tokens", pricePico: 1, feedVersion: null } as const;
-    await orm.insert(prices).values(row);
-    expect(await orm.select().from(prices)).toMatchObject([row]);
-    const failure = await failureOf(orm.insert(prices).values(row));
-    expect(failure).toBeInstanceOf(StatementError);
-    expect(failure).toHaveProperty("code", "23505");
-    expect(Bun.inspect(failure)).not.toContain("secret-name");
   });
 
   test("a cursor hands on every row in parts", async () => {

@@ -27,10 +27,6 @@ export interface PoolOptions {
 export interface Statement {
   readonly text: string;
   readonly bindings?: readonly Binding[];
-  /** Rows as arrays in the order of the columns; objects by column without it. */
-  readonly asArrays?: boolean;
-  /** Integers that no number is arrive as the nearest one; without it they are refused (SQLSTATE 22003). */
-  readonly isNearest?: boolean;
   /** True: it is committed by itself, so that a lost answer leaves open what was made. */
   readonly commits: boolean;
   /** True: it runs in a transaction that may not write, so that a refusal to write is its own fault. */
@@ -144,18 +140,17 @@ export class Lease {
    * ever. Throws only errors of `errors.ts`, SetupError, and TypeError for a binding that has no form in PostgreSQL.
    */
   async execute<Row>(statement: Statement): Promise<Result<Row>> {
-    const { text, bindings = [], asArrays = false, isNearest = false, commits, signal } = statement;
+    const { text, bindings = [], commits, signal } = statement;
     if (signal?.aborted === true) throw new StatementError(CANCELED, null);
     // Without parameters the driver speaks the simple protocol, which several statements at once need.
     const parameters = bindings.length === 0 ? undefined : bindings.map(toParameter);
     const query = this.#client.unsafe<Row[]>(text, parameters);
     try {
       // The driver sends a query when it is awaited.
-      const asked = asArrays ? query.values() : query;
-      const answer = await withinLimit(asked, statement.callMsMax ?? this.#parts.callMsMax, () => {
+      const answer = await withinLimit(query, statement.callMsMax ?? this.#parts.callMsMax, () => {
         throw new DatabaseUnreachableError("limit", { mayBeCommitted: commits });
       });
-      return toResult(answer, isNearest);
+      return toResult(answer);
     } catch (cause) {
       const failure = toDatabaseError(cause, statement);
       if (failure instanceof DatabaseUnreachableError) {
@@ -197,14 +192,14 @@ export class Lease {
   }
 }
 
-function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata, isNearest: boolean): Result<Row> {
+function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata): Result<Row> {
   // Several statements at once are answered by a plain array, which has none of these three.
   const {
     columns,
     affectedRows,
     command,
   }: { [Name in keyof Bun.SQL.ResultMetadata]?: Bun.SQL.ResultMetadata[Name] | undefined } = answer;
-  if (columns !== undefined && columns !== null) decodeIntegers(answer, columns, isNearest);
+  if (columns !== undefined && columns !== null) decodeIntegers(answer, columns);
   return { rows: answer, touched: affectedRows ?? 0, command: command ?? null };
 }
 

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { DatabaseUnreachableError, STANDBY, toPoolerError } from "./errors.ts";
 import { Pool, toDriverOptions, toServerLimit, type Lease, type PoolOptions } from "./pool.ts";
-import { createSql, type Sql, type SqlWithOrm } from "./sql.ts";
+import { createSql, type Sql } from "./sql.ts";
 import { toAddress, type PostgresTarget } from "./target.ts";
 import { Reserved, runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { quoteName } from "./values.ts";
@@ -16,7 +16,7 @@ export interface PostgresOptions extends Omit<PoolOptions, "address" | "schema">
  * that settings cause is a SetupError, one of a statement a StatementError with its SQLSTATE. None of them holds an address,
  * a credential, SQL or a value.
  */
-export interface Postgres extends SqlWithOrm {
+export interface Postgres extends Sql {
   /** One transaction on one connection. What `step` throws is thrown after the ROLLBACK. */
   transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**

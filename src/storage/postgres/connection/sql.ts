@@ -1,6 +1,3 @@
-import { DrizzleQueryError } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
-import { PgRemoteDatabase, PgRemoteSession } from "drizzle-orm/pg-proxy";
 import type { Result, Statement } from "./pool.ts";
 import type { Binding } from "./values.ts";
 
@@ -15,44 +12,12 @@ export interface Sql {
   run(text: string, bindings?: readonly Binding[]): Promise<number>;
 }
 
-export interface SqlWithOrm extends Sql {
-  /** Drizzle's queries, run by our own calls and under their limits. It has no `transaction`: `Postgres.transaction` is the one. */
-  readonly orm: PgRemoteDatabase;
-}
-
 export type Call = <Row>(statement: Omit<Statement, "commits">) => Promise<Result<Row>>;
 
-export function createSql(call: Call): SqlWithOrm {
-  const dialect = new PgDialect();
-  const session = new Session(
-    async (text, bindings, method) => {
-      // Rows of the catalog, of which none may take a list out.
-      const { rows } = await call({ text, bindings, asArrays: method === "all", isNearest: true });
-      return { rows: [...rows] };
-    },
-    dialect,
-    undefined,
-  );
+export function createSql(call: Call): Sql {
   return {
     all: async <Row>(text: string, bindings: readonly Binding[] = []) =>
       (await call<Row>({ text, bindings })).rows,
     run: async (text, bindings = []) => (await call({ text, bindings })).touched,
-    orm: new PgRemoteDatabase(dialect, session, undefined),
   };
-}
-
-/** Drizzle wraps each failure in one whose message is the statement with its parameters: ours goes on instead. */
-class Session extends PgRemoteSession<Record<string, never>, Record<string, never>> {
-  override prepareQuery: PgRemoteSession<Record<string, never>, Record<string, never>>["prepareQuery"] = (
-    ...query
-  ) => {
-    const prepared = super.prepareQuery(...query);
-    const run = prepared.execute.bind(prepared);
-    prepared.execute = (values) => run(values).catch(throwCause);
-    return prepared;
-  };
-}
-
-function throwCause(error: unknown): never {
-  throw error instanceof DrizzleQueryError ? error.cause : error;
 }

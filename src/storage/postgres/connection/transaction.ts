@@ -1,10 +1,10 @@
 import { sleep } from "#kernel/timer.ts";
 import { DatabaseUnreachableError, StatementError } from "./errors.ts";
 import { toServerLimit, type Lease } from "./pool.ts";
-import { createSql, type Call, type Sql, type SqlWithOrm } from "./sql.ts";
+import { createSql, type Call, type Sql } from "./sql.ts";
 import type { Binding } from "./values.ts";
 
-export interface Transaction extends SqlWithOrm {
+export interface Transaction extends Sql {
   /**
    * The rows of an answer of any length in parts, through a cursor: the next part is asked for when the one before is done.
    *

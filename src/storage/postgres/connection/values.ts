@@ -54,19 +54,12 @@ function toElement(value: unknown): string {
   throw new TypeError(`An array element of type ${typeof value} has no form in PostgreSQL.`);
 }
 
-/** Result columns of type `bigint` arrive as strings: makes numbers of them, in place. `isNearest`: also of what no number is. */
-export function decodeIntegers(
-  rows: unknown[],
-  columns: readonly { name: string; type: number }[],
-  isNearest = false,
-): void {
-  for (const [index, { name, type }] of columns.entries()) {
+/** Result columns of type `bigint` arrive as strings: makes numbers of them, in place. */
+export function decodeIntegers(rows: unknown[], columns: readonly { name: string; type: number }[]): void {
+  for (const { name, type } of columns) {
     if (type !== INT8 && type !== INT8_ARRAY) continue;
-    const decode = type === INT8_ARRAY ? toNumbers : isNearest ? toNearest : toNumber;
-    for (const row of rows) {
-      if (Array.isArray(row)) row[index] = decode(row[index]);
-      else if (isRecord(row)) row[name] = decode(row[name]);
-    }
+    const decode = type === INT8_ARRAY ? toNumbers : toNumber;
+    for (const row of rows) if (isRecord(row)) row[name] = decode(row[name]);
   }
 }
 
@@ -79,10 +72,6 @@ function toNumber(text: unknown): unknown {
   const number = Number(text);
   if (!Number.isSafeInteger(number) && !isWritten(number, text)) throw new StatementError("22003", null);
   return number;
-}
-
-function toNearest(text: unknown): unknown {
-  return text === null ? null : Number(text);
 }
 
 /** A binding of its own writes all digits of a number, an array its shortest ones. */
