@@ -6,8 +6,19 @@ export interface Asked {
   readonly question: unknown;
 }
 
+/** A caller that waits for an answer. */
+export interface Asker {
+  /** The principal that asks. */
+  readonly askerId: string;
+  /** Look-ups go before reports and take a few milliseconds. */
+  readonly isLookup: boolean;
+  /** Takes the answer of its own question: the Worker answers what it was asked. */
+  readonly resolve: (answer: never) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
 /** A question that is asked once, however many askers want its answer. */
-export interface Question<Asker extends { readonly askerId: string }> {
+export interface Question {
   /** Equal for questions that have the same answer. */
   readonly key: string;
   /** The newest asker's form: its "now" is the latest, so that no asker gets an answer of before its question. */
@@ -15,19 +26,19 @@ export interface Question<Asker extends { readonly askerId: string }> {
   readonly askers: Set<Asker>;
 }
 
-export interface Turn<Asker extends { readonly askerId: string }> {
-  readonly question: Question<Asker>;
-  /** The principal whose turn it is. */
-  readonly askerId: string;
+/** A question, and the asker whose turn it is. */
+export interface Turn {
+  readonly question: Question;
+  readonly asker: Asker;
 }
 
 /**
- * Keeps the questions that wait and gives principals turns: one that asks many holds up its own. Equal questions are one,
- * which comes at the first turn of any of its askers.
+ * Keeps the questions that wait. Look-ups come first, in the order of asking, and reports in turn by principal: one that asks
+ * many holds up its own. Equal questions are one, which comes at the first turn of any of its askers.
  */
-export class QuestionQueue<Asker extends { readonly askerId: string }> {
+export class QuestionQueue {
   /** By their keys, in the order of asking. */
-  readonly #questions = new Map<string, Question<Asker>>();
+  readonly #questions = new Map<string, Question>();
   /** When each principal had its last turn, or began to wait, since the queue was empty: the lowest number is next. */
   readonly #turns = new Map<string, number>();
   #lastTurn = 0;
@@ -41,28 +52,24 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
     if (!this.#turns.has(asker.askerId)) this.#pass(asker.askerId);
   }
 
-  get isEmpty(): boolean {
-    return this.#questions.size === 0;
-  }
-
   /** The next question among those of askers that may have one; null when there is none. */
-  next(isAllowed: (askerId: string) => boolean): Turn<Asker> | null {
-    let next: Turn<Asker> | null = null;
+  next(isAllowed: (asker: Asker) => boolean): Turn | null {
+    let next: Turn | null = null;
     let first = Number.POSITIVE_INFINITY;
     for (const question of this.#questions.values())
-      for (const { askerId } of question.askers) {
-        const turn = this.#turns.get(askerId) ?? 0;
-        if (turn >= first || !isAllowed(askerId)) continue;
-        next = { question, askerId };
+      for (const asker of question.askers) {
+        const turn = asker.isLookup ? 0 : (this.#turns.get(asker.askerId) ?? 0);
+        if (turn >= first || !isAllowed(asker)) continue;
+        next = { question, asker };
         first = turn;
       }
     return next;
   }
 
-  /** Removes the question of a turn; its principal comes last now. */
-  take({ question, askerId }: Turn<Asker>): void {
+  /** Removes the question of a turn; its principal comes last now, unless it has only looked something up. */
+  take({ question, asker }: Turn): void {
     this.#remove(question);
-    if (!this.isEmpty) this.#pass(askerId);
+    if (!asker.isLookup && this.#questions.size > 0) this.#pass(asker.askerId);
   }
 
   /** Removes an asker, and its question when no other asker waits for it. */
@@ -84,9 +91,9 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
     this.#turns.set(askerId, this.#lastTurn);
   }
 
-  #remove(question: Question<Asker>): void {
-    this.#questions.delete(question.key);
-    if (this.isEmpty) this.#turns.clear();
+  #remove({ key }: Question): void {
+    this.#questions.delete(key);
+    if (this.#questions.size === 0) this.#turns.clear();
   }
 }
 

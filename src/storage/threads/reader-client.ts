@@ -1,7 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { AnswerOf, QuestionOf, ReportName } from "#storage/reports/reports.ts";
-import { type Asked, QuestionQueue, type Turn } from "./question-queue.ts";
+import { type Asked, type Asker, QuestionQueue, type Turn } from "./question-queue.ts";
 import { TaskFailedError, WorkerClient, WorkerEndedError } from "./worker-client.ts";
 
 /**
@@ -13,7 +13,6 @@ export const THREADS_MAX = 2;
 const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
 const REPORTS_WAITING_PER_ASKER_MAX = 50;
-/** Look-ups go before reports and take a few milliseconds. */
 const LOOKUPS: ReadonlySet<ReportName> = new Set<ReportName>(["loadLastUsed", "listRecorded", "findEvent"]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
@@ -44,33 +43,15 @@ export interface AskOptions {
   readonly before?: () => Promise<unknown>;
 }
 
-/** A caller that waits for an answer. */
-interface Asker {
-  readonly askerId: string;
-  /** Takes the answer of its own question: the Worker answers what it was asked. */
-  readonly resolve: (answer: never) => void;
-  readonly reject: (cause: unknown) => void;
-}
-
 /** A reader Worker and the one question that it reads. */
 interface Thread extends ReaderStart {
   readonly worker: WorkerClient<ReaderTasks, ReaderStart>;
   /** Stays until the answer comes, even when its askers have left. */
-  reading: Reading | null;
-}
-
-interface Reading extends Turn<Asker> {
-  readonly isLookup: boolean;
+  reading: Turn | null;
 }
 
 /** Only `ask` knows which question has which answer: in the queue they are all alike. */
 type ReaderTasks = { readonly [Name in ReportName]: (question: unknown) => never };
-
-/** The questions of one kind that wait, and all that were asked and not answered. */
-interface Waiting {
-  readonly queue: QuestionQueue<Asker>;
-  readonly askers: Set<Asker>;
-}
 
 /**
  * Asks the reader Workers: look-ups first, reports in turn by the principals that ask. Equal questions that wait are asked
@@ -81,8 +62,9 @@ interface Waiting {
 export class ReaderClient {
   readonly #options: ReaderClientOptions;
   readonly #threads: readonly Thread[];
-  readonly #reports: Waiting = { queue: new QuestionQueue(), askers: new Set() };
-  readonly #lookups: Waiting = { queue: new QuestionQueue(), askers: new Set() };
+  readonly #queue = new QuestionQueue();
+  /** Askers that were not answered yet, also of what is not queued yet and of what is read. */
+  readonly #askers = new Set<Asker>();
   #isStopped = false;
   #refusalLoggedMs = Number.NEGATIVE_INFINITY;
 
@@ -101,15 +83,14 @@ export class ReaderClient {
     { signal, before, askerId = "" }: AskOptions = {},
   ): Promise<AnswerOf<Name>> {
     signal?.throwIfAborted();
-    const waiting = LOOKUPS.has(name) ? this.#lookups : this.#reports;
-    this.#refuseTooMany(waiting, askerId);
     const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<Name>>();
-    const asker: Asker = { askerId, resolve, reject };
-    waiting.askers.add(asker);
+    const asker: Asker = { askerId, isLookup: LOOKUPS.has(name), resolve, reject };
+    this.#refuseTooMany(asker);
+    this.#askers.add(asker);
     const leave = (reason: unknown) => {
       reject(reason);
-      waiting.askers.delete(asker);
-      waiting.queue.drop(asker);
+      this.#askers.delete(asker);
+      this.#queue.drop(asker);
       this.#leaveThreads(asker);
     };
     const onAbort = () => leave(signal?.reason);
@@ -118,29 +99,27 @@ export class ReaderClient {
     const timer = waitMsMax === null ? null : setTimeout(() => leave(toBusy()), waitMsMax);
     try {
       if (before !== undefined) await Promise.race([before(), promise]);
-      if (waiting.askers.has(asker)) this.#enqueue(waiting.queue, asker, { name, question });
+      if (this.#askers.has(asker)) this.#enqueue(asker, { name, question });
       return await promise;
     } finally {
       if (timer !== null) clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
-      waiting.askers.delete(asker);
+      this.#askers.delete(asker);
     }
   }
 
   /** Askers that were not answered yet. */
   get waitingCount(): number {
-    return this.#reports.askers.size + this.#lookups.askers.size;
+    return this.#askers.size;
   }
 
   /** Refuses what waits, and each question from then on. */
   async stop(waitMsMax?: number): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#threads.map(({ worker }) => worker.stop(waitMsMax)));
-    for (const { askers, queue } of [this.#reports, this.#lookups]) {
-      queue.clear();
-      for (const { reject } of askers) reject(toRefusal("The report could not be read. Try again."));
-      askers.clear();
-    }
+    this.#queue.clear();
+    for (const { reject } of this.#askers) reject(toRefusal("The report could not be read. Try again."));
+    this.#askers.clear();
   }
 
   #createThread(): Thread {
@@ -164,46 +143,47 @@ export class ReaderClient {
     }
   }
 
-  #refuseTooMany({ askers }: Waiting, askerId: string): void {
-    const isLookup = askers === this.#lookups.askers;
-    const isFull = askers.size >= (isLookup ? LOOKUPS_WAITING_MAX : REPORTS_WAITING_MAX);
-    const countOfAsker = () => [...askers].filter((one) => one.askerId === askerId).length;
+  #refuseTooMany({ askerId, isLookup }: Asker): void {
+    const alike = [...this.#askers].filter((one) => one.isLookup === isLookup);
+    const isFull = alike.length >= (isLookup ? LOOKUPS_WAITING_MAX : REPORTS_WAITING_MAX);
+    const countOfAsker = () => alike.filter((one) => one.askerId === askerId).length;
     if (!isFull && (isLookup || countOfAsker() < REPORTS_WAITING_PER_ASKER_MAX)) return;
     const nowMs = performance.now();
     if (nowMs - this.#refusalLoggedMs >= REFUSAL_LOG_INTERVAL_MS) {
       this.#refusalLoggedMs = nowMs;
       this.#options.log.warn("usage reader: too many questions are waiting, more are refused", {
-        waiting: askers.size,
+        waiting: alike.length,
       });
     }
     throw toBusy();
   }
 
-  #enqueue(queue: QuestionQueue<Asker>, asker: Asker, asked: Asked): void {
+  #enqueue(asker: Asker, asked: Asked): void {
     if (this.#threads.every(({ worker }) => !worker.isUsable)) {
       return asker.reject(toRefusal("The report could not be read. Try again later."));
     }
-    queue.add(asker, asked);
+    this.#queue.add(asker, asked);
     this.#askNext();
   }
 
   /** Gives free threads the next questions. A principal that has a report read gets no second thread. */
   #askNext(): void {
     if (this.#isStopped) return;
-    const isAllowed = (askerId: string) =>
-      this.#threads.every(({ reading }) => reading?.isLookup !== false || reading.askerId !== askerId);
+    const isAllowed = ({ isLookup, askerId }: Asker) =>
+      isLookup ||
+      this.#threads.every(
+        ({ reading }) => reading?.asker.isLookup !== false || reading.asker.askerId !== askerId,
+      );
     for (const thread of this.#threads) {
       if (thread.reading !== null) continue;
-      const isLookup = !this.#lookups.queue.isEmpty;
-      const { queue } = isLookup ? this.#lookups : this.#reports;
-      const next = queue.next(isLookup ? () => true : isAllowed);
+      const next = this.#queue.next(isAllowed);
       if (next === null || !thread.worker.isUsable) continue;
-      queue.take(next);
-      void this.#read(thread, { ...next, isLookup });
+      this.#queue.take(next);
+      void this.#read(thread, next);
     }
   }
 
-  async #read(thread: Thread, reading: Reading): Promise<void> {
+  async #read(thread: Thread, reading: Turn): Promise<void> {
     const { askers, asked } = reading.question;
     thread.reading = reading;
     Atomics.store(thread.left, 0, 0);
