@@ -1,7 +1,6 @@
-import type { PriceSet } from "#kernel/units.ts";
 import { toStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
-import { all, type Binding, dialectOf, insert, one, run, type Script } from "#storage/sql/script.ts";
+import { all, dialectOf, insert, one, run, type Script } from "#storage/sql/script.ts";
 import type { UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
 import type { EndedEvent } from "./ended-event.ts";
@@ -30,10 +29,9 @@ interface EndingIds {
  */
 export class Interning {
   readonly #labelSets = new Map<string, number>();
-  readonly #results = new Map<string, number>();
-  readonly #priceSets = new Map<string, number>();
-  readonly #classes = new Map<string, number>();
-  readonly #maps = [this.#labelSets, this.#results, this.#priceSets, this.#classes];
+  readonly #results = new InternedRows("result", ["outcome", "error_kind", "status_code", "failure"]);
+  readonly #priceSets = new InternedRows("price_set", ["prices"]);
+  readonly #classes = new InternedRows("manner", ["result", "streamed", "price_set"]);
   /** By the objects that many lines share: a look-up builds no key. Label sets of the same dimensions by `toVariant`. */
   #byDimensions = new WeakMap<UsageDimensions, Map<string | null, number>>();
   #byManner = new WeakMap<UsageManner, EndingIds>();
@@ -51,7 +49,7 @@ export class Interning {
 
   /** Forgets ids: a transaction was rolled back, or the database was put back and gives them to something else. */
   clear(): void {
-    for (const ids of this.#maps) ids.clear();
+    this.#makeRoom(0);
     this.#byDimensions = new WeakMap();
     this.#byManner = new WeakMap();
   }
@@ -78,11 +76,16 @@ export class Interning {
   /** Makes all of them known. Rows are added in the order of their key: no two writers wait for each other in a circle. */
   *intern(events: readonly Interned[]): Script<void> {
     // Before any is looked up: what this batch names is known until its end.
-    for (const ids of this.#maps) if (ids.size >= this.#entriesMax) ids.clear();
+    this.#makeRoom(this.#entriesMax);
     yield* this.#internLabelSets(events);
-    yield* this.#internEndings(events.map(({ manner }) => manner));
-    yield* this.#internClasses(events);
+    yield* this.#internEndings(events);
     for (const event of events) if (!this.find(event)) throw new Error("an interned row is missing");
+  }
+
+  #makeRoom(entriesMax: number): void {
+    const tables = [this.#results, this.#priceSets, this.#classes];
+    for (const ids of [this.#labelSets, ...tables.map((rows) => rows.ids)])
+      if (ids.size >= entriesMax) ids.clear();
   }
 
   *#internLabelSets(events: readonly Interned[]): Script<void> {
@@ -112,81 +115,70 @@ export class Interning {
     }
   }
 
-  *#internEndings(manners: readonly UsageManner[]): Script<void> {
+  *#internEndings(events: readonly Interned[]): Script<void> {
     const { toStored } = yield* dialectOf();
-    const unknown = manners.filter((manner) => !this.#byManner.has(manner));
-    const named = unknown.map((manner) => {
-      const { outcome, errorKind, statusCode, failure } = manner;
+    const results = yield* this.#results.intern(
       // An empty kind says as much as none; the unique index takes them for one.
-      const kind = errorKind === null || errorKind === "" ? null : toStored(errorKind);
-      const row = [outcome, kind, statusCode, failure ?? null] as const;
-      return { manner, row, key: JSON.stringify(row) };
-    });
-    for (const { key, row } of named.toSorted(byKey)) {
-      const given = row.map((value) => value ?? "");
-      yield* this.#learn(this.#results, key, { table: "result", columns: RESULT_COLUMNS, row, given });
+      events.map(({ manner: { outcome, errorKind, statusCode, failure } }) => [
+        outcome,
+        toStored(errorKind ?? ""),
+        statusCode,
+        failure ?? "",
+      ]),
+    );
+    const priceSets = yield* this.#priceSets.intern(
+      events.map(({ manner }) => [JSON.stringify(manner.prices)]),
+    );
+    const classes = yield* this.#classes.intern(
+      events.map(({ streamed }, index) => [results[index] ?? 0, streamed ? 1 : 0, priceSets[index] ?? 0]),
+    );
+    for (const [index, { manner, streamed }] of events.entries()) {
+      const [result = 0, eventClass = 0] = [results[index], classes[index]];
+      const ending = this.#byManner.get(manner) ?? { result, classes: new Map<boolean, number>() };
+      ending.classes.set(streamed, eventClass);
+      this.#byManner.set(manner, ending);
     }
-    for (const { manner, key } of named) {
-      const result = this.#results.get(key);
-      if (result !== undefined) this.#byManner.set(manner, { result, classes: new Map<boolean, number>() });
-    }
-  }
-
-  *#internClasses(events: readonly Interned[]): Script<void> {
-    const named = events.flatMap(({ manner, streamed }) => {
-      const ending = this.#byManner.get(manner);
-      return ending === undefined || ending.classes.has(streamed)
-        ? []
-        : [{ ending, streamed, key: toPriceText(manner.prices) }];
-    });
-    for (const { key } of named.toSorted(byKey)) {
-      const row = [key];
-      yield* this.#learn(this.#priceSets, key, { table: "price_set", columns: ["prices"], row });
-    }
-    const classed = named.map(({ ending, streamed, key }) => {
-      const row = [ending.result, streamed ? 1 : 0, this.#priceSets.get(key) ?? 0];
-      return { ending, streamed, row, key: row.map((id) => String(id).padStart(12, "0")).join(" ") };
-    });
-    for (const { key, row } of classed.toSorted(byKey))
-      yield* this.#learn(this.#classes, key, { table: "manner", columns: CLASS_COLUMNS, row });
-    for (const { ending, streamed, key } of classed) {
-      const id = this.#classes.get(key);
-      if (id !== undefined) ending.classes.set(streamed, id);
-    }
-  }
-
-  /** Remembers the id of a row, which is added where it is absent. */
-  *#learn(ids: Map<string, number>, key: string, sought: SoughtRow): Script<void> {
-    if (ids.has(key)) return;
-    ids.set(key, yield* findOrAdd(sought));
   }
 }
 
-/** Rows of `result` are compared as its unique index does. */
-const RESULT_COLUMNS = ["outcome", "coalesce(error_kind, '')", "status_code", "coalesce(failure, '')"];
-const CLASS_COLUMNS = ["result", "streamed", "price_set"];
+type Row = readonly (string | number)[];
 
-interface SoughtRow {
-  readonly table: "result" | "price_set" | "manner";
-  /** What is compared with `given`. */
-  readonly columns: readonly string[];
-  readonly row: readonly Binding[];
-  readonly given?: readonly Binding[];
-}
+/** The ids of a table of few rows, which differ in these columns; NULL stands for an empty text. */
+class InternedRows {
+  /** By the JSON of a row. */
+  readonly ids = new Map<string, number>();
+  readonly #findSql: string;
+  readonly #addSql: string;
 
-/** A row that another writer adds at the same moment is found by the second look. */
-function* findOrAdd({ table, columns, row, given = row }: SoughtRow): Script<number> {
-  const find = `SELECT id FROM ${table} WHERE ${columns.map((column) => `${column} = ?`).join(" AND ")}`;
-  const known = yield* one<{ id: number }>(find, given);
-  if (known !== null) return known.id;
-  const names = columns.map((column) => column.replace(/^coalesce\((\w+), ''\)$/, "$1"));
-  yield* run(
-    `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING`,
-    row,
-  );
-  const added = yield* one<{ id: number }>(find, given);
-  if (added === null) throw new Error("an interned row is missing");
-  return added.id;
+  constructor(table: "result" | "price_set" | "manner", columns: readonly string[]) {
+    const isNullable = (column: string) => column === "error_kind" || column === "failure";
+    const compared = columns.map((column) =>
+      isNullable(column) ? `coalesce(${column}, '') = ?` : `${column} = ?`,
+    );
+    const added = columns.map((column) => (isNullable(column) ? "nullif(?, '')" : "?"));
+    this.#findSql = `SELECT id FROM ${table} WHERE ${compared.join(" AND ")}`;
+    this.#addSql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${added.join(", ")}) ON CONFLICT DO NOTHING`;
+  }
+
+  /** The ids of the rows, which are added where they are absent. */
+  *intern(rows: readonly Row[]): Script<readonly number[]> {
+    const keys = rows.map((row) => JSON.stringify(row));
+    const unknown = new Map(keys.map((key, index) => [key, rows[index] ?? []]));
+    for (const key of [...unknown.keys()].toSorted()) {
+      if (!this.ids.has(key)) this.ids.set(key, yield* this.#findOrAdd(unknown.get(key) ?? []));
+    }
+    return keys.map((key) => this.ids.get(key) ?? 0);
+  }
+
+  /** A row that another writer adds at the same moment is found by the second look. */
+  *#findOrAdd(row: Row): Script<number> {
+    const known = yield* one<{ id: number }>(this.#findSql, row);
+    if (known !== null) return known.id;
+    yield* run(this.#addSql, row);
+    const added = yield* one<{ id: number }>(this.#findSql, row);
+    if (added === null) throw new Error("an interned row is missing");
+    return added.id;
+  }
 }
 
 const LABEL_COLUMNS = [
@@ -271,9 +263,9 @@ function* findLabelSets(fingerprints: readonly string[]): Script<ReadonlyMap<str
 function* addLabelSets(
   missing: readonly (readonly [fingerprint: string, labelSet: LabelSet])[],
 ): Script<ReadonlyMap<string, number>> {
-  const { isAnyOf, forUpdate } = yield* dialectOf();
+  const { isAnyOf, hasLocks } = yield* dialectOf();
   // Where one writer is alone, ids are in the order of arrival: made-up values are counted by it.
-  const sorted = forUpdate === "" ? missing : missing.toSorted(([left], [right]) => (left < right ? -1 : 1));
+  const sorted = hasLocks ? missing.toSorted(([left], [right]) => (left < right ? -1 : 1)) : missing;
   yield* insert(
     LABEL_SETS,
     sorted.map(([fingerprint, { row }]) => [
@@ -303,12 +295,4 @@ function* addLabelSets(
     ),
   );
   return ids;
-}
-
-function toPriceText(prices: PriceSet): string {
-  return JSON.stringify(prices);
-}
-
-function byKey(left: { readonly key: string }, right: { readonly key: string }): number {
-  return left.key < right.key ? -1 : left.key > right.key ? 1 : 0;
 }
