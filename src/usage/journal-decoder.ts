@@ -25,7 +25,7 @@ export interface Begun {
 export type DecodedLine =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }
-  | { readonly kind: "mark"; readonly number: number }
+  | { readonly kind: "watermark"; readonly number: number }
   | { readonly kind: "begin"; readonly sequence: number; readonly begun: Begun }
   | {
       readonly kind: "end";
@@ -67,7 +67,7 @@ export class JournalDecoder {
     const entry = decodeJournalLine(line);
     if (entry === null) return null;
     switch (entry.kind) {
-      case "mark":
+      case "watermark":
       case "settle":
         return entry;
       case "run":

@@ -47,7 +47,7 @@ export type JournalEntry =
   | { readonly kind: "dimensions"; readonly number: number; readonly dimensions: UsageDimensions }
   | { readonly kind: "prices"; readonly number: number; readonly prices: PriceSet }
   /** Says what has ended before it: sums that are asked for in its name count that, and nothing behind it. */
-  | { readonly kind: "mark"; readonly number: number }
+  | { readonly kind: "watermark"; readonly number: number }
   | { readonly kind: "manner"; readonly number: number; readonly manner: UsageManner }
   | {
       readonly kind: "begin";
@@ -125,7 +125,7 @@ export class LineCursor implements JournalLine {
 function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "run") return ["r"];
   if (entry.kind === "dimensions") return ["d", entry.number, ...fromDimensions(entry.dimensions)];
-  if (entry.kind === "mark") return ["k", entry.number];
+  if (entry.kind === "watermark") return ["k", entry.number];
   if (entry.kind === "prices") return ["p", entry.number, entry.prices];
   if (entry.kind === "manner") {
     const { statusCode, outcome, errorKind, unpriced, shape, prices } = entry.manner;
@@ -209,7 +209,7 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
     case "d":
       return { kind: "dimensions", number, dimensions: toDimensions(fields.slice(2)) };
     case "k":
-      return { kind: "mark", number };
+      return { kind: "watermark", number };
     case "p":
       return { kind: "prices", number, prices: toPrices(fields[2]) };
     case "m":

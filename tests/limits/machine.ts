@@ -138,7 +138,7 @@ export class Machine {
       onDamage: (damage) => {
         throw new Error(`damaged lines: ${JSON.stringify(damage)}`);
       },
-      onMark: async (mark) => {
+      onWatermark: async (mark) => {
         const question = this.#asked.get(mark);
         if (question !== undefined) this.#summed.set(mark, readFrom(this.#database, sumLimits(question)));
       },
@@ -148,7 +148,7 @@ export class Machine {
   async #sum(limits: readonly Limit[], nowUs: number): Promise<readonly LimitSum[]> {
     const mark = (this.#mark += 1);
     this.#asked.set(mark, { limits, nowUs });
-    this.#append(Buffer.from(encodeJournalLine({ kind: "mark", number: mark })));
+    this.#append(Buffer.from(encodeJournalLine({ kind: "watermark", number: mark })));
     // What ends meanwhile is behind the mark.
     await Bun.sleep(0);
     this.#write();

@@ -27,7 +27,7 @@ import {
 import { ReaderClient } from "./reader-client.ts";
 import { type Ask, createStats, type RecordedOrder } from "./stats.ts";
 import { WriterClient } from "./writer-client.ts";
-import { MARKS_MAX } from "./writer-tasks.ts";
+import { WATERMARKS_MAX } from "./writer-tasks.ts";
 
 /** Maintenance (sealing and retention) runs this often. */
 const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
@@ -183,13 +183,13 @@ export async function openLedger(
     await journal.stored();
     await writer.flush();
   });
-  let markCount = 0;
+  let watermarkCount = 0;
   const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
-    markCount += 1;
-    // Marks that earlier processes left in the journal have other numbers.
-    const mark = run.number * MARKS_MAX + markCount;
-    const sums = writer.sumLimits({ mark, question: { limits, nowUs } });
-    journal.lines.append(encodeJournalLine({ kind: "mark", number: mark }));
+    watermarkCount += 1;
+    // Watermarks that earlier processes left in the journal have other numbers.
+    const watermark = run.number * WATERMARKS_MAX + watermarkCount;
+    const sums = writer.sumLimits({ watermark, question: { limits, nowUs } });
+    journal.lines.append(encodeJournalLine({ kind: "watermark", number: watermark }));
     journal.appended();
     void flush();
     return sums;

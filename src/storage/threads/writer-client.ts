@@ -7,7 +7,7 @@ import { WorkerClient } from "./worker-client.ts";
 import type {
   Commit,
   MaintenancePass,
-  MarkedQuestion,
+  WatermarkQuestion,
   WriterEvent,
   WriterStart,
   WriterTasks,
@@ -113,10 +113,10 @@ export class WriterClient {
   }
 
   /**
-   * What has ended before the journal's line of this mark. Rejects when the ledger could not add it up, or the Worker has died
-   * meanwhile: its place may be passed.
+   * Adds up what has ended before the journal's line of this watermark. Rejects when the ledger could not do so, or the Worker
+   * has died meanwhile: its place may be passed.
    */
-  async sumLimits(asked: MarkedQuestion): Promise<readonly LimitSum[]> {
+  async sumLimits(asked: WatermarkQuestion): Promise<readonly LimitSum[]> {
     try {
       return await this.#worker.ask("sumLimits", asked);
     } catch (cause) {

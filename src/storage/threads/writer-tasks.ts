@@ -2,8 +2,8 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 
-/** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
-export const MARKS_MAX = 2 ** 28;
+/** Watermarks of one run of a server: more than it can set in a year, and times the number of runs far below 2^53. */
+export const WATERMARKS_MAX = 2 ** 28;
 
 /** What a writer writes, and for which server. */
 export interface WriterStart {
@@ -23,16 +23,16 @@ export interface WriterTasks {
   /** Answered when everything that is in the journal now is committed. */
   flush(): Promise<void>;
   saveKeyUse(uses: readonly (readonly [string, InstantUs])[]): Promise<void>;
-  /** Seals days, looks at the clock and removes old rows, slice by slice between batches or beside them; answered after the last. */
+  /** Seals days, reads the clock and removes old rows, in slices between batches or beside them. Answered after the last. */
   maintain(pass: MaintenancePass): Promise<void>;
-  /** Answered once the journal's line of this mark is committed. Rejects once the moment of the mark is gone: ask with a new one. */
-  sumLimits(asked: MarkedQuestion): Promise<readonly LimitSum[]>;
+  /** Answered once the journal's line of the watermark is committed. Rejects when a later batch is: ask with a new one. */
+  sumLimits(asked: WatermarkQuestion): Promise<readonly LimitSum[]>;
   /** The file of the database has lost its name: answered when it is back under it. */
   restoreFile(): Promise<void>;
 }
 
-export interface MarkedQuestion {
-  readonly mark: number;
+export interface WatermarkQuestion {
+  readonly watermark: number;
   readonly question: LimitQuestion;
 }
 

@@ -12,12 +12,12 @@ export interface Damage {
   readonly tornBytes: number;
 }
 
-/** What the lines of one read mean, up to its end or to the first mark. */
+/** What the lines of one read mean, up to its end or to the first watermark. */
 export interface Batch {
   /** In the order in which they ended. */
   readonly events: readonly EndedEvent[];
   readonly settlements: readonly Settlement[];
-  readonly mark: number | null;
+  readonly watermark: number | null;
   readonly next: JournalPosition;
   readonly hasMore: boolean;
   readonly damage: Damage;
@@ -47,11 +47,11 @@ export function decodeBatch(
         const { ending, manner } = toCutOff(begun);
         events.push(toEnded(begun, ending, manner));
       }
-    } else if (entry.kind === "mark") {
+    } else if (entry.kind === "watermark") {
       // What follows belongs to the next transaction.
       const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };
       const damage = { lines: damagedLines, tornBytes: 0 };
-      return { events, settlements, mark: entry.number, next, hasMore: true, damage };
+      return { events, settlements, watermark: entry.number, next, hasMore: true, damage };
     } else if (entry.kind === "begin") {
       open.begin(entry.sequence, entry.begun);
     } else if (entry.kind === "end") {
@@ -64,5 +64,5 @@ export function decodeBatch(
   }
   if (chunk.next.segment !== from.segment) open.leaveSegment();
   const damage = { lines: damagedLines, tornBytes: chunk.tornBytes };
-  return { events, settlements, mark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
+  return { events, settlements, watermark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
 }

@@ -7,7 +7,7 @@ import type {
   WriterStart,
   WriterTasks,
 } from "#storage/threads/writer-tasks.ts";
-import { MarkSums, type ReadOfMoment } from "./mark-sums.ts";
+import { WatermarkSums, type ReadOfMoment } from "./watermark-sums.ts";
 import { UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
 
@@ -72,7 +72,7 @@ export class WriterLoop {
       await this.#connection?.maintain(pass, (step) => this.#add(step));
     },
     sumLimits: (asked) => {
-      const sums = this.#marks.ask(asked);
+      const sums = this.#watermarks.ask(asked);
       this.#wake();
       return sums;
     },
@@ -80,7 +80,7 @@ export class WriterLoop {
   } satisfies WriterTasks;
   readonly #options: WriterLoopOptions;
   readonly #startedMs = performance.now();
-  readonly #marks: MarkSums;
+  readonly #watermarks: WatermarkSums;
   readonly #jobs: Job[] = [];
   readonly #heartbeat: ReturnType<typeof setInterval>;
   #connection: WriterConnection | null = null;
@@ -98,7 +98,7 @@ export class WriterLoop {
 
   constructor(options: WriterLoopOptions) {
     this.#options = options;
-    this.#marks = new MarkSums(options.start.serverRun);
+    this.#watermarks = new WatermarkSums(options.start.serverRun);
     this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS);
     this.#wake();
   }
@@ -211,7 +211,7 @@ export class WriterLoop {
   #stop(): void {
     this.#isOver = true;
     this.#connection?.stop?.();
-    this.#marks.stop();
+    this.#watermarks.stop();
     if (this.#timer !== null) clearTimeout(this.#timer);
     clearInterval(this.#heartbeat);
   }
@@ -229,7 +229,8 @@ export class WriterLoop {
         segment < start.firstSegment && performance.now() < this.#startedMs + start.earlierLiveMs,
       onDamage: ({ lines, tornBytes }) =>
         log.warn("usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
-      onMark: (mark) => this.#marks.begin(mark, (script, signal) => connection.readOfMoment(script, signal)),
+      onWatermark: (watermark) =>
+        this.#watermarks.begin(watermark, (script, signal) => connection.readOfMoment(script, signal)),
       onCommit: (commit) => tell({ kind: "committed", commit }),
       ...(onSetBack !== undefined && { onSetBack }),
     });

@@ -23,10 +23,10 @@ export interface WriterOptions {
   readonly journalDirectory: string;
   readonly onDamage: (damage: Damage) => void;
   /**
-   * Called when all that had ended before a mark is committed, and nothing that ended behind it: the next batch waits until
+   * Called when all that had ended before a watermark is committed, and nothing that ended behind it: the next batch waits until
    * it is fulfilled, and for nothing else. Called again when it has failed.
    */
-  readonly onMark?: (mark: number) => Promise<void>;
+  readonly onWatermark?: (watermark: number) => Promise<void>;
   /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
   readonly onCommit?: (commit: Commit) => void;
   /**
@@ -44,7 +44,7 @@ export interface WriterOptions {
 interface Attempt {
   readonly number: number;
   readonly commit: Commit;
-  readonly mark: number | null;
+  readonly watermark: number | null;
 }
 
 /**
@@ -70,8 +70,8 @@ export class UsageWriter {
   /** Whether settlements may be waiting whose events are there, or events whose settlements are. */
   #maySettle = true;
   #isHeldBack = false;
-  /** What stands before it is committed, and `onMark` has not been fulfilled. */
-  #mark: number | null = null;
+  /** What stands before it is committed, and `onWatermark` has not been fulfilled. */
+  #watermark: number | null = null;
 
   constructor(options: WriterOptions) {
     const { engine, journalDirectory, readBytesMax, keptMs } = options;
@@ -89,7 +89,7 @@ export class UsageWriter {
   /** Commits the next lines of the journal, if any; false when its end was reached. */
   async writeBatch(): Promise<boolean> {
     const from = await this.#refresh();
-    // Sums at a mark have what was settled before it.
+    // Sums at a watermark have what was settled before it.
     await this.#settle();
     await this.#reachMark();
     const startedMs = performance.now();
@@ -180,7 +180,7 @@ export class UsageWriter {
   }
 
   *#store(
-    { events, settlements, mark, next }: Batch,
+    { events, settlements, watermark, next }: Batch,
     { from, startedMs }: { readonly from: JournalPosition; readonly startedMs: number },
   ): Script<readonly LaneChange[]> {
     const engine = this.#engine;
@@ -214,7 +214,7 @@ export class UsageWriter {
         combinations: this.#interning.labelSetCount,
         durationMs: performance.now() - startedMs,
       },
-      mark,
+      watermark,
     };
     return [{ lane, added: events, taken: [] }];
   }
@@ -225,14 +225,14 @@ export class UsageWriter {
     if (attempt === null) return;
     this.#lastBatch = attempt.number;
     this.#options.onCommit?.(attempt.commit);
-    this.#mark = attempt.mark;
+    this.#watermark = attempt.watermark;
   }
 
   async #reachMark(): Promise<void> {
-    if (this.#mark === null) return;
+    if (this.#watermark === null) return;
     try {
-      await this.#options.onMark?.(this.#mark);
-      this.#mark = null;
+      await this.#options.onWatermark?.(this.#watermark);
+      this.#watermark = null;
     } catch (cause) {
       this.#isStale = true;
       throw cause;
@@ -251,7 +251,7 @@ export class UsageWriter {
     this.#attempt = null;
     const isBack = this.#position !== null && isBefore(position, this.#position);
     // It is come to once more.
-    if (isBack) this.#mark = null;
+    if (isBack) this.#watermark = null;
     const isKept = reachesBackTo(position, this.#options.journalDirectory);
     if (isBack || (this.#position === null && !isKept)) this.#options.onSetBack?.({ isKept });
     const isWhole = this.#open.reload(begins, { reader: this.#reader, decoder: this.#decoder, position });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Limit } from "#limits/limit.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { MARKS_MAX, type Commit } from "#storage/threads/writer-tasks.ts";
+import { WATERMARKS_MAX, type Commit } from "#storage/threads/writer-tasks.ts";
 import { WriterClient } from "#storage/threads/writer-client.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import {
@@ -31,7 +31,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const MONTH: Limit = { ...LIMIT, window: "month" };
 
 describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () => {
-  test("commits what the journal holds, sums up at a mark what stands before it, seals, and ends when another run begins", async () => {
+  test("commits what the journal holds, sums up at a watermark what stands before it, seals, and ends when another run begins", async () => {
     await using database = await createDatabase();
     const spool = await createSpool(database.postgres, join(folder, "one"), 1);
     const source = createSource(spool);
@@ -42,11 +42,14 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(3_000);
 
     for (let index = 0; index < 5; index += 1) source.add(10_000 + index);
-    const mark = worker.run * MARKS_MAX + 1;
-    appendFileSync(segmentPath(spool.journalDirectory, 1), encodeJournalLine({ kind: "mark", number: mark }));
+    const watermark = worker.run * WATERMARKS_MAX + 1;
+    appendFileSync(
+      segmentPath(spool.journalDirectory, 1),
+      encodeJournalLine({ kind: "watermark", number: watermark }),
+    );
     for (let index = 0; index < 7; index += 1) source.add(20_000 + index);
     const sums = worker.client.sumLimits({
-      mark,
+      watermark,
       question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US },
     });
     await worker.client.flush();
@@ -70,16 +73,19 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     expect((await checkPostgresTotals(database.postgres)).length).toBe(3_012);
   }, 30_000);
 
-  test("commits on while a sum takes long, which counts what stood before its mark alone, and gives up one that is asked for anew", async () => {
+  test("commits on while a sum takes long, which counts what stood before its watermark alone, and gives up one that is asked for anew", async () => {
     await using database = await createDatabase();
     const spool = await createSpool(database.postgres, join(folder, "slow"), 1);
     const source = createSource(spool);
     const worker = await startWorker(database, spool);
     const path = segmentPath(spool.journalDirectory, 1);
     const ask = (number: number) => {
-      const mark = worker.run * MARKS_MAX + number;
-      appendFileSync(path, encodeJournalLine({ kind: "mark", number: mark }));
-      return worker.client.sumLimits({ mark, question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US } });
+      const watermark = worker.run * WATERMARKS_MAX + number;
+      appendFileSync(path, encodeJournalLine({ kind: "watermark", number: watermark }));
+      return worker.client.sumLimits({
+        watermark,
+        question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US },
+      });
     };
     for (let index = 0; index < 5; index += 1) source.add(index);
     await worker.client.flush();

@@ -2,7 +2,7 @@ import { sleep } from "#kernel/timer.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { type MarkedQuestion, MARKS_MAX } from "#storage/threads/writer-tasks.ts";
+import { type WatermarkQuestion, WATERMARKS_MAX } from "#storage/threads/writer-tasks.ts";
 
 /** A message takes a fraction of a millisecond; one that was meant for a Worker before never comes. */
 const QUESTION_WAIT_MS_MAX = 1_000;
@@ -20,38 +20,38 @@ export type ReadOfMoment = <Answer>(
   signal: AbortSignal,
 ) => Promise<{ readonly answer: Promise<Answer> }>;
 
-interface MarkQuestion {
+interface AskedSums {
   readonly question: LimitQuestion;
   readonly answer: PromiseWithResolvers<readonly LimitSum[]>;
 }
 
 /**
- * The sums of limits that are asked for at marks of the journal, as of the moment before what stands behind the mark. A
- * writer may read a mark before the question that says what it is for.
+ * Adds up limits at watermarks of the journal, as of the moment before what stands behind one. A writer may read a watermark
+ * before the question that says what it is for.
  */
-export class MarkSums {
-  /** Marks up to it were set by processes before, or are answered: a database that was put back brings them again. */
+export class WatermarkSums {
+  /** Watermarks up to it were set by earlier processes, or are answered: a restored database brings them again. */
   #lastAnswered: number;
-  readonly #asked = new Map<number, MarkQuestion>();
+  readonly #asked = new Map<number, AskedSums>();
   #ending = new AbortController();
   #summing: Promise<void> = Promise.resolve();
 
   constructor(serverRun: number) {
-    this.#lastAnswered = serverRun * MARKS_MAX;
+    this.#lastAnswered = serverRun * WATERMARKS_MAX;
   }
 
-  ask({ mark, question }: MarkedQuestion): Promise<readonly LimitSum[]> {
+  ask({ watermark, question }: WatermarkQuestion): Promise<readonly LimitSum[]> {
     const answer = Promise.withResolvers<readonly LimitSum[]>();
-    this.#asked.set(mark, { question, answer });
+    this.#asked.set(watermark, { question, answer });
     return answer.promise;
   }
 
   /**
-   * Called when what stands before the mark is committed, and fulfilled when that moment is held. A question before that is
+   * Called when what stands before the watermark is committed, and fulfilled when that moment is held. A question before that is
    * not answered yet never will be. Throws what the engine throws before the moment is held: it may be called again.
    */
-  async begin(mark: number, readOfMoment: ReadOfMoment): Promise<void> {
-    const asked = await this.#find(mark);
+  async begin(watermark: number, readOfMoment: ReadOfMoment): Promise<void> {
+    const asked = await this.#find(watermark);
     if (asked === null) return;
     this.stop();
     await this.#summing;
@@ -59,8 +59,8 @@ export class MarkSums {
     const late = setTimeout(() => this.stop(), SUM_MS_MAX);
     try {
       const { answer } = await readOfMoment(() => sumLimits(asked.question), signal);
-      this.#asked.delete(mark);
-      this.#lastAnswered = Math.max(this.#lastAnswered, mark);
+      this.#asked.delete(watermark);
+      this.#lastAnswered = Math.max(this.#lastAnswered, watermark);
       this.#summing = answer
         .then(asked.answer.resolve, (cause: unknown) => asked.answer.reject(toReason(cause, signal)))
         .finally(() => clearTimeout(late));
@@ -74,11 +74,11 @@ export class MarkSums {
     this.#ending.abort();
   }
 
-  /** Null when no question comes, as of a mark that a process or a Worker before has set. */
-  async #find(mark: number): Promise<MarkQuestion | null> {
-    if (mark <= this.#lastAnswered) return null;
+  /** Null when no question comes, as of a watermark that a process or a Worker before has set. */
+  async #find(watermark: number): Promise<AskedSums | null> {
+    if (watermark <= this.#lastAnswered) return null;
     for (let waitedMs = 0; waitedMs < QUESTION_WAIT_MS_MAX; waitedMs += QUESTION_INTERVAL_MS) {
-      const asked = this.#asked.get(mark);
+      const asked = this.#asked.get(watermark);
       if (asked !== undefined) return asked;
       await sleep(QUESTION_INTERVAL_MS);
     }
