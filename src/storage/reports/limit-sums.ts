@@ -158,7 +158,7 @@ interface NamedRequest extends LimitedRequest {
 /** Past so many looks one by one, all are read together. */
 const LOOKS_MAX = 1_000;
 
-/** Who asked for what, by the label set's id; each is read once, and its tags only where they are asked for. */
+/** Who asked for what, by the label set's id; each is read once. */
 class Requests {
   readonly #known = new Map<number, NamedRequest>();
   #looks = 0;
@@ -179,77 +179,26 @@ class Requests {
     this.#isWhole = this.#looks >= LOOKS_MAX;
     const add = (block: LabelBlock) => {
       for (let row = 0; row < block.count; row += 1)
-        this.#known.set(block.ids[row] ?? 0, new StoredRequest(block, row));
+        this.#known.set(block.ids[row] ?? 0, toNamedRequest(block, row));
     };
     yield* this.#isWhole ? readLabelSets(add) : readSomeLabelSets([...missing], add);
   }
 }
 
-/** Limits without tags never look at them. */
-class StoredRequest implements NamedRequest {
-  readonly #block: LabelBlock;
-  readonly #row: number;
-  #parsed: ReturnType<typeof parseStoredTags> | null = null;
-
-  constructor(block: LabelBlock, row: number) {
-    this.#block = block;
-    this.#row = row;
-  }
-
-  get principalId(): string {
-    return this.#find("principal_id") ?? "";
-  }
-
-  get principalName(): string {
-    return this.#find("principal_name") ?? "";
-  }
-
-  get keyId(): string | null {
-    return this.#find("key_id");
-  }
-
-  get relayTokenId(): string | null {
-    return this.#find("relay_token_id");
-  }
-
-  get model(): string | null {
-    return this.#find("model");
-  }
-
-  get providerId(): string {
-    return this.#find("provider_id") ?? "";
-  }
-
-  get upstreamName(): string | null {
-    return this.#find("upstream_name");
-  }
-
-  get isUntold(): boolean {
-    const shape = this.#find("shape");
-    return shape === null || shape === "begun";
-  }
-
-  get endpoint(): string {
-    return this.#find("endpoint") ?? "";
-  }
-
-  get isPending(): boolean {
-    return this.#find("shape") === "pending";
-  }
-
-  get tags(): readonly string[] {
-    return this.#tags.tags;
-  }
-
-  get fixedTags(): readonly string[] {
-    return this.#tags.fixedTags;
-  }
-
-  get #tags() {
-    return (this.#parsed ??= parseStoredTags(this.#find("tags") ?? "[]"));
-  }
-
-  #find(label: Label): string | null {
-    return this.#block.find(this.#row, label);
-  }
+function toNamedRequest(block: LabelBlock, row: number): NamedRequest {
+  const find = (label: Label) => block.find(row, label);
+  const shape = find("shape");
+  return {
+    principalId: find("principal_id") ?? "",
+    principalName: find("principal_name") ?? "",
+    keyId: find("key_id"),
+    relayTokenId: find("relay_token_id"),
+    providerId: find("provider_id") ?? "",
+    model: find("model"),
+    upstreamName: find("upstream_name"),
+    endpoint: find("endpoint") ?? "",
+    isUntold: shape === null || shape === "begun",
+    isPending: shape === "pending",
+    ...parseStoredTags(find("tags") ?? "[]"),
+  };
 }
