@@ -78,7 +78,7 @@ async function measure(writers: number, seconds: number): Promise<void> {
   const events = results.reduce((sum, { events: count }) => sum + count, 0);
   const writerCpuMs = results.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   const [sums] = await database.all<{ rows: number; days: number; hours: number; bytes: number }>(
-    `SELECT (SELECT count(*) FROM event) AS rows, (SELECT sum(requests) FROM day_total) AS days,
+    `SELECT (SELECT count(*) FROM event) AS rows, (SELECT sum(requests) FROM open_cell) AS days,
        (SELECT sum(requests) FROM hour_total) AS hours, pg_database_size(current_database()) AS bytes`,
   );
   console.log({

@@ -109,7 +109,6 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
       ["result", "id"],
       ["price_set", "id"],
       ["manner", "id"],
-      ["dimension", "id"],
       ["audit_events", "id"],
     ]) {
       const [found] = await server.sql<{ next: string; last: string }>(
@@ -323,9 +322,7 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
 
   async function dumpTable(table: string): Promise<unknown[]> {
     const rows = await server.sql<Record<string, unknown>>(`SELECT * FROM ${target.schema}.${table}`);
-    return toSorted(
-      rows.map((row) => mapRow(row, (name) => name !== "lane" && name !== "refused_before_us")),
-    );
+    return toSorted(rows.map((row) => mapRow(row, (name) => name !== "lane")));
   }
 });
 
@@ -409,5 +406,6 @@ async function fillInstallation(filled: string): Promise<void> {
   ];
   appendFileSync(segmentPath(join(filled, "journal"), 2), Buffer.concat(lines));
   using usage = new Database(join(filled, "usage.db"), { readwrite: true });
-  usage.run("INSERT INTO key_use VALUES ('key-alice', 1767225600000001)");
+  const key = catalog.query<{ id: string }, []>("SELECT id FROM api_keys").get();
+  usage.run("INSERT INTO key_use VALUES (?, 1767225600000001)", [key?.id ?? ""]);
 }

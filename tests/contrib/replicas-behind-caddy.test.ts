@@ -89,7 +89,7 @@ describe.skipIf(caddy === null || postgresMissing !== null)(
 
         await committed();
         const [{ total } = { total: 0 }] = await server.sql<{ total: number }>(
-          `SELECT sum(requests)::integer AS total FROM ${SCHEMA}.day_total`,
+          `SELECT sum(requests)::integer AS total FROM ${SCHEMA}.open_cell`,
         );
         // The command that adds a model has asked for the provider's.
         expect(total).toBe(upstream.requests.filter(({ method }) => method === "POST").length);

@@ -1,7 +1,15 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Cell } from "#storage/cells/outcome-cells.ts";
-import { CELL_MEASURES, CELL_OUTCOMES, decodeCells, encodeCells } from "#storage/cells/outcome-cells.ts";
+import {
+  addCells,
+  type CellColumns,
+  decodeCells,
+  encodeCells,
+  type OpenCellRow,
+  toCells,
+  withoutEmpty,
+} from "#storage/cells/cells.ts";
+import { CELL_MEASURES } from "#storage/cells/measures.ts";
 
 const count = fc.oneof(
   fc.maxSafeNat(),
@@ -9,91 +17,96 @@ const count = fc.oneof(
   fc.nat({ max: 9 }).map((tens) => 10 ** tens),
 );
 const quantity = fc.option(fc.oneof(count, fc.double({ min: 0, max: 1e12, noNaN: true })));
-const arbitraryCell: fc.Arbitrary<Cell> = fc.record({
-  combination: fc.integer({ min: 1, max: 2 ** 31 }),
-  outcome: fc.constantFrom(...CELL_OUTCOMES),
-  requests: count,
-  priced_requests: count,
-  unpriced_requests: count,
-  cost_hi: count,
-  cost_lo: count,
-  input_tokens: quantity,
-  output_tokens: quantity,
-  cached_input_tokens: quantity,
-  audio_us: quantity,
-  images: quantity,
-  search_units: quantity,
-  web_searches: quantity,
-  priced_by_request: quantity,
-});
-const NOTHING = {
-  input_tokens: null,
-  output_tokens: null,
-  cached_input_tokens: null,
-  audio_us: null,
-  images: null,
-  search_units: null,
-  web_searches: null,
-  priced_by_request: null,
+const toRow = (measure: (adds: string) => fc.Arbitrary<number | null>) => {
+  const measures: Record<string, fc.Arbitrary<number | null>> = {
+    ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, measure(adds)])),
+    requests: fc.integer({ min: 1, max: 1e6 }),
+    cost_lo: fc.nat({ max: 999_999_999 }),
+  };
+  return fc
+    .tuple(fc.record(measures), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3 }))
+    .map(([values, combination, result]) => Object.assign(values, { combination, result }));
 };
+const anyRow = toRow((adds) => (adds === "reported" ? quantity : count));
+/** Sums of these are exact, whatever their order. */
+const smallRow = toRow((adds) =>
+  adds === "reported" ? fc.option(fc.nat({ max: 1e6 })) : fc.nat({ max: 1e6 }),
+);
 
-test("the cells of an hour are read back as they were written, in whatever order, fractions and nothing reported included", () => {
+/** As text: what is not reported is null. */
+function toText({ combination, result, ...values }: OpenCellRow): string {
+  return JSON.stringify([combination, result, ...CELL_MEASURES.map(({ name }) => values[name] ?? -1)]);
+}
+
+function toRows({ count: rows, combinations, results, measures }: CellColumns) {
+  return Array.from({ length: rows }, (_, row) =>
+    JSON.stringify([combinations[row], results[row], ...measures.map((values) => values[row])]),
+  );
+}
+
+test("cells are read back as they were written: fractions, what is not reported, and the first measures alone", () => {
   fc.assert(
-    fc.property(fc.array(arbitraryCell, { maxLength: 40 }), (cells) => {
-      const { count: read, combinations, outcomes, measures } = decodeCells(encodeCells(cells));
-      expect(read).toBe(cells.length);
-      const back = cells.map((_, index) => [
-        combinations[index],
-        CELL_OUTCOMES[outcomes[index] ?? -1],
-        ...measures.map((column) => column[index]),
-      ]);
-      const expected = cells.map((cell) => [
-        cell.combination,
-        cell.outcome,
-        ...CELL_MEASURES.map((measure) => cell[measure] ?? -1),
-      ]);
-      expect(back).toEqual(expected);
+    fc.property(
+      fc.uniqueArray(anyRow, { maxLength: 40, selector: (row) => `${row.combination} ${row.result}` }),
+      fc.nat({ max: CELL_MEASURES.length }),
+      (rows, measuresMax) => {
+        const cells = toCells(rows);
+        const values = rows
+          .toSorted((one, other) => one.combination - other.combination || one.result - other.result)
+          .map(toText);
+        expect(toRows(cells)).toEqual(values);
+        const encoded = encodeCells(cells);
+        expect(toRows(decodeCells(encoded))).toEqual(values);
+        const some = decodeCells(encoded, measuresMax);
+        expect(some.measures).toEqual(cells.measures.slice(0, measuresMax));
+      },
+    ),
+  );
+});
+
+test("cells add up to the same, however rows are cut into parts", () => {
+  fc.assert(
+    fc.property(fc.array(smallRow, { maxLength: 60 }), fc.nat({ max: 60 }), (rows, cut) => {
+      const sum = addCells(toCells(rows.slice(0, cut)), toCells(rows.slice(cut)));
+      expect(toRows(sum)).toEqual(toRows(toCells(rows)));
+      for (const low of sum.measures[CELL_MEASURES.findIndex(({ adds }) => adds === "low")]!)
+        expect(low).toBeLessThan(1e9);
+      const keys = Array.from(sum.combinations, (id, row) => id * 10 + sum.results[row]!);
+      expect(keys).toEqual([...new Set(keys)].sort((one, other) => one - other));
     }),
   );
 });
 
-test("an hour of requests with round prices takes less than one whose costs end anywhere", () => {
-  const toCells = (pico: number) =>
-    Array.from({ length: 500 }, (_, index): Cell => {
-      const tokens = 100 + ((index * 7_919) % 5_003);
-      return {
-        combination: index * 3,
-        outcome: "ok",
-        requests: 1,
-        priced_requests: 1,
-        unpriced_requests: 0,
-        cost_hi: 0,
-        cost_lo: tokens * pico,
-        ...NOTHING,
-        input_tokens: tokens,
-      };
-    });
-  expect(encodeCells(toCells(100_000)).length).toBeLessThan(encodeCells(toCells(100_003)).length * 0.8);
+test("a row whose requests are all taken out again is gone, and one of which as many were taken out as added counts their difference", () => {
+  const row = {
+    ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0])),
+    combination: 1,
+    result: 1,
+    requests: 2,
+    duration_us: 7,
+  };
+  const other = { ...row, combination: 2 };
+  const late = [
+    { ...row, requests: -2, duration_us: -7 },
+    { ...other, requests: -1, duration_us: -3 },
+    { ...other, requests: 1, duration_us: 5 },
+  ];
+  const sum = withoutEmpty(addCells(toCells([row, other]), toCells(late)));
+  expect(toRows(sum)).toEqual(toRows(toCells([{ ...other, duration_us: 9 }])));
 });
 
-test("cells without a rare unit are the bytes of the version before, which are read back with nothing of it", () => {
-  const cell: Cell = {
-    ...NOTHING,
-    combination: 7,
-    outcome: "ok",
-    requests: 3,
-    priced_requests: 2,
-    unpriced_requests: 1,
-    cost_hi: 4,
-    cost_lo: 250_000,
-    input_tokens: 900,
-    audio_us: 1_500_000,
+test("a row of many equal columns takes few bytes, and one of round prices fewer than one of odd ones", () => {
+  const toSize = (costStep: number) => {
+    const rows = Array.from({ length: 1_000 }, (_, index) => ({
+      ...Object.fromEntries(CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0])),
+      combination: index + 1,
+      result: 1,
+      requests: 1,
+      cost_lo: ((index * 7_919) % 1_000) * costStep,
+      duration_us: (index * 104_729) % 1_000_003,
+    }));
+    return encodeCells(toCells(rows)).length / rows.length;
   };
-  const before = Uint8Array.fromBase64("KLUv/SAXuQAAAQAICQEABAADAAIABQQaAgoJAAkABRA=");
-  expect(encodeCells([cell]).toBase64()).toBe(before.toBase64());
-  const { measures } = decodeCells(before);
-  expect(measures.map((column) => column[0])).toEqual([
-    3, 2, 1, 4, 250_000, 900, -1, -1, 1_500_000, -1, -1, -1, -1,
-  ]);
-  expect(encodeCells([{ ...cell, images: 2 }]).toBase64()).not.toBe(before.toBase64());
+  expect(toSize(1_000)).toBeLessThan(6);
+  expect(toSize(1_000)).toBeLessThan(toSize(1_000_003));
 });

@@ -124,9 +124,12 @@ export function describeSettlements(
         },
       ]);
       expect(await bench.read("SELECT id FROM pending_event")).toEqual([]);
-      // Nothing is left of what it was: no row of totals that counts nothing.
-      for (const table of ["hour_total", "day_total"])
-        expect(await bench.read(`SELECT requests FROM ${table}`)).toEqual([{ requests: 1 }]);
+      // Nothing is left of what it was: no hour that counts nothing.
+      expect(await bench.read("SELECT requests FROM hour_total")).toEqual([{ requests: 1 }]);
+      expect(await bench.read("SELECT requests, last_seen_us FROM open_cell ORDER BY requests")).toEqual([
+        { requests: 0, last_seen_us: 0 },
+        { requests: 1, last_seen_us: NEW_YEAR_US },
+      ]);
       expect(await bench.read("SELECT arrived_day, ended_day, requests FROM carried_total")).toEqual([
         { arrived_day: NEW_YEAR_US / DAY_US, ended_day: NEW_YEAR_US / DAY_US + 1, requests: 1 },
       ]);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import * as fc from "fast-check";
+import { decodeCells } from "#storage/cells/cells.ts";
+import { toOpenCellRows } from "#storage/check/cell-comparison.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { UsageEvent } from "#usage/event.ts";
@@ -133,7 +135,7 @@ export function describeWriter(
       await drain(writer);
       await writer.close();
       const [row] = await bench.read<{ hi: number; lo: number }>(
-        "SELECT cost_hi AS hi, cost_lo AS lo FROM day_total",
+        "SELECT cost_hi AS hi, cost_lo AS lo FROM open_cell",
       );
       expect(row!.lo).toBeLessThan(1e9);
       // The high half is a double: exact up to 2^53 times 10^9 pico, nine trillion currency units in one row.
@@ -161,7 +163,7 @@ export function describeWriter(
       bench.append(1, Buffer.concat(toLines(usages)));
       await drain(writer);
       await writer.close();
-      expect(await bench.read("SELECT sum(requests) AS n FROM day_total")).toEqual([{ n: 2000 }]);
+      expect(await bench.read("SELECT sum(requests) AS n FROM open_cell")).toEqual([{ n: 2000 }]);
       expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: 2000 }]);
     });
   });
@@ -465,16 +467,10 @@ export async function expectSums(bench: WriterBench, usages: readonly RandomUsag
   const total = sumUp(events);
   const hours = (await bench.read<Record<string, number>>(HOURS)).map(toSums);
   expect(merge(hours, "hour")).toEqual({ ...total, durationUs: 0, lastSeenUs: 0, bands: [] });
-  const days = (await bench.read<Record<string, number>>(DAYS)).map(toSums);
+  const cells = await readDays(bench);
   // An instant that two events share moves the second by a microsecond.
   const shift = { lastSeenUs: expect.any(Number) };
-  expect(merge(days, "day")).toEqual({ ...total, ...shift });
-
-  const byMonth = (await bench.read<Record<string, number>>("SELECT * FROM month_total")).map(toSums);
-  const bySealedDay = (await bench.read<Record<string, number>>("SELECT * FROM sealed_day_total")).map(
-    toSums,
-  );
-  expect(merge(byMonth, "day")).toEqual(merge(bySealedDay, "day"));
+  expect(merge(cells.map(toSums), "day")).toEqual({ ...total, ...shift });
 
   for (const outcome of new Set(events.map((event) => event.outcome))) {
     const some = events.filter((event) => event.outcome === outcome);
@@ -485,10 +481,11 @@ export async function expectSums(bench: WriterBench, usages: readonly RandomUsag
   }
   for (const model of new Set(events.map((event) => event.model))) {
     const some = events.filter((event) => event.model === model);
-    const where = `WHERE combination IN (SELECT id FROM combination WHERE model IS NOT DISTINCT FROM ${model === null ? "NULL" : `'${model}'`})`;
-    const found = (await bench.read<Record<string, number>>(`SELECT * FROM (${DAYS}) AS days ${where}`)).map(
-      toSums,
+    const ids = await bench.read<{ id: number }>(
+      `SELECT id FROM combination WHERE model IS NOT DISTINCT FROM ${model === null ? "NULL" : `'${model}'`}`,
     );
+    const combinations = new Set(ids.map(({ id }) => id));
+    const found = cells.filter((row) => combinations.has(row["combination"]!)).map(toSums);
     expect(merge(found, "day")).toEqual({ ...sumUp(some), ...shift });
   }
 }
@@ -496,14 +493,15 @@ export async function expectSums(bench: WriterBench, usages: readonly RandomUsag
 const MEASURES = `requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens,
   cached_input_tokens, audio_us`;
 const HOURS = `SELECT ${MEASURES} FROM hour_total`;
-const DAYS = ["day_total", "sealed_day_total"]
-  .map(
-    (
-      table,
-    ) => `SELECT combination, result, ${MEASURES}, duration_us, last_seen_us, band_under_1s, band_under_5s,
-      band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM ${table}`,
-  )
-  .join(" UNION ALL ");
+
+/** What is open, and what is sealed of days. */
+async function readDays(bench: WriterBench): Promise<readonly Record<string, number | null>[]> {
+  const open = await bench.read<Record<string, number | null>>("SELECT * FROM open_cell");
+  const sealed = await bench.read<{ columns: Uint8Array<ArrayBuffer> }>(
+    "SELECT columns FROM cells WHERE period = 1",
+  );
+  return [...open, ...sealed.flatMap(({ columns }) => toOpenCellRows(decodeCells(columns)))];
+}
 
 function sumUp(events: readonly UsageEvent[]): Sums {
   const sums: Sums = {

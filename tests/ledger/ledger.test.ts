@@ -365,7 +365,9 @@ describe("retention", () => {
     await first.close();
     const database = new Database(join(dataDir, "usage.db"));
     database.run("PRAGMA busy_timeout = 5000");
-    database.run("UPDATE ledger_state SET pruned_before_us = ?", [NEW_YEAR_US + 1500 * DAY_US]);
+    database.run("UPDATE ledger_state SET pruned_before_us = ?1, refused_before_us = ?1", [
+      NEW_YEAR_US + 1500 * DAY_US,
+    ]);
     database.close();
     const second = await open({ dataDir, clock });
     await second.maintain();

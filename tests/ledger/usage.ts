@@ -13,7 +13,6 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/event.ts";
@@ -355,17 +354,13 @@ export interface WriteOptions {
   readonly pruneBeforeUs?: number;
   /** Written when days are sealed and rows removed. */
   readonly late?: readonly RandomUsage[];
-  readonly dimensionLimits?: DimensionLimits;
 }
-
-/** Some values have totals of their own with these, from some day on, and some have none. */
-const FEW_DIMENSIONS: DimensionLimits = { dayRowsMin: 2, dayRowsMinOfMany: 2, valuesMax: 3 };
 
 /** A usage.db in a folder that it makes, written as the ledger does. */
 export function writeUsages(
   directory: string,
   usages: readonly RandomUsage[],
-  { sealBeforeUs = 0, pruneBeforeUs = 0, late = [], dimensionLimits = FEW_DIMENSIONS }: WriteOptions = {},
+  { sealBeforeUs = 0, pruneBeforeUs = 0, late = [] }: WriteOptions = {},
 ) {
   mkdirSync(directory, { recursive: true });
   const databasePath = join(directory, "usage.db");
@@ -376,7 +371,6 @@ export function writeUsages(
     database,
     journalDirectory: directory,
     onDamage: () => {},
-    dimensionLimits,
   });
   const append = (some: readonly RandomUsage[]) => {
     const lines = some.flatMap(({ subject, ending }, index) => [

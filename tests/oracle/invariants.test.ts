@@ -44,8 +44,6 @@ function makeLedger(damage: string): { readonly path: string; remove(): void } {
     database,
     journalDirectory: join(folder.path, "journal"),
     onDamage: () => {},
-    // Each value has totals of its own.
-    dimensionLimits: { dayRowsMin: 1, dayRowsMinOfMany: 1, valuesMax: 100 },
   });
   while (writer.writeBatch());
   while (writer.seal(NEW_YEAR_US / DAY_US + 2));
@@ -93,29 +91,23 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
     "UPDATE hour_total SET outcome = 'cancelled' WHERE outcome = 'unreachable'",
   ],
   ["an hour that counts zero where nothing was reported", "UPDATE hour_total SET audio_us = 0"],
-  ["a dimension with a request too many", "UPDATE dimension_total SET requests = requests + 1"],
-  ["a dimension that is lost", "DELETE FROM dimension_total"],
-  ["a day that is a pico off", "UPDATE day_total SET cost_lo = cost_lo + 1"],
-  ["a day without its unpriced requests", "UPDATE day_total SET unpriced_requests = 0"],
-  ["a sealed day that is a pico off", "UPDATE sealed_day_total SET cost_lo = cost_lo + 1"],
-  ["a sealed day that was seen later", "UPDATE sealed_day_total SET last_seen_us = last_seen_us + 1"],
+  ["an open hour that is a pico off", "UPDATE open_cell SET cost_lo = cost_lo + 1"],
+  ["an open hour without its unpriced requests", "UPDATE open_cell SET unpriced_requests = 0"],
+  ["an open hour that was seen later", "UPDATE open_cell SET last_seen_us = last_seen_us + 1"],
   [
-    "a sealed day in another band",
-    "UPDATE sealed_day_total SET band_under_1s = band_under_5s, band_under_5s = band_under_1s",
+    "an open hour in another band",
+    "UPDATE open_cell SET band_under_1s = band_under_5s, band_under_5s = band_under_1s",
+  ],
+  ["cells of an hour that are lost", "DELETE FROM cells WHERE period = 0"],
+  ["cells of a day that are lost", "DELETE FROM cells WHERE period = 1"],
+  ["cells of a month that are lost", "DELETE FROM cells WHERE period = 2"],
+  [
+    "an hour with the cells of another",
+    "UPDATE cells SET columns = (SELECT columns FROM cells WHERE period = 0 ORDER BY at LIMIT 1) WHERE period = 0",
   ],
   [
     "a day that is sealed and open",
-    "INSERT INTO day_total (day, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s) SELECT day, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM sealed_day_total",
-  ],
-  ["a month that is a pico off", "UPDATE month_total SET cost_lo = cost_lo + 1"],
-  ["a month with a token too few", "UPDATE month_total SET output_tokens = output_tokens - 1"],
-  [
-    "a month without cells that is marked to have them",
-    "UPDATE sealed_month SET cells = (SELECT cells FROM sealed_hour ORDER BY hour LIMIT 1)",
-  ],
-  [
-    "a sealed hour with the cells of another",
-    "UPDATE sealed_hour SET cells = (SELECT cells FROM sealed_hour ORDER BY hour LIMIT 1) WHERE hour > (SELECT min(hour) FROM sealed_hour)",
+    "INSERT INTO open_cell SELECT hour - 24, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, images, search_units, web_searches, priced_by_request, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM open_cell",
   ],
   ["a begin that is still open", "INSERT INTO open_request VALUES (99, x'00')"],
   ["a tag that is not there", "DELETE FROM tag"],

@@ -39,8 +39,6 @@ export function makeLedger(readBytesMax?: number): TestLedger {
     onDamage: () => {
       throw new Error("a line of the journal was skipped");
     },
-    // So low that small ledgers have values with totals of their own, and values without.
-    dimensionLimits: { dayRowsMin: 1, dayRowsMinOfMany: 1, valuesMax: 3 },
     ...(readBytesMax === undefined ? {} : { readBytesMax }),
   });
   const reading = openForReading(databasePath);

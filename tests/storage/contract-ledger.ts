@@ -6,7 +6,7 @@ import type { Storage } from "#storage/engine.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";
 import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
 import { scale } from "../support/scale.ts";
-import { FLUSH_WAIT_MS_MAX, PAGE, type LedgerEngine } from "./support.ts";
+import { apiKey, FLUSH_WAIT_MS_MAX, PAGE, principal, relayToken, type LedgerEngine } from "./support.ts";
 
 const KILLS = 2 * scale;
 /** So many events are said before each kill. */
@@ -178,22 +178,28 @@ export function testLedgerContract(engineName: string, createEngine: () => Ledge
       expect(await listArrivals(storage)).toEqual([]);
     });
 
-    test("has the last use of a key right away, after the process, and never an earlier one", async () => {
+    test("has the last use of a key right away, after the process, never an earlier one, and none once the key is deleted", async () => {
       await using engine = createEngine();
       const first = await engine.serve();
-      first.keyUse.saveLastUsed("key-1", 10);
-      first.keyUse.saveLastUsed("key-2", 20);
-      const used = new Map([
-        ["key-1", 10],
-        ["key-2", 20],
-      ]);
-      expect(await first.keyUse.loadLastUsed(["key-1", "key-2", "never"])).toEqual(used);
+      await first.identity.createPrincipal(principal("ann"), null);
+      for (const name of ["one", "two"])
+        await first.identity.keys.create(apiKey(name, "principal-ann"), null);
+      await first.identity.relayTokens.create(relayToken("three", "principal-ann"), null);
+      const ids = ["key-one", "key-two", "token-three", "never"];
+      for (const [index, id] of ids.slice(0, 3).entries()) first.keyUse.saveLastUsed(id, 10 + index);
+      const used = new Map(ids.slice(0, 3).map((id, index) => [id, 10 + index]));
+      expect(await first.keyUse.loadLastUsed(ids)).toEqual(used);
       await first.close();
       const reader = await engine.openReader();
-      expect(await reader.loadLastUsed(["key-1", "key-2", "never"])).toEqual(used);
+      expect(await reader.loadLastUsed(ids)).toEqual(used);
       const second = await engine.serve();
-      second.keyUse.saveLastUsed("key-1", 5);
-      expect((await second.keyUse.loadLastUsed(["key-1"])).get("key-1")).toBe(10);
+      second.keyUse.saveLastUsed("key-one", 5);
+      await second.maintain();
+      expect(await second.keyUse.loadLastUsed(ids)).toEqual(used);
+      await second.identity.keys.delete({ id: "key-two" }, null);
+      await second.maintain();
+      used.delete("key-two");
+      expect(await second.keyUse.loadLastUsed(ids)).toEqual(used);
     });
 
     test("tells by its gauges what is committed and what waits", async () => {

@@ -7,7 +7,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
-import { createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.ts";
+import { apiKey, createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.ts";
 
 const open = (folder: string) =>
   sqliteEngine.serve({
@@ -24,6 +24,7 @@ test("a server's storage opens the catalog and the ledger in an empty folder, an
   using dir = createTempDir();
   const first = await open(dir.path);
   await first.identity.createPrincipal(principal("ann"), null);
+  await first.identity.keys.create(apiKey("one", "principal-ann"), null);
   first.keyUse.saveLastUsed("key-one", 1_700_000_000_000_000);
   await first.ledger.flush();
   await first.close();

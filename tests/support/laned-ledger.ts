@@ -6,10 +6,10 @@ import type { Chance } from "./chance.ts";
 type Row = Record<string, unknown>;
 
 /** What replicas write, each with its lane, and the measures of which a row may be two. */
-const LANED = new Set(["event", "hour_total", "open_cell", "day_total", "carried_total"]);
+const LANED = new Set(["event", "hour_total", "open_cell", "carried_total"]);
 const LANES = 3;
 /** What is no measure of a row of totals. */
-const KEYS = new Set(["hour", "outcome", "day", "combination", "result", "ended_day", "arrived_day"]);
+const KEYS = new Set(["hour", "outcome", "combination", "result", "ended_day", "arrived_day"]);
 
 /** How far days are sealed and rows removed is taken along by itself. */
 const STATE = "ledger_state";
@@ -39,15 +39,10 @@ export async function copyLedger(from: Database, to: Postgres, chance: Chance): 
       `INSERT INTO ${PENDING} (id, lane, combination) SELECT e.id, e.lane, e.combination
        FROM event AS e JOIN combination AS c ON c.id = e.combination WHERE c.shape = 'pending'`,
     );
-    const state = from
-      .query<{ sealed: number; pruned: number }, []>(
-        `SELECT sealed_before_day AS sealed, pruned_before_us AS pruned FROM ${STATE}`,
-      )
-      .get();
-    await tx.run(
-      `UPDATE ${STATE} SET sealed_before_day = $1::integer, pruned_before_us = $2::bigint, refused_before_us = 0`,
-      [state?.sealed ?? 0, state?.pruned ?? 0],
-    );
+    const state = from.query<{ pruned: number }, []>(`SELECT pruned_before_us AS pruned FROM ${STATE}`).get();
+    await tx.run(`UPDATE ${STATE} SET pruned_before_us = $1::bigint, refused_before_us = 0`, [
+      state?.pruned ?? 0,
+    ]);
   });
 }
 

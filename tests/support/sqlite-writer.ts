@@ -1,17 +1,16 @@
 import type { Database } from "bun:sqlite";
 import { drainMicrotasks } from "bun:jsc";
-import { SqliteWriter, type SqliteWriterOptions } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
-import type { Retention } from "#storage/threads/writer-tasks.ts";
+import { SqliteWriter } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
+import type { Retention } from "#storage/cells/retention.ts";
 import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 
-type Options = Pick<SqliteWriterOptions, "dimensionLimits"> &
-  Omit<WriterOptions, "engine"> & { readonly database: Database };
+type Options = Omit<WriterOptions, "engine"> & { readonly database: Database };
 
 /** The writer of a usage.db, without a thread: what the Worker does, step by step. SQLite answers at once, and so does this. */
 export type SqliteTestWriter = ReturnType<typeof openSqliteWriter>;
 
-export function openSqliteWriter({ database, dimensionLimits, ...options }: Options) {
-  const engine = new SqliteWriter({ database, ...(dimensionLimits !== undefined && { dimensionLimits }) });
+export function openSqliteWriter({ database, ...options }: Options) {
+  const engine = new SqliteWriter({ database });
   const writer = new UsageWriter({ engine, ...options });
   return {
     writeBatch: () => answerOf(writer.writeBatch()),

@@ -41,7 +41,7 @@ export function toCells(rows: readonly OpenCellRow[]): CellColumns {
   return sumUp(keys, [{ targets, columns }]);
 }
 
-/** Adds up the cells of two. A row whose requests were all taken out again is left out. */
+/** Adds up the cells of two. */
 export function addCells(one: CellColumns, other: CellColumns): CellColumns {
   const keys = new Keys(one.count + other.count);
   const targets = [new Int32Array(one.count), new Int32Array(other.count)] as const;
@@ -99,12 +99,7 @@ function sumUp({ count, combinations, results }: Keys, parts: readonly Summands[
     return sums;
   });
   carry(measures);
-  return withoutEmpty({
-    count,
-    combinations: combinations.slice(0, count),
-    results: results.slice(0, count),
-    measures,
-  });
+  return { count, combinations: combinations.slice(0, count), results: results.slice(0, count), measures };
 }
 
 type Addition = (sums: Float64Array, values: Float64Array, targets: Int32Array) => void;
@@ -149,7 +144,11 @@ function carry(measures: readonly Float64Array[]): void {
   }
 }
 
-function withoutEmpty(cells: CellColumns): CellColumns {
+/**
+ * Leaves out rows whose requests were all taken out again: of whole sums only, since a part of one may have as many requests
+ * taken out as added, and other durations.
+ */
+export function withoutEmpty(cells: CellColumns): CellColumns {
   const [requests] = cells.measures;
   if (requests === undefined || !requests.includes(0)) return cells;
   const isKept = (_: number, row: number) => requests[row] !== 0;

@@ -1,4 +1,5 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { COST_SEAM } from "./sums.ts";
 
 /** How the values of a measure become one. */
 export type Adding =
@@ -30,14 +31,17 @@ export const BANDS = [
 ] as const;
 
 const toCount = (name: string): Measure => ({ name, adds: "sum", sqlite: "INTEGER" });
+const COST: readonly Measure[] = [
+  { name: "cost_hi", adds: "high", sqlite: "REAL" },
+  { name: "cost_lo", adds: "low", sqlite: "REAL" },
+];
 
 /** The measures of `hour_total`. A unit of `UNIT_TABLE` is one by itself. */
 export const HOUR_MEASURES: readonly Measure[] = [
   toCount("requests"),
   toCount("priced_requests"),
   toCount("unpriced_requests"),
-  { name: "cost_hi", adds: "high", sqlite: "REAL" },
-  { name: "cost_lo", adds: "low", sqlite: "REAL" },
+  ...COST,
   ...UNIT_COLUMNS.map((name): Measure => ({ name, adds: "reported", sqlite: "REAL" })),
 ];
 
@@ -52,9 +56,39 @@ export const CELL_MEASURES: readonly Measure[] = [
   ...BANDS.map(toCount),
 ];
 
+/** What limits count of a request that ended on another day than it arrived, the measures of `carried_total`. */
+export const CARRIED_MEASURES: readonly Measure[] = [
+  toCount("requests"),
+  toCount("unpriced_requests"),
+  toCount("unknown_requests"),
+  ...COST,
+  { name: "tokens", adds: "sum", sqlite: "REAL" },
+];
+/** The tokens that limits count: those of input, cached or not, and of output. */
+export const TOKEN_COLUMNS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+
 /** The columns of measures in the DDL of usage.db. */
 export function toSqliteColumns(measures: readonly Measure[]): string {
   return measures
     .map(({ name, adds, sqlite }) => `${name} ${sqlite}${adds === "reported" ? "" : " NOT NULL"}`)
     .join(", ");
+}
+
+/** How the value of a row and one that comes to it become one; `carries` is true where the low halves exceed the seam. */
+const ADDING_SQL: { readonly [way in Adding]: (have: string, more: string, carries: string) => string } = {
+  sum: (have, more) => `${have} + ${more}`,
+  high: (have, more, carries) => `${have} + ${more} + CASE WHEN ${carries} THEN 1.0 ELSE 0.0 END`,
+  low: (have, more, carries) => `${have} + ${more} - CASE WHEN ${carries} THEN ${COST_SEAM}.0 ELSE 0.0 END`,
+  reported: (have, more) =>
+    `CASE WHEN ${more} IS NULL THEN ${have} ELSE coalesce(${have}, 0.0) + ${more} END`,
+  last: (have, more) => `CASE WHEN ${have} < ${more} THEN ${more} ELSE ${have} END`,
+};
+
+/** The end of an INSERT into `table` that adds measures to those that are there; SQL that every engine speaks. */
+export function toAddingSql(table: string, keys: readonly string[], measures: readonly Measure[]): string {
+  const carries = `${table}.cost_lo + excluded.cost_lo >= ${COST_SEAM}`;
+  const sums = measures.map(
+    ({ name, adds }) => `${name} = ${ADDING_SQL[adds](`${table}.${name}`, `excluded.${name}`, carries)}`,
+  );
+  return `ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
 }

@@ -1,8 +1,8 @@
-import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import { all, dialectOf, one, type Script, run } from "#storage/sql/script.ts";
+import { HOUR_US } from "#kernel/clock.ts";
+import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import { toMonth } from "./calendar.ts";
 import { type OpenCellRow, PART_SIZE, toCells, toPart } from "./cells.ts";
-import { CELL_PERIODS, mergeCells } from "./stored-cells.ts";
+import { mergeCells } from "./stored-cells.ts";
 
 /** Rows that one step moves: with the cells of their day and month, at most some 50 ms in which no batch is written. */
 const STEP_ROWS_MAX = 4_096;
@@ -39,21 +39,13 @@ export function* sealCells(beforeDay: number): Script<boolean> {
 /** Takes rows out of `open_cell`; those that a batch is adding to stay for another step. */
 function* takeRows(day: number, part: number): Script<readonly MovedRow[]> {
   const { eventKey, forUpdate, isAnyOfKeys } = yield* dialectOf();
-  const key = ["hour", "combination", "result", ...eventKey.slice(1)].join(", ");
   const skip = forUpdate === "" ? "" : `${forUpdate} SKIP LOCKED`;
+  const key = ["hour", "combination", "result", ...eventKey.slice(1)].join(", ");
   return yield* all<MovedRow>(
     `DELETE FROM open_cell WHERE (${key}) IN (SELECT ${key} FROM open_cell
        WHERE ${isAnyOfKeys("hour")} AND combination >= ? AND combination < ? LIMIT ?${skip}) RETURNING *`,
     [HOURS_OF_DAY.map((hour) => day * 24 + hour), part * PART_SIZE, (part + 1) * PART_SIZE, STEP_ROWS_MAX],
   );
-}
-
-/** Removes the cells of hours that have lost rows. */
-export function* dropHourCells(prunedBeforeUs: InstantUs): Script<void> {
-  yield* run("DELETE FROM cells WHERE period = ? AND at < ?", [
-    CELL_PERIODS.hour,
-    Math.ceil(prunedBeforeUs / HOUR_US),
-  ]);
 }
 
 /** The first hour whose rows are all there: the cells of an hour go with its rows, and are not made again without them. */

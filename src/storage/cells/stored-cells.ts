@@ -1,5 +1,5 @@
 import { all, dialectOf, one, type Script, run } from "#storage/sql/script.ts";
-import { addCells, type CellColumns, decodeCells, encodeCells } from "./cells.ts";
+import { addCells, type CellColumns, decodeCells, encodeCells, withoutEmpty } from "./cells.ts";
 
 /**
  * The table `cells`: what is sealed, by period and part. What is sealed of a period and its rows of `open_cell` are everything
@@ -74,5 +74,5 @@ const REVISION_SHIFT = 11n;
 /** Adds to the cells of one period and part. */
 export function* mergeCells(place: CellPlace, added: CellColumns): Script<void> {
   const stored = yield* findCells(place);
-  yield* saveCells(place, stored === null ? added : addCells(stored, added));
+  yield* saveCells(place, withoutEmpty(stored === null ? added : addCells(stored, added)));
 }

@@ -1,4 +1,4 @@
-import type { CellColumns, OpenCellRow } from "#storage/cells/cells.ts";
+import { type CellColumns, type OpenCellRow, withoutEmpty } from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
 
@@ -9,11 +9,12 @@ interface Sides {
   readonly stored: CellColumns;
 }
 
-/** Compares the first measures of cells. */
+/** Compares the first measures of cells. What was taken out of a sealed row is beside it until the next maintenance. */
 export function compareCells(
-  { expected, stored }: Sides,
+  sides: Sides,
   measuresMax = CELL_MEASURES.length,
 ): Pick<LedgerFinding, "rows" | "expected" | "stored"> {
+  const [expected, stored] = [withoutEmpty(sides.expected), withoutEmpty(sides.stored)];
   const rowOf = new Map(Array.from(stored.combinations, (_, row) => [toKey(stored, row), row]));
   let differing = 0;
   for (let row = 0; row < expected.count; row += 1) {

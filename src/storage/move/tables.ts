@@ -36,20 +36,12 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("result", "results", "id"),
   usage("price_set", "sets of prices", "id"),
   usage("manner", "manners", "id"),
-  usage("dimension", "dimensions", "id"),
-  usage("sealed_hour", "sums of hours", "hour"),
-  usage("sealed_month", "sums of months", "month"),
   usage("cells", "sums of sealed hours, days and months", "period, at, part"),
   usage("key_use", "last use of keys", "key_id"),
   usage("pending_event", "pending requests", "id"),
   usage("event", "request log", "id"),
   usage("hour_total", "totals of hours", "hour, outcome"),
   usage("open_cell", "sums of hours that are not sealed", "hour, combination, result"),
-  usage("day_total", "totals of days", "day, combination, result"),
-  // By day, in which they are sealed: PostgreSQL finds a day of them by where it lies.
-  usage("sealed_day_total", "totals of sealed days", "day, combination, result"),
-  usage("month_total", "totals of months", "combination, result, month"),
-  usage("dimension_total", "totals of dimensions", "day, dimension, outcome"),
   usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination"),
 ];
 

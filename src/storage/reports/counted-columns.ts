@@ -1,5 +1,5 @@
 import { UNITS } from "#kernel/units.ts";
-import { TOKEN_COLUMNS } from "#storage/cells/total-columns.ts";
+import { TOKEN_COLUMNS } from "#storage/cells/measures.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
 import { IS_PENDING, IS_UNTOLD, UNMETERED_RESULT } from "./unmetered.ts";

@@ -1,6 +1,6 @@
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type CalendarWindow, toWindowStart } from "#limits/limit-window.ts";
-import { TOKEN_COLUMNS } from "#storage/cells/total-columns.ts";
+import { TOKEN_COLUMNS } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script, scan } from "#storage/sql/script.ts";

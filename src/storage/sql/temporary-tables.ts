@@ -1,5 +1,5 @@
 import { UNITS } from "#kernel/units.ts";
-import { CARRIED_MEASURES } from "#storage/cells/total-columns.ts";
+import { CARRIED_MEASURES } from "#storage/cells/measures.ts";
 
 /** What reports, limits and checks put down while they read, by its columns; of one connection and one transaction. */
 export const TEMPORARY_TABLES = {
@@ -19,7 +19,7 @@ export const TEMPORARY_TABLES = {
   ended_day: [
     "combination INTEGER",
     "day INTEGER",
-    ...CARRIED_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
+    ...CARRIED_MEASURES.map(({ name }) => `${name} DOUBLE PRECISION`),
   ],
   journal_end: [
     "from_us BIGINT",

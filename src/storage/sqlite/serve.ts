@@ -20,7 +20,7 @@ export async function serve(options: ServeOptions, { lock, opened }: HeldFolder)
     one.close(),
   );
   const { file } = catalog;
-  const { listFiles, ...ledger } = takeLedger(dataDir, { lock, clock });
+  const { listFiles, ...ledger } = takeLedger(dataDir, { lock, clock, catalogPath: path });
   return {
     stores: catalog,
     ledger: {

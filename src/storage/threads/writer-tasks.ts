@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Retention } from "#storage/cells/retention.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 
@@ -61,10 +62,4 @@ export interface MaintenancePass {
   /** UTC days since 1970 before it are sealed. */
   readonly sealBeforeDay: number;
   readonly retention: Retention;
-}
-
-export interface Retention {
-  readonly nowUs: InstantUs;
-  /** Null keeps rows for ever. */
-  readonly ageUsMax: number | null;
 }

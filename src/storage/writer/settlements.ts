@@ -1,5 +1,6 @@
 import type { EventOrigin } from "#kernel/ids.ts";
 import { UNITS } from "#kernel/units.ts";
+import { countChanges } from "#storage/cells/counting.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import type { Settlement } from "#usage/event.ts";
 import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
@@ -14,9 +15,8 @@ import {
   toTakenEvent,
   type UnsettledEvent,
 } from "./unsettled-events.ts";
-import type { LaneChange } from "./writer-engine.ts";
 
-/** Applied in one transaction, which holds up sealing. */
+/** Applied in one transaction, for which batches of other lanes may have to wait. */
 const SETTLED_AT_ONCE_MAX = 200;
 
 const PENDING_EVENTS = {
@@ -116,11 +116,11 @@ export function* planSettlements(): Script<SettlementPlan> {
 }
 
 /**
- * Does what was planned, when the ids of the events are found, and returns what it changes in the totals. One replica at a
- * time (`WriterEngine.holdSettling`): two would each take the other's event for the last of its totals. Locks are taken in the
+ * Does what was planned, when the ids of the events are found, and counts it. One replica at a time
+ * (`WriterEngine.holdSettling`): two would each take the other's event for the last of its totals. Locks are taken in the
  * order in which batches take them: events before totals.
  */
-export function* settle({ origins, changes }: SettlementPlan): Script<readonly LaneChange[]> {
+export function* settle({ origins, changes }: SettlementPlan): Script<void> {
   const dialect = yield* dialectOf();
   // Another replica may have settled some in between, which is committed by then.
   const unsettled = yield* findUnsettled(origins);
@@ -138,11 +138,13 @@ export function* settle({ origins, changes }: SettlementPlan): Script<readonly L
       [lane, ofLane.map(({ ended }) => ended.id)],
     );
   }
-  return byLane.map(([lane, ofLane]) => ({
-    lane,
-    taken: ofLane.map((change) => toTakenEvent(change.unsettled)),
-    added: ofLane.map(({ ended }) => ended),
-  }));
+  yield* countChanges(
+    byLane.map(([lane, ofLane]) => ({
+      lane,
+      taken: ofLane.map((change) => toTakenEvent(change.unsettled)),
+      added: ofLane.map(({ ended }) => ended),
+    })),
+  );
 }
 
 function* findUnsettled(origins: readonly EventOrigin[]): Script<ReadonlyMap<string, UnsettledEvent>> {

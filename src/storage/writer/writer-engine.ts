@@ -1,5 +1,4 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { CountedEvent } from "#storage/cells/sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { EndedEvent } from "./ended-event.ts";
@@ -29,15 +28,7 @@ export interface PositionMove {
   readonly isRecorded: boolean;
 }
 
-/** What a transaction changes in the totals of a lane. */
-export interface LaneChange {
-  readonly lane: number;
-  readonly added: readonly CountedEvent[];
-  /** Events as they were counted before, which are counted so no more. */
-  readonly taken: readonly CountedEvent[];
-}
-
-/** What an engine has of its own for the writer of a journal. Its scripts run in transactions of `transact` and `count`. */
+/** What an engine has of its own for the writer of a journal. Its scripts run in transactions of `transact`. */
 export interface WriterEngine {
   /** The number of the journal, by which its events are told from those of other replicas; 0 where there is one. */
   readonly lane: number;
@@ -47,18 +38,14 @@ export interface WriterEngine {
   readonly keptMs: number;
   /** Runs a script in one transaction; what it throws is thrown when nothing has changed, but for a lost answer to COMMIT. */
   transact<Answer>(script: () => Script<Answer>): Promise<Answer>;
-  /** As `transact`, and counts what the script returns in the same transaction. */
-  count(script: () => Script<readonly LaneChange[]>): Promise<void>;
   /** Where the journal goes on. Throws SupersededError. */
   readPosition(): Script<StoredPosition>;
   /** Takes part in no batch twice: throws PositionMovedError when it is not at `from`. Returns the number of the batch. */
   movePosition(move: PositionMove): Script<number>;
-  /** What arrived before it gets no row. */
-  readRefusedBefore(): Script<InstantUs>;
   /** Gives each event its id and adds the rows. */
   addRows(events: readonly EndedEvent[]): Script<void>;
   /** Keeps the order in which the events of a batch ended, where others ask the database for it. */
   keepOrder(batch: number, ids: readonly InstantUs[]): Script<void>;
-  /** Until the end of the transaction no day is sealed, and no other transaction settles. */
+  /** Until the end of the transaction no other one settles. */
   holdSettling(): Script<void>;
 }

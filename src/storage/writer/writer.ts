@@ -1,4 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { countChanges } from "#storage/cells/counting.ts";
+import { readRefusedBefore } from "#storage/cells/retention.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
 import {
   type JournalPosition,
@@ -16,7 +18,7 @@ import { Interning } from "./interning.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { isPending, planSettlements, settle, storePending, storeSettlements } from "./settlements.ts";
 import { isUnsettled } from "./unsettled-events.ts";
-import { type LaneChange, PositionMovedError, type WriterEngine } from "./writer-engine.ts";
+import { PositionMovedError, type WriterEngine } from "./writer-engine.ts";
 
 export interface WriterOptions {
   readonly engine: WriterEngine;
@@ -99,7 +101,7 @@ export class UsageWriter {
     try {
       const batch = decodeBatch(chunk, { from, decoder: this.#decoder, open: this.#open });
       await this.#intern(batch.events);
-      await this.#engine.count(() => this.#store(batch, { from, startedMs }));
+      await this.#engine.transact(() => this.#store(batch, { from, startedMs }));
       this.#position = batch.next;
       this.#announce();
       this.#open.forgetChanges();
@@ -168,21 +170,21 @@ export class UsageWriter {
       const plan = await this.#engine.transact(planSettlements);
       if (plan.origins.length > 0) {
         await this.#intern(plan.changes.map(({ ended }) => ended));
-        await this.#engine.count(() => this.#apply(plan));
+        await this.#engine.transact(() => this.#apply(plan));
       }
       this.#maySettle = plan.hasMore;
     }
   }
 
-  *#apply(plan: Parameters<typeof settle>[0]): Script<readonly LaneChange[]> {
+  *#apply(plan: Parameters<typeof settle>[0]): Script<void> {
     yield* this.#engine.holdSettling();
-    return yield* settle(plan);
+    yield* settle(plan);
   }
 
   *#store(
     { events, settlements, watermark, next }: Batch,
     { from, startedMs }: { readonly from: JournalPosition; readonly startedMs: number },
-  ): Script<readonly LaneChange[]> {
+  ): Script<void> {
     const engine = this.#engine;
     const { lane } = engine;
     this.#attempt = null;
@@ -193,7 +195,7 @@ export class UsageWriter {
       isRecorded: events.length > 0,
     });
     if (events.length > 0) {
-      const refusedBeforeUs = yield* engine.readRefusedBefore();
+      const refusedBeforeUs = yield* readRefusedBefore();
       // What was pruned never comes back, also not by a late end; its totals do.
       yield* engine.addRows(
         events.filter((event) => event.arrivedAtUs >= refusedBeforeUs || isPending(event)),
@@ -204,6 +206,7 @@ export class UsageWriter {
         events.map(({ id }) => id),
       );
     }
+    yield* countChanges([{ lane, added: events, taken: [] }]);
     yield* storeSettlements(settlements, { lane, open: this.#open });
     yield* this.#open.store();
     this.#attempt = {
@@ -216,7 +219,6 @@ export class UsageWriter {
       },
       watermark,
     };
-    return [{ lane, added: events, taken: [] }];
   }
 
   #announce(): void {

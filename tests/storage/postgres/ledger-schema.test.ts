@@ -14,10 +14,8 @@ async function readLedgerSql(): Promise<string> {
 /** What only one of the two has: a replica's spool and lane here, the one server of a file there. */
 const ONLY_POSTGRES: { readonly [table: string]: readonly string[] } = {
   carried_total: ["lane"],
-  day_total: ["lane"],
   event: ["lane"],
   hour_total: ["lane"],
-  ledger_state: ["refused_before_us"],
   open_cell: ["lane"],
   open_request: ["lane"],
   pending_event: ["lane"],

@@ -232,13 +232,11 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
 
   test("see one state of the ledger, of which nothing can be changed, and may read something else between the rows of a scan", async () => {
     await using one = await createDatabase();
-    await one.postgres.run(
-      "INSERT INTO sealed_month SELECT n, ''::bytea FROM generate_series(1, 10000) AS n",
-    );
+    await one.postgres.run("INSERT INTO key_use SELECT n::text, n FROM generate_series(1, 10000) AS n");
     const on = openReportConnection(one.postgres);
     const counts = await readFrom(on, countTwice(one));
     expect(counts).toEqual([10_000, 10_000]);
-    const changed = await failureOf(readFrom(on, all("DELETE FROM sealed_month RETURNING month")));
+    const changed = await failureOf(readFrom(on, all("DELETE FROM key_use RETURNING key_id")));
     expect(changed).toMatchObject({ code: "25006" });
     on.reserved.release();
   });
@@ -267,12 +265,12 @@ function* explained<Answer>(reading: Script<Answer>, looked: Set<string>): Scrip
 function* countTwice({ postgres }: TestDatabase): Script<readonly number[]> {
   let count = 0;
   let written: Promise<number> | null = null;
-  yield* each<{ month: number }>("SELECT month FROM sealed_month WHERE month > ?", [0], () => {
+  yield* each<{ at: number }>("SELECT last_used_us AS at FROM key_use WHERE last_used_us > ?", [0], () => {
     count += 1;
-    written ??= postgres.run("DELETE FROM sealed_month");
+    written ??= postgres.run("DELETE FROM key_use");
   });
   yield* all("SELECT pg_sleep(0.2)");
-  const rows = yield* all<{ count: number }>("SELECT count(*) AS count FROM sealed_month");
+  const rows = yield* all<{ count: number }>("SELECT count(*) AS count FROM key_use");
   return [count, rows[0]?.count ?? 0];
 }
 

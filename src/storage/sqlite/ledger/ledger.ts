@@ -17,7 +17,11 @@ const READER_URL = new URL("./reader-worker.ts", import.meta.url);
 /** Takes `usage.db` for the server that holds the lock of its folder. Throws SetupError for a file that cannot be used. */
 export function takeLedger(
   dataDir: string,
-  { lock, clock }: { lock: ServerLock; clock: Clock },
+  {
+    lock,
+    clock,
+    catalogPath,
+  }: { readonly lock: ServerLock; readonly clock: Clock; readonly catalogPath?: string },
 ): LedgerParts {
   const databasePath = join(dataDir, USAGE_NAME);
   const committed = prepareUsageDatabase(databasePath);
@@ -25,7 +29,7 @@ export function takeLedger(
   let usageFile = toFileIdentity(databasePath);
   return {
     journalDirectory: join(dataDir, JOURNAL_NAME),
-    place: { databasePath } satisfies UsagePlace,
+    place: { databasePath, catalogPath } satisfies UsagePlace,
     writerUrl: new URL("./writer-worker.ts", import.meta.url),
     readerUrl: READER_URL,
     committed,

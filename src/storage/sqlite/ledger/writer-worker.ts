@@ -5,11 +5,11 @@ import type { WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts"
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
 
 serveWorker((start: WriterStart & UsagePlace, channel: WorkerChannel<WriterEvent>) => {
-  const { databasePath, serverRun } = start;
+  const { databasePath, catalogPath, serverRun } = start;
   const open = () => {
     const database = openForWriting(databasePath);
     try {
-      return new SqliteWriter({ database, serverRun });
+      return new SqliteWriter({ database, serverRun, catalogPath });
     } catch (cause) {
       database.close();
       throw cause;

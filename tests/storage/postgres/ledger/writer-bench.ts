@@ -85,13 +85,6 @@ const FORGET_SQL = [
   "pending_event",
   "settlement",
   "hour_total",
-  "day_total",
-  "sealed_day_total",
-  "month_total",
-  "dimension_total",
-  "dimension",
-  "sealed_hour",
-  "sealed_month",
   "open_cell",
   "cells",
   "carried_total",
@@ -102,7 +95,7 @@ const FORGET_SQL = [
 ]
   .map((table) => `DELETE FROM ${table};`)
   .toSpliced(0, 0, "SET LOCAL session_replication_role = replica;")
-  .concat("UPDATE ledger_state SET sealed_before_day = 0, pruned_before_us = 0, refused_before_us = 0;")
+  .concat("UPDATE ledger_state SET pruned_before_us = 0, refused_before_us = 0;")
   .join(" ");
 
 export async function createWriterBench(

@@ -1,16 +1,14 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import type { Retention } from "#storage/threads/writer-tasks.ts";
-import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { boundRetention, pruneRows, type Retention } from "#storage/cells/retention.ts";
 import { sealCells } from "#storage/cells/sealing.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
+import type { Connection, Script } from "#storage/sql/script.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { drive } from "#storage/postgres/drive.ts";
-import { type CellsPlace, sealHour, sealMonth } from "./cells.ts";
-import { isForbidden, runStep, type StepResult } from "./leader.ts";
+import { isForbidden, runStep } from "./leader.ts";
 import { makePartitions } from "./partitions.ts";
-import { boundRetention, dropDay, pruneRows, trimRecorded } from "./retention.ts";
-import { sealDay } from "./sealing.ts";
+import { dropDay, trimRecorded } from "./retention.ts";
 
 /**
  * What is done to the ledger beside recording, by one replica at a time, step by step. Every step is one transaction and
@@ -18,12 +16,10 @@ import { sealDay } from "./sealing.ts";
  */
 export class Maintenance {
   readonly #postgres: Postgres;
-  readonly #limits: DimensionLimits | undefined;
-  #place: CellsPlace = { hour: 0, month: 0 };
+  readonly #connection: Connection = { dialect: POSTGRES };
 
-  constructor(postgres: Postgres, limits?: DimensionLimits) {
+  constructor(postgres: Postgres) {
     this.#postgres = postgres;
-    this.#limits = limits;
   }
 
   /** Makes partitions of `event` ahead. False as well where the role may not: rows are kept by the default partition. */
@@ -36,34 +32,16 @@ export class Maintenance {
     }
   }
 
-  /** Begins a look: what was passed in the one before is looked at again. */
-  begin(): void {
-    this.#place = { hour: 0, month: 0 };
-  }
-
-  /** Seals days before `beforeDay`, then adds up hours and months of sealed days. */
-  async seal(beforeDay: number): Promise<boolean> {
-    return (
-      (await this.#step((tx) => sealDay(tx, beforeDay, this.#limits))) ||
-      (await this.#step((tx) => drive(tx, { dialect: POSTGRES }, sealCells(beforeDay)))) ||
-      (await this.#addUp(sealHour)) ||
-      this.#addUp(sealMonth)
-    );
-  }
-
-  /** A step that was rolled back is made again from the same place. */
-  async #addUp(step: (tx: Transaction, place: CellsPlace) => Promise<boolean>): Promise<boolean> {
-    let place = this.#place;
-    const hasMore = await this.#step((tx) => step(tx, (place = { ...this.#place })));
-    this.#place = place;
-    return hasMore;
+  /** See `sealCells`. */
+  seal(beforeDay: number): Promise<boolean> {
+    return this.#step(() => sealCells(beforeDay));
   }
 
   /** Null when another replica is at it. */
   async boundRetention(retention: Retention): Promise<InstantUs | null> {
     let beforeUs: InstantUs | null = null;
     await runStep(this.#postgres, async (tx) => {
-      beforeUs = await boundRetention(tx, retention);
+      beforeUs = await drive(tx, this.#connection, boundRetention(retention));
       return "done";
     });
     return beforeUs;
@@ -72,22 +50,30 @@ export class Maintenance {
   /** Removes rows before `beforeUs`: whole days with their partition, unless the role may not drop it, and the rest in slices. */
   async prune(beforeUs: InstantUs): Promise<boolean> {
     try {
-      if (await this.#step((tx) => dropDay(tx, beforeUs))) return true;
+      if (await this.#run((tx) => dropDay(tx, this.#connection, beforeUs))) return true;
     } catch (cause) {
       if (!isForbidden(cause)) throw cause;
     }
-    return this.#step((tx) => pruneRows(tx, beforeUs));
+    return this.#step(() => pruneRows(beforeUs));
   }
 
   /** Removes what is too old of the order in which events were recorded. */
   trimRecorded(): Promise<boolean> {
-    return this.#step(trimRecorded);
+    return this.#run(trimRecorded);
   }
 
-  async #step(step: (tx: Transaction) => Promise<boolean>): Promise<boolean> {
-    const result: StepResult = await runStep(this.#postgres, async (tx) =>
-      (await step(tx)) ? "more" : "done",
+  /** Removes the last use of keys and relay tokens that are deleted. */
+  async forgetDeletedKeys(): Promise<void> {
+    await this.#postgres.run(
+      "DELETE FROM key_use WHERE key_id NOT IN (SELECT id FROM api_keys UNION ALL SELECT id FROM relay_tokens)",
     );
-    return result === "more";
+  }
+
+  #step(script: () => Script<boolean>): Promise<boolean> {
+    return this.#run((tx) => drive(tx, this.#connection, script()));
+  }
+
+  async #run(step: (tx: Transaction) => Promise<boolean>): Promise<boolean> {
+    return (await runStep(this.#postgres, async (tx) => ((await step(tx)) ? "more" : "done"))) === "more";
   }
 }

@@ -5,7 +5,6 @@ import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
 import { Maintenance } from "./maintenance.ts";
-import { findSilentSpools } from "./silent-spools.ts";
 
 export interface UpkeepOptions {
   readonly postgres: Postgres;
@@ -14,6 +13,9 @@ export interface UpkeepOptions {
 
 /** Between two tries of a look that the database has not answered. */
 const RETRY_INTERVAL_MS = 1_000;
+
+/** A replica that runs is heard twice a second. */
+const SILENT_HOURS = 1;
 
 /** Looks at the ledger from time to time, one look after the other, and does what is due. */
 export class Upkeep {
@@ -60,13 +62,13 @@ export class Upkeep {
 
   async #do(look: MaintenancePass): Promise<void> {
     const maintenance = this.#maintenance;
-    maintenance.begin();
     await this.#all(() => maintenance.makePartitions(look.retention.nowUs));
     const { sealBeforeDay, retention } = await this.#bound(look);
     await this.#all(() => maintenance.seal(sealBeforeDay));
     const beforeUs = await maintenance.boundRetention(retention);
     if (beforeUs !== null) await this.#all(() => maintenance.prune(beforeUs));
     await this.#all(() => maintenance.trimRecorded());
+    await maintenance.forgetDeletedKeys();
     await this.#tellSilent();
   }
 
@@ -88,7 +90,12 @@ export class Upkeep {
 
   /** Once each: only an operator knows whether the folder of a spool is gone. */
   async #tellSilent(): Promise<void> {
-    for (const { lane, hours } of await findSilentSpools(this.#postgres)) {
+    const silent = await this.#postgres.all<{ lane: number; hours: number }>(
+      `SELECT lane, floor(extract(epoch FROM now() - heard_at) / 3600)::integer AS hours FROM spool
+       WHERE heard_at < now() - $1 * interval '1 hour' ORDER BY lane`,
+      [SILENT_HOURS],
+    );
+    for (const { lane, hours } of silent) {
       if (this.#told.has(lane)) continue;
       this.#told.add(lane);
       this.#log.warn(

@@ -1,8 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
-import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import { type JournalPosition, KEPT_MS } from "#storage/journal/segments.ts";
+import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
+import { KEPT_MS } from "#storage/journal/segments.ts";
 import { all, one, run, type Script } from "#storage/sql/script.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -11,7 +11,6 @@ import { POSTGRES } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/postgres/drive.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
-  type LaneChange,
   PositionMovedError,
   type PositionMove,
   type StoredPosition,
@@ -19,7 +18,6 @@ import {
 } from "#storage/writer/writer-engine.ts";
 import type { WriterConnection } from "#storage/writer/writer-loop.ts";
 import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
-import { countChanges } from "./counting.ts";
 import { EventRows } from "./event-rows.ts";
 
 /** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
@@ -38,7 +36,6 @@ export interface PostgresWriterOptions {
   readonly postgres: Postgres;
   readonly claim: SpoolClaim;
   readonly log: Log;
-  readonly dimensionLimits?: DimensionLimits | undefined;
 }
 
 interface SpoolRow {
@@ -56,15 +53,13 @@ export class PostgresWriter implements WriterConnection {
   readonly keptMs = KEPT_MS;
   readonly #postgres: Postgres;
   readonly #claim: SpoolClaim;
-  readonly #limits: DimensionLimits | undefined;
   readonly #rows: EventRows;
   readonly #upkeep: Upkeep;
   readonly #connection = { dialect: POSTGRES };
 
-  constructor({ postgres, claim, log, dimensionLimits }: PostgresWriterOptions) {
+  constructor({ postgres, claim, log }: PostgresWriterOptions) {
     this.#postgres = postgres;
     this.#claim = claim;
-    this.#limits = dimensionLimits;
     this.#rows = new EventRows(claim.lane);
     this.#upkeep = new Upkeep({ postgres, log });
   }
@@ -75,13 +70,6 @@ export class PostgresWriter implements WriterConnection {
 
   transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
     return this.#transact((tx) => drive(tx, this.#connection, script()));
-  }
-
-  count(script: () => Script<readonly LaneChange[]>): Promise<void> {
-    return this.#transact(async (tx) => {
-      const changes = await drive(tx, this.#connection, script());
-      await countChanges(tx, changes, this.#limits);
-    });
   }
 
   /**
@@ -118,11 +106,6 @@ export class PostgresWriter implements WriterConnection {
     return moved.batch;
   }
 
-  *readRefusedBefore(): Script<InstantUs> {
-    const row = yield* one<{ until: InstantUs }>("SELECT refused_before_us AS until FROM ledger_state");
-    return row?.until ?? 0;
-  }
-
   addRows(events: readonly EndedEvent[]): Script<void> {
     return this.#rows.add(events);
   }
@@ -142,7 +125,7 @@ export class PostgresWriter implements WriterConnection {
   }
 
   *holdSettling(): Script<void> {
-    // Meets itself and sealing, and no batch.
+    // Meets itself, and no batch.
     yield* run("LOCK TABLE spool IN SHARE UPDATE EXCLUSIVE MODE");
   }
 

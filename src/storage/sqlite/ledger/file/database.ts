@@ -9,6 +9,8 @@ import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, UNRELEASED_APPLICATION_IDS 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {
   readonly databasePath: string;
+  /** The catalog beside it, for the writer of a server. */
+  readonly catalogPath?: string | undefined;
 }
 
 /** Some 16 MB of pages for the one writer; negative is KiB (sqlite.org/pragma.html#pragma_cache_size). */

@@ -23,22 +23,18 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  * Totals are written in the same transaction as their events and are never recomputed. Their input is normalised (cached
  * part taken out, cache writes added); audio is in whole microseconds, so that a sum does not depend on its order.
  * Money is `hi * 10^9 + lo` pico with lo < 10^9: halves add up exactly over any number of rows.
- * A day lives in `day_total` until it is sealed, then in `sealed_day_total` and, summed again, in `month_total`.
  * `open_cell` holds the sums of each hour by combination and result until its day is sealed. Then they are moved into `cells`:
  * those of an hour, a day and a month (`period`, `CELL_PERIODS`), `at` hours, days or months since 1970, of the combinations of
  * one part (`PART_SIZE`), as bytes (`encodeCells`).
- * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
- * sealed day from its `first_day` on, whatever it was combined with; before that day it is in the totals by combination only.
- * The value of a principal is its `[id, name]`, of a provider its id.
- * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeCells`), for hours of sealed days whose
- * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row. `sealed_month`
- * holds those of the sealed days of a month, made from `month_total`.
+ * Late rows of a sealed day are in `open_cell` until the next maintenance; the cells of an hour go with its rows.
+ * `hour_total` holds the sums of each hour by outcome, for good.
+ * What arrived before `pruned_before_us` may have no row any more; what arrives before `refused_before_us` gets none.
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `pending_event` has the ids of the rows of `event` that wait for a settlement, with their combination: retention passes
  * them over, and reports count them.
  * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
  * `server_run` says which server may write (`server-run.ts`).
- * day = days, hour = hours, month = months since 1970-01-01 UTC.
+ * day = days, hour = hours since 1970-01-01 UTC.
  */
 export const SCHEMA_SQL = `
 CREATE TABLE server_run (
@@ -52,8 +48,8 @@ CREATE TABLE ledger_state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   journal_segment INTEGER NOT NULL,
   journal_offset INTEGER NOT NULL,
-  sealed_before_day INTEGER NOT NULL,
-  pruned_before_us INTEGER NOT NULL
+  pruned_before_us INTEGER NOT NULL,
+  refused_before_us INTEGER NOT NULL
 ) STRICT;
 INSERT INTO ledger_state VALUES (1, 0, 0, 0, 0);
 
@@ -147,56 +143,6 @@ CREATE TABLE cells (
   revision INTEGER NOT NULL,
   columns BLOB NOT NULL,
   PRIMARY KEY (period, at, part)
-) STRICT;
-
-CREATE TABLE day_total (
-  day INTEGER NOT NULL,
-  combination INTEGER NOT NULL,
-  result INTEGER NOT NULL,
-  ${DAY_COLUMNS},
-  PRIMARY KEY (day, combination, result)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE sealed_day_total (
-  combination INTEGER NOT NULL,
-  day INTEGER NOT NULL,
-  result INTEGER NOT NULL,
-  ${DAY_COLUMNS},
-  PRIMARY KEY (combination, day, result)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE month_total (
-  combination INTEGER NOT NULL,
-  result INTEGER NOT NULL,
-  month INTEGER NOT NULL,
-  ${DAY_COLUMNS},
-  PRIMARY KEY (combination, result, month)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE dimension (
-  id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,
-  value TEXT NOT NULL,
-  first_day INTEGER NOT NULL,
-  UNIQUE (kind, value)
-) STRICT;
-
-CREATE TABLE dimension_total (
-  day INTEGER NOT NULL,
-  dimension INTEGER NOT NULL REFERENCES dimension,
-  outcome TEXT NOT NULL,
-  ${HOUR_COLUMNS},
-  PRIMARY KEY (day, dimension, outcome)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE sealed_hour (
-  hour INTEGER PRIMARY KEY,
-  cells BLOB NOT NULL
-) STRICT;
-
-CREATE TABLE sealed_month (
-  month INTEGER PRIMARY KEY,
-  cells BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE carried_total (

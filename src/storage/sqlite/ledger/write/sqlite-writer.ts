@@ -1,46 +1,41 @@
-import type { Database, Statement } from "bun:sqlite";
-import { DAY_US, type InstantUs } from "#kernel/clock.ts";
-import type { DimensionLimits } from "#storage/cells/dimension-values.ts";
-import { toDay } from "#storage/cells/calendar.ts";
+import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import type { InstantUs } from "#kernel/clock.ts";
+import { boundRetention, pruneRows, type Retention } from "#storage/cells/retention.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
+import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { readTransaction } from "#storage/sqlite/read-transaction.ts";
 import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 import { endServerRun, readServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
-import type { MaintenancePass, Retention } from "#storage/threads/writer-tasks.ts";
+import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
-  type LaneChange,
   PositionMovedError,
   type PositionMove,
   type StoredPosition,
   SupersededError,
 } from "#storage/writer/writer-engine.ts";
 import type { WriterConnection } from "#storage/writer/writer-loop.ts";
-import { CarriedTotals } from "./carried-totals.ts";
 import { EventRows } from "./event-rows.ts";
-import { Maintenance } from "./maintenance.ts";
-import { SealedHours } from "./sealed-hours.ts";
-import { SealedMonths } from "./sealed-months.ts";
-import { Totals } from "./totals.ts";
 
 export interface SqliteWriterOptions {
   /** See `openForWriting`. */
   readonly database: Database;
   /** The run of the server that writes; absent: the last that has begun. */
   readonly serverRun?: number;
-  readonly dimensionLimits?: DimensionLimits;
+  /** The catalog, which says which keys there are; absent: nothing is done about those that are deleted. */
+  readonly catalogPath?: string | undefined;
 }
 
 interface StateRow {
   readonly journal_segment: number;
   readonly journal_offset: number;
-  readonly sealed_before_day: number;
-  readonly pruned_before_us: number;
 }
 
 /**
@@ -54,39 +49,18 @@ export class SqliteWriter implements WriterConnection {
   readonly keptMs = 0;
   readonly #database: Database;
   readonly #serverRun: number;
+  readonly #catalogPath: string | undefined;
   readonly #rows: EventRows;
-  readonly #totals: Totals;
-  readonly #carried: CarriedTotals;
-  readonly #hours: SealedHours;
-  readonly #months: SealedMonths;
-  readonly #maintenance: Maintenance;
-  readonly #saveBounds: Statement<unknown, number[]>;
-  /** Set when a transaction failed: memory may be ahead of the file. */
-  #isStale = true;
 
-  constructor({ database, serverRun, dimensionLimits }: SqliteWriterOptions) {
+  constructor({ database, serverRun, catalogPath }: SqliteWriterOptions) {
+    this.#catalogPath = catalogPath;
     this.#database = database;
     this.#serverRun = serverRun ?? readServerRun(database);
     this.#rows = new EventRows(database);
-    this.#totals = new Totals(database, dimensionLimits);
-    this.#carried = new CarriedTotals(database);
-    this.#hours = new SealedHours(database);
-    this.#months = new SealedMonths(database);
-    const [totals, hours, months] = [this.#totals, this.#hours, this.#months];
-    this.#maintenance = new Maintenance(database, { totals, hours, months });
-    this.#saveBounds = database.prepare(
-      "UPDATE ledger_state SET sealed_before_day = ?, pruned_before_us = ? WHERE (SELECT number FROM server_run) = ?",
-    );
   }
 
   async transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
-    return this.#transact(() => drive(this.#database, script()));
-  }
-
-  async count(script: () => Script<readonly LaneChange[]>): Promise<void> {
-    this.#transact(() => {
-      for (const change of drive(this.#database, script())) this.#count(change);
-    });
+    return this.#transact(script);
   }
 
   *readPosition(): Script<StoredPosition> {
@@ -105,11 +79,6 @@ export class SqliteWriter implements WriterConnection {
     );
     if (moved === 0) throw new PositionMovedError();
     return 0;
-  }
-
-  // oxlint-disable-next-line require-yield
-  *readRefusedBefore(): Script<InstantUs> {
-    return this.#maintenance.refusedBeforeUs;
   }
 
   // oxlint-disable-next-line require-yield
@@ -139,7 +108,9 @@ export class SqliteWriter implements WriterConnection {
     return addJob(() => {
       if (this.seal(sealBeforeDay)) return true;
       pruneBeforeUs ??= this.boundRetention(retention);
-      return this.prune(pruneBeforeUs);
+      if (this.prune(pruneBeforeUs)) return true;
+      this.forgetDeletedKeys();
+      return false;
     });
   }
 
@@ -157,71 +128,51 @@ export class SqliteWriter implements WriterConnection {
     this.#database.close();
   }
 
-  /** See `Maintenance.seal`. */
+  /** See `sealCells`. */
   seal(beforeDay: number): boolean {
-    return this.#transact(() => this.#maintenance.seal(beforeDay));
+    return this.#transact(() => sealCells(beforeDay));
   }
 
-  /** See `Maintenance.boundRetention`: once per look, before the first `prune`. */
+  /** See `boundRetention`: once per pass, before the first `prune`. */
   boundRetention(retention: Retention): InstantUs {
-    return this.#transact(() => this.#maintenance.boundRetention(retention));
+    return this.#transact(() => boundRetention(retention));
   }
 
-  /** See `Maintenance.prune`. */
+  /** See `pruneRows`. */
   prune(beforeUs: InstantUs): boolean {
-    return this.#transact(() => this.#maintenance.prune(beforeUs));
+    return this.#transact(() => pruneRows(beforeUs));
   }
 
-  #count({ added, taken }: LaneChange): void {
-    for (const event of taken) {
-      this.#totals.take(event);
-      this.#carried.take(event);
+  /** Removes the last use of keys and relay tokens that are deleted. */
+  forgetDeletedKeys(): void {
+    if (this.#catalogPath === undefined || !existsSync(this.#catalogPath)) return;
+    const catalog = openSqliteReader(this.#catalogPath);
+    try {
+      const kept = catalog
+        .query<{ id: string }, []>("SELECT id FROM api_keys UNION ALL SELECT id FROM relay_tokens")
+        .all()
+        .map(({ id }) => id);
+      this.#transact(function* () {
+        yield* run("DELETE FROM key_use WHERE key_id NOT IN (SELECT value FROM json_each(?))", [kept]);
+      });
+    } finally {
+      catalog.close();
     }
-    for (const event of added) {
-      this.#totals.add(event);
-      this.#carried.add(event);
-      this.#dropCellsOf(event.id);
-    }
-    this.#totals.store(this.#maintenance.sealedBeforeDay);
   }
 
-  /** The sums of a sealed hour and its month are made anew once an event of them has changed. */
-  #dropCellsOf(id: InstantUs): void {
-    if (id >= this.#maintenance.sealedBeforeDay * DAY_US) return;
-    this.#hours.dropHourOf(id);
-    this.#months.dropMonthOf(toDay(id));
-  }
-
-  #transact<Result>(step: () => Result): Result {
+  #transact<Answer>(script: () => Script<Answer>): Answer {
     this.#database.run("BEGIN IMMEDIATE");
     try {
-      this.#refresh();
-      const result = step();
-      const { sealedBeforeDay, prunedBeforeUs } = this.#maintenance;
-      if (this.#saveBounds.run(sealedBeforeDay, prunedBeforeUs, this.#serverRun).changes === 0)
-        throw new SupersededError();
+      if (readServerRun(this.#database) !== this.#serverRun) throw new SupersededError();
+      const answer = drive(this.#database, script());
       this.#database.run("COMMIT");
-      return result;
+      return answer;
     } catch (cause) {
       // First, since the ROLLBACK may fail as well.
-      this.#isStale = true;
+      this.#rows.clear();
       // A full disk or an I/O error may have rolled back already.
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
       throw cause;
     }
-  }
-
-  /** Memory as of the last commit. */
-  #refresh(): void {
-    if (!this.#isStale) return;
-    this.#rows.clear();
-    this.#totals.rollBack();
-    this.#hours.rollBack();
-    this.#months.rollBack();
-    const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
-    if (state === null) throw new Error("usage.db has no state row");
-    this.#maintenance.sealedBeforeDay = state.sealed_before_day;
-    this.#maintenance.load(state.pruned_before_us);
-    this.#isStale = false;
   }
 }

@@ -1,0 +1,189 @@
+import { UNIT_COLUMNS } from "#kernel/units.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
+import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
+import { isUnknown } from "#usage/event.ts";
+import { toDay, toHour } from "./calendar.ts";
+import { lowerLastSeen } from "./last-seen.ts";
+import {
+  BANDS,
+  CARRIED_MEASURES,
+  CELL_MEASURES,
+  HOUR_MEASURES,
+  type Measure,
+  toAddingSql,
+  TOKEN_COLUMNS,
+} from "./measures.ts";
+import { COST_SEAM, type CountedEvent } from "./sums.ts";
+
+/** What a transaction changes in the totals of a lane. */
+export interface LaneChange {
+  readonly lane: number;
+  readonly added: readonly CountedEvent[];
+  /** Events as they were counted before, which are counted so no more: nothing but their duration was known of them. */
+  readonly taken: readonly CountedEvent[];
+}
+
+/**
+ * Adds changes to every total, behind the rows of their events and in the same transaction. Each total is stored once, however
+ * many events it has, in the order of its key: two writers that add to the same rows never wait for each other in a circle.
+ */
+export function* countChanges(changes: readonly LaneChange[]): Script<void> {
+  const [hours, cells, carried] = [new Sums(HOUR_TOTAL), new Sums(OPEN_CELL), new Sums(CARRIED_TOTAL)];
+  for (const { lane, added, taken } of changes) {
+    const count = (event: CountedEvent, sign: 1 | -1) => {
+      const { id, combination, result, ending } = event;
+      const values = sign === 1 ? toValues(event) : toTakenValues(event);
+      hours.add([toHour(id), ending.outcome, lane], values);
+      cells.add([toHour(id), combination, result, lane], values);
+      const [endedDay, arrivedDay] = [toDay(id + ending.durationUs), toDay(id)];
+      if (endedDay !== arrivedDay)
+        carried.add([endedDay, arrivedDay, combination, lane], toCarriedValues(event, sign));
+    };
+    for (const event of taken) count(event, -1);
+    for (const event of added) count(event, 1);
+  }
+  const takenKeys = changes.flatMap(({ lane, taken }) =>
+    taken.map(({ id, combination, result }) => ({ hour: toHour(id), combination, result, lane })),
+  );
+  for (const sums of [hours, cells, carried]) yield* sums.store();
+  if (takenKeys.length === 0) return;
+  yield* hours.dropEmpty();
+  yield* carried.dropEmpty();
+  yield* lowerLastSeen(takenKeys);
+}
+
+type Value = number | null;
+
+/** What an event adds, in the order of `CELL_MEASURES`. */
+function toValues({ id, ending, cost, amounts }: CountedEvent): readonly Value[] {
+  const counts = [1, cost === null ? 0 : 1, ending.unpriced ? 1 : 0];
+  return [...counts, cost?.hi ?? 0, cost?.lo ?? 0, ...amounts, ending.durationUs, id, ...toBands(ending, 1)];
+}
+
+function toTakenValues({ ending }: CountedEvent): readonly Value[] {
+  return [-1, 0, 0, 0, 0, ...NO_AMOUNTS, -ending.durationUs, 0, ...toBands(ending, -1)];
+}
+
+const NO_AMOUNTS = UNIT_COLUMNS.map(() => null);
+const SECOND_US = 1e6;
+/** Upper ends of the time bands, exclusive (decisions, "Reports"). */
+const BAND_US = [1, 5, 15, 30, 60, 120].map((seconds) => seconds * SECOND_US);
+
+function toBands({ durationUs }: CountedEvent["ending"], requests: number): readonly number[] {
+  const found = BAND_US.findIndex((endUs) => durationUs < endUs);
+  const band = found < 0 ? BAND_US.length : found;
+  return BANDS.map((_, index) => (index === band ? requests : 0));
+}
+
+const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
+
+/** What limits count of an event, in the order of `CARRIED_MEASURES`. */
+function toCarriedValues({ ending, cost, amounts }: CountedEvent, sign: 1 | -1): readonly number[] {
+  const tokens = TOKENS_AT.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
+  const [unpriced, unknown] = [ending.unpriced ? 1 : 0, isUnknown(ending) ? 1 : 0];
+  return [1, unpriced, unknown, cost?.hi ?? 0, cost?.lo ?? 0, tokens].map((value) => value * sign);
+}
+
+/** A table of totals. Where there are lanes, replicas write no row of each other. */
+interface TotalTable {
+  readonly name: string;
+  /** By their columns; the last one is `lane`. */
+  readonly keys: readonly (readonly [name: string, type: "integer" | "text"])[];
+  readonly measures: readonly Measure[];
+}
+
+const LANE = ["lane", "integer"] as const;
+const HOUR_TOTAL: TotalTable = {
+  name: "hour_total",
+  keys: [["hour", "integer"], ["outcome", "text"], LANE],
+  measures: HOUR_MEASURES,
+};
+const OPEN_CELL: TotalTable = {
+  name: "open_cell",
+  keys: [["hour", "integer"], ["combination", "integer"], ["result", "integer"], LANE],
+  measures: CELL_MEASURES,
+};
+const CARRIED_TOTAL: TotalTable = {
+  name: "carried_total",
+  keys: [["ended_day", "integer"], ["arrived_day", "integer"], ["combination", "integer"], LANE],
+  measures: CARRIED_MEASURES,
+};
+
+type Key = number | string;
+
+interface Row {
+  readonly keys: readonly Key[];
+  /** In the order of the table's measures. */
+  readonly values: Value[];
+}
+
+/** What a transaction adds to the rows of a table of totals. */
+class Sums {
+  readonly #table: TotalTable;
+  readonly #rows = new Map<string, Row>();
+
+  constructor(table: TotalTable) {
+    this.#table = table;
+  }
+
+  /** The first values are those of the table's measures. */
+  add(keys: readonly Key[], values: readonly Value[]): void {
+    const { measures } = this.#table;
+    const name = keys.join(" ");
+    const row = this.#rows.get(name);
+    if (row === undefined) {
+      this.#rows.set(name, { keys, values: values.slice(0, measures.length) });
+      return;
+    }
+    for (let index = 0; index < measures.length; index += 1) {
+      const [sum = null, value = null] = [row.values[index], values[index]];
+      // Nothing reported and nothing reported stay nothing; a zero counts as reported.
+      if (value === null) continue;
+      row.values[index] = measures[index]?.adds === "last" ? Math.max(sum ?? 0, value) : (sum ?? 0) + value;
+    }
+  }
+
+  *store(): Script<void> {
+    const rows = [...this.#rows.values()].sort(({ keys: one }, { keys: other }) => compareKeys(one, other));
+    const high = this.#table.measures.findIndex(({ adds }) => adds === "high");
+    for (const { values } of rows) carry(values, high);
+    yield* insert(
+      toTarget(this.#table, yield* dialectOf()),
+      rows.map(({ keys, values }) => [keys, values].flat()),
+    );
+  }
+
+  /** Drops those of the rows that were left with nothing. */
+  *dropEmpty(): Script<void> {
+    const { toLane } = yield* dialectOf();
+    const { name, keys } = this.#table;
+    const isRow = keys.map(([key]) => `${key === "lane" ? toLane(name) : key} = ?`).join(" AND ");
+    for (const row of this.#rows.values())
+      yield* run(`DELETE FROM ${name} WHERE ${isRow} AND requests = 0`, row.keys);
+  }
+}
+
+function compareKeys(one: readonly Key[], other: readonly Key[]): number {
+  for (const [index, key] of one.entries()) {
+    const against = other[index] ?? key;
+    if (key !== against) return key < against ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Keeps the low half of a cost below the seam; it stands behind the high one. */
+function carry(values: Value[], high: number): void {
+  const carried = Math.floor((values[high + 1] ?? 0) / COST_SEAM);
+  values[high] = (values[high] ?? 0) + carried;
+  values[high + 1] = (values[high + 1] ?? 0) - carried * COST_SEAM;
+}
+
+function toTarget({ name, keys, measures }: TotalTable, { eventKey }: Dialect): InsertTarget {
+  // The one lane of a file is no column.
+  const keyNames = keys.map(([key]) => key).filter((key) => key !== "lane" || eventKey.length > 1);
+  return {
+    table: name,
+    columns: [...keys, ...measures.map((measure) => [measure.name, "double precision"] as const)],
+    ending: toAddingSql(name, keyNames, measures),
+  };
+}
