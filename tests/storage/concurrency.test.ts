@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createRecordAudit } from "#storage/sqlite/catalog/audit.ts";
-import { createCatalogStore } from "#storage/sqlite/catalog/catalog.ts";
+import { toCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/catalog/connection.ts";
 import { REMEMBERED_MAX } from "#storage/catalog/secret-memory.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
@@ -16,6 +15,8 @@ import {
   principal,
   provider,
   runChild,
+  silentLog,
+  toSecrets,
 } from "./support.ts";
 
 describe("another process", () => {
@@ -111,8 +112,9 @@ describe("a transaction", () => {
     // A file that may not grow answers SQLITE_FULL, as on a full disk.
     const client = openSqlite(engine.path);
     const pages = client.query<{ page_count: number }, []>("PRAGMA page_count").get()!.page_count;
-    const connection = createConnection(client, engine.clock);
-    const catalog = createCatalogStore(connection, createRecordAudit(connection.orm, engine.clock), () => {});
+    const { path, clock } = engine;
+    const database = toCatalogDatabase(client, { path, clock, secrets: toSecrets(), log: silentLog });
+    const { catalog } = database;
     const addBoth = () =>
       catalog.change(() => ({
         writes: [
@@ -130,7 +132,7 @@ describe("a transaction", () => {
     client.run("PRAGMA max_page_count = 100000");
     expect(await addBoth()).toBe(2);
     expect((await audit.listEvents(PAGE)).total).toBe(1);
-    await connection.close();
+    await database.close();
   });
 });
 

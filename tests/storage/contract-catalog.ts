@@ -114,6 +114,31 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       }
     });
 
+    test("more prices than a statement binds values are written and removed by one change each; a text that is no Unicode is replaced", async () => {
+      await using engine = createEngine();
+      const { catalog } = await engine.open();
+      const names = Array.from({ length: 66_000 }, (_, at) => `n${at}`);
+      await catalog.change(() =>
+        writes(
+          ...names.map((name, at) => {
+            const feedVersion = at === 7 ? "lone \ud800" : null;
+            return {
+              kind: "put_price",
+              price: { name, unit: "input_tokens", pricePico: at, feedVersion },
+            } as const;
+          }),
+        ),
+      );
+      const written = await catalog.snapshot();
+      expect(written.priceCount).toBe(names.length);
+      expect(written.findPrice("n7", "input_tokens")?.feedVersion).toBe("lone \ufffd");
+      expect(written.findPrice("n65999", "input_tokens")?.pricePico).toBe(65_999);
+      await catalog.change(() =>
+        writes(...names.map((name) => ({ kind: "delete_price", name, unit: "input_tokens" }) as const)),
+      );
+      expect((await catalog.snapshot()).prices).toEqual([]);
+    });
+
     test("a plan sees the catalog as it is, and its result the catalog after the commit", async () => {
       await using engine = createEngine();
       const [left, right] = [await engine.open(), await engine.open()];

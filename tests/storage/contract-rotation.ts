@@ -1,10 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { openCredential, sealCredential } from "#catalog/provider.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { rotateSecret } from "#storage/catalog/secret-state.ts";
-import { apiKey, type CatalogEngine, PAGE, principal, provider, relayToken, START_US } from "./support.ts";
+import {
+  apiKey,
+  type CatalogEngine,
+  codeOf,
+  type OpenedCatalog,
+  PAGE,
+  principal,
+  provider,
+  relayToken,
+  START_US,
+} from "./support.ts";
 
 const FORMER = new Uint8Array(32).fill(1);
 const NEXT = new Uint8Array(32).fill(2);
@@ -66,6 +76,28 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
       expect(cause).toMatchObject({ name: "SetupError", kind: "configuration" });
       expect(String(cause)).toContain("The secret key is not the one");
       await engine.open({ secrets: toKeyring() });
+    });
+
+    test("that was rotated seals what is changed next, also where nobody was told; where the new one is not found nothing is changed", async () => {
+      await using engine = createEngine();
+      const { left, keyrings, rotate } = await openThree(engine);
+      const keyring = createKeyring(FORMER);
+      const lost = await engine.open({ secrets: keyring });
+      await lost.catalog.snapshot();
+      await rotate(false);
+      const add = ({ catalog }: OpenedCatalog, name: string, secrets: Keyring) =>
+        catalog.change(() => {
+          const made = provider(name);
+          const sealedCredential = sealCredential(secrets, made, "sk-upstream");
+          return {
+            writes: [{ kind: "put_provider", provider: { ...made, sealedCredential } }],
+            audit: [],
+            result: (after) => after.findProvider(name)!,
+          };
+        });
+      expect(openCredential(next, await add(left, "one", keyrings[0]))).toBe("sk-upstream");
+      expect(await codeOf(add(lost, "two", keyring))).toBe("internal_error");
+      expect((await left.catalog.snapshot()).findProvider("two")).toBeNull();
     });
 
     test("that is rotated with all keys leaves none of them; a second rotation from the former one changes nothing", async () => {

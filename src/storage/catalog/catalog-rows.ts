@@ -5,24 +5,14 @@ import type { Endpoint } from "#catalog/endpoint.ts";
 import type { Model, Route } from "#catalog/model.ts";
 import { isAuthStyle } from "#catalog/auth-style.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
-import type { CatalogWrite } from "#catalog/store.ts";
+import type { RowOf } from "#storage/sql/table.ts";
 import { parseJson } from "./column-json.ts";
+import type { models, providers } from "./tables.ts";
 import { UnreadableRowError } from "./unreadable.ts";
 
-/** A provider as its columns hold it. */
-export interface ProviderRow extends Omit<Provider, "endpoints"> {
-  /** JSON object: endpoint → URL. */
-  readonly endpoints: string;
-}
-
-/** A model as its columns hold it: a binding, or a name for another row. */
-export interface ModelRow extends Omit<Model, "route"> {
-  readonly providerId: string | null;
-  readonly upstreamName: string | null;
-  /** JSON array; null for a name. */
-  readonly capabilities: string | null;
-  readonly targetId: string | null;
-}
+export type ProviderRow = RowOf<typeof providers>;
+/** A binding, or a name for another row. */
+export type ModelRow = RowOf<typeof models>;
 
 /** Throws UnreadableRowError, as `toModel` does. */
 export function toProvider(row: ProviderRow): Provider {
@@ -34,13 +24,8 @@ export function toProvider(row: ProviderRow): Provider {
   return { ...row, endpoints };
 }
 
-export function toProviderRow(provider: Provider) {
-  const { sealedCredential } = provider;
-  return {
-    ...provider,
-    endpoints: JSON.stringify(provider.endpoints),
-    sealedCredential: sealedCredential === null ? null : Buffer.from(sealedCredential),
-  };
+export function toProviderRow(provider: Provider): ProviderRow {
+  return { ...provider, endpoints: JSON.stringify(provider.endpoints) };
 }
 
 export function toModel(row: ModelRow): Model {
@@ -98,17 +83,4 @@ function parseEndpoints(text: string): EndpointOverrides | null {
     endpoints[endpoint] = url;
   }
   return endpoints;
-}
-
-/** The key of the one row that tells of the newest load of a feed. */
-export const FEED_ROW_ID = 1;
-
-/** Whether the prices are others after it. */
-export function isOfPrice({ kind }: CatalogWrite): boolean {
-  return kind === "put_price" || kind === "delete_price";
-}
-
-/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
-export function requireFound({ kind }: CatalogWrite, isFound: boolean): void {
-  if (!isFound) throw new Error(`${kind} found no row`);
 }

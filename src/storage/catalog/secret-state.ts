@@ -69,12 +69,11 @@ export function followSecrets(state: SecretState | null, secrets: Keyring, log: 
 }
 
 /**
- * Under the catalog's lock, before anything is sealed: another process may have rotated the secret key a moment ago, and what
- * is sealed by the former one could not be opened any more. Throws `internal_error` when the present one is not found.
+ * To be asked under the catalog's lock before anything is sealed: what is sealed by a former secret key could not be opened any
+ * more. Throws `internal_error` when the catalog's was not found.
  */
-export function* followPresentSecret(secrets: Keyring): Script<void> {
-  const state = yield* readSecretState();
-  if (state === null || state.checkValue === secrets.checkValue || secrets.follow(state)) return;
+export function requireSecretPresent({ isPresent }: Pick<Keyring, "isPresent">): void {
+  if (isPresent) return;
   throw new ProxyError(
     "internal_error",
     "The secret key was rotated and this server does not have the new one: nothing was changed. Start it again with the new one.",

@@ -1,17 +1,18 @@
 import { isAuthStyle } from "#catalog/auth-style.ts";
 import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
+import { all, type Script } from "#storage/sql/script.ts";
 import { readTags } from "./fixed-tags.ts";
 import { LIMIT_READERS } from "./limit-rows.ts";
 import { isReadableAliases } from "./secret-rows.ts";
 import type { UnreadableRow } from "./unreadable.ts";
 
-interface Look {
+interface ReadColumn {
   readonly table: string;
   readonly column: string;
   readonly isReadable: (text: string) => boolean;
 }
 
-const LOOKS: readonly Look[] = [
+const READ_COLUMNS: readonly ReadColumn[] = [
   { table: "providers", column: "endpoints", isReadable: isReadableEndpoints },
   { table: "providers", column: "auth_style", isReadable: isAuthStyle },
   { table: "models", column: "capabilities", isReadable: isReadableCapabilities },
@@ -26,18 +27,11 @@ const LOOKS: readonly Look[] = [
   })),
 ];
 
-export interface TextRow {
-  readonly id: string;
-  readonly text: string;
-}
-
-/** Every row of the catalog that is not in force since this version cannot read it. `ask` is the same SQL on every engine. */
-export async function findUnreadableRows(
-  ask: (sql: string) => Promise<readonly TextRow[]>,
-): Promise<readonly UnreadableRow[]> {
+/** Every row of the catalog that is not in force, since this version cannot read it. */
+export function* findUnreadableRows(): Script<readonly UnreadableRow[]> {
   const found: UnreadableRow[] = [];
-  for (const { table, column, isReadable } of LOOKS) {
-    const rows = await ask(
+  for (const { table, column, isReadable } of READ_COLUMNS) {
+    const rows = yield* all<{ id: string; text: string }>(
       `SELECT id, "${column}" AS text FROM ${table} WHERE "${column}" IS NOT NULL ORDER BY id`,
     );
     for (const { id, text } of rows) if (!isReadable(text)) found.push({ table, id, column });

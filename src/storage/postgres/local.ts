@@ -8,7 +8,7 @@ import { drive, toConnection } from "./drive.ts";
 import { changeBy } from "./catalog/driver.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
 import { createStores } from "./catalog/stores.ts";
-import { findUnreadable } from "./catalog/unreadable.ts";
+import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
 import {
   type CommandConnection,
   connectCommand,
@@ -38,7 +38,7 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   return {
     reading: toStores({ ...guest, mutate: refuse }),
     forWriting: async () => toStores(guest),
-    findUnreadable: () => findUnreadable(postgres),
+    findUnreadable: () => drive(postgres, toConnection(), findUnreadableRows()),
     // The reports share the connection, which is closed after them.
     ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
       ...connection,

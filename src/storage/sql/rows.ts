@@ -88,10 +88,7 @@ export function* insert<Of extends Table>(
 ): Script<void> {
   if (rows.length === 0) return;
   const columns = Object.entries(table.columns).filter(([, { isNumbered }]) => isNumbered !== true);
-  const cells = rows.map((row) => {
-    const given = new Map<string, unknown>(Object.entries(row));
-    return columns.map(([property]) => toCell(given.get(property)));
-  });
+  const cells = rows.map((row) => columns.map(([property]) => toCell(Reflect.get(row, property))));
   yield* insertRows(
     {
       table: table.name,

@@ -3,21 +3,15 @@ import type { Clock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
-import { createAuditStore, createRecordAudit as createAudit } from "#storage/catalog/audit.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
-import { createIdentityStore } from "#storage/catalog/identity.ts";
-import { createLimitStore } from "#storage/catalog/limits.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
-import { createNoticeStore } from "#storage/catalog/notices.ts";
-import { createResponseStore } from "#storage/catalog/responses.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { UnreadableRow } from "#storage/catalog/unreadable.ts";
-import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
-import { createRecordAudit } from "./audit.ts";
-import { createCatalogStore } from "./catalog.ts";
+import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
 import { CatalogFile } from "./catalog-file.ts";
 import { createConnection } from "./connection.ts";
-import { createSqliteDriver, toldWrites } from "./driver.ts";
+import { createSqliteDriver } from "./driver.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { followSecrets, readSecretState, requireOwnSecret } from "#storage/catalog/secret-state.ts";
@@ -83,28 +77,19 @@ export function toCatalogDatabase(
     drive(client, requireOwnSecret(secrets, `the database ${path}`));
   });
   const file = isServing ? new CatalogFile(client, path, log) : null;
-  const ownConnection = createConnection(client, clock, {
+  const connection = createConnection(client, clock, {
     file,
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(drive(client, readSecretState()), secrets, log),
   });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
-  const parts = { client, connection: ownConnection, memory, ids: createSystemIds() };
-  const driver = createSqliteDriver(parts);
-  const connection = toldWrites(parts, driver);
-  const recordAudit = createAudit(clock);
+  const driver = createSqliteDriver({ client, connection, memory, ids: createSystemIds() });
   return {
     file,
     change: (script) => driver.change(script),
-    audit: createAuditStore(driver),
-    identity: createIdentityStore({ driver, recordAudit, tell: memory.tell }),
-    catalog: createCatalogStore(connection, createRecordAudit(connection.orm, clock), memory.tell),
-    limits: createLimitStore(driver, recordAudit),
-    notices: createNoticeStore(driver, { isShared: false }),
-    responses: createResponseStore(driver),
-    findUnreadable: () =>
-      findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
+    ...createCatalogStores(driver, { secrets, clock, tell: memory.tell, isShared: false }),
+    findUnreadable: () => driver.read(findUnreadableRows),
     close: () => connection.close(),
   };
 }

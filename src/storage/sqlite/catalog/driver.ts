@@ -9,7 +9,7 @@ import type { Script } from "#storage/sql/script.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import type { Connection } from "./connection.ts";
 
-export interface SqliteDriverDeps {
+interface SqliteDriverDeps {
   readonly client: Database;
   readonly connection: Connection;
   readonly memory: StoreMemory;
@@ -20,12 +20,7 @@ export interface SqliteDriverDeps {
  * Runs scripts on catalog.db, each at once: nothing else on the connection gets in between. Memory is trusted for as long as
  * no other connection has committed (`Connection.dataVersion`); then it reads what the change log names.
  */
-export function createSqliteDriver({
-  client,
-  connection,
-  memory,
-  ids,
-}: SqliteDriverDeps): CatalogDriver & { readonly distrust: () => void } {
+export function createSqliteDriver({ client, connection, memory, ids }: SqliteDriverDeps): CatalogDriver {
   const follower = new Follower(memory);
   let trustedVersion: number | null = null;
 
@@ -34,6 +29,8 @@ export function createSqliteDriver({
   const follow = () => {
     const version = connection.dataVersion();
     if (version === trustedVersion) return;
+    // What was committed without a word of it was written by hand, and may be anything.
+    if (follower.isAt(drive(client, readVersion()))) follower.forget();
     drive(client, follower.follow())();
     trustedVersion = version;
   };
@@ -51,9 +48,6 @@ export function createSqliteDriver({
   };
 
   return {
-    distrust: () => {
-      trustedVersion = null;
-    },
     read: (script) => connection.read(() => drive(client, script())),
     ask: (script) => connection.query(() => drive(client, script())),
     async change(script) {
@@ -77,37 +71,5 @@ export function createSqliteDriver({
       relayTokens: memory.relayTokens,
       catalogAfter: () => memory.catalogAfter(),
     },
-  };
-}
-
-const EVERYTHING = ["catalog", "price", "principal", "key", "relay_token", "limit"] as const;
-
-/** For stores that write without the driver: each of their writes may have changed anything. */
-export function toldWrites(
-  { client, connection, ids }: SqliteDriverDeps,
-  { distrust }: { readonly distrust: () => void },
-): Connection {
-  return {
-    ...connection,
-    write: (step, committed) =>
-      connection.write(
-        () => {
-          const result = step();
-          const { version } = drive(client, readVersion());
-          const next = { version: version + 1, token: ids.uuid() };
-          drive(
-            client,
-            recordChanges(
-              EVERYTHING.map((kind) => ({ kind, id: null })),
-              next,
-            ),
-          );
-          return result;
-        },
-        (result) => {
-          distrust();
-          committed?.(result);
-        },
-      ),
   };
 }

@@ -1,0 +1,174 @@
+import type { PriceRow } from "#catalog/pricing.ts";
+import type { CatalogWrite } from "#catalog/store.ts";
+import type { Unit } from "#kernel/units.ts";
+import { insert } from "#storage/sql/rows.ts";
+import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
+import { toModelRow, toProviderRow } from "./catalog-rows.ts";
+import { changed } from "./change.ts";
+import { followModels } from "./limit-models.ts";
+import { models, prices, pricingFeed, providers } from "./tables.ts";
+
+type PriceKind = "put_price" | "delete_price";
+type RowWrite = Exclude<CatalogWrite, { readonly kind: PriceKind }>;
+
+/** The key of the one row that tells of the newest load of a feed. */
+const FEED_ROW_ID = 1;
+const REPLACING = { replaces: true };
+/** 20,000 take PostgreSQL some 150 ms on two cores: so many stay far from the limit of a call, also on a busy server. */
+const PRICES_PER_STATEMENT = 5_000;
+
+/**
+ * Carries out the steps of a plan, each run of steps of one kind as one statement: a feed of 20,000 prices takes a few, and not
+ * 20,000 round trips. Prices refer to nothing, so they are written last. A step that finds no row or breaks a rule of the
+ * schema is a bug of its plan.
+ */
+export function* applyWrites(writes: readonly CatalogWrite[]): Script<void> {
+  const ofRows = writes.filter((write) => write.kind !== "put_price" && write.kind !== "delete_price");
+  for (const steps of toRuns(ofRows)) yield* applyRun(steps);
+  yield* changed("catalog", null);
+  if (ofRows.length === writes.length) return;
+  yield* applyPrices(writes);
+  yield* changed("price", null);
+}
+
+/** Steps that follow one another, are of one kind and do not depend on the order among themselves. */
+function toRuns(writes: readonly RowWrite[]): readonly (readonly RowWrite[])[] {
+  const runs: RowWrite[][] = [];
+  let steps: RowWrite[] = [];
+  let awaited = new Set<string>();
+  for (const write of writes) {
+    if (steps[0]?.kind !== write.kind || awaited.has(toId(write))) {
+      runs.push((steps = []));
+      awaited = new Set();
+    }
+    steps.push(write);
+    awaited.add(toId(write));
+    // A name must find its target, and a target must not go before it: a statement checks references at its end alone.
+    if (write.kind === "put_model" && write.model.route.kind === "name")
+      awaited.add(write.model.route.targetId);
+  }
+  return runs;
+}
+
+function toId(write: RowWrite): string {
+  switch (write.kind) {
+    case "put_provider":
+      return write.provider.id;
+    case "put_model":
+      return write.model.id;
+    case "put_feed":
+      return "";
+    default:
+      return write.id;
+  }
+}
+
+function* applyRun(steps: readonly RowWrite[]): Script<void> {
+  switch (steps[0]?.kind) {
+    case "put_provider":
+      yield* insert(
+        providers,
+        steps.flatMap((step) => (step.kind === "put_provider" ? toProviderRow(step.provider) : [])),
+        REPLACING,
+      );
+      return;
+    case "put_model": {
+      const rows = steps.flatMap((step) => (step.kind === "put_model" ? toModelRow(step.model) : []));
+      yield* followModels(rows);
+      yield* insert(models, rows, REPLACING);
+      return;
+    }
+    case "delete_provider":
+      yield* deleteProviders(steps.map(toId));
+      return;
+    case "delete_model":
+      yield* deleteModels(steps.map(toId));
+      return;
+    case "put_feed":
+      yield* run("DELETE FROM pricing_feed");
+      yield* insert(
+        pricingFeed,
+        steps.flatMap((step) =>
+          step.kind === "put_feed" && step.feed !== null ? { ...step.feed, id: FEED_ROW_ID } : [],
+        ),
+      );
+      return;
+    case undefined:
+  }
+}
+
+function* deleteProviders(ids: readonly string[]): Script<void> {
+  const { isAnyOf } = yield* dialectOf();
+  const deleted = yield* run(`DELETE FROM providers WHERE ${isAnyOf("id", "text")}`, [ids]);
+  requireFound("delete_provider", deleted === ids.length);
+}
+
+/** A model that goes before a name that points at it is a mistake of the plan. */
+function* deleteModels(ids: readonly string[]): Script<void> {
+  const { isAnyOf } = yield* dialectOf();
+  const deleted = yield* all<{ id: string; target: string | null }>(
+    `DELETE FROM models WHERE ${isAnyOf("id", "text")} RETURNING id, target_id AS target`,
+    [ids],
+  );
+  const isOrdered = deleted.every(
+    ({ id, target }) => target === null || !ids.includes(target) || ids.indexOf(target) > ids.indexOf(id),
+  );
+  requireFound("delete_model", isOrdered && deleted.length === ids.length);
+}
+
+/** What all steps together do to the price of a name and unit. */
+interface PriceOutcome {
+  readonly name: string;
+  readonly unit: Unit;
+  /** The first step removes it, so it must be there. */
+  readonly isRequired: boolean;
+  readonly after: PriceRow | null;
+}
+
+/** The last step of each name and unit wins: a few statements, however many steps there are. */
+function* applyPrices(writes: readonly CatalogWrite[]): Script<void> {
+  const outcomes = toOutcomes(writes);
+  const removed = outcomes.filter(({ isRequired, after }) => isRequired || after === null);
+  if (removed.length > 0) {
+    const { toList, toMember } = yield* dialectOf();
+    const cells = [0, 1].map((at) => toMember("list.value", at));
+    const found = yield* all<{ name: string; unit: Unit }>(
+      `DELETE FROM prices WHERE (name, unit) IN (SELECT ${cells.join(", ")} FROM ${toList("text")})
+      RETURNING name, unit`,
+      [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
+    );
+    const known = new Set(found.map(toPriceKey));
+    requireFound(
+      "delete_price",
+      removed.every((outcome) => !outcome.isRequired || known.has(toPriceKey(outcome))),
+    );
+  }
+  const rows = outcomes.flatMap(({ after }) => after ?? []);
+  for (let start = 0; start < rows.length; start += PRICES_PER_STATEMENT)
+    yield* insert(prices, rows.slice(start, start + PRICES_PER_STATEMENT), REPLACING);
+}
+
+function toOutcomes(writes: readonly CatalogWrite[]): readonly PriceOutcome[] {
+  const outcomes = new Map<string, PriceOutcome>();
+  for (const write of writes) {
+    if (write.kind !== "put_price" && write.kind !== "delete_price") continue;
+    const { name, unit } = write.kind === "put_price" ? write.price : write;
+    const key = toPriceKey({ name, unit });
+    const before = outcomes.get(key);
+    const after = write.kind === "put_price" ? write.price : null;
+    requireFound(write.kind, after !== null || before === undefined || before.after !== null);
+    const isRequired = before === undefined ? after === null : before.isRequired;
+    outcomes.set(key, { name, unit, isRequired, after });
+  }
+  return [...outcomes.values()];
+}
+
+/** No unit has a space. */
+function toPriceKey({ name, unit }: { readonly name: string; readonly unit: Unit }): string {
+  return `${unit} ${name}`;
+}
+
+/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
+function requireFound(kind: CatalogWrite["kind"], isFound: boolean): void {
+  if (!isFound) throw new Error(`${kind} found no row`);
+}

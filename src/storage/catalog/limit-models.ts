@@ -1,0 +1,111 @@
+import type { NamedTarget } from "#limits/limit.ts";
+import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
+import type { ModelRow } from "./catalog-rows.ts";
+import { changed } from "./change.ts";
+import { NO_NAMES, toNames, toOtherTargets } from "./limit-rows.ts";
+import type { LimitRow } from "./tables.ts";
+
+/** Names that a limit remembers of its model; the oldest is forgotten first. */
+const FORMER_MODELS_MAX = 20;
+
+type NamingLimit = Pick<LimitRow, "id" | "model" | "formerModels">;
+type RoutedModel = Pick<ModelRow, "id" | "alias" | "providerId" | "upstreamName" | "targetId">;
+/** Where requests to a model go. */
+type ModelTarget = Omit<NamedTarget, "name">;
+
+/**
+ * Keeps limits with models that are written, also under another alias. Within the change that writes the models, before it
+ * does.
+ */
+export function* followModels(written: readonly RoutedModel[]): Script<void> {
+  const { isAnyOf } = yield* dialectOf();
+  const rows = yield* all<Pick<RoutedModel, "id" | "alias">>(
+    `SELECT id, alias FROM models WHERE ${isAnyOf("id", "text")}`,
+    [written.map(({ id }) => id)],
+  );
+  const aliases = new Map(rows.map(({ id, alias }) => [id, alias]));
+  const isAnyRenamed = written.some(({ id, alias }) => aliases.get(id) !== alias);
+  // Under the aliases that they had they concern limits that remember names.
+  const limits = yield* all<NamingLimit>(
+    `SELECT id, model, former_models AS "formerModels" FROM limits
+    WHERE former_models <> '${NO_NAMES}' ${isAnyRenamed ? "OR model IS NOT NULL" : ""}`,
+  );
+  if (limits.length === 0) return;
+  const models = yield* readModels();
+  const followed = new Map(limits.map((limit) => [limit.id, limit]));
+  // In the order in which they are written: a later one may take the name that an earlier one has left.
+  for (const row of written) {
+    for (const limit of followed.values()) {
+      const after = followModel(limit, { before: aliases.get(row.id), row }, models);
+      if (after !== null) followed.set(limit.id, after);
+    }
+    models.set(row.id, row);
+  }
+  const unchanged = new Set(limits);
+  yield* writeLimits([...followed.values()].filter((limit) => !unchanged.has(limit)));
+}
+
+type ModelsById = Map<string, RoutedModel>;
+
+function* readModels(): Script<ModelsById> {
+  const rows = yield* all<RoutedModel>(
+    `SELECT id, alias, provider_id AS "providerId", upstream_name AS "upstreamName", target_id AS "targetId" FROM models`,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function* writeLimits(limits: readonly NamingLimit[]): Script<void> {
+  const { toList, toMember } = yield* dialectOf();
+  const [id, model, formerModels] = [0, 1, 2].map((at) => toMember("list.value", at));
+  yield* run(
+    `UPDATE limits SET model = ${model}, former_models = ${formerModels} FROM ${toList("text")} WHERE limits.id = ${id}`,
+    [limits.map((limit) => JSON.stringify([limit.id, limit.model, limit.formerModels]))],
+  );
+  for (const limit of limits) yield* changed("limit", limit.id);
+}
+
+/**
+ * A limit once a model is written, which was called `before` (undefined: it is new): usage under its model's former names
+ * goes on counting. Where another model takes one of them, what goes to the other's target does not; one that goes where the
+ * limit's own model goes is the same model under its former name. Null when nothing changes.
+ */
+function followModel(
+  limit: NamingLimit,
+  { before, row }: { readonly before: string | undefined; readonly row: RoutedModel },
+  models: ModelsById,
+): NamingLimit | null {
+  const { alias } = row;
+  const isRenamed = before !== undefined && before !== alias && limit.model === before;
+  if (!isRenamed && limit.formerModels === NO_NAMES) return null;
+  const former = toNames(limit.formerModels);
+  const others = toOtherTargets(limit.formerModels);
+  if (isRenamed) {
+    const kept = [...former, before].filter((name) => name !== alias).slice(-FORMER_MODELS_MAX);
+    return { ...limit, model: alias, formerModels: toFormerJson(kept, others) };
+  }
+  if (!former.includes(alias) || limit.model === null) return null;
+  const target = toTarget(row, models);
+  const own = [...models.values()].find((model) => model.alias === limit.model);
+  if (target === null || isSameTarget(target, own === undefined ? null : toTarget(own, models))) return null;
+  if (others.some((other) => other.name === alias && isSameTarget(target, other))) return null;
+  return { ...limit, formerModels: toFormerJson(former, [...others, { name: alias, ...target }]) };
+}
+
+/** Null: it goes nowhere. */
+function toTarget(row: RoutedModel, models: ModelsById): ModelTarget | null {
+  const bound = row.targetId === null ? row : models.get(row.targetId);
+  if (bound === undefined || bound.providerId === null || bound.upstreamName === null) return null;
+  return { providerId: bound.providerId, upstreamName: bound.upstreamName };
+}
+
+function isSameTarget(one: ModelTarget, other: ModelTarget | null): boolean {
+  return one.providerId === other?.providerId && one.upstreamName === other.upstreamName;
+}
+
+function toFormerJson(names: readonly string[], others: readonly NamedTarget[]): string {
+  const kept = others.filter(({ name }) => names.includes(name)).slice(-FORMER_MODELS_MAX);
+  return JSON.stringify([
+    ...names,
+    ...kept.map(({ name, providerId, upstreamName }) => [name, providerId, upstreamName]),
+  ]);
+}
