@@ -5,10 +5,10 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
 import type { ReaderPlace } from "./ledger.ts";
 
-/** How soon a report that a partition has cut off is looked after. */
-const LOOK_INTERVAL_MS = 4_000;
-/** How soon a report ends whose askers have left. */
-const LEFT_LOOK_MS = 50;
+/** While a report runs the connection beside it is tried this often, so that a network partition is noticed. */
+const PROBE_INTERVAL_MS = 4_000;
+/** A report whose askers have left ends within this. */
+const LEFT_POLL_MS = 50;
 
 serveReader(({ target }: ReaderPlace, hasLeft) => {
   const open = async () => {
@@ -25,16 +25,19 @@ serveReader(({ target }: ReaderPlace, hasLeft) => {
   return {
     async read(report) {
       const { postgres, reports } = await (opening ??= open());
-      // One that is not answered gives up the report's connection with its own: the next report would wait for it.
-      const look = setInterval(() => void postgres.all("SELECT 1").catch(() => undefined), LOOK_INTERVAL_MS);
+      // A probe that is not answered gives up the report's connection with its own: the next report would wait for it.
+      const probe = setInterval(
+        () => void postgres.all("SELECT 1").catch(() => undefined),
+        PROBE_INTERVAL_MS,
+      );
       const leaving = new AbortController();
       // Once no asker is left the statement is ended on the server: its answer has no reader.
-      const watch = setInterval(() => hasLeft() && leaving.abort(), LEFT_LOOK_MS);
+      const poll = setInterval(() => hasLeft() && leaving.abort(), LEFT_POLL_MS);
       try {
         return await readFrom(reports, report, leaving.signal);
       } finally {
-        clearInterval(look);
-        clearInterval(watch);
+        clearInterval(probe);
+        clearInterval(poll);
       }
     },
     async close() {

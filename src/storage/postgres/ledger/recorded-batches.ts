@@ -9,14 +9,14 @@ const CURSOR_SECONDS_MAX = 14 * 60;
 /** Lanes that were silent for longer are in no cursor: all that they still have in the table came after it. */
 const LANES_HEARD_SECONDS_MAX = 60 * 60;
 
-/** A place in the order of recording: the number of the last batch of each lane. */
-interface Place {
+/** A point in the order of recording: the number of the last batch of each lane. */
+interface Cursor {
   /** By the database's clock. */
   readonly seconds: number;
   readonly batches: ReadonlyMap<number, number>;
 }
 
-interface PlaceRow {
+interface CursorRow {
   readonly seconds: number;
   readonly lane: number | null;
   readonly batch: number | null;
@@ -34,9 +34,9 @@ interface BatchRow {
  */
 export class RecordedBatches implements RecordedOrder {
   readonly #sql: Sql;
-  #now: Place = { seconds: 0, batches: new Map() };
+  #now: Cursor = { seconds: 0, batches: new Map() };
   readonly #look = joinNext(async () => {
-    this.#now = toPlace(await this.#sql.all<PlaceRow>(PLACE, [LANES_HEARD_SECONDS_MAX]));
+    this.#now = toCursor(await this.#sql.all<CursorRow>(CURSOR, [LANES_HEARD_SECONDS_MAX]));
   });
 
   constructor(sql: Sql) {
@@ -52,7 +52,7 @@ export class RecordedBatches implements RecordedOrder {
   async since(cursor: string): Promise<RecordedSince> {
     await this.#look();
     const now = this.#now;
-    const next = toCursor(now);
+    const next = encodeCursor(now);
     const from = cursor === "" ? now : parseCursor(cursor);
     const hasGap = { ids: [], lanes: [], cursor: next, hasGap: true };
     if (from === null) return hasGap;
@@ -68,7 +68,7 @@ export class RecordedBatches implements RecordedOrder {
   }
 
   /** Null when a batch is gone, or they are too many. */
-  async #read(moved: readonly (readonly [lane: number, batch: number])[], from: Place) {
+  async #read(moved: readonly (readonly [lane: number, batch: number])[], from: Cursor) {
     const lanes = moved.map(([lane]) => lane);
     const rows = await this.#sql.all<BatchRow>(BATCHES, [
       lanes,
@@ -94,7 +94,7 @@ export class RecordedBatches implements RecordedOrder {
   }
 }
 
-const PLACE = `
+const CURSOR = `
   SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS seconds, lane, batch
   FROM (SELECT 1) AS one LEFT JOIN spool ON heard_at > now() - $1 * interval '1 second'`;
 
@@ -106,20 +106,20 @@ const BATCHES = `
     JOIN recorded_batch AS b ON b.lane = moved.lane AND b.number > moved.after AND b.number <= moved.until
   ) AS b WHERE events - cardinality(ids) <= $4 ORDER BY recorded_at, lane, number`;
 
-function toPlace(rows: readonly PlaceRow[]): Place {
+function toCursor(rows: readonly CursorRow[]): Cursor {
   const batches = new Map<number, number>();
   for (const { lane, batch } of rows) if (lane !== null && batch !== null) batches.set(lane, batch);
   return { seconds: rows[0]?.seconds ?? 0, batches };
 }
 
 /** Numbers in base 36, joined by points. */
-function toCursor({ seconds, batches }: Place): string {
+function encodeCursor({ seconds, batches }: Cursor): string {
   const lanes = [...batches].sort(([one], [other]) => one - other);
   return [seconds, ...lanes.flat()].map((number) => number.toString(36)).join(".");
 }
 
 /** Null for what is no cursor of ours. */
-function parseCursor(cursor: string): Place | null {
+function parseCursor(cursor: string): Cursor | null {
   const parts = cursor.split(".");
   const numbers = parts.map((part) => Number.parseInt(part, 36));
   const isOurs = numbers.every((number, index) => number.toString(36) === parts[index] && number >= 0);

@@ -8,7 +8,7 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
 /** A server says twice a second that it is there: one that stays silent for so long has ended, or has lost the database. */
 const SILENCE_MS = 4_000;
-const LOOK_INTERVAL_MS = 200;
+const POLL_INTERVAL_MS = 200;
 
 /** What a server has of its spool. */
 export interface Spool {
@@ -27,7 +27,7 @@ export interface ClaimOptions {
   readonly id: string;
   /** Tells the folder's lock from any other (`toHolder`). */
   readonly holder: string;
-  /** Waits between two looks. */
+  /** Waits between two polls. */
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
@@ -51,12 +51,12 @@ function isSameLock(one: string, other: string): boolean {
  */
 export async function claimSpool(postgres: Postgres, options: ClaimOptions): Promise<Spool> {
   let heardAt: string | null = null;
-  for (let silentMs = 0; ; silentMs += LOOK_INTERVAL_MS) {
-    const look = await postgres.transaction((tx) => tryClaim(tx, options, silentMs >= SILENCE_MS));
-    if (look.kind === "claimed") return look.spool;
-    if (heardAt !== null && look.heardAt !== heardAt) throw toHeldError(look.holder);
-    heardAt = look.heardAt;
-    await (options.sleep ?? sleep)(LOOK_INTERVAL_MS);
+  for (let silentMs = 0; ; silentMs += POLL_INTERVAL_MS) {
+    const attempt = await postgres.transaction((tx) => tryClaim(tx, options, silentMs >= SILENCE_MS));
+    if (attempt.kind === "claimed") return attempt.spool;
+    if (heardAt !== null && attempt.heardAt !== heardAt) throw toHeldError(attempt.holder);
+    heardAt = attempt.heardAt;
+    await (options.sleep ?? sleep)(POLL_INTERVAL_MS);
   }
 }
 
@@ -65,7 +65,7 @@ export async function releaseSpool(sql: Sql, { lane, run }: Pick<Spool, "lane" |
   await sql.run("UPDATE spool SET holder = '' WHERE lane = $1 AND run = $2", [lane, run]);
 }
 
-type Look =
+type ClaimAttempt =
   | { readonly kind: "claimed"; readonly spool: Spool }
   | { readonly kind: "held"; readonly holder: string; readonly heardAt: string };
 
@@ -78,7 +78,7 @@ interface SpoolRow {
   readonly offset: number;
 }
 
-async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean): Promise<Look> {
+async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean): Promise<ClaimAttempt> {
   const isFree = (row: SpoolRow) => isForced || row.holder === "" || isSameLock(row.holder, holder);
   const found = (await findSpool(tx, id)) ?? (await makeSpool(tx, id));
   // Its row is locked by whatever its writer does, which may take long: it is only looked at.
