@@ -1,7 +1,7 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
-import { isUnknown } from "#usage/event.ts";
+import { isUnknown, type Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
 import { lowerLastSeen } from "./last-seen.ts";
 import {
@@ -30,17 +30,19 @@ export interface LaneChange {
 export function* countChanges(changes: readonly LaneChange[]): Script<void> {
   const [hours, cells, carried] = [new Sums(HOUR_TOTAL), new Sums(OPEN_CELL), new Sums(CARRIED_TOTAL)];
   for (const { lane, added, taken } of changes) {
+    const sums = new CellSums();
     const count = (event: CountedEvent, sign: 1 | -1) => {
-      const { id, combination, result, ending } = event;
-      const values = sign === 1 ? toValues(event) : toTakenValues(event);
-      hours.add([toHour(id), ending.outcome, lane], values);
-      cells.add([toHour(id), combination, result, lane], values);
-      const [endedDay, arrivedDay] = [toDay(id + ending.durationUs), toDay(id)];
+      sums.add(event, sign);
+      const [endedDay, arrivedDay] = [toDay(event.id + event.ending.durationUs), toDay(event.id)];
       if (endedDay !== arrivedDay)
-        carried.add([endedDay, arrivedDay, combination, lane], toCarriedValues(event, sign));
+        carried.add([endedDay, arrivedDay, event.combination, lane], toCarriedValues(event, sign));
     };
     for (const event of taken) count(event, -1);
     for (const event of added) count(event, 1);
+    for (const { hour, combination, result, outcome, values } of sums.rows) {
+      hours.add([hour, outcome, lane], values);
+      cells.add([hour, combination, result, lane], values);
+    }
   }
   const takenKeys = changes.flatMap(({ lane, taken }) =>
     taken.map(({ id, combination, result }) => ({ hour: toHour(id), combination, result, lane })),
@@ -54,25 +56,84 @@ export function* countChanges(changes: readonly LaneChange[]): Script<void> {
 
 type Value = number | null;
 
-/** What an event adds, in the order of `CELL_MEASURES`. */
-function toValues({ id, ending, cost, amounts }: CountedEvent): readonly Value[] {
-  const counts = [1, cost === null ? 0 : 1, ending.unpriced ? 1 : 0];
-  return [...counts, cost?.hi ?? 0, cost?.lo ?? 0, ...amounts, ending.durationUs, id, ...toBands(ending, 1)];
+interface CellSum {
+  readonly hour: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly outcome: Outcome;
+  /** In the order of `CELL_MEASURES`. */
+  readonly values: Value[];
 }
 
-function toTakenValues({ ending }: CountedEvent): readonly Value[] {
-  return [-1, 0, 0, 0, 0, ...NO_AMOUNTS, -ending.durationUs, 0, ...toBands(ending, -1)];
+/** What the events of one lane add up to by hour, label set and result. A batch has few of these, so little is done for each event. */
+class CellSums {
+  readonly rows: CellSum[] = [];
+  /** By hour and label set, which mostly has one result. */
+  readonly #byHour = new Map<number, Map<number, CellSum[]>>();
+
+  /** Of an event that is taken out nothing but its duration was known. */
+  add(event: CountedEvent, sign: 1 | -1): void {
+    const { id, ending, cost, amounts } = event;
+    const { values } = this.#findOrAdd(event);
+    plus(values, AT.requests, sign);
+    plus(values, AT.duration, ending.durationUs * sign);
+    plus(values, AT.bands + toBand(ending.durationUs), sign);
+    if (sign === -1) return;
+    if (cost !== null) {
+      plus(values, AT.priced, 1);
+      plus(values, AT.costHigh, cost.hi);
+      plus(values, AT.costHigh + 1, cost.lo);
+    }
+    if (ending.unpriced) plus(values, AT.unpriced, 1);
+    for (let index = 0; index < amounts.length; index += 1) {
+      const amount = amounts[index] ?? null;
+      // Nothing reported and nothing reported stay nothing; a zero counts as reported.
+      if (amount !== null) plus(values, AT.units + index, amount);
+    }
+    values[AT.lastSeen] = Math.max(values[AT.lastSeen] ?? 0, id);
+  }
+
+  #findOrAdd({ id, combination, result, ending: { outcome } }: CountedEvent): CellSum {
+    const hour = toHour(id);
+    let ofHour = this.#byHour.get(hour);
+    if (ofHour === undefined) this.#byHour.set(hour, (ofHour = new Map<number, CellSum[]>()));
+    let results = ofHour.get(combination);
+    if (results === undefined) ofHour.set(combination, (results = []));
+    const known = results.find((sum) => sum.result === result);
+    if (known !== undefined) return known;
+    const values = CELL_MEASURES.map(({ adds }) => (adds === "reported" ? null : 0));
+    const added = { hour, combination, result, outcome, values };
+    results.push(added);
+    this.rows.push(added);
+    return added;
+  }
 }
 
-const NO_AMOUNTS = UNIT_COLUMNS.map(() => null);
+const toPlace = (name: string) => CELL_MEASURES.findIndex((measure) => measure.name === name);
+/** Where measures stand in `CELL_MEASURES`; the low half of a cost stands behind the high one. */
+const AT = {
+  requests: toPlace("requests"),
+  priced: toPlace("priced_requests"),
+  unpriced: toPlace("unpriced_requests"),
+  costHigh: toPlace("cost_hi"),
+  units: CELL_MEASURES.findIndex(({ adds }) => adds === "reported"),
+  duration: toPlace("duration_us"),
+  lastSeen: CELL_MEASURES.findIndex(({ adds }) => adds === "last"),
+  bands: toPlace(BANDS[0]),
+};
+
+function plus(values: Value[], at: number, more: number): void {
+  values[at] = (values[at] ?? 0) + more;
+}
+
 const SECOND_US = 1e6;
 /** Upper ends of the time bands, exclusive (decisions, "Reports"). */
 const BAND_US = [1, 5, 15, 30, 60, 120].map((seconds) => seconds * SECOND_US);
 
-function toBands({ durationUs }: CountedEvent["ending"], requests: number): readonly number[] {
-  const found = BAND_US.findIndex((endUs) => durationUs < endUs);
-  const band = found < 0 ? BAND_US.length : found;
-  return BANDS.map((_, index) => (index === band ? requests : 0));
+function toBand(durationUs: number): number {
+  let band = 0;
+  while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
+  return band;
 }
 
 const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
