@@ -14,7 +14,7 @@ import { replaceSecret } from "./secret-file.ts";
 import { loadKeyring, toNextPath } from "./secret-key.ts";
 
 /** A replica that was heard of within it may still serve. */
-const SILENT_SECONDS_MIN = 60;
+const IDLE_SECONDS_MIN = 60;
 
 interface Around {
   readonly clock: Clock;
@@ -59,10 +59,10 @@ export async function rotateSharedKey(
 
 async function requireNobodyServes(database: PostgresDatabase, { clock, log }: Around): Promise<void> {
   const { replicas } = await examineDatabase({ database, clock, log });
-  const serving = replicas.filter(({ silentSeconds }) => silentSeconds < SILENT_SECONDS_MIN).length;
+  const serving = replicas.filter(({ idleSeconds }) => idleSeconds < IDLE_SECONDS_MIN).length;
   if (serving === 0) return;
   throw new SetupError(
     "failure",
-    `${toCounted(serving, "replica")} ${serving === 1 ? "serves" : "serve"} from this database: stop all of them first (${SILENT_SECONDS_MIN} s must have passed since one was killed), since none knows the next key before it is started with it.`,
+    `${toCounted(serving, "replica")} ${serving === 1 ? "serves" : "serve"} from this database: stop all of them first (${IDLE_SECONDS_MIN} s must have passed since one was killed), since none knows the next key before it is started with it.`,
   );
 }

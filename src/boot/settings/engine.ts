@@ -1,7 +1,6 @@
 import type { StorageEngine } from "#storage/engine.ts";
 import type { DataPlace } from "#storage/place.ts";
-import type { DatabaseExamination } from "#storage/database-examination.ts";
-import type { ExaminationOptions } from "#storage/postgres/examine.ts";
+import type { DatabaseExamination, ExaminationOptions } from "#storage/postgres/examine.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { sqliteFiles } from "#storage/sqlite/files.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";

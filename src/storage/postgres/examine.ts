@@ -1,7 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
-import type { DatabaseExamination, SilentReplica } from "#storage/database-examination.ts";
-import type { PostgresDatabase } from "#storage/place.ts";
+import type { DatabaseAge, PostgresDatabase } from "#storage/place.ts";
 import { quoteName } from "./connection/values.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
@@ -9,6 +8,35 @@ import { PURPOSES } from "./connection/limits.ts";
 
 /** The nearest of several answers: one may have been held up on its way. */
 const CLOCK_READS = 3;
+
+/** The findings in the database of several replicas. */
+export interface DatabaseExamination {
+  /** Such as `15.18`. */
+  readonly version: string;
+  readonly isEncrypted: boolean;
+  /** It takes no changes. */
+  readonly isStandby: boolean;
+  /** The database's clock against this machine's; above zero where that is ahead. */
+  readonly clockSkewMs: number;
+  readonly schema: DatabaseAge;
+  /** What serving needs and this role may not do, such as `INSERT on spool`. */
+  readonly lackingRights: readonly string[];
+  readonly replicas: readonly IdleReplica[];
+  /** By the number of their writer. */
+  readonly spools: readonly IdleSpool[];
+}
+
+/** A spool, or a replica, that has given no heartbeat. */
+export interface IdleSpool {
+  readonly name: string;
+  /** Since its last heartbeat. */
+  readonly idleSeconds: number;
+}
+
+export interface IdleReplica extends IdleSpool {
+  /** Slots of `max_concurrency` that no other replica has meanwhile. */
+  readonly slots: number;
+}
 
 export interface ExaminationOptions {
   readonly database: PostgresDatabase;
@@ -34,7 +62,7 @@ export async function examineDatabase({
       clockSkewMs: await measureSkew(postgres, clock),
       schema: age,
       lackingRights: await findLackingRights(postgres, schema, age !== "none"),
-      ...(await readSilent(postgres, schema)),
+      ...(await readIdleReplicas(postgres, schema)),
     };
   } finally {
     await postgres.close();
@@ -96,30 +124,30 @@ async function findLackingRights(
   return rows.map(({ lacking }) => lacking);
 }
 
-async function readSilent(
+async function readIdleReplicas(
   postgres: Postgres,
   schema: string,
 ): Promise<Pick<DatabaseExamination, "replicas" | "spools">> {
   const of = (table: string) => `${quoteName(schema)}.${table}`;
   const slots = `(SELECT coalesce(sum(slots), 0) FROM ${of("slot_lease")} WHERE replica_id = ${of("replica")}.id)::integer`;
-  const replicas = await readSilence(postgres, of("replica"), { name: "name", slots });
-  return { replicas, spools: await readSilence(postgres, of("spool"), { name: "lane::text", slots: "0" }) };
+  const replicas = await readIdle(postgres, of("replica"), { name: "name", slots });
+  return { replicas, spools: await readIdle(postgres, of("spool"), { name: "lane::text", slots: "0" }) };
 }
 
 /** Empty where the table is not there, or may not be read. */
-async function readSilence(
+async function readIdle(
   postgres: Postgres,
   table: string,
   { name, slots }: { readonly name: string; readonly slots: string },
-): Promise<readonly SilentReplica[]> {
+): Promise<readonly IdleReplica[]> {
   const isOpen = await postgres.all(
     "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND has_table_privilege(oid, 'SELECT')",
     [table],
   );
   if (isOpen.length === 0) return [];
-  const rows = await postgres.all<{ name: string; slots: number; silent_seconds: number }>(
-    `SELECT ${name} AS name, ${slots} AS slots, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS silent_seconds
+  const rows = await postgres.all<{ name: string; slots: number; idle_seconds: number }>(
+    `SELECT ${name} AS name, ${slots} AS slots, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS idle_seconds
      FROM ${table} ORDER BY heard_at LIMIT 100`,
   );
-  return rows.map((row) => ({ name: row.name, slots: row.slots, silentSeconds: row.silent_seconds }));
+  return rows.map((row) => ({ name: row.name, slots: row.slots, idleSeconds: row.idle_seconds }));
 }

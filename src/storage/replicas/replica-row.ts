@@ -6,7 +6,7 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 export interface ReplicaIdentity {
   /** A UUID of this process: another start is another replica. */
   readonly id: string;
-  /** The number of its spool. */
+  /** Its writer number, which is that of its spool. */
   readonly lane: number;
   /** For people, such as a host's name. */
   readonly name: string;
@@ -53,7 +53,7 @@ export class ReplicaRow {
 
   /**
    * Makes the row, or lifts its fence. Nothing may be trusted until a later heartbeat: what is loaded after this is known to
-   * every replica that commits a change, since it waits for this row. Rows of the same lane are of processes that have ended.
+   * every replica that commits a change, since it waits for this row. Rows of the same writer number are of processes that have ended.
    */
   async register(): Promise<void> {
     const { id, lane, name, graceMs, schema, version } = this.#own;

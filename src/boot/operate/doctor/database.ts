@@ -3,8 +3,9 @@ import { examineDatabase } from "#boot/settings/engine.ts";
 import type { System } from "#boot/process/system.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
-import type { DatabaseExamination, Silent, SilentReplica } from "#storage/database-examination.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
+
+type DatabaseExamination = Awaited<ReturnType<typeof examineDatabase>>;
 
 const SKEW_MS_MAX = 1_000;
 const SILENT_SECONDS_MAX = 3_600;
@@ -105,14 +106,12 @@ const SPOOL_ADVICE =
 /** A replica tells that it lives four times a second. */
 const SLOTS_SILENT_SECONDS_MAX = 10;
 
-function checkReplicas(all: readonly SilentReplica[]): Check {
+function checkReplicas(all: DatabaseExamination["replicas"]): Check {
   const name = "replicas";
-  const holding = all.filter(
-    ({ slots, silentSeconds }) => slots > 0 && silentSeconds > SLOTS_SILENT_SECONDS_MAX,
-  );
+  const holding = all.filter(({ slots, idleSeconds }) => slots > 0 && idleSeconds > SLOTS_SILENT_SECONDS_MAX);
   if (holding.length === 0) return checkSilent(name, all, REPLICA_ADVICE);
   const told = holding.map(
-    (one) => `${one.name} (${toCounted(one.slots, "slot")}, ${Math.round(one.silentSeconds)} s)`,
+    (one) => `${one.name} (${toCounted(one.slots, "slot")}, ${Math.round(one.idleSeconds)} s)`,
   );
   return toWarning(
     name,
@@ -121,10 +120,10 @@ function checkReplicas(all: readonly SilentReplica[]): Check {
   );
 }
 
-function checkSilent(name: string, all: readonly Silent[], advice: string): Check {
-  const silent = all.filter(({ silentSeconds }) => silentSeconds > SILENT_SECONDS_MAX);
+function checkSilent(name: string, all: DatabaseExamination["spools"], advice: string): Check {
+  const silent = all.filter(({ idleSeconds }) => idleSeconds > SILENT_SECONDS_MAX);
   if (silent.length === 0) return toOk(name, `${all.length} known, none silent for an hour`);
-  const told = silent.map((one) => `${one.name} (${Math.floor(one.silentSeconds / SILENT_SECONDS_MAX)} h)`);
+  const told = silent.map((one) => `${one.name} (${Math.floor(one.idleSeconds / SILENT_SECONDS_MAX)} h)`);
   const subject = toCounted(silent.length, name.replace(/s$/, ""));
   return toWarning(name, `${subject} unheard for an hour or more: ${toNamed(told)}`, advice);
 }
