@@ -10,8 +10,9 @@ import { Interning } from "#storage/writer/interning.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { describeWriter, drain, toLines } from "./contract-writer.ts";
 import { type CheckedEvent, checkTotals, EVENTS_SQL } from "../support/ledger-totals.ts";
+import { describeSealing } from "./contract-sealing.ts";
 import { describeSettlements } from "./contract-settlement.ts";
-import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import { DAY_US, ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
@@ -88,6 +89,7 @@ function createBench(readBytesMax?: number) {
 }
 
 describeWriter("SQLite", createBench, { cutStride: 1, runs: 10 });
+describeSealing("SQLite", createBench);
 describeSettlements("SQLite", createBench, { runs: 60 });
 
 describe("the journal", () => {
@@ -188,5 +190,27 @@ describe("the journal", () => {
     expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: 1 }]);
     expect(await bench.read("SELECT sum(requests) AS n FROM open_cell")).toEqual([{ n: 1 }]);
     expect(await bench.read("SELECT id FROM combination")).toEqual([{ id: 1 }]);
+  });
+
+  test("a step of sealing that fails leaves every total as it was, and is made again", async () => {
+    const bench = createBench();
+    const writer = bench.openWriter();
+    bench.append(1, Buffer.concat(toLines([{ subject: SUBJECT, ending: ENDING }])));
+    await drain(writer);
+    const other = new Database(bench.databasePath);
+    // The last that a step writes.
+    other.run(
+      "CREATE TRIGGER refuse BEFORE INSERT ON cells WHEN NEW.period = 2 BEGIN SELECT raise(ABORT, 'refused'); END",
+    );
+    const beforeDay = NEW_YEAR_US / DAY_US + 1;
+    expect(() => writer.seal(beforeDay)).toThrow("refused");
+    expect(await bench.read("SELECT requests FROM open_cell")).toEqual([{ requests: 1 }]);
+    expect(await bench.read("SELECT 1 FROM cells")).toEqual([]);
+    other.run("DROP TRIGGER refuse");
+    other.close();
+    while (writer.seal(beforeDay));
+    writer.close();
+    expect(await bench.read("SELECT 1 FROM open_cell")).toEqual([]);
+    await bench.checkTotals();
   });
 });

@@ -2,9 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
 import { PENDING_USAGE, type Settlement } from "#usage/event.ts";
 import { drain } from "../../../ledger/contract-writer.ts";
-import { ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine, toSettleLine } from "../../../ledger/usage.ts";
+import {
+  DAY_US,
+  ENDING,
+  NEW_YEAR_US,
+  SUBJECT,
+  toBeginLine,
+  toEndLine,
+  toSettleLine,
+} from "../../../ledger/usage.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
@@ -99,5 +108,41 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     ]);
     await checkPostgresTotals(postgres);
     for (const writer of writers) writer.close();
+  });
+
+  test("is settled while its day is sealed and others come late to it, and every total is the sum of its rows", async () => {
+    const { postgres } = database;
+    const [own, other] = [await createSpool(postgres, folder, 5), await createSpool(postgres, folder, 6)];
+    const events = Array.from(
+      { length: 120 },
+      (_, index) => NEW_YEAR_US + (index % 3) * DAY_US + (index % 24) * (DAY_US / 24) + index,
+    );
+    for (const [index, arrivedAtUs] of events.entries())
+      own.append(
+        1,
+        Buffer.concat([toBeginLine(index + 1, { ...SUBJECT, arrivedAtUs }), toEndLine(index + 1, PENDING)]),
+      );
+    const [owns, others] = [await own.openWriter(), await other.openWriter()];
+    await drain(owns);
+    const maintenance = new Maintenance(postgres);
+    const seal = () => maintenance.seal(NEW_YEAR_US / DAY_US + 4);
+    const state = { isOver: false };
+    const sealing = (async () => {
+      while (!state.isOver) await seal();
+    })();
+    for (const [index, eventId] of events.entries()) {
+      const late = { ...SUBJECT, arrivedAtUs: eventId + 1_000_000 };
+      other.append(1, Buffer.concat([toBeginLine(index + 1, late), toEndLine(index + 1, ENDING)]));
+      other.append(1, toSettleLine(toSettlement(5, eventId, 5n)));
+      if (index % 10 === 9) await drain(others);
+    }
+    state.isOver = true;
+    await sealing;
+    while (await seal());
+    await checkPostgresTotals(postgres);
+    expect(await postgres.all("SELECT 1 FROM open_cell")).toEqual([]);
+    expect(await postgres.all("SELECT 1 FROM pending_event WHERE lane = 5")).toEqual([]);
+    owns.close();
+    others.close();
   });
 });

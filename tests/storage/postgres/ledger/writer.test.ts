@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeSealing } from "../../../ledger/contract-sealing.ts";
 import { describeSettlements } from "../../../ledger/contract-settlement.ts";
 import { describeWriter } from "../../../ledger/contract-writer.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
@@ -21,17 +22,10 @@ describe.skipIf(postgresMissing !== null)("the writer", () => {
     rmSync(folder, { recursive: true });
   });
 
+  const createBench = (readBytesMax?: number) =>
+    createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax);
   // Fewer: which bytes make a line, and what is added up, is decided by code that both engines share.
-  describeWriter(
-    "PostgreSQL",
-    (readBytesMax) =>
-      createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax),
-    { cutStride: 6, runs: 6 },
-  );
-  describeSettlements(
-    "PostgreSQL",
-    (readBytesMax) =>
-      createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax),
-    { runs: 12 },
-  );
+  describeWriter("PostgreSQL", createBench, { cutStride: 6, runs: 6 });
+  describeSettlements("PostgreSQL", createBench, { runs: 12 });
+  describeSealing("PostgreSQL", createBench);
 });
