@@ -26,6 +26,7 @@ export function openServer(driver: EngineDriver, options: ServeOptions): Promise
       await leaving;
     });
     return {
+      ...usage,
       audit: stores.audit,
       identity: stores.identity,
       catalog: stores.catalog,
@@ -33,18 +34,12 @@ export function openServer(driver: EngineDriver, options: ServeOptions): Promise
       notices: stores.notices,
       responses: stores.responses,
       ...shared,
-      ledger: usage.ledger,
-      keyUse: usage.keyUse,
-      stats: usage.stats,
-      limitLedger: usage.limitLedger,
       ledgerGauges: () => usage.gauges(),
       health: () => health(usage),
       measure: async () => ({
         ...(await measure()),
         journalBytes: await measureFiles(ledger.journalDirectory),
       }),
-      maintain: () => usage.maintain(),
-      superseded: usage.superseded,
       close: () => opened.disposeAsync(),
     };
   });

@@ -3,13 +3,12 @@ import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import type { KeyUseStore } from "#identity/store.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
-import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
+import type { Storage } from "#storage/engine.ts";
 import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
@@ -79,20 +78,13 @@ export interface LedgerParts {
   }) => readonly WatchedFile[];
 }
 
-export interface OpenedLedger {
-  readonly ledger: UsageLedger;
-  readonly keyUse: KeyUseStore;
-  readonly stats: StatsStore;
-  readonly limitLedger: LimitLedger;
+export interface OpenedLedger
+  extends
+    Pick<Storage, "ledger" | "keyUse" | "stats" | "limitLedger" | "maintain" | "superseded">,
+    Pick<UsageLedger, "close"> {
   gauges(): LedgerGauges;
   /** The age of the oldest line that is not in the database; 0 when there is none. */
   uncommittedMs(): number;
-  /** Runs maintenance now: seals days and applies the retention. Fulfilled when all of it is committed. */
-  maintain(): Promise<void>;
-  /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
-  readonly superseded: Promise<void>;
-  /** Like `ledger.close()`. */
-  close(): Promise<void>;
 }
 
 /**

@@ -52,8 +52,8 @@ interface Waiting {
   readonly reject: (cause: unknown) => void;
 }
 
-type QuestionOf<Task> = Task extends (...question: infer Question) => unknown ? Question : never;
-type AnswerOf<Task> = Task extends (question: never) => infer Answer ? Awaited<Answer> : never;
+type TaskQuestion<Task> = Task extends (...question: infer Question) => unknown ? Question : never;
+type TaskAnswer<Task> = Task extends (question: never) => infer Answer ? Awaited<Answer> : never;
 
 /** A Worker that is started when it is first asked, and kept alive from then on, until it is stopped. */
 export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
@@ -93,8 +93,8 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
   /** Rejects with a refusal of the task, `TaskFailedError`, `WorkerEndedError`, and what cannot be sent. */
   ask<Name extends keyof All & string>(
     name: Name,
-    ...question: QuestionOf<All[Name]>
-  ): Promise<AnswerOf<All[Name]>> {
+    ...question: TaskQuestion<All[Name]>
+  ): Promise<TaskAnswer<All[Name]>> {
     return this.#ask(name, question, false);
   }
 
@@ -104,13 +104,13 @@ export class WorkerClient<All extends Tasks<keyof All>, Start, Event = never> {
    */
   askUntilAnswered<Name extends keyof All & string>(
     name: Name,
-    ...question: QuestionOf<All[Name]>
-  ): Promise<AnswerOf<All[Name]>> {
+    ...question: TaskQuestion<All[Name]>
+  ): Promise<TaskAnswer<All[Name]>> {
     return this.#ask(name, question, true);
   }
 
   /** Asks without waiting for an answer. The question is lost between a death and the restart. */
-  tell<Name extends keyof All & string>(name: Name, ...question: QuestionOf<All[Name]>): void {
+  tell<Name extends keyof All & string>(name: Name, ...question: TaskQuestion<All[Name]>): void {
     this.#worker?.postMessage(this.#toCommand(name, question));
   }
 
