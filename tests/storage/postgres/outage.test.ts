@@ -122,24 +122,6 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("a server that was crashed, stopped or paused is used again without a restart of this process", async () => {
-    await using network = await connect();
-    const { postgres } = network;
-    const running = await server();
-    for (const mode of ["immediate", "fast"] as const) {
-      await running.stop(mode);
-      expect(await failureOf(postgres.all("SELECT 1"))).toBeInstanceOf(DatabaseUnreachableError);
-      await running.start();
-      expect(await settled(postgres, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
-    }
-    running.pause();
-    const { tookMs, result } = await timed(() => failureOf(postgres.all("SELECT 1")));
-    running.resume();
-    expect(result).toMatchObject({ name: "DatabaseUnreachableError", code: "limit" });
-    expect(tookMs).toBeLessThan(busyLimit(CALL_MS_MAX + LATE_MS_MAX));
-    expect(await settled(postgres, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
-  });
-
   test("a connection that is kept between reports is another one after a restart of the server, and no report fails for it", async () => {
     await using network = await connect();
     const running = await server();
