@@ -10,7 +10,7 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
-import { PostgresWriter } from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { PostgresWriter } from "#storage/postgres/ledger/postgres-writer.ts";
 import { UsageWriter } from "#storage/writer/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { drainMicrotasks } from "bun:jsc";
-import { SqliteWriter } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
+import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
 import type { Retention } from "#storage/cells/retention.ts";
 import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 

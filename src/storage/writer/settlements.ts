@@ -116,12 +116,13 @@ export function* planSettlements(): Script<SettlementPlan> {
 }
 
 /**
- * Does what was planned, when the ids of the events are found, and counts it. One replica at a time
- * (`WriterEngine.holdSettling`): two would each take the other's event for the last of its totals. Locks are taken in the
- * order in which batches take them: events before totals.
+ * Does what was planned, when the ids of the events are found, and counts it. One replica at a time: two would each take the
+ * other's event for the last of its totals. Locks are taken in the order in which batches take them: events before totals.
  */
 export function* settle({ origins, changes }: SettlementPlan): Script<void> {
   const dialect = yield* dialectOf();
+  // Meets itself, and no batch.
+  if (dialect.hasLocks) yield* run("LOCK TABLE spool IN SHARE UPDATE EXCLUSIVE MODE");
   // Another replica may have settled some in between, which is committed by then.
   const unsettled = yield* findUnsettled(origins);
   for (const [lane, ofLane] of Map.groupBy(origins, (origin) => origin.lane))

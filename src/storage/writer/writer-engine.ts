@@ -46,6 +46,4 @@ export interface WriterEngine {
   addRows(events: readonly EndedEvent[]): Script<void>;
   /** Keeps the order in which the events of a batch ended, where others ask the database for it. */
   keepOrder(batch: number, ids: readonly InstantUs[]): Script<void>;
-  /** Until the end of the transaction no other one settles. */
-  holdSettling(): Script<void>;
 }

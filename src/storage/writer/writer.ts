@@ -170,15 +170,10 @@ export class UsageWriter {
       const plan = await this.#engine.transact(planSettlements);
       if (plan.origins.length > 0) {
         await this.#intern(plan.changes.map(({ ended }) => ended));
-        await this.#engine.transact(() => this.#apply(plan));
+        await this.#engine.transact(() => settle(plan));
       }
       this.#maySettle = plan.hasMore;
     }
-  }
-
-  *#apply(plan: Parameters<typeof settle>[0]): Script<void> {
-    yield* this.#engine.holdSettling();
-    yield* settle(plan);
   }
 
   *#store(

@@ -4,7 +4,7 @@ import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
 import type { WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
-import { PostgresWriter } from "./write/postgres-writer.ts";
+import { PostgresWriter } from "./postgres-writer.ts";
 
 /** Where a spool is brought to. */
 export interface WriterPlace {

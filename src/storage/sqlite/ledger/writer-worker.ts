@@ -1,5 +1,5 @@
 import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
-import { SqliteWriter } from "#storage/sqlite/ledger/write/sqlite-writer.ts";
+import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
 import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
 import type { WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";

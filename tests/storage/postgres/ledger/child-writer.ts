@@ -1,6 +1,6 @@
 /** A replica's writer until it is killed: `child-writer.ts <url> <schema> <lane> <run> <journal>`. Tells of each commit. */
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { PostgresWriter } from "#storage/postgres/ledger/write/postgres-writer.ts";
+import { PostgresWriter } from "#storage/postgres/ledger/postgres-writer.ts";
 import { UsageWriter } from "#storage/writer/writer.ts";
 import { silentLog } from "../../support.ts";
 

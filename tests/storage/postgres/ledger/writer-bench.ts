@@ -7,7 +7,7 @@ import {
   PostgresWriter,
   type PostgresWriterOptions,
   type SpoolClaim,
-} from "#storage/postgres/ledger/write/postgres-writer.ts";
+} from "#storage/postgres/ledger/postgres-writer.ts";
 import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "../../../ledger/usage.ts";
