@@ -23,7 +23,8 @@ export function* readFacets(query: FacetsQuery): Script<Facets> {
   const requestsOf = new Float64Array(groups.count);
   for (const { group, requests } of fold.sums()) requestsOf[group] = requests;
   const uses = new Uses();
-  yield* readLabelSets((block) => uses.add(block, requestsOf));
+  const { blocks } = yield* readLabelSets();
+  yield* blocks((block) => uses.add(block, requestsOf));
   const facets = toFacets(uses.toFacetUses(), query.context);
   return { ...facets, snapped: cut.snapped, truncated: Object.values(facets.cut).includes(true) };
 }

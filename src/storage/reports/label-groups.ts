@@ -1,6 +1,6 @@
 import { toPart } from "#storage/cells/cells.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { findLastLabelSet, type Label, type LabelBlock } from "./label-sets.ts";
+import type { Label, LabelBlock } from "./label-sets.ts";
 import { readLabelSets } from "./report-memory.ts";
 import { matchLabels, type ResolvedFilter } from "./request-filter.ts";
 
@@ -31,12 +31,12 @@ export function* groupLabelSets(
   { conditions }: Pick<ResolvedFilter, "conditions">,
   labels: readonly GroupLabel[] | "each",
 ): Script<LabelGroups> {
-  const last = yield* findLastLabelSet();
+  const grouper = labels === "each" ? null : new Grouper(labels);
+  const parts = new Set<number>();
+  const { last, blocks } = yield* readLabelSets();
   const groupOf = new Int32Array(last + 1).fill(NOT_CHOSEN);
   const shapes = new Uint8Array(last);
-  const parts = new Set<number>();
-  const grouper = labels === "each" ? null : new Grouper(labels);
-  yield* readLabelSets((block) => {
+  yield* blocks((block) => {
     const matched = matchLabels(block, conditions);
     const groups = grouper?.toGroups(block, matched) ?? block.ids;
     const shape = block.column("shape");

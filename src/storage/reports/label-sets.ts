@@ -71,37 +71,52 @@ export class LabelBlock {
 
 const READ_SQL = `SELECT id, ${LABELS.join(", ")} FROM combination WHERE id > ? ORDER BY id`;
 
+export interface FoundLabelSets {
+  readonly last: number;
+  readonly blocks: (onBlock: (block: LabelBlock) => void) => Script<void>;
+}
+
 /** The label sets of a ledger, the first of which stay in memory: their rows never change. */
 export class LabelSets {
   #blocks: LabelBlock[] = [];
   #count = 0;
   #lastId = 0;
 
-  /** Hands over every label set, in blocks. */
-  *read(onBlock: (block: LabelBlock) => void): Script<void> {
-    yield* this.#forgetChanged();
+  /** The highest id that a label set has, 0 without any, and what hands over every label set, in blocks. */
+  *find(): Script<FoundLabelSets> {
+    const last = yield* this.#findLast();
+    return { last, blocks: (onBlock) => this.#read(last, onBlock) };
+  }
+
+  *#read(last: number, onBlock: (block: LabelBlock) => void): Script<void> {
     let behind = new LabelBlock();
-    yield* each<StoredLabels>(READ_SQL, [this.#lastId], (row) => {
-      if (this.#keep(row)) return;
-      behind.add(row);
-      if (!behind.isFull) return;
-      onBlock(behind);
-      behind = new LabelBlock();
-    });
+    if (last > this.#lastId) {
+      yield* each<StoredLabels>(READ_SQL, [this.#lastId], (row) => {
+        if (this.#keep(row)) return;
+        behind.add(row);
+        if (!behind.isFull) return;
+        onBlock(behind);
+        behind = new LabelBlock();
+      });
+    }
     for (const block of this.#blocks) onBlock(block);
     if (behind.count > 0) onBlock(behind);
   }
 
   /** Writers beside one another commit their ids in any order: one that is missing among those that are kept came later. */
-  *#forgetChanged(): Script<void> {
+  *#findLast(): Script<number> {
     const { hasLocks } = yield* dialectOf();
-    if (!hasLocks) return;
-    const sql = "SELECT count(*) AS count FROM combination WHERE id <= ?";
-    const found = yield* one<{ count: number }>(sql, [this.#lastId]);
-    if (found?.count === this.#count) return;
-    this.#blocks = [];
-    this.#count = 0;
-    this.#lastId = 0;
+    const count = hasLocks ? "(SELECT count(*) FROM combination WHERE id <= ?)" : "CAST(NULL AS INTEGER)";
+    const found = yield* one<{ last: number | null; count: number | null }>(
+      `SELECT (SELECT max(id) FROM combination) AS last, ${count} AS count`,
+      hasLocks ? [this.#lastId] : [],
+    );
+    if (found !== null && (found.count ?? this.#count) !== this.#count) {
+      this.#blocks = [];
+      this.#count = 0;
+      this.#lastId = 0;
+    }
+    return found?.last ?? 0;
   }
 
   #keep(row: StoredLabels): boolean {
@@ -126,10 +141,4 @@ export function* readSomeLabelSets(
   const sql = `SELECT id, ${LABELS.join(", ")} FROM combination WHERE ${isAnyOf("id", "number")}`;
   yield* each<StoredLabels>(sql, [ids], (row) => block.add(row));
   onBlock(block);
-}
-
-/** The highest id that a label set has; 0 without any. */
-export function* findLastLabelSet(): Script<number> {
-  const row = yield* one<{ last: number | null }>("SELECT max(id) AS last FROM combination");
-  return row?.last ?? 0;
 }

@@ -181,7 +181,8 @@ class Requests {
       for (let row = 0; row < block.count; row += 1)
         this.#known.set(block.ids[row] ?? 0, toNamedRequest(block, row));
     };
-    yield* this.#isWhole ? readLabelSets(add) : readSomeLabelSets([...missing], add);
+    if (this.#isWhole) yield* (yield* readLabelSets()).blocks(add);
+    else yield* readSomeLabelSets([...missing], add);
   }
 }
 

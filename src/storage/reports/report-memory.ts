@@ -1,6 +1,6 @@
 import { type Connection, connection, type Script } from "#storage/sql/script.ts";
 import { DecodedCells } from "./decoded-cells.ts";
-import { type LabelBlock, LabelSets } from "./label-sets.ts";
+import { type FoundLabelSets, LabelSets } from "./label-sets.ts";
 
 /** What a reader keeps from report to report, filled when reports are read. */
 interface ReportMemory {
@@ -19,10 +19,10 @@ export function* memoryOf(): Script<ReportMemory> {
   return memory;
 }
 
-/** Hands over every label set, in blocks, the first of which the reader keeps. */
-export function* readLabelSets(onBlock: (block: LabelBlock) => void): Script<void> {
+/** The label sets of the ledger, the first of which the reader keeps. */
+export function* readLabelSets(): Script<FoundLabelSets> {
   const { labelSets } = yield* memoryOf();
-  yield* labelSets.read(onBlock);
+  return yield* labelSets.find();
 }
 
 /** A connection to a database that may have been restored to an earlier state, which gives ids and revisions anew. */
