@@ -6,7 +6,7 @@ import type { Model, Route } from "#catalog/model.ts";
 import { isAuthStyle } from "#catalog/auth-style.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
 import type { RowOf } from "#storage/sql/table.ts";
-import { parseJson } from "./column-json.ts";
+import { parseJson } from "./json-columns.ts";
 import type { models, providers } from "./tables.ts";
 import { UnreadableRowError } from "./unreadable.ts";
 

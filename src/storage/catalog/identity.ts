@@ -1,8 +1,7 @@
 import type { IdentityStore } from "#identity/store.ts";
 import type { StoreParts } from "./audit.ts";
 import { createPrincipalStore } from "./principals.ts";
-import { KEY_REFUSALS, RELAY_TOKEN_REFUSALS } from "./refusals.ts";
-import { createSecretStore } from "./secrets.ts";
+import { createSecretStore, KEY_REFUSALS, RELAY_TOKEN_REFUSALS } from "./secrets.ts";
 import { createSessionStore } from "./sessions.ts";
 import { apiKeys, relayTokens } from "./tables.ts";
 

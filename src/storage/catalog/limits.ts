@@ -1,3 +1,4 @@
+import { ProxyError } from "#kernel/errors.ts";
 import type { Limit } from "#limits/limit.ts";
 import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
 import { count, insert, update } from "#storage/sql/rows.ts";
@@ -5,9 +6,7 @@ import { one, run, type Script } from "#storage/sql/script.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
-import { readLimits } from "./limit-memory.ts";
-import { toLimitColumns, toLimitRow } from "./limit-rows.ts";
-import { toLimitExists, toLimitNotFound, toMissingSubject, toTooManyLimits } from "./refusals.ts";
+import { readLimits, toLimitColumns, toLimitRow } from "./limit-rows.ts";
 import { limits } from "./tables.ts";
 
 /** The limits. Names and subjects are looked up under the catalog's lock. */
@@ -25,7 +24,11 @@ export function createLimitStore(
     create: (limit, audit) =>
       change(function* () {
         yield* requireFreeName(limit.name);
-        if ((yield* count(limits)) >= LIMITS_MAX) throw toTooManyLimits();
+        if ((yield* count(limits)) >= LIMITS_MAX)
+          throw new ProxyError(
+            "too_many_limits",
+            `There are ${LIMITS_MAX} limits at most: remove one first.`,
+          );
         yield* insert(limits, [toLimitRow(limit, yield* findSubjectId(limit.subject))]);
         yield* recordAudit([audit]);
         yield* changed("limit", limit.id);
@@ -56,24 +59,35 @@ export function createLimitStore(
 
 function* getLimit(id: string): Script<Limit> {
   const [limit] = yield* readLimits([id]);
-  if (limit === undefined) throw toLimitNotFound();
+  if (limit === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
   return limit;
 }
 
 function* requireFreeName(name: string): Script<void> {
-  if ((yield* one("SELECT id FROM limits WHERE name = ?", [name])) !== null) throw toLimitExists();
+  if ((yield* one("SELECT id FROM limits WHERE name = ?", [name])) === null) return;
+  throw new ProxyError("limit_exists", "A limit of this name exists already.", { param: "name" });
 }
 
 const SUBJECTS = {
-  principal: "SELECT id FROM principals WHERE name = ?",
-  key: "SELECT id FROM api_keys WHERE id = ?",
-  relay_token: "SELECT id FROM relay_tokens WHERE id = ?",
+  principal: {
+    sql: "SELECT id FROM principals WHERE name = ?",
+    missing: "principal_not_found",
+    noun: "principal",
+  },
+  key: { sql: "SELECT id FROM api_keys WHERE id = ?", missing: "key_not_found", noun: "key" },
+  relay_token: {
+    sql: "SELECT id FROM relay_tokens WHERE id = ?",
+    missing: "relay_token_not_found",
+    noun: "relay token",
+  },
 } as const;
 
 function* findSubjectId(subject: NamedSubject): Script<string | null> {
   if (subject.kind === "everybody" || subject.kind === "tag") return null;
-  const key = subject.kind === "principal" ? subject.name : subject.id;
-  const found = yield* one<{ readonly id: string }>(SUBJECTS[subject.kind], [key]);
-  if (found === null) throw toMissingSubject(subject.kind);
+  const { sql, missing, noun } = SUBJECTS[subject.kind];
+  const found = yield* one<{ readonly id: string }>(sql, [
+    subject.kind === "principal" ? subject.name : subject.id,
+  ]);
+  if (found === null) throw new ProxyError(missing, `No such ${noun}.`, { param: "subject" });
   return found.id;
 }

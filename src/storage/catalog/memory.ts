@@ -7,7 +7,7 @@ import { connection, type Script } from "#storage/sql/script.ts";
 import { toModel, toProvider } from "./catalog-rows.ts";
 import { type Change, changeTransaction, ChangeTransaction } from "./change.ts";
 import type { Memory } from "./follower.ts";
-import { LimitMemory } from "./limit-memory.ts";
+import { LimitMemory } from "./limit-rows.ts";
 import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
 import { apiKeys, type ChangeKind, models, prices, pricingFeed, providers, relayTokens } from "./tables.ts";

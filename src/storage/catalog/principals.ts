@@ -1,10 +1,10 @@
 import type { Principal } from "#identity/principal.ts";
 import type { IdentityStore, OidcSubject } from "#identity/store.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
-import { applyPrincipalChange, toPrincipal, toPrincipalRow } from "./principal-rows.ts";
-import { losesAdmin, toLastAdmin, toPrincipalExists, toPrincipalNotFound } from "./refusals.ts";
+import { applyPrincipalChange, toPrincipal, toPrincipalRow } from "./identity-rows.ts";
 import { orphanResponses } from "./responses.ts";
 import type { StoreParts } from "./audit.ts";
 import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
@@ -150,4 +150,25 @@ function* tellOwned(principalId: string): Script<void> {
     const rows = yield* all<{ readonly id: string }>(of, [principalId]);
     for (const { id } of rows) yield* changed(kind, id);
   }
+}
+
+/** Whether an enabled admin would be missing afterwards; null: the principal is gone. */
+function losesAdmin(before: Principal, after: Principal | null): boolean {
+  return isEnabledAdmin(before) && (after === null || !isEnabledAdmin(after));
+}
+
+function isEnabledAdmin({ role, enabled }: Principal): boolean {
+  return role === "admin" && enabled;
+}
+
+export function toPrincipalNotFound(): ProxyError {
+  return new ProxyError("principal_not_found", "No principal has this id.");
+}
+
+function toPrincipalExists(): ProxyError {
+  return new ProxyError("principal_exists", "A principal of this name exists already.", { param: "name" });
+}
+
+function toLastAdmin({ name }: Principal): ProxyError {
+  return new ProxyError("last_admin", `"${name}" is the last enabled admin: make another one first.`);
 }

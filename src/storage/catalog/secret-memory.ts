@@ -4,8 +4,7 @@ import type { FoundSecret } from "#identity/store.ts";
 import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
 import { dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowOf, Table } from "#storage/sql/table.ts";
-import { toPrincipal } from "./principal-rows.ts";
-import { tellUnreadableTerms, toFoundSecret } from "./secret-rows.ts";
+import { tellUnreadableTerms, toFoundSecret, toPrincipal } from "./identity-rows.ts";
 import { principals, type PrincipalRow, type SecretRow, type SecretTable } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 

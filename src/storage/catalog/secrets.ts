@@ -1,12 +1,12 @@
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
+import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { columnsOf, count, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
-import type { SecretRefusals } from "./refusals.ts";
 import type { SecretMemory } from "./secret-memory.ts";
-import { applySecretChange, toListedSecret, toSecretRow } from "./secret-rows.ts";
+import { applySecretChange, toListedSecret, toSecretRow } from "./identity-rows.ts";
 import type { StoreParts } from "./audit.ts";
 import type { SecretRow, SecretTable } from "./tables.ts";
 
@@ -103,4 +103,28 @@ function* selectListed(
     bindings,
   );
   return rows.map(({ principalName, ...secret }) => ({ secret, principalName }));
+}
+
+/** What is thrown for an id that is not there, and for a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
+interface SecretRefusals {
+  readonly toMissing: () => ProxyError;
+  readonly toFull: () => ProxyError;
+}
+
+export const KEY_REFUSALS = toSecretRefusals("key", "key_not_found", "too_many_keys");
+export const RELAY_TOKEN_REFUSALS = toSecretRefusals(
+  "relay token",
+  "relay_token_not_found",
+  "too_many_relay_tokens",
+);
+
+function toSecretRefusals(noun: string, missing: ErrorCode, full: ErrorCode): SecretRefusals {
+  return {
+    toMissing: () => new ProxyError(missing, `No ${noun} has this id.`),
+    toFull: () =>
+      new ProxyError(
+        full,
+        `A principal has ${SECRETS_PER_PRINCIPAL_MAX} ${noun}s at most: delete one that is not used.`,
+      ),
+  };
 }

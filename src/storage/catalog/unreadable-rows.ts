@@ -1,9 +1,9 @@
 import { isAuthStyle } from "#catalog/auth-style.ts";
 import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
 import { all, type Script } from "#storage/sql/script.ts";
-import { readTags } from "./fixed-tags.ts";
+import { readTags } from "./json-columns.ts";
 import { LIMIT_READERS } from "./limit-rows.ts";
-import { isReadableAliases } from "./secret-rows.ts";
+import { isReadableAliases } from "./identity-rows.ts";
 import type { UnreadableRow } from "./unreadable.ts";
 
 interface ReadColumn {

@@ -7,7 +7,7 @@ import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secre
 import { drive, toConnection } from "./drive.ts";
 import { changeBy } from "./catalog/driver.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
-import { createStores } from "./catalog/stores.ts";
+import { createStores } from "./catalog/driver.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
 import {
   type CommandConnection,

@@ -9,7 +9,7 @@ import { StoreMemory } from "#storage/catalog/memory.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "./drive.ts";
-import { createStores } from "./catalog/stores.ts";
+import { createStores } from "./catalog/driver.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";

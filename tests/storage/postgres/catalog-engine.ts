@@ -6,7 +6,7 @@ import { changeBy } from "#storage/postgres/catalog/driver.ts";
 import { drive, toConnection } from "#storage/postgres/drive.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { CatalogFollower } from "#storage/postgres/catalog/follower.ts";
-import { createStores, type StoresOptions } from "#storage/postgres/catalog/stores.ts";
+import { createStores, type StoresOptions } from "#storage/postgres/catalog/driver.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
 import { openPresence } from "#storage/replicas/presence.ts";

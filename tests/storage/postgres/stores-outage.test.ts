@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
-import { createStores } from "#storage/postgres/catalog/stores.ts";
+import { createStores } from "#storage/postgres/catalog/driver.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { busyLimit, timed } from "../../support/waiting.ts";

@@ -1,6 +1,10 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import { ChangeTransaction } from "#storage/catalog/change.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import type { CatalogStores } from "#storage/engine.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import { drive, toConnection } from "#storage/postgres/drive.ts";
@@ -23,7 +27,7 @@ const SNAPSHOT = { isReadOnly: true, isolation: "repeatable read" } as const;
  * Runs scripts on the catalog of replicas (`replicas/`): a change waits until each of them follows it or is fenced. Memory is
  * trusted while the trust window is open. What is asked of a database that is away is refused with `internal_error`.
  */
-export function createPostgresDriver(deps: PostgresDriverDeps): CatalogDriver {
+function createPostgresDriver(deps: PostgresDriverDeps): CatalogDriver {
   const { postgres, freshness, memory } = deps;
   return {
     read: (script) =>
@@ -64,4 +68,16 @@ export function changeBy<Answer>(
 
 function throwRefusal(cause: unknown): never {
   throw cause instanceof UnreachableError ? toUnreachableRefusal(cause) : cause;
+}
+
+export interface StoresOptions extends PostgresDriverDeps {
+  readonly secrets: Keyring;
+  readonly clock: Pick<Clock, "nowUs">;
+}
+
+/** The catalog's stores of a replica. */
+export function createStores(options: StoresOptions): CatalogStores {
+  const { memory, secrets, clock } = options;
+  const driver = createPostgresDriver(options);
+  return createCatalogStores(driver, { secrets, clock, tell: memory.tell, isShared: true });
 }

@@ -1,7 +1,15 @@
 import { normaliseTag } from "#kernel/tags.ts";
-import { parseJson } from "./column-json.ts";
 
-/** The pairs of a column. Null for what is no list of pairs as they are written: its row is out of force. */
+/** What a column holds; null for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The fixed tags of a column. Null for what is no list of pairs as they are written: its row is out of force. */
 export function readTags(text: string | null): readonly string[] | null {
   if (text === null) return [];
   const list = parseJson(text);

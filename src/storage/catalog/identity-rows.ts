@@ -1,11 +1,10 @@
 import type { ListedSecret, NewSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
-import type { Principal } from "#identity/principal.ts";
+import type { Principal, PrincipalChange } from "#identity/principal.ts";
 import { mergeTags } from "#kernel/tags.ts";
-import { parseJson } from "./column-json.ts";
-import { fromTags, readTags } from "./fixed-tags.ts";
-import type { SecretRow } from "./tables.ts";
+import { fromTags, parseJson, readTags } from "./json-columns.ts";
+import type { PrincipalRow, SecretRow } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
 export function toListedSecret({
@@ -113,4 +112,21 @@ function toAliases(text: string | null): ReadonlySet<string> | null {
   if (text === null) return null;
   const list = parseJson(text);
   return new Set(Array.isArray(list) ? list.filter((alias) => typeof alias === "string") : []);
+}
+
+/** A principal whose fixed tags cannot be read is disabled: a budget that counts them would not hold for it. */
+export function toPrincipal(row: PrincipalRow, tell?: TellUnreadable): Principal {
+  const tags = readTags(row.tags);
+  if (tags !== null) return { ...row, tags };
+  tell?.({ table: "principals", id: row.id, column: "tags" });
+  return { ...row, tags: [], enabled: false };
+}
+
+export function toPrincipalRow({ tags, ...columns }: Principal): PrincipalRow {
+  return { ...columns, tags: fromTags(tags) };
+}
+
+/** A row after a change, and the columns that are written. */
+export function applyPrincipalChange(row: PrincipalRow, { tags, ...change }: PrincipalChange): PrincipalRow {
+  return { ...row, ...change, ...(tags !== undefined && { tags: fromTags(tags) }) };
 }
