@@ -128,24 +128,31 @@ interface PriceOutcome {
 /** The last step of each name and unit wins: a few statements, however many steps there are. */
 function* applyPrices(writes: readonly CatalogWrite[]): Script<void> {
   const outcomes = toOutcomes(writes);
-  const removed = outcomes.filter(({ isRequired, after }) => isRequired || after === null);
-  if (removed.length > 0) {
-    const { toList, toMember } = yield* dialectOf();
-    const cells = [0, 1].map((at) => toMember("list.value", at));
-    const found = yield* all<{ name: string; unit: Unit }>(
-      `DELETE FROM prices WHERE (name, unit) IN (SELECT ${cells.join(", ")} FROM ${toList("text")})
-      RETURNING name, unit`,
-      [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
-    );
-    const known = new Set(found.map(toPriceKey));
-    requireFound(
-      "delete_price",
-      removed.every((outcome) => !outcome.isRequired || known.has(toPriceKey(outcome))),
+  for (let start = 0; start < outcomes.length; start += PRICES_PER_STATEMENT) {
+    const part = outcomes.slice(start, start + PRICES_PER_STATEMENT);
+    yield* removePrices(part.filter(({ isRequired, after }) => isRequired || after === null));
+    yield* insert(
+      prices,
+      part.flatMap(({ after }) => after ?? []),
+      REPLACING,
     );
   }
-  const rows = outcomes.flatMap(({ after }) => after ?? []);
-  for (let start = 0; start < rows.length; start += PRICES_PER_STATEMENT)
-    yield* insert(prices, rows.slice(start, start + PRICES_PER_STATEMENT), REPLACING);
+}
+
+function* removePrices(removed: readonly PriceOutcome[]): Script<void> {
+  if (removed.length === 0) return;
+  const { toList, toMember } = yield* dialectOf();
+  const cells = [0, 1].map((at) => toMember("list.value", at));
+  const found = yield* all<{ name: string; unit: Unit }>(
+    `DELETE FROM prices WHERE (name, unit) IN (SELECT ${cells.join(", ")} FROM ${toList("text")})
+    RETURNING name, unit`,
+    [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
+  );
+  const known = new Set(found.map(toPriceKey));
+  requireFound(
+    "delete_price",
+    removed.every((outcome) => !outcome.isRequired || known.has(toPriceKey(outcome))),
+  );
 }
 
 function toOutcomes(writes: readonly CatalogWrite[]): readonly PriceOutcome[] {
