@@ -143,9 +143,10 @@ function* removePrices(removed: readonly PriceOutcome[]): Script<void> {
   if (removed.length === 0) return;
   const { toList, toMember } = yield* dialectOf();
   const cells = [0, 1].map((at) => toMember("list.value", at));
+  // Materialized: a planner that takes the list for short would read its JSON again for each row of the table.
   const found = yield* all<{ name: string; unit: Unit }>(
-    `DELETE FROM prices WHERE (name, unit) IN (SELECT ${cells.join(", ")} FROM ${toList("text")})
-    RETURNING name, unit`,
+    `WITH gone (name, unit) AS MATERIALIZED (SELECT ${cells.join(", ")} FROM ${toList("text")})
+    DELETE FROM prices WHERE (name, unit) IN (SELECT name, unit FROM gone) RETURNING name, unit`,
     [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
   );
   const known = new Set(found.map(toPriceKey));
