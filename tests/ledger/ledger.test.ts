@@ -192,13 +192,20 @@ function listOpenFiles(path: string): string[] {
   });
 }
 
+/** Another process's write lock, taken when the writer lets go: the ledger is maintained as it starts. */
+function lockUsage(dataDir: string): Database {
+  const database = new Database(join(dataDir, "usage.db"));
+  database.run("PRAGMA busy_timeout = 5000");
+  database.run("BEGIN IMMEDIATE");
+  return database;
+}
+
 describe("usage.db locked by another process", () => {
   test("loses nothing and blocks nobody: events are there when the lock is gone", async () => {
     const opened = await open();
     await record(opened, NEW_YEAR_US);
     await opened.ledger.flush();
-    const other = new Database(join(opened.dataDir, "usage.db"));
-    other.run("BEGIN IMMEDIATE");
+    const other = lockUsage(opened.dataDir);
     const { tookMs } = await timed(async () => {
       for (let index = 1; index <= 500; index += 1) await record(opened, NEW_YEAR_US + index);
     });
@@ -216,8 +223,7 @@ describe("usage.db locked by another process", () => {
     const opened = await open({ sync: "database" });
     await record(opened, NEW_YEAR_US);
     expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
-    const other = new Database(join(opened.dataDir, "usage.db"));
-    other.run("BEGIN IMMEDIATE");
+    const other = lockUsage(opened.dataDir);
     let isEnded = false;
     const ended = record(opened, NEW_YEAR_US + 1).then(() => (isEnded = true));
     // It has failed to commit at least once by now.
@@ -236,12 +242,7 @@ describe("usage.db locked by another process", () => {
     const clock = { ...createManualClock(), monotonicMs: () => performance.now() + laterMs };
     const opened = await open({ sync: "database", clock });
     const interval = await open({ clock });
-    const locks = [opened, interval].map(({ dataDir }) => new Database(join(dataDir, "usage.db")));
-    for (const lock of locks) {
-      // The ledger looks after itself as it starts.
-      lock.run("PRAGMA busy_timeout = 5000");
-      lock.run("BEGIN IMMEDIATE");
-    }
+    const locks = [opened, interval].map(({ dataDir }) => lockUsage(dataDir));
     const under = opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US });
     interval.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US });
     await opened.ledger.written();
@@ -272,8 +273,7 @@ describe("usage.db locked by another process", () => {
       },
     );
     const opened = await open();
-    const other = new Database(join(opened.dataDir, "usage.db"));
-    other.run("BEGIN IMMEDIATE");
+    const other = lockUsage(opened.dataDir);
     const flushes: Promise<void>[] = [];
     for (let index = 0; index < 50; index += 1) {
       await record(opened, NEW_YEAR_US + index);
