@@ -5,7 +5,7 @@ import { DAY_US, ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 const DAY = NEW_YEAR_US / DAY_US;
 /** Beyond three parts of label sets, and more rows than were ever added up at a stretch. */
 const LABEL_SETS = 50_100;
-const STEP_ROWS_MAX = 4_096;
+const STEP_ROWS_MAX = 2_048;
 
 /** What sealing promises, whatever the engine. */
 export function describeSealing(engineName: string, createBench: CreateWriterBench): void {

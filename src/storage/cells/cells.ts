@@ -240,9 +240,9 @@ export function decodeCells(
     const place = view.getUint8(at);
     const index = MEASURE_AT[place] ?? -1;
     if (place === COMBINATION) {
-      let combination = 0;
-      for (const [row, difference] of unpackColumn(view, at + 1, count).entries())
-        combinations[row] = combination += difference;
+      const differences = unpackColumn(view, at + 1, count);
+      for (let row = 0; row < count; row += 1)
+        combinations[row] = (combinations[row - 1] ?? 0) + (differences[row] ?? 0);
     } else if (place === RESULT) results.set(unpackColumn(view, at + 1, count));
     else if (index in measures) measures[index] = unpackColumn(view, at + 1, count);
   }

@@ -86,7 +86,9 @@ export function unpackColumn(view: DataView, begin: number, count: number): Floa
 
 function measure(values: Float64Array) {
   let [least, greatest, hasAbsent, isWhole] = [Number.POSITIVE_INFINITY, -1, false, true];
-  for (const value of values) {
+  // By index: to iterate over a typed array takes several times as long.
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row] ?? 0;
     if (value === -1) hasAbsent = true;
     else {
       isWhole &&= Number.isSafeInteger(value) && value >= 0;

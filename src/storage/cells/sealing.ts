@@ -4,8 +4,11 @@ import { toMonth } from "./calendar.ts";
 import { type OpenCellRow, PART_SIZE, toCells, toPart } from "./cells.ts";
 import { mergeCells } from "./stored-cells.ts";
 
-/** Rows that one step moves: with the cells of their day and month, at most some 50 ms in which no batch is written. */
-const STEP_ROWS_MAX = 4_096;
+/**
+ * Rows that one step moves. To read and move as many takes some 25 ms, and to write the cells of a day and a month of 15,000
+ * rows anew another 25: so long no batch is written on SQLite.
+ */
+const STEP_ROWS_MAX = 2_048;
 const HOURS_OF_DAY = Array.from({ length: 24 }, (_, hour) => hour);
 
 type MovedRow = OpenCellRow & { readonly hour: number };
