@@ -87,43 +87,43 @@ function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
   const isTotalWanted = page.isTotalWanted !== false;
   const cut = cutRows(yield* readEdges(), window);
   const counts = new RowCounts(wanted, cut);
-  const rows: RequestLogRow[] = [];
+  const ranges: RawRange[] = [];
   let total = 0;
   let skip = page.offset;
-  // To skip rows they have to be counted.
-  const mustCount = isTotalWanted || page.offset > 0;
-  const isDone = () => rows.length >= page.limit;
+  let left = page.limit;
+  let offset = 0;
 
-  const readRange = function* read(range: RawRange, count: number): Script<void> {
-    if (isDone() || skip >= count) skip -= isDone() ? 0 : count;
-    else {
-      rows.push(...(yield* readRows(wanted, { ...range, limit: page.limit - rows.length, offset: skip })));
-      skip = 0;
-    }
+  const take = (range: RawRange, count: number) => {
+    if (ranges.length === 0) offset = skip;
+    ranges.push(range);
+    left -= count - skip;
+    skip = 0;
   };
-  const readSpan = function* read(span: CellSpan, isCounted: boolean): Script<void> {
+  const takeSpan = function* within(span: CellSpan, isCounted: boolean): Script<void> {
     for (const [at, count] of yield* counts.of(span)) {
       if (isCounted) total += count;
-      if (isDone()) {
+      if (left <= 0) {
         if (!isCounted || !isTotalWanted) return;
       } else if (skip >= count) skip -= count;
       else {
-        const within = toWithin(span, at);
-        if (within !== null) yield* read(within, false);
-        else yield* readRange({ fromUs: at * HOUR_US, toUs: (at + 1) * HOUR_US }, count);
+        const shorter = toWithin(span, at);
+        if (shorter !== null) yield* within(shorter, false);
+        else take({ fromUs: at * HOUR_US, toUs: (at + 1) * HOUR_US }, count);
       }
     }
   };
   for (const part of toParts(cut, wanted)) {
-    if (isDone() && !isTotalWanted) break;
+    if (left <= 0 && !isTotalWanted) break;
     if ("period" in part) {
-      yield* readSpan(part, true);
+      yield* takeSpan(part, true);
       continue;
     }
-    const count = mustCount ? yield* countRows(wanted, part) : Number.POSITIVE_INFINITY;
+    const count = yield* countRows(wanted, part);
     total += count;
-    yield* readRange(part, count);
+    if (left > 0 && skip < count) take(part, count);
+    else if (left > 0) skip -= count;
   }
+  const rows = yield* readRows(wanted, ranges, { limit: page.limit, offset });
   return { rows, total: isTotalWanted ? total : 0 };
 }
 

@@ -4,12 +4,14 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { Unit } from "#kernel/units.ts";
 import { byUnit, RARE_UNITS, UNITS } from "#kernel/units.ts";
+import type { Page } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
 import { toEventJoins } from "./chosen-events.ts";
 import type { Wanted } from "./first-match.ts";
+import type { RawRange } from "./window-cut.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 
@@ -40,13 +42,6 @@ interface EventRow extends StoredQuantities, EventKey {
   readonly prices: string;
 }
 
-export interface RowRange {
-  readonly fromUs: InstantUs;
-  readonly toUs: InstantUs;
-  readonly limit: number;
-  readonly offset: number;
-}
-
 /** Tells an event from all others; the lane is 0 where there is one server. */
 export interface EventKey {
   readonly id: InstantUs;
@@ -63,14 +58,34 @@ export function toLogOrder({ eventKey }: Dialect, alias: string, direction: "DES
   return eventKey.map((column) => `${alias}.${column} ${direction}`).join(", ");
 }
 
-/** The events of a range that match, newest first; after `prepareEvents`. */
-export function* readRows({ filter, groups }: Wanted, range: RowRange): Script<readonly RequestLogRow[]> {
+/** Ranges of one statement: to plan one for each takes longer than to read them. */
+const RANGES_MAX = 100;
+
+/** The events of ranges that match, newest first, as the ranges are; after `prepareEvents`. */
+export function* readRows(
+  { filter, groups }: Wanted,
+  ranges: readonly RawRange[],
+  { limit, offset }: Page,
+): Script<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
-  const events = `SELECT e.* FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ?
-    ORDER BY ${toLogOrder(dialect, "e")} LIMIT ? OFFSET ?`;
-  const { fromUs, toUs, limit, offset } = range;
-  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [groups.shapes, fromUs, toUs, limit, offset]);
-  return rows.map(toRequestLogRow);
+  const joins = toEventJoins(dialect, filter);
+  const rows: RequestLogRow[] = [];
+  for (let at = 0; at < ranges.length && rows.length < limit; at += RANGES_MAX) {
+    const part = ranges.slice(at, at + RANGES_MAX);
+    const ofRange = `SELECT e.* FROM event AS e ${joins} WHERE e.id >= ? AND e.id < ?`;
+    const events = `SELECT * FROM (${part.map(() => ofRange).join(" UNION ALL ")}) AS e
+      ORDER BY ${toLogOrder(dialect, "e")} LIMIT ? OFFSET ?`;
+    const bounds = part.flatMap(({ fromUs, toUs }) => [fromUs, toUs]);
+    // What is passed over lies in the first range.
+    const found = yield* all<EventRow>(toRowsSql(dialect, events), [
+      groups.shapes,
+      ...bounds,
+      limit - rows.length,
+      at === 0 ? offset : 0,
+    ]);
+    rows.push(...found.map(toRequestLogRow));
+  }
+  return rows;
 }
 
 /** These events in their order; one that retention has removed is left out. */
