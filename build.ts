@@ -14,7 +14,6 @@ import { encodeFiles, type EncodedFile } from "./contrib/build/codings.ts";
 import { embedPage } from "./contrib/build/embed.ts";
 import { describeFailure } from "./contrib/build/failure.ts";
 import { buildPage } from "./contrib/build/page.ts";
-import { primaryKeyMark } from "./contrib/build/primary-key.ts";
 
 const root = import.meta.dir;
 const runtimes = join(root, "contrib/runtimes");
@@ -44,7 +43,6 @@ export const PROGRAM = {
   splitting: true,
   // A smaller part goes into one that is loaded with it: each has memory and pages of its own (0.4 MB in all of an idle server).
   minChunkSize: 2_048,
-  plugins: [primaryKeyMark],
   format: "esm",
   // Beside each other, whatever their folders: a bundled file looks for `./x-worker.ts` where the executable's code lies.
   naming: { entry: "[name].[ext]" },
@@ -108,7 +106,7 @@ export async function buildExecutable(
         };
   await Bun.build({
     ...PROGRAM,
-    plugins: [...PROGRAM.plugins, embedPage(await page())],
+    plugins: [embedPage(await page())],
     minify: true,
     bytecode: true,
     define: { LOCKPORT_COMMIT: JSON.stringify(commit) },

@@ -135,7 +135,6 @@ const PICKS: { readonly [path: string]: readonly string[] } = {
 const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   elysia: "http/",
   "@sinclair/typebox": "http/",
-  "drizzle-orm": ["storage/sqlite/", "storage/postgres/"],
   // The lock of a data folder is a transaction on a file, whatever the engine.
   "bun:sqlite": ["storage/sqlite/", "storage/files/folder-lock.ts"],
   "bun:ffi": "boot/process/listening-sockets.ts",
@@ -158,8 +157,7 @@ const RESERVED: readonly {
   },
   {
     what: "the driver of PostgreSQL",
-    pattern:
-      /\bBun\.sql\b|\bnew Bun\.SQL\(|\bimport \{[^}]*\bSQL\b[^}]*\} from "bun"|"drizzle-orm\/(pg-proxy|bun-sql|postgres-js|node-postgres)["/]/,
+    pattern: /\bBun\.sql\b|\bnew Bun\.SQL\(|\bimport \{[^}]*\bSQL\b[^}]*\} from "bun"/,
     files: ["connection/pool.ts", "connection/postgres.ts"].map((file) => `storage/postgres/${file}`),
   },
   {

@@ -22,7 +22,8 @@ async function readsOf(act: () => Promise<unknown>): Promise<readonly string[]> 
   try {
     await act();
     return asked.mock.calls.flatMap(([sql]) => {
-      const [, table = "", rest = ""] = /^SELECT .*? FROM (\w+)(.*)$/s.exec(sql.replaceAll(/\s+/g, " ")) ?? [];
+      const [, table = "", rest = ""] =
+        /^SELECT .*? FROM (\w+)(.*)$/s.exec(sql.replaceAll(/\s+/g, " ")) ?? [];
       const [, condition = "all of it"] = /(WHERE .*)$/.exec(rest) ?? [];
       return REMEMBERED.has(table) ? [`${table} ${condition}`] : [];
     });

@@ -15,7 +15,6 @@ export function withSetupErrors<Result>(path: string, step: () => Result, kept: 
 
 /** True for a lock that another connection holds, in any of its extended codes (sqlite.org/rescode.html). */
 export function isBusy(cause: unknown): boolean {
-  // drizzle wraps what a one-time statement throws.
   return extendsCode(findCode(cause) ?? "", "SQLITE_BUSY");
 }
 

@@ -14,7 +14,7 @@ import { createConnection } from "./connection.ts";
 import { createSqliteDriver } from "./driver.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
-import { followSecrets, readSecretState, requireOwnSecret } from "#storage/catalog/secret-state.ts";
+import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
@@ -81,7 +81,6 @@ export function toCatalogDatabase(
     file,
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, { path, log }) : null,
-    onForeignCommit: () => followSecrets(drive(client, readSecretState()), secrets, log),
   });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
   const driver = createSqliteDriver({ client, connection, memory, ids: createSystemIds() });

@@ -1,5 +1,4 @@
 import type { Database } from "bun:sqlite";
-import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { isBusy } from "#storage/files/setup-errors.ts";
@@ -11,15 +10,12 @@ export const BUSY_WAIT_MS_MAX = 5_000;
 const BUSY_RETRY_INTERVAL_MS_MIN = 2;
 const BUSY_RETRY_INTERVAL_MS_MAX = 50;
 
-export type Orm = ReturnType<typeof createOrm>;
-
 /**
  * The one connection to catalog.db of a process. Steps are synchronous, so that nothing else on the connection gets in
  * between; one that meets a foreign lock is tried again later, while the event loop goes on, and throws `internal_error`
  * when the lock stays for BUSY_WAIT_MS_MAX.
  */
 export interface Connection {
-  readonly orm: Orm;
   /** A step of one statement. */
   query<Result>(step: () => Result): Promise<Result>;
   /** A step that is tried once, now; null when it meets a foreign lock. */
@@ -29,16 +25,12 @@ export interface Connection {
   /**
    * One transaction, under the write lock from its first statement on: what `step` reads stays true until its COMMIT.
    * What it throws is thrown after the ROLLBACK. It runs again only when it was rolled back because of a lock.
-   * `committed` is called in the same turn of the event loop as the COMMIT: what is remembered of the file is never older than it.
+   * `committed` is called in the same turn of the event loop as the COMMIT: memory is never older than the file.
    * Fulfilled once the transaction is on the disk.
    */
   write<Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result>;
-  /** As `write`, to tables that nothing remembers: `writeCount` stays, so that what is remembered of others does. */
-  writeAside<Result>(step: () => Result): Promise<Result>;
   /** Differs when another connection has committed in between; own writes do not count. */
   dataVersion(): number;
-  /** How many transactions of its own have committed by `write`: with `dataVersion`, whether anything has changed. */
-  writeCount(): number;
   close(): Promise<void>;
 }
 
@@ -55,14 +47,12 @@ export interface ConnectionOptions {
   readonly logSync?: LogSync | null;
   /** The file of its name, which a server may lose; null: it is not looked for. */
   readonly file?: Pick<CatalogFile, "isInPlace" | "requireInPlace"> | null;
-  /** Called when another connection has committed, before anything that is remembered of the file is compared with it. */
-  readonly onForeignCommit?: () => void;
 }
 
 export function createConnection(
   client: Database,
   clock: Clock,
-  { freshness = "call", logSync = null, file = null, onForeignCommit }: ConnectionOptions = {},
+  { freshness = "call", logSync = null, file = null }: ConnectionOptions = {},
 ): Connection {
   // From here on waiting is ours: SQLite's own stops the whole event loop.
   client.run("PRAGMA busy_timeout = 0");
@@ -73,9 +63,7 @@ export function createConnection(
   const commit = client.prepare("COMMIT");
   const rollback = client.prepare("ROLLBACK");
 
-  let latestVersion: number | null = null;
   let versionOfTurn: number | null = null;
-  let writeCount = 0;
   const endTurn = () => {
     versionOfTurn = null;
   };
@@ -95,21 +83,7 @@ export function createConnection(
     }
   };
 
-  const commitStep = async <Result>(step: () => Result, committed: (result: Result) => void) => {
-    const held = logSync?.held() ?? null;
-    if (held !== null) await held;
-    const written = await retryWhileBusy(clock, () => {
-      file?.requireInPlace();
-      const result = transact(beginImmediate, step);
-      committed(result);
-      return result;
-    });
-    await logSync?.synced();
-    return written;
-  };
-
   return {
-    orm: createOrm(client),
     query: (step) => retryWhileBusy(clock, step),
     tryQuery(step) {
       try {
@@ -120,37 +94,34 @@ export function createConnection(
       }
     },
     read: (step) => retryWhileBusy(clock, () => transact(begin, step)),
-    write: (step, committed) =>
-      commitStep(step, (result) => {
-        writeCount += 1;
+    async write(step, committed) {
+      const held = logSync?.held() ?? null;
+      if (held !== null) await held;
+      const written = await retryWhileBusy(clock, () => {
+        file?.requireInPlace();
+        const result = transact(beginImmediate, step);
         committed?.(result);
-      }),
-    writeAside: (step) => commitStep(step, () => undefined),
+        return result;
+      });
+      await logSync?.synced();
+      return written;
+    },
     dataVersion() {
       if (versionOfTurn !== null) return versionOfTurn;
       const row = dataVersion.get();
       if (row === null) throw new Error("PRAGMA data_version gave no row");
-      if (row.data_version !== latestVersion) {
-        onForeignCommit?.();
-        latestVersion = row.data_version;
-      }
       if (freshness === "turn") {
         versionOfTurn = row.data_version;
         setImmediate(endTurn);
       }
       return row.data_version;
     },
-    writeCount: () => writeCount,
     async close() {
       await logSync?.close();
       // SQLite removes the log of that name as it closes, which is another file's by then.
       if (file?.isInPlace() !== false) client.close(true);
     },
   };
-}
-
-function createOrm(client: Database) {
-  return drizzle({ client });
 }
 
 async function retryWhileBusy<Result>(clock: Clock, step: () => Result): Promise<Result> {

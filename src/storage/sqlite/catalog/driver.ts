@@ -34,7 +34,7 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
     drive(client, follower.follow())();
     trustedVersion = version;
   };
-  const changeNow = <Answer>(script: () => Script<Answer>) => {
+  const change = <Answer>(script: () => Script<Answer>) => {
     follow();
     const transaction = new ChangeTransaction(SQLITE);
     const answer = drive(client, script(), transaction);
@@ -46,6 +46,7 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
     drive(client, trimChanges(next));
     return { answer, install: drive(client, follower.readOwn(changes, next), transaction) };
   };
+  const aside = <Answer>(script: () => Script<Answer>) => connection.write(() => drive(client, script()));
 
   return {
     read: (script) => connection.read(() => drive(client, script())),
@@ -53,14 +54,15 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
     async change(script) {
       // In the same turn as the COMMIT: the next change must not start from what was before this one.
       const { answer } = await connection.write(
-        () => changeNow(script),
+        () => change(script),
         ({ install }) => install(),
       );
       return answer;
     },
-    aside: (script) => connection.writeAside(() => drive(client, script())),
-    put: (script) => connection.writeAside(() => drive(client, script())),
+    aside,
+    put: aside,
     memory: {
+      // A foreign lock may leave open whether something was committed: memory is brought up to date then.
       isTrusted: () => connection.tryQuery(isTrusted) ?? false,
       async current() {
         if (!(await connection.query(isTrusted))) await connection.read(follow);
