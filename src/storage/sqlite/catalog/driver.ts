@@ -29,8 +29,7 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
   const follow = () => {
     const version = connection.dataVersion();
     if (version === trustedVersion) return;
-    // What was committed without a word of it was written by hand, and may be anything.
-    if (follower.isAt(drive(client, readVersion()))) follower.forget();
+    // A commit that told nothing is one of what no memory holds, such as a session.
     drive(client, follower.follow())();
     trustedVersion = version;
   };
