@@ -8,6 +8,7 @@ import type { NewSecret } from "#identity/secret.ts";
 import { NO_TERMS } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import { createLog } from "#kernel/log.ts";
 import type { NewLimit } from "#limits/store.ts";
@@ -200,6 +201,17 @@ export function newLimit(name: string, changes: Partial<NewLimit> = {}): NewLimi
     createdAtUs: START_US,
     ...changes,
   };
+}
+
+/** Attempts a change again for as long as it has waited too long, on a busy machine: what was refused so changed nothing. */
+export async function insist<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (cause) {
+      if (!(cause instanceof ProxyError && cause.message.includes("nothing was changed"))) throw cause;
+    }
+  }
 }
 
 /** The code of the refusal, or `bug` for any other failure, or null when it was fulfilled. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { postgresMissing } from "../../support/postgres.ts";
-import { apiKey, AUDIT, codeOf, newLimit, PAGE, principal, provider, START_US } from "../support.ts";
+import { apiKey, AUDIT, codeOf, insist, newLimit, PAGE, principal, provider, START_US } from "../support.ts";
 import { createPostgresCatalog, type PostgresStores } from "./catalog-engine.ts";
 
 describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
@@ -8,7 +8,7 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     await using engine = createPostgresCatalog();
     const [left, right] = [await engine.open(), await engine.open()];
     const both = async (attempt: (stores: PostgresStores, id: string) => Promise<unknown>) => {
-      const attempts = [left, right].map((stores, at) => codeOf(attempt(stores, `id-${at}`)));
+      const attempts = [left, right].map((stores, at) => codeOf(insist(() => attempt(stores, `id-${at}`))));
       return (await Promise.all(attempts)).map((code) => code ?? "").toSorted();
     };
     expect(
@@ -42,9 +42,11 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     const codes = await Promise.all(
       names.map((name, at) =>
         codeOf(
-          at % 3 === 0
-            ? replicas[at % 2]!.identity.updatePrincipal(`principal-${name}`, { enabled: false }, AUDIT)
-            : replicas[at % 2]!.identity.deletePrincipal(`principal-${name}`, AUDIT),
+          insist<unknown>(() =>
+            at % 3 === 0
+              ? replicas[at % 2]!.identity.updatePrincipal(`principal-${name}`, { enabled: false }, AUDIT)
+              : replicas[at % 2]!.identity.deletePrincipal(`principal-${name}`, AUDIT),
+          ),
         ),
       ),
     );
@@ -61,10 +63,12 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     await replicas[0]!.identity.createPrincipal(principal("ann"), null);
     await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
-        replicas[at % 2]!.identity.keys.create(apiKey(`k${at}`, "principal-ann"), {
-          ...AUDIT,
-          targetRef: `${at}`,
-        }),
+        insist(() =>
+          replicas[at % 2]!.identity.keys.create(apiKey(`k${at}`, "principal-ann"), {
+            ...AUDIT,
+            targetRef: `${at}`,
+          }),
+        ),
       ),
     );
     for (const { identity, audit } of replicas) {
