@@ -1,4 +1,4 @@
-import type { Database, Statement } from "bun:sqlite";
+import { Database, type Statement } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { InstantUs } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
@@ -7,7 +7,6 @@ import { sealCells } from "#storage/cells/sealing.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
-import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { readTransaction } from "#storage/sqlite/read-transaction.ts";
@@ -144,7 +143,8 @@ export class SqliteWriter implements WriterConnection {
   /** Removes the last use of keys and relay tokens that are deleted. */
   forgetDeletedKeys(): void {
     if (this.#catalogPath === undefined || !existsSync(this.#catalogPath)) return;
-    const catalog = openSqliteReader(this.#catalogPath);
+    // One that may write would copy the log beside it into a file that has taken the catalog's name, when it is closed.
+    const catalog = new Database(this.#catalogPath, { readonly: true, strict: true });
     try {
       const kept = catalog
         .query<{ id: string }, []>("SELECT id FROM api_keys UNION ALL SELECT id FROM relay_tokens")
