@@ -101,6 +101,18 @@ describe("what a process of SQLite remembers", () => {
     expect(server.identity.keys.peekByHash("hash-one")?.secret.label).toBe("other");
   });
 
+  test("is read as a whole after a commit by hand, which tells nothing", async () => {
+    await using engine = createSqliteEngine();
+    const [server, command] = [await engine.open(), await engine.open()];
+    await fill(command);
+    await serve(server);
+    engine.openRaw().run("UPDATE limits SET amount = 9 WHERE id = 'limit-daily'");
+    expect((await server.limits.snapshot()).limits.map(({ amount }) => amount)).toEqual([9n, 5n]);
+    await serve(server);
+    await command.identity.createSession(SESSION, START_US);
+    expect(await readsOf(() => serve(server))).toEqual([]);
+  });
+
   test("of a limit that another process has changed is one row, of a model no price", async () => {
     await using engine = createSqliteEngine();
     const [server, command] = [await engine.open(), await engine.open()];

@@ -15,6 +15,6 @@ export async function checkCatalogRows({
   return toFailure(
     name,
     `${toCounted(rows.length, "row")} cannot be read: ${named.join(", ")}${rows.length > NAMED_MAX ? ", …" : ""}`,
-    "Correct the column in the database, or delete the row there, unless a newer version has written it, and start the server again. Until then its provider or model is not served, its key may use no model, and its limit lets nothing through.",
+    "Correct the column in the database, or delete the row there, unless a newer version has written it. Until then its provider or model is not served, its key may use no model, and its limit lets nothing through.",
   );
 }

@@ -83,7 +83,7 @@ export function toCatalogDatabase(
     logSync: isServing ? createLogSync(client, { path, log }) : null,
   });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
-  const driver = createSqliteDriver({ client, connection, memory, ids: createSystemIds() });
+  const driver = createSqliteDriver({ client, connection, memory, ids: createSystemIds(), isServing });
   return {
     file,
     change: (script) => driver.change(script),

@@ -14,24 +14,31 @@ interface SqliteDriverDeps {
   readonly connection: Connection;
   readonly memory: StoreMemory;
   readonly ids: Ids;
+  /** Whether this is the server's connection, and not a command's. */
+  readonly isServing: boolean;
 }
 
 /**
  * Runs scripts on catalog.db, each at once: nothing else on the connection gets in between. Memory is trusted for as long as
  * no other connection has committed (`Connection.dataVersion`); then it reads what the change log names.
  */
-export function createSqliteDriver({ client, connection, memory, ids }: SqliteDriverDeps): CatalogDriver {
+export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
+  const { client, connection, memory, ids, isServing } = deps;
   const follower = new Follower(memory);
   let trustedVersion: number | null = null;
+  let trustedAsides: number | null = null;
 
   const isTrusted = () => trustedVersion === connection.dataVersion();
   /** To be called within a transaction: the version and the rows are then of one moment. */
   const follow = () => {
     const version = connection.dataVersion();
     if (version === trustedVersion) return;
-    // A commit that told nothing is one of what no memory holds, such as a session.
+    const asides = readAsides(client);
+    // Neither a change nor an aside of a command: another program has written to the file, and told nothing of it.
+    if (asides === trustedAsides && follower.isAt(drive(client, readVersion()))) follower.forget();
     drive(client, follower.follow())();
     trustedVersion = version;
+    trustedAsides = asides;
   };
   const change = <Answer>(script: () => Script<Answer>) => {
     follow();
@@ -45,7 +52,13 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
     drive(client, trimChanges(next));
     return { answer, install: drive(client, follower.readOwn(changes, next), transaction) };
   };
-  const aside = <Answer>(script: () => Script<Answer>) => connection.write(() => drive(client, script()));
+  const aside = <Answer>(script: () => Script<Answer>) =>
+    connection.write(() => {
+      const answer = drive(client, script());
+      // The server's own commits are none that it has to look into.
+      if (!isServing) client.run(`PRAGMA user_version = ${readAsides(client) + 1}`);
+      return answer;
+    });
 
   return {
     read: (script) => connection.read(() => drive(client, script())),
@@ -73,4 +86,12 @@ export function createSqliteDriver({ client, connection, memory, ids }: SqliteDr
       catalogAfter: () => memory.catalogAfter(),
     },
   };
+}
+
+/**
+ * How many asides commands have committed: a server tells by it that a commit left alone what it remembers. It stands in the
+ * header of the file, which costs no page more.
+ */
+function readAsides(client: Database): number {
+  return client.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
 }
