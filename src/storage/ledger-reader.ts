@@ -73,30 +73,23 @@ export function openLedgerReader({ readerUrl, place, open }: LedgerSource, log: 
   };
   const ask: Ask = async (name, question, options) =>
     (await find()) === null ? answerFromNothing(name, question) : reader.ask(name, question, options);
-  const settle = async () => {
-    const ledger = await find();
-    const journal = (await ledger?.findJournal()) ?? null;
-    if (ledger === null || journal === null) return 0;
-    if (findSegments(journal.directory).length === 0) return 0;
-    const found = measureSegments(journal.directory);
-    const measure = async () => new JournalBacklog(found, await ledger.read(readPosition(journal))).bytes;
-    let bytes = await measure();
-    for (let waitedMs = 0; bytes > 0 && waitedMs < COMMIT_WAIT_MS_MAX; waitedMs += COMMIT_POLL_MS) {
-      await sleep(COMMIT_POLL_MS);
-      bytes = await measure();
-    }
-    return bytes;
-  };
-  let settled: Promise<unknown> = Promise.resolve();
   return {
     stats: createStats(ask, null),
     limitLedger: { sumLimits: (limits, nowUs) => ask("sumLimits", { limits, nowUs }) },
     loadLastUsed: (ids) => ask("loadLastUsed", ids),
-    settle() {
-      // One at a time: the connection of a file has one transaction.
-      const settling = settled.then(settle);
-      settled = settling.catch(() => undefined);
-      return settling;
+    async settle() {
+      const ledger = await find();
+      const journal = (await ledger?.findJournal()) ?? null;
+      if (ledger === null || journal === null) return 0;
+      if (findSegments(journal.directory).length === 0) return 0;
+      const found = measureSegments(journal.directory);
+      const measure = async () => new JournalBacklog(found, await ledger.read(readPosition(journal))).bytes;
+      let bytes = await measure();
+      for (let waitedMs = 0; bytes > 0 && waitedMs < COMMIT_WAIT_MS_MAX; waitedMs += COMMIT_POLL_MS) {
+        await sleep(COMMIT_POLL_MS);
+        bytes = await measure();
+      }
+      return bytes;
     },
     async close() {
       await reader.stop();

@@ -116,7 +116,8 @@ function readLeniently(body: string, boundary: string): string[] {
           .toLowerCase()
           .replaceAll(/[\s\\'"\0]/g, ""),
     );
-    if (names.some((name) => /^\W*model(?![\w-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
+    // No parser takes a hyphen off: `-model` is another name.
+    if (names.some((name) => /^[^\w-]*model(?![\w-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
   }
   return found;
 }
