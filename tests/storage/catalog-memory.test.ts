@@ -1,6 +1,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { VERSIONS_KEPT } from "#storage/catalog/change.ts";
+import { type Change, VERSIONS_KEPT } from "#storage/catalog/change.ts";
+import { Follower } from "#storage/catalog/follower.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
+import type { Query } from "#storage/sql/script.ts";
+import { drive } from "#storage/sqlite/drive.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import {
   apiKey,
@@ -71,6 +75,7 @@ const WRITES: readonly ((stores: OpenedCatalog) => Promise<unknown>)[] = [
   ({ identity }) => identity.keys.create(apiKey("two", "principal-ann"), null),
   ({ identity }) => identity.relayTokens.create(relayToken("three", "principal-ann", { hash: "t" }), null),
   ({ identity }) => identity.deleteSession("s"),
+  ({ identity }) => identity.revokeSessions("principal-ann", null),
 ];
 
 describe("what a process of SQLite remembers", () => {
@@ -158,4 +163,45 @@ describe("what a process of SQLite remembers", () => {
     ]);
     expect((await server.limits.snapshot()).limits.map(({ amount }) => amount)).toEqual([7n, 5n]);
   });
+});
+
+test("what was read of an earlier version is not taken over once an own change has overtaken it", () => {
+  const reads: (readonly Change[] | null)[] = [];
+  const follower = new Follower({
+    *read(changes) {
+      yield* [];
+      return () => void reads.push(changes);
+    },
+  });
+  const database = new Database(":memory:", { strict: true });
+  database.run("CREATE TABLE catalog_state (id INTEGER PRIMARY KEY, version INTEGER, token TEXT)");
+  database.run(
+    "CREATE TABLE change_log (version INTEGER, ordinal INTEGER, token TEXT, kind TEXT, row_id TEXT)",
+  );
+  const commit = (version: number, id: string) => {
+    const token = `token-${version}`;
+    database.run("INSERT OR REPLACE INTO catalog_state VALUES (1, ?, ?)", [version, token]);
+    database.run("INSERT INTO change_log VALUES (?, 0, ?, 'key', ?)", [version, token, id]);
+    return { version, token };
+  };
+  commit(4, "old");
+  expect(drive(database, follower.follow())()).toBe(true);
+  commit(5, "elsewhere");
+  // The queries of a follow of version 5, of which the last is not yet answered.
+  const follow = follower.follow();
+  const answer = (step: IteratorResult<Query, () => boolean>) => {
+    if (step.done !== true && step.value.kind === "all")
+      step.value.rows = database.query(step.value.sql).all(...(step.value.bindings as number[]));
+  };
+  const connection = { dialect: SQLITE, subjects: new Map() };
+  answer(follow.next(connection));
+  const waiting = follow.next(connection);
+  answer(waiting);
+  expect(drive(database, follower.follow())()).toBe(true);
+  const next = commit(6, "own");
+  drive(database, follower.readOwn([{ kind: "key", id: "own" }], next))();
+  const late = follow.next(connection);
+  expect(late.done === true && late.value()).toBe(false);
+  expect(follower.applied).toEqual(next);
+  expect(reads).toHaveLength(3);
 });

@@ -39,16 +39,19 @@ export class Follower {
    * history: the database was restored.
    */
   *follow(onForeign = () => {}): Script<() => boolean> {
+    // Before the transaction sees anything: an own change that is committed meanwhile must not be taken back.
+    const from = this.#applied;
     const now = yield* readVersion();
-    if (this.isAt(now)) return () => true;
-    const changes = this.#applied === null ? null : yield* readChanges(this.#applied, now);
+    if (isSameVersion(from, now)) return () => true;
+    const changes = from === null ? null : yield* readChanges(from, now);
+    if (this.#applied !== from) return () => false;
     if (changes === "foreign") {
       onForeign();
       this.#applied = null;
     }
-    const from = this.#applied;
+    const start = this.#applied;
     const install = yield* this.#memory.read(changes === "foreign" ? null : changes);
-    return () => this.#moveOn(from, now, install);
+    return () => this.#moveOn(start, now, install);
   }
 
   /** Reads what the transaction has changed itself, for `next`, the version that it makes. To be called when it is committed. */

@@ -40,12 +40,19 @@ export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
     trustedVersion = version;
     trustedAsides = asides;
   };
+  /** The server's own commits are none that it has to look into. */
+  const countAside = () => {
+    if (!isServing) client.run(`PRAGMA user_version = ${readAsides(client) + 1}`);
+  };
   const change = <Answer>(script: () => Script<Answer>) => {
     follow();
     const transaction = new ChangeTransaction(SQLITE);
     const answer = drive(client, script(), transaction);
     const { changes } = transaction;
-    if (changes.length === 0) return { answer, install: () => true };
+    if (changes.length === 0) {
+      countAside();
+      return { answer, install: () => true };
+    }
     const { version } = drive(client, readVersion());
     const next = { version: version + 1, token: ids.uuid() };
     drive(client, recordChanges(changes, next));
@@ -55,8 +62,7 @@ export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
   const aside = <Answer>(script: () => Script<Answer>) =>
     connection.write(() => {
       const answer = drive(client, script());
-      // The server's own commits are none that it has to look into.
-      if (!isServing) client.run(`PRAGMA user_version = ${readAsides(client) + 1}`);
+      countAside();
       return answer;
     });
 
