@@ -63,7 +63,7 @@ export function openLedgerReader({ readerUrl, place, open }: LedgerSource, log: 
   let opening: Promise<LedgerAccess | null> | null = null;
   /** Keeps the ledger open as long as the reader. One that is not there yet, or cannot be opened, is looked for again. */
   const find = async () => {
-    opening ??= open();
+    opening ??= open().then((ledger) => (ledger === null ? null : inTurns(ledger)));
     const found = await opening.catch((cause: unknown) => {
       opening = null;
       throw cause;
@@ -94,6 +94,19 @@ export function openLedgerReader({ readerUrl, place, open }: LedgerSource, log: 
     async close() {
       await reader.stop();
       await (await opening?.catch(() => null))?.close();
+    },
+  };
+}
+
+/** One script after the other: a connection has one transaction at a time. */
+function inTurns(ledger: LedgerAccess): LedgerAccess {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ...ledger,
+    read(script, signal) {
+      const answer = last.then(() => ledger.read(script, signal));
+      last = answer.catch(() => {});
+      return answer;
     },
   };
 }

@@ -72,6 +72,8 @@ export async function startTeam(): Promise<Team> {
           .open({ ...toSubject(by, providerId), arrivedAtUs: at(instant), ...rest })
           .end({ ...ENDING, ...rest });
       }
+      // A report waits half a second for what the writer has not committed, and a busy machine takes longer.
+      await opened.ledger.flush();
     },
     async read(path, headers) {
       const response = await get(path, headers);

@@ -16,23 +16,8 @@ export function readFrom<Answer>(database: Database, reading: Script<Answer>): A
   return readTransaction(database, () => drive(database, reading, connection));
 }
 
-const turns = new WeakMap<Database, Promise<unknown>>();
-
-/**
- * As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. One after the other
- * on a connection, since each is a transaction.
- */
-export function readInTurns<Answer>(database: Database, reading: Script<Answer>): Promise<Answer> {
-  const read = () => driveInTurns(database, reading);
-  const answer = (turns.get(database) ?? Promise.resolve()).then(read);
-  turns.set(
-    database,
-    answer.catch(() => {}),
-  );
-  return answer;
-}
-
-async function driveInTurns<Answer>(database: Database, reading: Script<Answer>): Promise<Answer> {
+/** As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. */
+export async function readInTurns<Answer>(database: Database, reading: Script<Answer>): Promise<Answer> {
   const connection = getConnection(database);
   const scans = new Map<Query, Iterator<unknown>>();
   database.run("BEGIN");
@@ -45,7 +30,8 @@ async function driveInTurns<Answer>(database: Database, reading: Script<Answer>)
     }
   } finally {
     for (const rows of scans.values()) rows.return?.();
-    database.run("ROLLBACK");
+    // An error may have rolled back by itself; a second time would throw, and hide it.
+    if (database.inTransaction) database.run("ROLLBACK");
   }
 }
 

@@ -1,11 +1,11 @@
 import { Database, type Statement } from "bun:sqlite";
-import { existsSync } from "node:fs";
 import type { InstantUs } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
 import { boundRetention, pruneRows, type Retention } from "#storage/cells/retention.ts";
 import { sealCells } from "#storage/cells/sealing.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
+import { findFileIdentity } from "#storage/files/file-watch.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/sqlite/drive.ts";
@@ -49,10 +49,13 @@ export class SqliteWriter implements WriterConnection {
   readonly #database: Database;
   readonly #serverRun: number;
   readonly #catalogPath: string | undefined;
+  /** The catalog as it was opened: another file that has taken its name knows other keys. */
+  readonly #catalogIdentity: string | null;
   readonly #rows: EventRows;
 
   constructor({ database, serverRun, catalogPath }: SqliteWriterOptions) {
     this.#catalogPath = catalogPath;
+    this.#catalogIdentity = catalogPath === undefined ? null : findFileIdentity(catalogPath);
     this.#database = database;
     this.#serverRun = serverRun ?? readServerRun(database);
     this.#rows = new EventRows(database);
@@ -142,19 +145,29 @@ export class SqliteWriter implements WriterConnection {
 
   /** Removes the last use of keys and relay tokens that are deleted. */
   forgetDeletedKeys(): void {
-    if (this.#catalogPath === undefined || !existsSync(this.#catalogPath)) return;
+    const kept = this.#findKeys();
+    if (kept === null) return;
+    this.#transact(function* () {
+      yield* run("DELETE FROM key_use WHERE key_id NOT IN (SELECT value FROM json_each(?))", [kept]);
+    });
+  }
+
+  /** Null while the catalog is not to be read: a later pass asks again, and batches do not wait for it. */
+  #findKeys(): readonly string[] | null {
+    const path = this.#catalogPath;
+    if (path === undefined || findFileIdentity(path) !== this.#catalogIdentity) return null;
     // One that may write would copy the log beside it into a file that has taken the catalog's name, when it is closed.
-    const catalog = new Database(this.#catalogPath, { readonly: true, strict: true });
+    let catalog: Database | null = null;
     try {
-      const kept = catalog
+      catalog = new Database(path, { readonly: true, strict: true });
+      return catalog
         .query<{ id: string }, []>("SELECT id FROM api_keys UNION ALL SELECT id FROM relay_tokens")
         .all()
         .map(({ id }) => id);
-      this.#transact(function* () {
-        yield* run("DELETE FROM key_use WHERE key_id NOT IN (SELECT value FROM json_each(?))", [kept]);
-      });
+    } catch {
+      return null;
     } finally {
-      catalog.close();
+      catalog?.close();
     }
   }
 
