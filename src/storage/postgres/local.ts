@@ -1,13 +1,13 @@
 import { createSystemIds } from "#kernel/ids.ts";
+import { SILENT_LOG } from "#kernel/log.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
 import type { LocalParts } from "#storage/driver.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "./drive.ts";
-import { changeBy } from "./catalog/driver.ts";
+import { changeBy, createStores } from "./catalog/driver.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
-import { createStores } from "./catalog/driver.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
 import {
   type CommandConnection,
@@ -60,8 +60,10 @@ export function makeCatalog(options: OpenOptions): Promise<void> {
 export function rotateSecret(options: RotateOptions): Promise<Rotation> {
   return withCommandConnection(options, async (connection) => {
     await requireCurrent(connection);
-    const { clock, log, secrets, next, revokesKeys } = options;
-    const follower = new CatalogFollower(new StoreMemory({ secrets, log, hasAllSecrets: false }));
+    const { clock, secrets, next, revokesKeys } = options;
+    // This process has done it itself: that the secret key was rotated is no news of it.
+    const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
+    const follower = new CatalogFollower(memory);
     const freshness = toGuest(connection, options, follower);
     return changeBy({ freshness, follower }, (tx, transaction) =>
       drive(tx, transaction, rotate({ secrets, next, revokesKeys }, createRecordAudit(clock))),

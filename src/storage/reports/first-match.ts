@@ -19,17 +19,21 @@ export interface Wanted {
 /** The first hour of a cut that has an event that matches; the day where its hours have no cells any more, and in a ragged end the event. Null when there is none. */
 export function* findFirstMatch(cut: WindowCut, wanted: Wanted): Script<InstantUs | null> {
   const { filter, groups } = wanted;
-  if (filter.isByOutcomeOnly && cut.raw.length === 0) return yield* findFirstHour(cut, filter);
-  const keys = toKeys(groups, filter);
   const found: number[] = [];
-  for (const span of cut.cells) {
-    const atUs = yield* findInCells(span, { keys, groups });
-    if (atUs === null) continue;
-    found.push(atUs);
-    break;
+  if (filter.isByOutcomeOnly) {
+    const atUs = yield* findFirstHour(cut, filter);
+    if (atUs !== null) found.push(atUs);
+  } else {
+    const keys = toKeys(groups, filter);
+    for (const span of cut.cells) {
+      const atUs = yield* findInCells(span, { keys, groups });
+      if (atUs === null) continue;
+      found.push(atUs);
+      break;
+    }
+    const openUs = yield* findInOpenCells(cut, wanted);
+    if (openUs !== null) found.push(openUs);
   }
-  const openUs = yield* findInOpenCells(cut, wanted);
-  if (openUs !== null) found.push(openUs);
   for (const range of cut.raw) {
     const atUs = yield* findFirstRow(range, wanted);
     if (atUs !== null) found.push(atUs);
@@ -62,7 +66,7 @@ function* findFirstHour({ hours }: WindowCut, { outcomes }: ResolvedFilter): Scr
   const { isAnyOf } = yield* dialectOf();
   const isChosen = outcomes === null ? "" : `AND ${isAnyOf("outcome", "text")}`;
   const row = yield* one<{ hour: number }>(
-    `SELECT hour FROM hour_total WHERE hour >= ? AND hour < ? ${isChosen} ORDER BY hour LIMIT 1`,
+    `SELECT hour FROM hour_total WHERE hour >= ? AND hour < ? AND requests > 0 ${isChosen} ORDER BY hour LIMIT 1`,
     [hours.first, hours.end, ...(outcomes === null ? [] : [outcomes])],
   );
   return row === null ? null : row.hour * HOUR_US;

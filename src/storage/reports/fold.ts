@@ -102,7 +102,10 @@ export class Fold {
       const low = costLo[at] ?? 0;
       const carry = Math.floor(low / COST_SEAM);
       const count = requests[at] ?? 0;
-      if (count === 0) continue;
+      const units = toUnitTotals((column) => toReported(unit.get(column)?.[at]));
+      // A settlement adds what was pending as no request more, to a period that has a sum already.
+      const isNothing = count === 0 && low === 0 && !costHi[at] && !durationUs[at];
+      if (isNothing && UNIT_COLUMNS.every((column) => !units[column])) continue;
       yield {
         period: this.#periods[at] ?? 0,
         group: this.#groups[at] ?? 0,
@@ -115,7 +118,7 @@ export class Fold {
         duration_us: durationUs[at] ?? 0,
         last_seen_us: lastSeenUs[at] ?? 0,
         bands: bands.map((band) => band[at] ?? 0),
-        ...toUnitTotals((column) => toReported(unit.get(column)?.[at])),
+        ...units,
       };
     }
   }

@@ -75,7 +75,7 @@ function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Pe
   rows.flush();
 }
 
-/** By label set and result, so that few rows leave the database. */
+/** By label set and result, so that few rows leave the database, and in the order of periods: each begins once. */
 function* foldEvents(
   fold: Fold,
   { fromUs, toUs }: RawRange,
@@ -88,7 +88,7 @@ function* foldEvents(
   const at = isOnePeriod ? dialect.toConstant(fromUs) : dialect.toStep("e.id", stepUs);
   yield* each<CellRow>(
     `SELECT ${at} AS at, e.combination, m.result, ${toSums(rows.names, (name) => measures.get(name) ?? "NULL")}
-     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3`,
+     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
     [groups.shapes, fromUs, toUs],
     (row) => rows.add(toPeriod(row.at), row),
   );
