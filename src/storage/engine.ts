@@ -43,7 +43,7 @@ export interface StorageEngine {
    *     const local = await engine.openLocal({ dataDir, database, secrets, clock, log });
    *     await local.reading.catalog.snapshot();                        // a step that writes fails here
    *     await (await local.forWriting()).identity.createPrincipal(…);  // the running server sees it at its next request
-   *     await local.ledger.stats.readSummary(…);                       // all five reports, from a reader Worker
+   *     await local.ledger.stats.readSummary(…);                       // every report, from a reader Worker
    *     await local.close();
    *
    * Throws when there is no catalog: `findCatalogAge(place) === "none"` says so beforehand, and `makeCatalog` makes one.

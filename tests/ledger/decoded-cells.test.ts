@@ -78,7 +78,7 @@ test("cells of a part without a label set that is asked for are not read", () =>
 
 test("what is in memory is bounded: the least recently used cells are decoded again", () => {
   const stored: Stored[] = [0, 30, 60].map((at) => ({ at, part: 0, revision: 1, requests: 1 }));
-  // Of the three days two find room: a label set, a result and a count of four bytes for each row.
+  // Two of the three days fit into the memory: a label set, a result and a count of four bytes for each row.
   const cells = new DecodedCells(2 * ROWS * 12);
   expect(sum(cells, stored)).toEqual({ read: 3, requests: 300 });
   expect(sum(cells, stored.slice(1))).toEqual({ read: 0, requests: 200 });

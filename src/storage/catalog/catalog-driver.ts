@@ -7,7 +7,7 @@ import type { SecretMemory } from "./secret-memory.ts";
  * Runs scripts on the catalog of an engine, each in one transaction. A script is a function that makes one, since what was
  * refused because of a lock, or by a server that takes no changes, runs again: it must not change anything but the database.
  *
- *     read: () => driver.read(function* () { return yield* select(limits, "ORDER BY name"); })
+ *     read: () => driver.read(function* () { return yield* select(sessions, "ORDER BY expires_at_us"); })
  *     change: () => driver.change(function* () { yield* insert(limits, [row]); yield* changed("limit", row.id); })
  *
  * Throws what the script throws, after a ROLLBACK, and `internal_error` when the database is locked for too long or away.

@@ -71,7 +71,7 @@ class CellSums {
   /** By hour and label set, which mostly has one result. */
   readonly #byHour = new Map<number, Map<number, CellSum[]>>();
 
-  /** Of an event that is taken out nothing but its duration was known. */
+  /** An event that is taken out was counted by its duration alone: nothing else was known of it. */
   add(event: CountedEvent, sign: 1 | -1): void {
     const { id, ending, cost, amounts } = event;
     const { values } = this.#findOrAdd(event);

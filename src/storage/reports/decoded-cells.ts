@@ -37,7 +37,7 @@ interface Kept {
 export interface CellsWanted extends CellRange {
   readonly period: CellPeriod;
   readonly measuresMax: number;
-  /** Of parts without a label set that is asked for nothing is read. */
+  /** Tells whether a part has a label set that is asked for: no other part is read. */
   readonly isWanted: (part: number) => boolean;
 }
 

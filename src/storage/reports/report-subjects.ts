@@ -53,11 +53,11 @@ export interface LeastUsed {
   readonly kept: LabelGroups;
   /** What the rest becomes. */
   readonly rest: LabelGroups;
-  /** Of the rest. */
+  /** The subjects of `rest`, by the number of their group. */
   readonly subjects: readonly ReportSubject[];
 }
 
-/** Of a fold by subject, whose sums are more than `sumsMax`. */
+/** Splits the groups of a fold by subject that has more sums than `sumsMax`: the most used are kept. */
 export function foldLeastUsed(
   fold: Fold,
   groups: LabelGroups,

@@ -19,7 +19,7 @@ export interface CellSpan extends CellRange {
 export interface WindowCut {
   /** The whole hours: counted in the totals of hours, or by cells. */
   readonly hours: CellRange;
-  /** The same hours as the longest periods that they fill, in the order of time. What is not sealed of them is in `open_cell`. */
+  /** The longest periods that `hours` fill, in the order of time. What is not sealed of them is in `open_cell`. */
   readonly cells: readonly CellSpan[];
   /** Counted event by event: ends shorter than an hour, and all of it for a filter on single requests. */
   readonly raw: readonly RawRange[];

@@ -26,7 +26,7 @@ export interface WriterTasks {
   saveKeyUse(uses: readonly (readonly [string, InstantUs])[]): Promise<void>;
   /** Seals days, reads the clock and removes old rows, in slices between batches or beside them. Answered after the last. */
   maintain(pass: MaintenancePass): Promise<void>;
-  /** Answered once the journal's line of the watermark is committed. Rejects when a later batch is: ask with a new one. */
+  /** Answered once the journal's line of the watermark is committed. */
   sumLimits(asked: WatermarkQuestion): Promise<readonly LimitSum[]>;
   /** The file of the database has lost its name: answered when it is back under it. */
   restoreFile(): Promise<void>;

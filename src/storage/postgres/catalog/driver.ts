@@ -17,7 +17,7 @@ export interface PostgresDriverDeps {
   readonly postgres: Postgres;
   readonly freshness: Freshness;
   readonly memory: StoreMemory;
-  /** Of `memory`. */
+  /** Brings `memory` to a version. */
   readonly follower: CatalogFollower;
 }
 

@@ -41,6 +41,6 @@ export const STATEMENT_MS_MAX = {
   report: 60_000,
   /** The slowest of several processes that start at once may take so long. */
   migration: 120_000,
-  /** A batch of an installation that is taken in, or the sums of a log of a hundred million rows. */
+  /** A batch of an installation that is taken in, or the comparison of a table with its source. */
   move: 20 * 60_000,
 };

@@ -40,7 +40,7 @@ function take(
 ): Promise<MovedRows> {
   return postgres.transaction(
     async (tx) => {
-      // Between two statements the source is read, the sums of a table at a stretch.
+      // The source is read between two statements, a whole table at the longest.
       await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
       await migrateWithin(tx, target.schema);
       await requireEmpty(tx, target.schema);
