@@ -5,7 +5,7 @@ import type { LocalParts } from "#storage/driver.ts";
 import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secret-state.ts";
-import { drive, toConnection } from "./drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { changeBy, createStores } from "./catalog/driver.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";

@@ -4,8 +4,8 @@ import { POSTGRES } from "#storage/sql/dialect.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Reserved, Transaction } from "#storage/postgres/connection/transaction.ts";
-import { drive } from "./drive.ts";
-import { prepareTables } from "./temporary.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
+import { prepareTables } from "#storage/postgres/connection/temporary.ts";
 
 /** A connection that answers questions, one at a time. */
 export interface ReportConnection {

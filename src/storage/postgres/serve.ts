@@ -8,7 +8,7 @@ import type { StorageHealth } from "#usage/health.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { CatalogFollower } from "./catalog/follower.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { drive, toConnection } from "./drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { createStores } from "./catalog/driver.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";

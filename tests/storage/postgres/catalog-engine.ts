@@ -3,7 +3,7 @@ import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { changeBy } from "#storage/postgres/catalog/driver.ts";
-import { drive, toConnection } from "#storage/postgres/drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { CatalogFollower } from "#storage/postgres/catalog/follower.ts";
 import { createStores, type StoresOptions } from "#storage/postgres/catalog/driver.ts";

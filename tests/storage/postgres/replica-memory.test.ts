@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Change } from "#storage/catalog/change.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
-import { drive, toConnection } from "#storage/postgres/drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { apiKey, boundModel, codeOf, principal, provider } from "../support.ts";

@@ -7,7 +7,7 @@ import { createCatalogStores } from "#storage/catalog/stores.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
-import { drive, toConnection } from "#storage/postgres/drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";

@@ -1,6 +1,6 @@
 import type { CatalogVersion, ChangeTransaction } from "#storage/catalog/change.ts";
 import { Follower, type Memory } from "#storage/catalog/follower.ts";
-import { drive, toConnection } from "#storage/postgres/drive.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Following } from "#storage/replicas/follower.ts";
 

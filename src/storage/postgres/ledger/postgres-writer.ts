@@ -9,7 +9,7 @@ import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
-import { drive, toNumbers, toSource } from "#storage/postgres/drive.ts";
+import { drive, toNumbers, toSource } from "#storage/postgres/connection/drive.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
   PositionMovedError,

@@ -5,7 +5,7 @@ import { POSTGRES } from "#storage/sql/dialect.ts";
 import type { Connection, Script } from "#storage/sql/script.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { drive } from "#storage/postgres/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { isForbidden, runStep } from "./leader.ts";
 import { makePartitions } from "./partitions.ts";
 import { dropDay, trimRecorded } from "./retention.ts";

@@ -2,7 +2,7 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { advanceBounds } from "#storage/cells/retention.ts";
 import type { Connection } from "#storage/sql/script.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { drive } from "#storage/postgres/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { listPartitions, toPartitionName } from "./partitions.ts";
 
 /** A cursor that is older is told that there is a gap. */

@@ -1,8 +1,8 @@
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import type { ColumnTypes, Connection, Query, Script } from "#storage/sql/script.ts";
 import type { TemporaryTable } from "#storage/sql/temporary-tables.ts";
-import type { Binding } from "#storage/postgres/connection/values.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Binding } from "./values.ts";
+import type { Transaction } from "./transaction.ts";
 import { toColumns } from "./temporary.ts";
 
 const ROWS_PER_FETCH = 4_096;
