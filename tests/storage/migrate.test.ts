@@ -1,15 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  generateDrizzleJson,
-  generateMigration,
-  generateSQLiteDrizzleJson,
-  generateSQLiteMigration,
-} from "drizzle-kit/api";
-import * as postgresTables from "#drizzle/postgres-tables.ts";
-import * as sqliteTables from "#drizzle/sqlite-tables.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Migration } from "#storage/sql/migration.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
@@ -190,38 +182,6 @@ describe("migrations", () => {
 });
 
 describe("the catalog's migrations", () => {
-  test("are those of drizzle/sqlite, in the order of its journal", () => {
-    const folder = join(import.meta.dir, "../../drizzle/sqlite");
-    const journal: { entries: { tag: string }[] } = JSON.parse(
-      readFileSync(join(folder, "meta/_journal.json"), "utf8"),
-    );
-    const tags = journal.entries.map((entry) => entry.tag);
-    expect(CATALOG_MIGRATIONS.map((migration) => migration.name)).toEqual(tags);
-    expect(
-      readdirSync(folder)
-        .filter((file) => file.endsWith(".sql"))
-        .sort(),
-    ).toEqual(tags.map((tag) => `${tag}.sql`));
-    for (const { name, sql } of CATALOG_MIGRATIONS)
-      expect(sql).toBe(readFileSync(join(folder, `${name}.sql`), "utf8"));
-  });
-
-  test("make exactly the tables that are described in the source, on both engines", async () => {
-    const sqlite = readSnapshot("sqlite");
-    const described = await generateSQLiteDrizzleJson(sqliteTables, sqlite.id);
-    expect(await generateSQLiteMigration(sqlite, described)).toEqual([]);
-    const postgres = readSnapshot("postgres");
-    expect(await generateMigration(postgres, generateDrizzleJson(postgresTables, postgres.id))).toEqual([]);
-  }, 20_000);
-
-  test("name no schema of PostgreSQL, where every text compares by code points", () => {
-    const file = join(import.meta.dir, "../../drizzle/postgres/0000_installation.sql");
-    const sql = readFileSync(file, "utf8");
-    expect(sql).not.toContain('"public"');
-    expect(sql.match(/" text(?! COLLATE "C")/g)).toBeNull();
-    expect(sql).toContain('"name" text COLLATE "C" NOT NULL');
-  });
-
   test("leave no orphan behind and pass every check of the file", async () => {
     await using engine = createSqliteEngine();
     const { identity } = await engine.open();
@@ -242,10 +202,3 @@ describe("the catalog's migrations", () => {
     }
   });
 });
-
-/** The tables that the migrations of an engine make, as drizzle-kit remembers them. */
-function readSnapshot(engine: "sqlite" | "postgres") {
-  const folder = join(import.meta.dir, "../../drizzle", engine, "meta");
-  const latest = readdirSync(folder).filter((file) => file.endsWith("_snapshot.json"));
-  return JSON.parse(readFileSync(join(folder, latest.sort().at(-1)!), "utf8"));
-}

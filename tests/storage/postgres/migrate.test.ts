@@ -1,23 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { MIGRATIONS, migrate } from "#storage/postgres/connection/migrate.ts";
+import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { silentLog } from "../support.ts";
 import { failureOf } from "./support.ts";
 
-const NAMES = MIGRATIONS.map(({ name }) => name);
 const FIRST = { name: "0000_first", sql: "CREATE TABLE first (a bigint); CREATE TABLE also (a bigint)" };
 const SECOND = { name: "0001_second", sql: "ALTER TABLE first ADD COLUMN b text" };
-
-test("each file of drizzle/postgres is a migration, in order", () => {
-  const files = readdirSync(join(import.meta.dir, "../../../drizzle/postgres")).filter((name) =>
-    name.endsWith(".sql"),
-  );
-  expect(NAMES).toEqual(files.map((name) => name.slice(0, -".sql".length)).toSorted());
-});
 
 describe.skipIf(postgresMissing !== null)("the schema of PostgreSQL", () => {
   test("four processes that start at once on an older schema apply what is missing once", async () => {
