@@ -8,20 +8,38 @@ import { StoreMemory } from "#storage/catalog/memory.ts";
 import { CatalogFollower } from "#storage/postgres/catalog/follower.ts";
 import { createStores, type StoresOptions } from "#storage/postgres/catalog/driver.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Freshness } from "#storage/replicas/freshness.ts";
-import { openPresence } from "#storage/replicas/presence.ts";
+import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
+import type { CatalogStores } from "#storage/engine.ts";
+import { openPresence, type Presence } from "#storage/replicas/presence.ts";
+import type { TestServer } from "../../support/postgres.ts";
+import type { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createFakeClock, type OpenedCatalog, silentLog, toSecrets, type CatalogEngine } from "../support.ts";
 import { createDatabase, type TestDatabase } from "./support.ts";
 
+export interface ReplicaOptions {
+  readonly secrets?: Keyring;
+  readonly graceMs?: number;
+  readonly slotLeaseMs?: number;
+  /** False: no notification arrives. */
+  readonly hears?: boolean;
+  /** Its way to the database. */
+  readonly network?: TcpProxy;
+}
+
 export interface PostgresCatalog extends CatalogEngine {
   /** Another replica. Without a grace it believes nothing that it has not just asked. */
-  open(options?: { readonly secrets?: Keyring; readonly graceMs?: number }): Promise<PostgresStores>;
+  open(options?: ReplicaOptions): Promise<PostgresStores>;
+  /** The stores of a command beside the replicas, on connections of the caller's. */
+  openGuest(postgres: Postgres): Promise<CatalogStores>;
   /** The database beside the stores, to look into it or to hold its locks. */
   database(): Promise<Postgres>;
+  /** It and other connections to it. */
+  readonly ready: Promise<TestDatabase>;
 }
 
 export interface PostgresStores extends OpenedCatalog {
   readonly freshness: Freshness;
+  readonly presence: Presence;
   readonly memory: StoreMemory;
   readonly parts: StoresOptions;
 }
@@ -33,28 +51,41 @@ const TABLES =
 let shared: Promise<TestDatabase> | null = null;
 let lanes = 0;
 
-/** Empty stores on the one database of this test process. Each that is opened is a replica of its own. */
-export function createPostgresCatalog(): PostgresCatalog {
+/**
+ * Empty stores on the one database of this test process, or on a database of their own on `own`. Each that is opened is a
+ * replica of its own.
+ */
+export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
   const clock = createFakeClock();
   const ids = createSystemIds();
   const opened: { close(): Promise<void> }[] = [];
-  const ready = (shared ??= createDatabase()).then(async (database) => {
+  const made = own === undefined ? (shared ??= createDatabase()) : createDatabase(own);
+  const ready = made.then(async (database) => {
     for (const table of TABLES.split(", ")) await database.postgres.run(`DELETE FROM ${table}`);
     return database;
   });
   return {
     clock,
+    ready,
     database: async () => (await ready).postgres,
-    async open({ secrets = toSecrets(), graceMs = GRACE_MS } = {}) {
+    async open({
+      secrets = toSecrets(),
+      graceMs = GRACE_MS,
+      slotLeaseMs = 60_000,
+      hears = true,
+      network,
+    } = {}) {
       const database = await ready;
-      const { schema } = database.target;
-      const postgres = await database.open();
-      const pulse = await database.open({ connectionsMax: 3, callMsMax: PURPOSES.presence.callMsMax });
+      const { schema, url } = database.target;
+      const target = { schema, url: network?.toUrl(url) ?? url };
+      const postgres = await database.open({ target });
+      const beats = await database.open({ target, ...PURPOSES.presence });
+      const pulse = hears ? beats : { ...beats, listen: async () => async () => {} };
       await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
       const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: true });
       const follower = new CatalogFollower(memory);
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
-      const options = { postgres, pulse, schema, memory: follower, clock, ids, log: silentLog };
+      const options = { postgres, pulse, schema, memory: follower, clock, ids, log: silentLog, slotLeaseMs };
       const presence = await openPresence({ identity, ...options });
       const close = async () => {
         await presence.close();
@@ -65,7 +96,15 @@ export function createPostgresCatalog(): PostgresCatalog {
       const parts = { postgres, memory, follower, freshness, secrets, clock };
       const change: OpenedCatalog["change"] = (script) =>
         changeBy(parts, (tx, transaction) => drive(tx, transaction, script()));
-      return { ...createStores(parts), change, freshness, memory, parts, close };
+      return { ...createStores(parts), change, freshness, presence, memory, parts, close };
+    },
+    async openGuest(postgres) {
+      const { schema } = (await ready).target;
+      const secrets = toSecrets();
+      const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: false });
+      const follower = new CatalogFollower(memory);
+      const freshness = createGuestFreshness({ postgres, schema, memory: follower, clock, ids });
+      return createStores({ postgres, memory, follower, freshness, secrets, clock });
     },
     async copySecrets(first, copies) {
       const { postgres } = await ready;
@@ -79,6 +118,7 @@ export function createPostgresCatalog(): PostgresCatalog {
     async [Symbol.asyncDispose]() {
       await ready;
       await Promise.all(opened.map((one) => one.close()));
+      if (own !== undefined) await (await ready)[Symbol.asyncDispose]();
     },
   };
 }

@@ -4,9 +4,8 @@ import { LockedError, withLockWatch } from "#storage/postgres/connection/lock-wa
 import { MIGRATIONS, migrate } from "#storage/postgres/connection/migrate.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance/leader.ts";
 import { postgresMissing, sharedPostgres, type TestSchema } from "../../support/postgres.ts";
-import { silentLog } from "../support.ts";
-import { createKeys } from "./presence/keys.ts";
-import { startReplica } from "./presence/replicas.ts";
+import { apiKey, principal, silentLog } from "../support.ts";
+import { createPostgresCatalog } from "./catalog-engine.ts";
 import { createDatabase, failureOf } from "./support.ts";
 
 setDefaultTimeout(60_000);
@@ -54,41 +53,38 @@ describe.skipIf(postgresMissing !== null)("a role without rights in the same dat
   });
 
   test("that fills the queue of notifications, so that none is sent, fails no change", async () => {
-    await using database = await createKeys(1);
-    const { postgres } = database;
-    await using one = await startReplica(database.target, { lane: 1, graceMs: 30_000 });
-    await using two = await startReplica(database.target, { lane: 2, graceMs: 30_000 });
+    await using engine = createPostgresCatalog(await sharedPostgres());
+    const [one, two] = [await engine.open(), await engine.open()];
+    await one.identity.createPrincipal(principal("ann"), null);
     // As the server refuses every notification while its queue is full; that takes 8 GB (PostgreSQL 15).
-    await postgres.run("ALTER FUNCTION pg_catalog.pg_notify (text, text) RENAME TO pg_notify_refused");
-    expect((await two.accepts("key-1")).accepted).toBe(true);
-    expect(await one.delete("key-1")).toEqual({ touched: 1, stillHas: false });
-    expect((await two.accepts("key-1")).accepted).toBe(false);
+    const database = await engine.database();
+    await database.run("ALTER FUNCTION pg_catalog.pg_notify (text, text) RENAME TO pg_notify_refused");
+    await one.identity.keys.create(apiKey("k1", "principal-ann"), null);
+    expect(two.identity.keys.peekByHash("hash-k1")?.secret.id).toBe("key-k1");
   });
 
   test("that sends notifications without end has a replica ask 200 times a second at most, and changes nothing", async () => {
-    await using database = await createKeys(1);
-    const { postgres } = database;
-    await using replica = await startReplica(database.target, { lane: 1, graceMs: 30_000 });
-    await using intruder = await enter(database.target);
+    await using engine = createPostgresCatalog();
+    const replica = await engine.open();
+    const { postgres, target } = await engine.ready;
+    await using intruder = await enter(target);
     const [channel] = await postgres.all<{ name: string }>(
       "SELECT 'lockport_' || left(encode(sha256(current_schema()::text::bytea), 'hex'), 32) AS name",
     );
-    const readBeat = async () =>
-      (await postgres.all<{ heartbeats: number }>("SELECT heartbeats FROM replica")).reduce(
-        (sum, { heartbeats }) => sum + heartbeats,
-        0,
-      );
-    const [startedMs, before] = [performance.now(), await readBeat()];
+    const readBeats = async () =>
+      (await postgres.all<{ count: number }>("SELECT heartbeats AS count FROM replica"))[0]?.count ?? 0;
+    const catalog = replica.catalog.peek();
+    const [startedMs, before] = [performance.now(), await readBeats()];
     while (performance.now() - startedMs < FLOOD_MS)
       await intruder.session.unsafe(`NOTIFY ${channel?.name}, 'forged'`);
-    const beats = (await readBeat()) - before;
+    const beats = (await readBeats()) - before;
     const seconds = (performance.now() - startedMs) / 1000;
     // It was heard, and those of its own, four a second, come on top.
     expect(beats).toBeGreaterThan(4 * seconds + 5);
     // A timer may ring a millisecond early. Without the bound there were 2,754 in a second.
     expect(beats).toBeLessThanOrEqual((250 + 4) * seconds + 10);
-    expect((await replica.health()).loads).toBe(1);
-    expect(await replica.accepts("key-1")).toEqual({ accepted: true, asked: false });
+    // Nothing was read again.
+    expect(replica.catalog.peek()).toBe(catalog);
   });
 
   test("can lock none of its tables", async () => {

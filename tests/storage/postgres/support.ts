@@ -9,7 +9,7 @@ export interface TestDatabase extends AsyncDisposable {
   readonly target: TestSchema;
   readonly postgres: Postgres;
   /** Another replica's connections, which end with the database. */
-  open(changes?: Partial<PostgresOptions>): Promise<Postgres>;
+  readonly open: (changes?: Partial<PostgresOptions>) => Promise<Postgres>;
 }
 
 const SCHEMA = "lockport";
