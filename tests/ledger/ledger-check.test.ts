@@ -113,7 +113,7 @@ describe("lockport ledger check", () => {
     ],
     [
       "an event that is there twice",
-      "INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens) SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens FROM event WHERE id = (SELECT min(id) FROM event)",
+      "INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, other_units) SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, other_units FROM event WHERE id = (SELECT min(id) FROM event)",
       ["cells of a day", "total by hour", "cells of an hour", "ends that are more than one event"],
     ],
     [

@@ -36,6 +36,19 @@ const PARTS = [
   ["input_image_tokens", "input_tokens"],
   ["output_audio_tokens", "output_tokens"],
 ] as const;
+/** Names of units in the JSON of `other_units`. */
+const MEMBERS = new Map<Stored, string>([
+  ["audio_seconds", "a"],
+  ["images", "i"],
+  ["search_units", "s"],
+  ["web_searches", "b"],
+  ["requests", "r"],
+  ["cache_write_tokens", "w"],
+  ["cache_write_1h_tokens", "h"],
+  ["input_audio_tokens", "ia"],
+  ["input_image_tokens", "ii"],
+  ["output_audio_tokens", "oa"],
+]);
 type Stored = (typeof UNITS)[number] | (typeof PARTS)[number][0];
 
 /** An event with what it was interned to. */
@@ -62,7 +75,7 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
 }
 
 /** All events of a ledger, as `CheckedEvent`. */
-export const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
+export const EVENTS_SQL = `SELECT event.*, ${[...MEMBERS].map(([unit, name]) => `other_units ->> '${name}' AS ${unit}`).join(", ")}, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
   relay_token_id, provider_id, model, upstream_name, prices FROM event
   LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
   LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set

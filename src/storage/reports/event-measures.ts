@@ -1,6 +1,7 @@
 import type { ReportUnit, Unit } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
-import { DETAILS_OF, isReportUnit, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { HAS_OTHER_UNITS, toQuantitySql } from "#storage/cells/event-row.ts";
+import { DETAILS_OF, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
 /** True for a combination `c` whose prompts contain their cached part. One without a shape has no quantities. */
 export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
@@ -12,9 +13,10 @@ export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
  */
 export function toEventMeasures(dialect: Dialect, isInclusive: string): ReadonlyMap<string, string> {
   const { toConstant, toNumber } = dialect;
-  const disjoint = (unit: Unit) => toDisjointSql(dialect, unit, isInclusive);
   // CASE stops at the first that is true; OR would look at all of them.
-  const unpriced = UNITS.map((unit) => `WHEN m.${unit} = 1 AND ${disjoint(unit)} > 0 THEN ${toConstant(1)}`);
+  const unpriced = UNITS.map(
+    (unit) => `WHEN m.${unit} = 1 AND ${toDisjointSql(dialect, unit, isInclusive)} > 0 THEN ${toConstant(1)}`,
+  );
   return new Map([
     ["requests", toConstant(1)],
     ["priced_requests", toNumber("e.cost_hi IS NOT NULL")],
@@ -45,38 +47,39 @@ export function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly strin
   });
 }
 
-/** Columns of the details of a unit, in their order. */
-function toDetailColumns(unit: Unit): readonly string[] {
-  return isReportUnit(unit) ? (DETAILS_OF[unit] ?? []).map((detail) => `e.${detail}`) : [];
+/** The details of a unit, in their order. */
+function toDetails(dialect: Dialect, unit: ReportUnit): readonly string[] {
+  return (DETAILS_OF[unit] ?? []).map((detail) => toQuantitySql(dialect, detail));
 }
 
 /** Few events have any: asked first, so that the others are spared the rest. */
-function hasAny(columns: readonly string[]): string {
-  return `(${columns.map((column) => `${column} IS NOT NULL`).join(" OR ")})`;
+function hasAny(details: readonly string[]): string {
+  return `(${HAS_OTHER_UNITS} AND (${details.map((detail) => `${detail} IS NOT NULL`).join(" OR ")}))`;
 }
 
-function toSum(columns: readonly string[]): string {
-  return columns.map((column) => `coalesce(${column}, 0.0)`).join(" + ");
+function toSum(quantities: readonly string[]): string {
+  return quantities.map((quantity) => `coalesce(${quantity}, 0.0)`).join(" + ");
 }
 
 /** A disjoint quantity of an event, as `toDisjointQuantities` makes it. */
-export function toDisjointSql({ toLeast }: Dialect, unit: Unit, isInclusive: string): string {
+export function toDisjointSql(dialect: Dialect, unit: Unit, isInclusive: string): string {
   const whole = toReportUnit(unit);
-  const details = toDetailColumns(whole);
-  if (details.length === 0) return `e.${unit}`;
-  const there = toWholeSql(whole, isInclusive);
+  const details = toDetails(dialect, whole);
+  const quantity = toQuantitySql(dialect, unit);
+  if (details.length === 0) return quantity;
+  const there = toWholeSql(dialect, whole, isInclusive);
   const isWithin = `e.${whole} IS NOT NULL AND ${isInclusive}`;
   const toRest = (taken: readonly string[]) =>
-    taken.length === 0 ? there : `${there} - ${toLeast(toSum(taken), there)}`;
+    taken.length === 0 ? there : `${there} - ${dialect.toLeast(toSum(taken), there)}`;
   if (unit === whole)
     return `CASE WHEN ${hasAny(details)} AND ${isWithin} THEN ${toRest(details)} ELSE ${there} END`;
-  const rest = toRest(details.slice(0, details.indexOf(`e.${unit}`)));
-  return `CASE WHEN e.${unit} > 0 AND ${isWithin} THEN ${toLeast(`e.${unit}`, rest)} ELSE e.${unit} END`;
+  const rest = toRest(details.slice(0, details.indexOf(quantity)));
+  return `CASE WHEN ${quantity} > 0 AND ${isWithin} THEN ${dialect.toLeast(quantity, rest)} ELSE ${quantity} END`;
 }
 
 /** A unit with its details: the input without its cached part, where it contains that. */
-function toWholeSql(unit: ReportUnit, isInclusive: string): string {
-  return unit === "input_tokens" ? toUncachedSql(isInclusive) : `e.${unit}`;
+function toWholeSql(dialect: Dialect, unit: ReportUnit, isInclusive: string): string {
+  return unit === "input_tokens" ? toUncachedSql(isInclusive) : toQuantitySql(dialect, unit);
 }
 
 /** The input without its cached part, where it contains that. */
@@ -86,20 +89,20 @@ function toUncachedSql(isInclusive: string): string {
 }
 
 /** As Math.round does it: round() takes 0.49999999999999994 up. */
-export function toTotalSql({ toNumber }: Dialect, unit: ReportUnit, isInclusive: string): string {
+export function toTotalSql(dialect: Dialect, unit: ReportUnit, isInclusive: string): string {
   const { scale } = UNIT_TABLE[unit];
-  const quantity = toReportSql(unit, isInclusive);
+  const quantity = toReportSql(dialect, unit, isInclusive);
   if (scale === 1) return quantity;
   const scaled = `(${quantity} * ${scale}.0)`;
-  return `CASE WHEN ${quantity} IS NOT NULL THEN floor(${scaled}) + ${toNumber(`${scaled} - floor(${scaled}) >= 0.5`)} END`;
+  return `CASE WHEN ${quantity} IS NOT NULL THEN floor(${scaled}) + ${dialect.toNumber(`${scaled} - floor(${scaled}) >= 0.5`)} END`;
 }
 
 /** The quantity of a report's unit (`normaliseUsage`), with its details. */
-function toReportSql(unit: ReportUnit, isInclusive: string): string {
-  const details = toDetailColumns(unit);
-  const whole = toWholeSql(unit, isInclusive);
+function toReportSql(dialect: Dialect, unit: ReportUnit, isInclusive: string): string {
+  const details = toDetails(dialect, unit);
+  const whole = toWholeSql(dialect, unit, isInclusive);
   if (details.length === 0) return whole;
   // Within an inclusive whole they are counted already.
-  return `CASE WHEN NOT ${hasAny(details)} OR e.${unit} IS NOT NULL AND ${isInclusive} THEN ${whole}
+  return `CASE WHEN NOT ${hasAny(details)} OR ${toQuantitySql(dialect, unit)} IS NOT NULL AND ${isInclusive} THEN ${whole}
     ELSE coalesce(${whole}, 0.0) + ${toSum(details)} END`;
 }

@@ -3,7 +3,7 @@ import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { Unit } from "#kernel/units.ts";
-import { byUnit, RARE_UNITS, UNITS } from "#kernel/units.ts";
+import { RARE_UNITS } from "#kernel/units.ts";
 import type { Page } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
@@ -12,12 +12,17 @@ import { toFailure, toPrices } from "#usage/journal-fields.ts";
 import { toEventJoins } from "./chosen-events.ts";
 import type { Wanted } from "./first-match.ts";
 import type { RawRange } from "./window-cut.ts";
+import {
+  HAS_OTHER_UNITS,
+  QUANTITY_COLUMNS,
+  type QuantityColumns,
+  readQuantities,
+  toQuantitySql,
+} from "#storage/cells/event-row.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 
-type StoredQuantities = { readonly [unit in Unit]: number | null };
-
-interface EventRow extends StoredQuantities, EventKey {
+interface EventRow extends QuantityColumns, EventKey {
   readonly principal_name: string;
   readonly key_id: string | null;
   readonly relay_token_id: string | null;
@@ -109,9 +114,11 @@ export function* findRareUnits(
   { filter, groups }: Wanted,
   { sinceUs, untilUs }: Window,
 ): Script<readonly Unit[]> {
-  const counts = RARE_UNITS.map((unit) => `count(e.${unit}) AS ${unit}`).join(", ");
+  const dialect = yield* dialectOf();
+  const counts = RARE_UNITS.map((unit) => `count(${toQuantitySql(dialect, unit)}) AS ${unit}`).join(", ");
   const found = yield* one<{ readonly [unit in Unit]?: number }>(
-    `SELECT ${counts} FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`,
+    `SELECT ${counts} FROM event AS e ${toEventJoins(dialect, filter)}
+     WHERE e.id >= ? AND e.id < ? AND ${HAS_OTHER_UNITS}`,
     [groups.shapes, sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
   return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
@@ -124,7 +131,7 @@ function toText({ id, lane }: EventKey): string {
 /** CROSS JOIN keeps the events outermost. */
 function toRowsSql(dialect: Dialect, events: string): string {
   return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
-         ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
+         ${QUANTITY_COLUMNS.map((column) => `e.${column}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
          c.upstream_name, c.endpoint, c.client, c.tags, c.shape, c.tier, r.status_code, r.outcome, r.error_kind,
          r.failure, p.prices
        FROM (${events}) AS e
@@ -136,7 +143,6 @@ function toRowsSql(dialect: Dialect, events: string): string {
 }
 
 function toRequestLogRow(row: EventRow): RequestLogRow {
-  const quantities = byUnit(UNITS, (unit) => row[unit] ?? undefined);
   return {
     id: eventIdToUuid(row.id, row.lane),
     arrivedAtUs: row.id,
@@ -156,7 +162,7 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     durationUs: row.duration_us,
     timeToFirstByteUs: row.first_byte_us,
     costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
-    usage: row.shape === null ? null : { shape: row.shape, quantities },
+    usage: row.shape === null ? null : { shape: row.shape, quantities: readQuantities(row) },
     tier: row.tier ?? undefined,
     prices: toPrices(JSON.parse(row.prices)),
     tags: parseStoredTags(row.tags).tags,

@@ -201,20 +201,9 @@ const LABEL_SETS = {
   columns: [["fingerprint", "bytea"], ...LABEL_COLUMNS.map((column) => [column, "text"] as const)],
   ending: "ON CONFLICT DO NOTHING",
 } as const;
-const TAGS = { table: "tag", columns: [["pair", "text"]], ending: "ON CONFLICT DO NOTHING" } as const;
-const LABEL_SET_TAGS = {
-  table: "combination_tag",
-  columns: [
-    ["tag", "integer"],
-    ["combination", "integer"],
-  ],
-  ending: "ON CONFLICT DO NOTHING",
-} as const;
-
 /** What a request has in common with others, as it is stored once, and the JSON of it. */
 interface LabelSet {
   readonly row: readonly (string | null)[];
-  readonly tags: readonly string[];
   readonly text: string;
 }
 
@@ -237,7 +226,7 @@ function toLabelSet(
     shape,
     ...(tier === undefined ? [] : [tier]),
   ].map((text) => (text === null ? null : toStored(text)));
-  return { row, tags: dimensions.tags.map(toStored), text: JSON.stringify(row) };
+  return { row, text: JSON.stringify(row) };
 }
 
 /** Tells label sets of the same dimensions apart. */
@@ -259,11 +248,11 @@ function* findLabelSets(fingerprints: readonly string[]): Script<ReadonlyMap<str
   return new Map(rows.map(({ id, fingerprint }) => [fingerprint.toHex(), id]));
 }
 
-/** With their tags: who finds a label set finds its tags. Returns the ids. */
+/** Returns the ids. */
 function* addLabelSets(
   missing: readonly (readonly [fingerprint: string, labelSet: LabelSet])[],
 ): Script<ReadonlyMap<string, number>> {
-  const { isAnyOf, hasLocks } = yield* dialectOf();
+  const { hasLocks } = yield* dialectOf();
   // Where one writer is alone, ids are in the order of arrival: made-up values are counted by it.
   const sorted = hasLocks ? missing.toSorted(([left], [right]) => (left < right ? -1 : 1)) : missing;
   yield* insert(
@@ -273,26 +262,5 @@ function* addLabelSets(
       ...LABEL_COLUMNS.map((_, index) => row[index] ?? null),
     ]),
   );
-  const ids = yield* findLabelSets(sorted.map(([fingerprint]) => fingerprint));
-  const pairs = [...new Set(sorted.flatMap(([, { tags }]) => tags))].toSorted();
-  if (pairs.length === 0) return ids;
-  yield* insert(
-    TAGS,
-    pairs.map((pair) => [pair]),
-  );
-  const rows = yield* all<{ id: number; pair: string }>(
-    `SELECT id, pair FROM tag WHERE ${isAnyOf("pair", "text")}`,
-    [pairs],
-  );
-  const tagIds = new Map(rows.map(({ id, pair }) => [pair, id]));
-  const links = sorted.flatMap(([fingerprint, { tags }]) =>
-    [...new Set(tags)].map((pair) => [tagIds.get(pair) ?? 0, ids.get(fingerprint) ?? 0] as const),
-  );
-  yield* insert(
-    LABEL_SET_TAGS,
-    links.toSorted(
-      ([tag, labelSet], [otherTag, otherLabelSet]) => tag - otherTag || labelSet - otherLabelSet,
-    ),
-  );
-  return ids;
+  return yield* findLabelSets(sorted.map(([fingerprint]) => fingerprint));
 }

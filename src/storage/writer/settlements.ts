@@ -1,6 +1,6 @@
 import type { EventOrigin } from "#kernel/ids.ts";
-import { UNITS } from "#kernel/units.ts";
 import { countChanges } from "#storage/cells/counting.ts";
+import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import type { Settlement } from "#usage/event.ts";
 import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
@@ -158,32 +158,16 @@ function* findUnsettled(origins: readonly EventOrigin[]): Script<ReadonlyMap<str
   );
 }
 
-const REPLACED_COLUMNS = [
-  "combination",
-  "manner",
-  "duration_us",
-  "first_byte_us",
-  "cost_hi",
-  "cost_lo",
-  ...UNITS,
-];
+const REPLACED_SQL = EVENT_COLUMNS.slice(1)
+  .map(([name]) => `${name} = ?`)
+  .join(", ");
 
-function* replaceRow(lane: number, { id, combination, eventClass, ending, cost }: EndedEvent): Script<void> {
+function* replaceRow(lane: number, event: EndedEvent): Script<void> {
   const { toLane } = yield* dialectOf();
-  const quantities = ending.usage?.quantities;
-  yield* run(
-    `UPDATE event SET ${REPLACED_COLUMNS.map((column) => `${column} = ?`).join(", ")}
-     WHERE ${toLane("event")} = ? AND id = ?`,
-    [
-      combination,
-      eventClass,
-      ending.durationUs,
-      ending.timeToFirstByteUs,
-      cost?.hi ?? null,
-      cost?.lo ?? null,
-      ...UNITS.map((unit) => quantities?.[unit] ?? null),
-      lane,
-      id,
-    ],
-  );
+  const [id = null, ...values] = toEventRow(event);
+  yield* run(`UPDATE event SET ${REPLACED_SQL} WHERE ${toLane("event")} = ? AND id = ?`, [
+    ...values,
+    lane,
+    id,
+  ]);
 }

@@ -94,7 +94,7 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
       await postgres.run(
         "INSERT INTO event (id, lane, combination, manner, duration_us) VALUES (1, 1, 1, 1, 1)",
       );
-      await postgres.run("INSERT INTO tag (pair) VALUES ('a:b')");
+      await postgres.run("INSERT INTO price_set (prices) VALUES ('{}')");
       expect(await postgres.run("DELETE FROM event")).toBe(1);
       // As a later version makes one.
       await server.sql(

@@ -1,15 +1,15 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { UNITS } from "#kernel/units.ts";
 import type { Log } from "#kernel/log.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
 import { KEPT_MS } from "#storage/journal/segments.ts";
-import { all, type ColumnTypes, one, run, type Script } from "#storage/sql/script.ts";
+import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
+import { all, insert, one, run, type Script } from "#storage/sql/script.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { POSTGRES } from "#storage/sql/dialect.ts";
-import { drive, toNumbers, toSource } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
   PositionMovedError,
@@ -27,21 +27,11 @@ const BATCHES_PER_TRIM = 256;
 /** How far ahead of an id that is taken others are looked for at once. */
 const TAKEN_US = 4_096;
 
-const COLUMNS: ColumnTypes = [
-  ["id", "bigint"],
-  ["combination", "integer"],
-  ["manner", "integer"],
-  ["duration_us", "double precision"],
-  ["first_byte_us", "double precision"],
-  ["cost_hi", "double precision"],
-  ["cost_lo", "double precision"],
-  ...UNITS.map((unit) => [unit, "double precision"] as const),
-];
-const UNITS_AT = COLUMNS.length - UNITS.length;
-const NAMES = COLUMNS.map(([name]) => name).join(", ");
-
-const ADD_SQL = `INSERT INTO event (lane, ${NAMES}) SELECT $1::integer, ${NAMES} FROM ${toSource(COLUMNS, "given", 2)}
-  ON CONFLICT DO NOTHING`;
+const EVENTS = {
+  table: "event",
+  columns: [["lane", "integer"] as const, ...EVENT_COLUMNS],
+  ending: "ON CONFLICT DO NOTHING",
+};
 /** Finds which of the ids have a row that another transaction has added. */
 const REFUSED_SQL = `SELECT id FROM event WHERE lane = ? AND id = ANY (?::bigint[])
   AND xmin <> pg_current_xact_id()::xid`;
@@ -235,7 +225,10 @@ class EventRows {
     for (const event of events) event.id = event.arrivedAtUs;
     while (rest.length > 0) {
       for (const event of rest) event.id = this.#toFree(event, taken);
-      const added = yield* run(ADD_SQL, [this.#lane, ...toColumns(rest)]);
+      const added = yield* insert(
+        EVENTS,
+        rest.map((event) => [this.#lane, ...toEventRow(event)]),
+      );
       if (added === rest.length) return;
       const refused = yield* this.#find(REFUSED_SQL, rest);
       rest = rest.filter(({ id }) => refused.has(id));
@@ -260,24 +253,4 @@ class EventRows {
     const rows = yield* all<{ id: number }>(sql, [this.#lane, events.map(({ id }) => id)]);
     return new Set(rows.map(({ id }) => id));
   }
-}
-
-/** Column by column: a row of its own for each event would take as long as all the rest. */
-function toColumns(events: readonly EndedEvent[]): readonly (string | null)[] {
-  const columns = COLUMNS.map((): (number | null)[] => []);
-  for (const { id, combination, eventClass, ending, cost } of events) {
-    columns[0]?.push(id);
-    columns[1]?.push(combination);
-    columns[2]?.push(eventClass);
-    columns[3]?.push(ending.durationUs);
-    columns[4]?.push(ending.timeToFirstByteUs);
-    columns[5]?.push(cost?.hi ?? null);
-    columns[6]?.push(cost?.lo ?? null);
-    const quantities = ending.usage?.quantities;
-    for (let index = 0; index < UNITS.length; index += 1) {
-      const unit = UNITS[index];
-      columns[UNITS_AT + index]?.push(unit === undefined ? null : (quantities?.[unit] ?? null));
-    }
-  }
-  return columns.map(toNumbers);
 }

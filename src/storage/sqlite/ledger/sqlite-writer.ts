@@ -1,6 +1,6 @@
 import { Database, type Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import { UNITS } from "#kernel/units.ts";
+import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
 import { boundRetention, pruneRows, type Retention } from "#storage/cells/retention.ts";
 import { sealCells } from "#storage/cells/sealing.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
@@ -190,35 +190,22 @@ export class SqliteWriter implements WriterConnection {
 
 /** The request log. Only within the writer's transaction. */
 class EventRows {
-  readonly #add: Statement<unknown, (number | null)[]>;
-  /** Values of the row that is being added; reused, so that a row makes no array. */
-  readonly #row: (number | null)[] = [];
+  readonly #add: Statement<unknown, (number | string | null)[]>;
   #clash = { arrivedAtUs: -1, nextId: 0 };
 
   constructor(database: Database) {
-    this.#add = database.prepare(
-      `INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, ${UNITS.join(", ")})
-       VALUES (?, ?, ?, ?, ?, ?, ?, ${UNITS.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING`,
-    );
+    const names = EVENT_COLUMNS.map(([name]) => name).join(", ");
+    const values = EVENT_COLUMNS.map(() => "?").join(", ");
+    this.#add = database.prepare(`INSERT INTO event (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`);
   }
 
   /** Returns the id it got: its arrival, or the next that is free. */
-  add({ arrivedAtUs, combination, eventClass, ending, cost }: EndedEvent): InstantUs {
-    const row = this.#row;
+  add(event: EndedEvent): InstantUs {
+    const { arrivedAtUs } = event;
     // Many at one instant (a coarse clock) start where the last of them ended.
     let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;
+    const row = toEventRow(event);
     row[0] = id;
-    row[1] = combination;
-    row[2] = eventClass;
-    row[3] = ending.durationUs;
-    row[4] = ending.timeToFirstByteUs;
-    row[5] = cost?.hi ?? null;
-    row[6] = cost?.lo ?? null;
-    const quantities = ending.usage?.quantities;
-    for (let index = 0; index < UNITS.length; index += 1) {
-      const unit = UNITS[index];
-      row[7 + index] = unit === undefined ? null : (quantities?.[unit] ?? null);
-    }
     while (this.#add.run(...row).changes === 0) row[0] = id += 1;
     this.#clash = { arrivedAtUs, nextId: id + 1 };
     return id;

@@ -89,7 +89,6 @@ const FORGET_SQL = [
   "cells",
   "carried_total",
   "key_use",
-  "combination_tag",
   "combination",
   "spool",
 ]

@@ -1,4 +1,3 @@
-import { UNITS } from "#kernel/units.ts";
 import { CELL_MEASURES, HOUR_MEASURES, toSqliteColumns } from "#storage/cells/measures.ts";
 import { LONG_REQUEST_US } from "#storage/reports/counted-columns.ts";
 
@@ -75,17 +74,6 @@ CREATE TABLE combination (
   tier TEXT
 ) STRICT;
 
-CREATE TABLE tag (
-  id INTEGER PRIMARY KEY,
-  pair TEXT NOT NULL UNIQUE
-) STRICT;
-
-CREATE TABLE combination_tag (
-  tag INTEGER NOT NULL REFERENCES tag,
-  combination INTEGER NOT NULL REFERENCES combination,
-  PRIMARY KEY (tag, combination)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE result (
   id INTEGER PRIMARY KEY,
   outcome TEXT NOT NULL,
@@ -116,7 +104,10 @@ CREATE TABLE event (
   first_byte_us INTEGER,
   cost_hi REAL,
   cost_lo REAL,
-  ${UNITS.map((unit) => `${unit} REAL`).join(", ")}
+  input_tokens REAL,
+  output_tokens REAL,
+  cached_input_tokens REAL,
+  other_units TEXT
 ) STRICT;
 
 CREATE INDEX event_long ON event (id + duration_us) WHERE duration_us >= ${LONG_REQUEST_US};

@@ -1,0 +1,114 @@
+import { byUnit, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
+import type { ColumnTypes } from "#storage/sql/script.ts";
+import type { UsageFigures } from "#usage/journal-line.ts";
+import type { SplitCost } from "./sums.ts";
+
+/** Units that most requests tell: each has a column of `event`. */
+const COLUMN_UNITS = ["input_tokens", "output_tokens", "cached_input_tokens"] as const;
+type ColumnUnit = (typeof COLUMN_UNITS)[number];
+
+/**
+ * All other units are members of the column `other_units`, which is NULL or JSON: a column each would cost every event a byte.
+ * The names are stored: a new unit gets one that none has had.
+ */
+const MEMBERS: { readonly [unit in Exclude<Unit, ColumnUnit>]: string } = {
+  audio_seconds: "a",
+  cache_write_tokens: "w",
+  cache_write_1h_tokens: "h",
+  input_audio_tokens: "ia",
+  input_image_tokens: "ii",
+  output_audio_tokens: "oa",
+  images: "i",
+  search_units: "s",
+  web_searches: "b",
+  requests: "r",
+};
+const MEMBER_OF: ReadonlyMap<string, string> = new Map(Object.entries(MEMBERS));
+const OTHER_UNITS = UNITS.flatMap((unit) => {
+  const member = MEMBER_OF.get(unit);
+  return member === undefined ? [] : [[unit, member] as const];
+});
+
+/** The columns of `event`, without the lane, in the order in which `toEventRow` has their values. */
+export const EVENT_COLUMNS: ColumnTypes = [
+  ["id", "bigint"],
+  ["combination", "integer"],
+  ["manner", "integer"],
+  ["duration_us", "double precision"],
+  ["first_byte_us", "double precision"],
+  ["cost_hi", "double precision"],
+  ["cost_lo", "double precision"],
+  ...COLUMN_UNITS.map((unit) => [unit, "double precision"] as const),
+  ["other_units", "text"],
+];
+
+/** What a row of `event` is made of. */
+interface StoredEvent {
+  readonly id: number;
+  readonly combination: number;
+  readonly eventClass: number;
+  readonly ending: UsageFigures;
+  readonly cost: SplitCost | null;
+}
+
+export function toEventRow({
+  id,
+  combination,
+  eventClass,
+  ending,
+  cost,
+}: StoredEvent): (number | string | null)[] {
+  const quantities = ending.usage?.quantities ?? {};
+  return [
+    id,
+    combination,
+    eventClass,
+    ending.durationUs,
+    ending.timeToFirstByteUs,
+    cost?.hi ?? null,
+    cost?.lo ?? null,
+    quantities.input_tokens ?? null,
+    quantities.output_tokens ?? null,
+    quantities.cached_input_tokens ?? null,
+    toOtherUnits(quantities),
+  ];
+}
+
+function toOtherUnits(quantities: Quantities): string | null {
+  let members: { [member: string]: number } | null = null;
+  for (const [unit, member] of OTHER_UNITS) {
+    const quantity = quantities[unit];
+    if (quantity !== undefined) (members ??= {})[member] = quantity;
+  }
+  return members === null ? null : JSON.stringify(members);
+}
+
+/** The columns that hold the quantities of an event. */
+export const QUANTITY_COLUMNS = [...COLUMN_UNITS, "other_units"] as const;
+export type QuantityColumns = { readonly [unit in ColumnUnit]: number | null } & {
+  readonly other_units: string | null;
+};
+
+export function readQuantities(row: QuantityColumns): Quantities {
+  const members: unknown = row.other_units === null ? {} : JSON.parse(row.other_units);
+  const others = new Map<string, unknown>(Object.entries(members ?? {}));
+  return byUnit(UNITS, (unit) => {
+    const quantity = isColumnUnit(unit) ? row[unit] : others.get(MEMBERS[unit]);
+    return typeof quantity === "number" ? quantity : undefined;
+  });
+}
+
+/** A quantity of a row of `event AS e`, in SQL; NULL where the unit was not reported. */
+export function toQuantitySql({ toMember }: Dialect, unit: Unit): string {
+  if (isColumnUnit(unit)) return `e.${unit}`;
+  // As a double: sums of SQLite's integers end in an error where they exceed 64 bits.
+  return `CASE WHEN ${HAS_OTHER_UNITS} THEN CAST(${toMember("e.other_units", MEMBERS[unit])} AS DOUBLE PRECISION) END`;
+}
+
+/** True for a row of `event AS e` with a unit that has no column: few have any, and JSON is read for these alone. */
+export const HAS_OTHER_UNITS = "e.other_units IS NOT NULL";
+
+function isColumnUnit(unit: Unit): unit is ColumnUnit {
+  return !MEMBER_OF.has(unit);
+}
