@@ -3,7 +3,7 @@ import { cpSync, rmSync } from "node:fs";
 import { checkReports } from "../support/invariants.ts";
 import { checkPostgresLedger } from "../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
-import { busyLimit, timed, until } from "../support/waiting.ts";
+import { busyLimit, timed } from "../support/waiting.ts";
 import { type Completion, type ServedSite, startServedSite } from "./served-site.ts";
 import type { Replica } from "./site.ts";
 
@@ -36,10 +36,10 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
       ids.push(response.headers.get("x-proxy-request-id") ?? "");
     }
     expect(new Set(ids.map((id) => id.slice(-12))).size).toBe(2);
-    await untilRecorded();
-    const { requests } = JSON.parse(await read(one, "requests"));
+    await site.untilRecorded(sent);
+    const { requests } = await read(one, "requests");
     expect(requests.map(({ id }: { id: string }) => id).sort()).toEqual(ids.sort());
-    for (const report of REPORTS) expect(await read(one, report)).toBe(await read(two, report));
+    for (const report of REPORTS) expect(await read(one, report)).toEqual(await read(two, report));
     await checkReports(one.url, site.adminKey);
     await checkPostgresLedger(site.schema, { eventCount: sent });
   });
@@ -47,19 +47,19 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
   test("follows another's cursor with what any has recorded since, once, also after a restart", async () => {
     const [one, two] = [site.replicaAt(0), site.replicaAt(1)];
     await send(one, "before");
-    await untilRecorded();
-    const { cursor } = JSON.parse(await read(one, "requests?after="));
+    await site.untilRecorded(sent);
+    const { cursor } = await read(one, "requests?after=");
     await send(one, "since-1");
     await send(two, "since-2");
-    await untilRecorded();
+    await site.untilRecorded(sent);
     expect(await one.process.stop()).toBe(0);
     await one.restart();
     for (const replica of [one, two]) {
-      const since = JSON.parse(await read(replica, `requests?after=${cursor}`));
+      const since = await read(replica, `requests?after=${cursor}`);
       expect(since).toMatchObject({ total: 2, gap: false });
       const tags = since.requests.flatMap((request: { tags: string[] }) => request.tags);
       expect(tags.sort()).toEqual(["id:since-1", "id:since-2"]);
-      const next = JSON.parse(await read(replica, `requests?after=${since.cursor}`));
+      const next = await read(replica, `requests?after=${since.cursor}`);
       expect(next).toMatchObject({ total: 0, requests: [], gap: false });
     }
   });
@@ -76,37 +76,22 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
     expect(refused.code).toBe(CONFIGURATION_EXIT_CODE);
     expect(refused.messages).toContain("This spool is held by");
     await send(one, "beside-the-copy");
-    await untilRecorded();
+    await site.untilRecorded(sent);
     await checkPostgresLedger(site.schema, { eventCount: sent });
     rmSync(copy, { recursive: true });
     // The folder that it was copied from is its own: killed, it goes on at once.
     await one.kill();
     await one.restart();
     await send(one, "killed");
-    await untilRecorded();
+    await site.untilRecorded(sent);
   });
 });
+
+const read = (replica: Replica, path: string) => site.read(replica, `/stats/${path}`);
 
 async function send(replica: Replica, id: string): Promise<Completion> {
   const completion = await site.complete(replica, { "x-proxy-tags": `id:${id}` });
   expect(completion.status).toBe(200);
   sent += 1;
   return completion;
-}
-
-async function read(replica: Replica, path: string): Promise<string> {
-  const response = await site.ask(replica, "GET", `/stats/${path}`);
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
-  return text;
-}
-
-/** Until every spool is in the database. */
-async function untilRecorded(): Promise<void> {
-  for (const replica of site.replicas) {
-    await until(
-      async () => JSON.parse(await read(replica, "requests?limit=1")).total >= sent,
-      () => `${sent} requests are recorded`,
-    );
-  }
 }

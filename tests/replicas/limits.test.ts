@@ -13,32 +13,16 @@ const AMOUNT = 20;
 const UNKNOWN_MS_MAX = 4_000;
 const TWO_READS_MS = 1_600;
 
-async function makeLimit(site: ServedSite, limit: Record<string, unknown>): Promise<void> {
-  const response = await site.ask(site.replicaAt(0), "POST", "/admin/v1/limits", { subject: {}, ...limit });
-  expect(response.status).toBe(201);
-}
-
 /** What a replica says was used of the one limit. */
-async function readUsed(site: ServedSite, replica: Replica): Promise<number> {
-  const answer = await site.ask(replica, "GET", "/admin/v1/limits");
-  return Number(JSON.parse(await answer.text()).limits[0]?.used);
-}
-
-async function untilUsed(site: ServedSite, replica: Replica, amount: number): Promise<void> {
-  let used = Number.NaN;
-  await until(
-    async () => (used = await readUsed(site, replica)) === amount,
-    () => `it knows of ${used} and not of ${amount}`,
-    UNKNOWN_MS_MAX,
-  );
-}
+const readUsed = async (site: ServedSite, replica: Replica): Promise<number> =>
+  Number((await site.read(replica, "/admin/v1/limits")).limits[0]?.used);
 
 test.skipIf(postgresMissing !== null)(
   "a limit of requests is one budget over all replicas, and what each has counted itself is never forgotten",
   async () => {
     await using site = await startServedSite({ replicas: 2, server: await sharedPostgres() });
     const [one, two] = [site.replicaAt(0), site.replicaAt(1)];
-    await makeLimit(site, { name: "daily", measure: "requests", window: "day", amount: AMOUNT });
+    await site.makeLimit({ name: "daily", measure: "requests", window: "day", amount: AMOUNT });
     const send = async (replica: Replica, count: number) => {
       const statuses: number[] = [];
       for (let index = 0; index < count; index += 1) statuses.push((await site.complete(replica)).status);
@@ -46,9 +30,9 @@ test.skipIf(postgresMissing !== null)(
     };
     expect(await send(one, 12)).toEqual({ served: 12, last: 200 });
     expect(await readUsed(site, one)).toBe(12);
-    await untilUsed(site, two, 12);
+    await site.untilUsed(two, 12, UNKNOWN_MS_MAX);
     expect(await send(two, 10)).toEqual({ served: 8, last: 429 });
-    await untilUsed(site, one, AMOUNT);
+    await site.untilUsed(one, AMOUNT, UNKNOWN_MS_MAX);
     expect(await send(one, 3)).toEqual({ served: 0, last: 429 });
     // Read again and again, it stays what it is.
     await Bun.sleep(TWO_READS_MS);
@@ -78,14 +62,11 @@ test.skipIf(postgresMissing !== null)(
     });
     const { complete, upstream } = site;
     const [one, two, three] = [site.replicaAt(0), site.replicaAt(1), site.replicaAt(2)];
-    await makeLimit(site, { name: "at once", measure: "concurrent", amount: AT_ONCE });
+    await site.makeLimit({ name: "at once", measure: "concurrent", amount: AT_ONCE });
 
-    const stopping = new AbortController();
-    const callers = site.replicas.flatMap((replica, index) =>
-      Array.from({ length: CALLERS[index] ?? 0 }, async () => {
-        while (!stopping.signal.aborted) if ((await complete(replica)).status !== 200) await Bun.sleep(10);
-      }),
-    );
+    const callers = site.startCallers(CALLERS, async (replica) => {
+      if ((await complete(replica)).status !== 200) await Bun.sleep(10);
+    });
     await Bun.sleep(busyLimit(RUSH_MS));
     const rush = upstream.most();
     upstream.countAnew();
@@ -95,22 +76,21 @@ test.skipIf(postgresMissing !== null)(
       () => `${upstream.served()} requests were served`,
     );
     const [most, served] = [upstream.most(), upstream.served()];
-    stopping.abort();
-    await Promise.all(callers);
+    await callers.stop();
     console.log(`limits: at most ${most} of ${AT_ONCE} open, ${rush} in the rush, ${served} served`);
     // Each replica's own are never above it.
     expect(rush).toBeLessThanOrEqual(AT_ONCE * site.replicas.length);
     expect(most).toBeLessThanOrEqual(AT_ONCE);
 
-    await untilUsed(site, one, 0);
+    await site.untilUsed(one, 0, UNKNOWN_MS_MAX);
     upstream.hold(true);
     const hold = async () => {
       // What the others were refused a moment ago is still theirs.
       while ((await complete(one)).status === 429) await Bun.sleep(50);
     };
     const held = Array.from({ length: AT_ONCE }, () => hold().catch(() => null));
-    await untilUsed(site, two, AT_ONCE);
-    await untilUsed(site, three, AT_ONCE);
+    await site.untilUsed(two, AT_ONCE, UNKNOWN_MS_MAX);
+    await site.untilUsed(three, AT_ONCE, UNKNOWN_MS_MAX);
     const refused = await complete(two);
     expect(refused).toMatchObject({
       status: 429,
@@ -146,7 +126,7 @@ test.skipIf(postgresMissing !== null)(
     );
     // What passes from now on is answered.
     upstream.hold(false);
-    await makeLimit(site, { name: "at once", measure: "concurrent", amount: AT_ONCE });
+    await site.makeLimit({ name: "at once", measure: "concurrent", amount: AT_ONCE });
     const first = await Promise.all([complete(two), complete(three)]);
     expect(first.map(({ status, text }) => [status, text.includes("6 of 6 requests under way")])).toEqual([
       [429, true],

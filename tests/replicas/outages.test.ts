@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { postgresMissing } from "../support/postgres.ts";
-import { busyLimit, timed, until } from "../support/waiting.ts";
+import { busyLimit } from "../support/waiting.ts";
 import { type Completion, type ServedSite, startServedSite } from "./served-site.ts";
 import type { Replica } from "./site.ts";
 
@@ -14,8 +14,6 @@ const IN_A_ROW_MS = 1_600;
 const BETWEEN_MS = 700;
 /** Within which everything serves again once PostgreSQL is back. */
 const RECOVERY_MS_MAX = 5_000;
-/** Within which a change ends that cannot be made. */
-const CHANGE_MS_MAX = 5_000;
 
 let site: ServedSite;
 /** Requests that were answered, each of which is an event. */
@@ -39,21 +37,15 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
       }
       await comeBack(mode);
       for (const replica of site.replicas) expect((await complete(replica)).status).toBe(200);
-      let recorded = 0;
-      await until(
-        async () => (recorded = await countRecorded().catch(() => 0)) >= completed,
-        () => `${completed} requests are recorded, and not ${recorded}`,
-        RECOVERY_MS_MAX,
-      );
-      expect(recorded).toBe(completed);
+      await site.untilRecorded(completed, RECOVERY_MS_MAX);
+      expect((await site.read(site.replicaAt(1), "/admin/v1/requests?limit=1")).total).toBe(completed);
     });
   }
 
   test("twice in a row, replicas know within 5 s of its return what the others have used of a limit meanwhile, and how old that is", async () => {
     const [asked, other] = [site.replicaAt(0), site.replicaAt(1)];
-    const limit = { name: "daily", subject: {}, measure: "requests", amount: 1_000_000, window: "day" };
-    expect((await site.ask(asked, "POST", "/admin/v1/limits", limit)).status).toBe(201);
-    for (const replica of site.replicas) await untilUsed(replica, completed);
+    await site.makeLimit({ name: "daily", measure: "requests", amount: 1_000_000, window: "day" });
+    for (const replica of site.replicas) await site.untilUsed(replica, completed, RECOVERY_MS_MAX);
     expect(await readAge(asked)).toBeLessThan(busyLimit(RECOVERY_MS_MAX) / 1000);
     const before = completed;
     let oldest = 0;
@@ -67,21 +59,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
     }
     expect(oldest).toBeGreaterThan(IN_A_ROW_MS / 2_000);
     expect(completed).toBeGreaterThan(before);
-    await untilUsed(asked, completed);
-  });
-
-  test("a change fails within 5 s where nothing answers, and none that was not committed was reported as made", async () => {
-    const replica = site.replicaAt(0);
-    await leave("silent");
-    const { result: refused, tookMs } = await timed(() => makeKey(replica));
-    expect(tookMs).toBeLessThan(busyLimit(CHANGE_MS_MAX));
-    expect(refused.status).toBe(500);
-    await comeBack("silent");
-    await until(
-      async () => (await makeKey(replica)).status === 201,
-      () => "a key is made",
-      RECOVERY_MS_MAX,
-    );
+    await site.untilUsed(asked, completed, RECOVERY_MS_MAX);
   });
 });
 
@@ -101,33 +79,8 @@ async function complete(replica: Replica): Promise<Completion> {
   return completion;
 }
 
-function makeKey(replica: Replica): Promise<Response> {
-  return site.ask(replica, "POST", "/my/keys", { label: "made" });
-}
-
-/** What a replica says was used of the one limit comes to this in time: its answer waits for nothing that others have committed. */
-async function untilUsed(replica: Replica, amount: number): Promise<void> {
-  let used = Number.NaN;
-  await until(
-    async () => {
-      const answer = await site.ask(replica, "GET", "/admin/v1/limits");
-      if (answer.status === 200) used = Number(JSON.parse(await answer.text()).limits[0]?.used);
-      return used === amount;
-    },
-    () => `it knows of ${used} requests and not of ${amount}`,
-    RECOVERY_MS_MAX,
-  );
-}
-
 /** In seconds. */
 async function readAge({ url }: Replica): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^proxy_limits_age_seconds (.*)$/m.exec(text)?.[1]);
-}
-
-async function countRecorded(): Promise<number> {
-  const response = await site.ask(site.replicaAt(1), "GET", "/admin/v1/requests?limit=1");
-  if (response.status !== 200) throw new Error(`the log answered ${response.status}`);
-  const { total }: { readonly total: number } = JSON.parse(await response.text());
-  return total;
 }

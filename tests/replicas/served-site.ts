@@ -1,4 +1,5 @@
 import { type Provided, provide } from "../support/installation.ts";
+import { until } from "../support/waiting.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 import { type Replica, type Site, type SiteOptions, startSite } from "./site.ts";
 
@@ -18,6 +19,16 @@ export interface ServedSite extends Site {
   readonly replicaAt: (place: number) => Replica;
   /** Asks a replica for a completion; the answer is read to its end. */
   readonly complete: (replica: Replica, headers?: Record<string, string>) => Promise<Completion>;
+  /** So many callers of each replica, by its place, which ask one time after the other until `stop`. */
+  readonly startCallers: (counts: readonly number[], ask: (replica: Replica) => Promise<unknown>) => Callers;
+  readonly makeLimit: (limit: Record<string, unknown>) => Promise<void>;
+  /** Until a replica says that so much was used of the one limit: its answer waits for nothing that others have committed. */
+  readonly untilUsed: (replica: Replica, amount: number, msMax: number) => Promise<void>;
+}
+
+export interface Callers {
+  /** Fulfilled when each has its last answer. */
+  stop(): Promise<void>;
 }
 
 export interface Completion {
@@ -63,6 +74,30 @@ export async function startServedSite({
       const body = { model: "m", messages: [] };
       const response = await site.ask(replica, "POST", "/v1/chat/completions", body, headers);
       return { status: response.status, headers: response.headers, text: await response.text() };
+    },
+    startCallers(counts, ask) {
+      const stopping = new AbortController();
+      const calling = site.replicas.flatMap((replica, place) =>
+        Array.from({ length: counts[place] ?? 0 }, async () => {
+          while (!stopping.signal.aborted) await ask(replica);
+        }),
+      );
+      return { stop: async () => (stopping.abort(), void (await Promise.all(calling))) };
+    },
+    async makeLimit(limit) {
+      const made = await site.ask(replicaAt(0), "POST", "/admin/v1/limits", { subject: {}, ...limit });
+      if (made.status !== 201) throw new Error(`the limit was not made: ${await made.text()}`);
+    },
+    async untilUsed(replica, amount, msMax) {
+      let used = Number.NaN;
+      await until(
+        async () => {
+          const { limits } = await site.read(replica, "/admin/v1/limits").catch(() => ({ limits: [] }));
+          return (used = Number(limits[0]?.used)) === amount;
+        },
+        () => `it knows of ${used} and not of ${amount}`,
+        msMax,
+      );
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   };

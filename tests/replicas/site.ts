@@ -5,6 +5,7 @@ import { callApi } from "../support/installation.ts";
 import { startPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
 import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
 import { createTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/waiting.ts";
 
 /** What a server on PostgreSQL is given beside its database and its folder. */
 export const SHARED_SETTINGS = {
@@ -36,6 +37,10 @@ export interface Site extends AsyncDisposable {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Response>;
+  /** The JSON of an answer of 200 to `admin`. */
+  read(replica: Replica, path: string): Promise<any>;
+  /** Until every replica tells that so many requests are recorded. */
+  untilRecorded(count: number, msMax?: number): Promise<void>;
 }
 
 export interface Replica {
@@ -85,13 +90,34 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
         ),
       )),
     );
+    const ask: Site["ask"] = ({ url }, method, path, body, headers) =>
+      callApi(url, adminKey, method, path, body, headers);
+    const read: Site["read"] = async (replica, path) => {
+      const response = await ask(replica, "GET", path);
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
+      return JSON.parse(text);
+    };
     return {
       database,
       schema,
       adminKey,
       replicas,
       run,
-      ask: ({ url }, method, path, body, headers) => callApi(url, adminKey, method, path, body, headers),
+      ask,
+      read,
+      async untilRecorded(wanted, msMax) {
+        let recorded = 0;
+        for (const replica of replicas)
+          await until(
+            async () => {
+              const { total } = await read(replica, "/stats/requests?limit=1").catch(() => ({ total: 0 }));
+              return (recorded = total) >= wanted;
+            },
+            () => `${wanted} requests are recorded, and not ${recorded}`,
+            msMax,
+          );
+      },
       [Symbol.asyncDispose]: stopAll,
     };
   } catch (cause) {

@@ -27,23 +27,17 @@ test.skipIf(postgresMissing !== null)(
     const { complete, replicaAt, upstream } = site;
     const [other, idle] = [replicaAt(1), replicaAt(2)];
     let slowestMs = 0;
-    const stopping = new AbortController();
-    const callers = site.replicas.flatMap((replica, index) =>
-      Array.from({ length: CALLERS[index] ?? 0 }, async () => {
-        while (!stopping.signal.aborted) {
-          const { tookMs } = await timed(() => complete(replica).catch(() => Bun.sleep(20)));
-          if (replica === idle) slowestMs = Math.max(slowestMs, tookMs);
-        }
-      }),
-    );
+    const callers = site.startCallers(CALLERS, async (replica) => {
+      const { tookMs } = await timed(() => complete(replica).catch(() => Bun.sleep(20)));
+      if (replica === idle) slowestMs = Math.max(slowestMs, tookMs);
+    });
     const endMs = performance.now() + SECONDS * 1_000;
     while (performance.now() < endMs) {
       await Bun.sleep(300 + chance.below(700));
       await other.kill();
       await other.restart();
     }
-    stopping.abort();
-    await Promise.all(callers);
+    await callers.stop();
     expect(upstream.most()).toBeGreaterThan(CAP / 2);
     expect(upstream.most()).toBeLessThanOrEqual(CAP);
     expect(upstream.served()).toBeGreaterThan(SECONDS * 10);

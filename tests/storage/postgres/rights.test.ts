@@ -4,8 +4,13 @@ import { runLocal } from "../../cli/terminal.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { examineDatabase } from "#storage/postgres/examine.ts";
+import { SHARED_SETTINGS } from "../../replicas/site.ts";
+import { executable } from "../../support/executable.ts";
+import { makeFolder } from "../../support/folder.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
+import { startProcess } from "../../support/process.ts";
 import { createFakeClock, silentLog } from "../support.ts";
+import { failureOf } from "./support.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../../..");
@@ -106,19 +111,23 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
         "ALTER TABLE event ADD COLUMN planted integer",
         "DROP TABLE event_default",
       ]) {
-        const refused = await postgres.run(statement).then(
-          () => null,
-          (cause: unknown) => cause,
-        );
-        expect(refused).toMatchObject({ kind: "permission" });
+        expect(await failureOf(postgres.run(statement))).toMatchObject({ kind: "permission" });
       }
     } finally {
       await postgres.close();
     }
-    const again = { ...env, PROXY_DATABASE_URL: urlOf("lockport_server", SERVER_PASSWORD) };
-    expect(await runLocal("/nowhere", ["migrate"], { env: again })).toMatchObject({
+    const ofServer = { ...env, PROXY_DATABASE_URL: target.url };
+    expect(await runLocal("/nowhere", ["migrate"], { env: ofServer })).toMatchObject({
       code: 0,
       messages: `The schema ${place.schema} is up to date.\n`,
     });
+    const folder = makeFolder();
+    const replica = await startProcess([await executable()], {
+      env: { ...SHARED_SETTINGS, ...ofServer, PROXY_DATA_DIR: folder.path },
+    });
+    expect((await fetch(`${replica.url}/healthz`)).status).toBe(200);
+    expect(await replica.stop()).toBe(0);
+    expect(replica.output()).not.toContain(encodeURIComponent(SERVER_PASSWORD));
+    folder.remove();
   });
 });
