@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { type Change, VERSIONS_KEPT } from "#storage/catalog/change.ts";
-import { Follower } from "#storage/catalog/follower.ts";
+import { changeCatalog, type Change, changed, Follower, VERSIONS_KEPT } from "#storage/catalog/change.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import type { Query } from "#storage/sql/script.ts";
 import { drive } from "#storage/sqlite/drive.ts";
@@ -165,25 +164,55 @@ describe("what a process of SQLite remembers", () => {
   });
 });
 
-test("what was read of an earlier version is not taken over once an own change has overtaken it", () => {
-  const reads: (readonly Change[] | null)[] = [];
-  const follower = new Follower({
-    *read(changes) {
-      yield* [];
-      return () => void reads.push(changes);
-    },
-  });
+/** A database that has nothing but versions and the changes that they made. */
+function createVersions() {
   const database = new Database(":memory:", { strict: true });
   database.run("CREATE TABLE catalog_state (id INTEGER PRIMARY KEY, version INTEGER, token TEXT)");
   database.run(
     "CREATE TABLE change_log (version INTEGER, ordinal INTEGER, token TEXT, kind TEXT, row_id TEXT)",
   );
-  const commit = (version: number, id: string) => {
-    const token = `token-${version}`;
+  const commit = (version: number, id: string, token = `token-${version}`) => {
     database.run("INSERT OR REPLACE INTO catalog_state VALUES (1, ?, ?)", [version, token]);
     database.run("INSERT INTO change_log VALUES (?, 0, ?, 'key', ?)", [version, token, id]);
     return { version, token };
   };
+  return { database, commit };
+}
+
+/** What was read, and taken over. */
+function createReads() {
+  const reads: (readonly Change[] | null)[] = [];
+  function* read(changes: readonly Change[] | null) {
+    yield* [];
+    return () => void reads.push(changes);
+  }
+  return { reads, read };
+}
+
+test.each([
+  ["the version is as high as it was", 5],
+  ["the version is lower", 3],
+])("a change that is the first to meet a restored database tells of it, where %s", (_, version) => {
+  const { database, commit } = createVersions();
+  const { reads, read } = createReads();
+  let told = 0;
+  const follower = new Follower({ read }, () => (told += 1));
+  commit(4, "old");
+  const change = () =>
+    drive(database, changeCatalog(follower, changed("key", "own"), { token: "own", atUs: 0 })).takeOver();
+  change();
+  expect([reads, told]).toEqual([[null, [{ kind: "key", id: "own" }]], 0]);
+  database.run("DELETE FROM change_log");
+  commit(version, "of the copy", "of the copy");
+  change();
+  expect([reads.slice(2), told]).toEqual([[null, [{ kind: "key", id: "own" }]], 1]);
+  expect(follower.applied).toEqual({ version: version + 1, token: "own" });
+});
+
+test("what was read of an earlier version is not taken over once an own change has overtaken it", () => {
+  const { database, commit } = createVersions();
+  const { reads, read } = createReads();
+  const follower = new Follower({ read });
   commit(4, "old");
   expect(drive(database, follower.follow())()).toBe(true);
   commit(5, "elsewhere");
@@ -193,7 +222,7 @@ test("what was read of an earlier version is not taken over once an own change h
     if (step.done !== true && step.value.kind === "all")
       step.value.rows = database.query(step.value.sql).all(...(step.value.bindings as number[]));
   };
-  const connection = { dialect: SQLITE, subjects: new Map() };
+  const connection = { dialect: SQLITE };
   answer(follow.next(connection));
   const waiting = follow.next(connection);
   answer(waiting);

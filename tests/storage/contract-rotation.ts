@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { openCredential, sealCredential } from "#catalog/provider.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { createKeyring, type Keyring } from "#kernel/keyring.ts";
-import { createRecordAudit } from "#storage/catalog/audit.ts";
-import { rotateSecret } from "#storage/catalog/secret-state.ts";
+import { rotateSecret } from "#storage/catalog/rotation.ts";
 import {
   apiKey,
   type CatalogEngine,
@@ -37,7 +36,7 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
       await left.identity.keys.create(apiKey("one", "principal-ann"), null);
       await left.identity.relayTokens.create(relayToken("two", "principal-ann"), null);
       const rotate = (revokesKeys: boolean, secrets = keyrings[2]) =>
-        command.change(() => rotateSecret({ secrets, next, revokesKeys }, createRecordAudit(engine.clock)));
+        command.change(() => rotateSecret({ secrets, next, revokesKeys }));
       return { left, right, keyrings, rotate };
     };
 

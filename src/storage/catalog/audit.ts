@@ -1,11 +1,10 @@
 import type { AuditEntry, AuditEvent } from "#audit/event.ts";
 import type { AuditStore } from "#audit/store.ts";
-import type { Clock } from "#kernel/clock.ts";
 import { columnsOf, count, insert } from "#storage/sql/rows.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
-import { auditEvents } from "./tables.ts";
-import type { TellUnreadable } from "./unreadable.ts";
+import { changed, changeTransaction } from "./change.ts";
+import { auditEvents, type ChangeKind } from "./tables.ts";
 
 export function createAuditStore({ read }: Pick<CatalogDriver, "read">): AuditStore {
   return {
@@ -25,24 +24,20 @@ export function createAuditStore({ read }: Pick<CatalogDriver, "read">): AuditSt
 }
 
 /** Writes the entries down, in their order, within a change: they are there if and only if it is. Null writes nothing. */
-export type RecordAudit = (entries: readonly (AuditEntry | null)[]) => Script<void>;
-
-export function createRecordAudit(clock: Pick<Clock, "nowUs">): RecordAudit {
-  return function* (entries) {
-    const atUs = clock.nowUs();
-    const given = entries.filter((entry) => entry !== null);
-    yield* insert(
-      auditEvents,
-      given.map(({ actorPrincipalId, action, targetKind, targetRef }) => {
-        return { atUs, actorPrincipalId, action, targetKind, targetRef };
-      }),
-    );
-  };
+export function* recordAudit(entries: readonly (AuditEntry | null)[]): Script<void> {
+  const { atUs } = yield* changeTransaction();
+  yield* insert(
+    auditEvents,
+    entries.flatMap((entry) => {
+      if (entry === null) return [];
+      const { actorPrincipalId, action, targetKind, targetRef } = entry;
+      return { atUs, actorPrincipalId, action, targetKind, targetRef };
+    }),
+  );
 }
 
-/** What a store of the catalog reads, changes and writes down with. */
-export interface StoreParts {
-  readonly driver: CatalogDriver;
-  readonly recordAudit: RecordAudit;
-  readonly tell: TellUnreadable;
+/** Writes the entry of a change of one row down, and tells of the row. */
+export function* recordChange(audit: AuditEntry | null, kind: ChangeKind, id: string): Script<void> {
+  yield* recordAudit([audit]);
+  yield* changed(kind, id);
 }

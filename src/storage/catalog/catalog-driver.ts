@@ -1,11 +1,9 @@
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import type { LimitSet } from "#limits/store.ts";
 import type { Script } from "#storage/sql/script.ts";
-import type { SecretMemory } from "./secret-memory.ts";
+import type { StoreMemory } from "./memory.ts";
 
 /**
  * Runs scripts on the catalog of an engine, each in one transaction. A script is a function that makes one, since what was
- * refused because of a lock, or by a server that takes no changes, runs again: it must not change anything but the database.
+ * refused because of a lock runs again: it must not change anything but the database.
  *
  *     read: () => driver.read(function* () { return yield* select(sessions, "ORDER BY expires_at_us"); })
  *     change: () => driver.change(function* () { yield* insert(limits, [row]); yield* changed("limit", row.id); })
@@ -18,33 +16,20 @@ export interface CatalogDriver {
   /** As `read`, where statements need not be of one moment, as one of them is by itself: PostgreSQL spares two round trips. */
   readonly ask: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /**
-   * A change under the catalog's lock: what the script reads stays true until its COMMIT, and while it runs `memory` is as
-   * the lock has found the catalog. Each row that memory holds and that was changed is told by `yield* changed(kind, id)`,
-   * also one that goes by ON DELETE CASCADE. Own memory has the change, and every replica follows it, when this is
-   * fulfilled; what tells nothing is waited for by none.
+   * A change under the catalog's lock (`changeCatalog`): what the script reads stays true until its COMMIT, and while it runs
+   * `memory` is as the lock has found the catalog. Each row that memory holds and that was changed is told by
+   * `yield* changed(kind, id)`, also one that goes by ON DELETE CASCADE. Own memory has the change, and every replica follows
+   * it, when this is fulfilled; what tells nothing is waited for by none.
    */
   readonly change: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /** A write of what no memory holds: sessions, notices, marks, kept responses. It waits for no other replica. */
   readonly aside: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /** As `aside`, of one statement: on PostgreSQL this spares two round trips. */
   readonly put: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
-  readonly memory: RememberedCatalog;
-}
-
-/** What a process remembers of the catalog. It is never older than the last `current` that was fulfilled. */
-export interface RememberedCatalog {
+  /** Never older than the last `current` that was fulfilled. */
+  readonly memory: StoreMemory;
   /** Whether nothing has changed since, so that memory may be believed without asking. Cheap enough for every request. */
-  isTrusted(): boolean;
+  readonly isTrusted: () => boolean;
   /** Fulfilled when memory is at least as new as the database was at the call. */
-  current(): Promise<void>;
-  catalog(): CatalogSnapshot;
-  /** Another state is another object. */
-  limits(): LimitSet;
-  readonly keys: SecretMemory;
-  readonly relayTokens: SecretMemory;
-  /**
-   * The catalog as a change leaves it, which is remembered when it is committed. Within `change`, after its last write to
-   * the catalog and its last `changed`.
-   */
-  catalogAfter(): Script<CatalogSnapshot>;
+  readonly current: () => Promise<void>;
 }

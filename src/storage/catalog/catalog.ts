@@ -1,28 +1,23 @@
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
-import type { Keyring } from "#kernel/keyring.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
-import type { RecordAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { applyWrites } from "./catalog-writes.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
-export function createCatalogStore(
-  { change, memory }: Pick<CatalogDriver, "change" | "memory">,
-  recordAudit: RecordAudit,
-  secrets: Pick<Keyring, "isPresent">,
-): CatalogStore {
+export function createCatalogStore({ change, memory, isTrusted, current }: CatalogDriver): CatalogStore {
   return {
-    peek: () => (memory.isTrusted() ? memory.catalog() : null),
+    peek: () => (isTrusted() ? memory.catalog() : null),
     async snapshot() {
-      await memory.current();
+      await current();
       return memory.catalog();
     },
     async change(plan) {
       const { toResult, after } = await change(function* () {
-        requireSecretPresent(secrets);
+        requireSecretPresent(memory.secrets);
         const before = memory.catalog();
         const { writes, audit, result } = plan(before);
         yield* requireAllSeen(writes, before);

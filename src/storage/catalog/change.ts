@@ -1,7 +1,8 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { insert, selectOne } from "#storage/sql/rows.ts";
-import { all, type Connection, connection, run, type Script } from "#storage/sql/script.ts";
+import { all, type Connection, connection, dialectOf, run, type Script } from "#storage/sql/script.ts";
 import { catalogState, type ChangeKind, changeLog } from "./tables.ts";
 
 /** A row that was changed, made or removed; `id` null: everything of the kind is to be read again. */
@@ -21,15 +22,62 @@ export const VERSIONS_KEPT = 1_000;
 /** To read so many changes by themselves takes longer than to read everything. */
 const CHANGES_MAX = 5_000;
 
-/** The connection of a transaction under the catalog's lock, and what was told in it. */
+/** What a change brings along: the token of the version that it makes, and the time of its audit entries. */
+export interface ChangeMark {
+  readonly token: string;
+  readonly atUs: InstantUs;
+}
+
+/** A change as its script has made it. */
+export interface MadeChange<Answer> {
+  readonly answer: Answer;
+  /** The version that it makes of the catalog; null: nothing that memory holds has changed. */
+  readonly version: number | null;
+  /** To be called in the turn of the COMMIT: the next change must not start from what was before this one. */
+  readonly takeOver: () => void;
+}
+
+/**
+ * One change of the catalog, in a transaction of its own: its lock puts it in order, and its version and what it has changed are
+ * committed with it. While `script` runs memory is as the lock has found the catalog.
+ */
+export function* changeCatalog<Answer>(
+  follower: Follower,
+  script: Script<Answer>,
+  { token, atUs }: ChangeMark,
+): Script<MadeChange<Answer>> {
+  const dialect = yield* dialectOf();
+  const before = yield* readVersion(dialect.forUpdate);
+  while (!follower.isAt(before)) (yield* follower.follow())();
+  const transaction = new ChangeTransaction(dialect, atUs);
+  const answer = yield* within(transaction, script);
+  const { changes } = transaction;
+  if (changes.length === 0) return { answer, version: null, takeOver: () => {} };
+  const next = { version: before.version + 1, token };
+  yield* recordChanges(changes, next);
+  const install = yield* within(transaction, follower.readOwn(changes, next));
+  return { answer, version: next.version, takeOver: () => void install() };
+}
+
+/** The connection of a script that changes the catalog, and what was told in it. */
 export class ChangeTransaction implements Connection {
   readonly dialect: Dialect;
+  readonly atUs: InstantUs;
   readonly changes: Change[] = [];
   /** The catalog as the transaction leaves it, once it was read. */
   after: CatalogSnapshot | null = null;
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: Dialect, atUs: InstantUs) {
     this.dialect = dialect;
+    this.atUs = atUs;
+  }
+}
+
+function* within<Answer>(transaction: ChangeTransaction, script: Script<Answer>): Script<Answer> {
+  for (;;) {
+    const step = script.next(transaction);
+    if (step.done === true) return step.value;
+    yield step.value;
   }
 }
 
@@ -45,12 +93,82 @@ export function* changeTransaction(): Script<ChangeTransaction> {
   return transaction;
 }
 
-export function isSameVersion(one: CatalogVersion | null, other: CatalogVersion): boolean {
+/** What a process remembers of the catalog. */
+export interface Memory {
+  /**
+   * Reads again what has changed, or everything (null). What is returned takes over all of it, without a wait. One change may
+   * be told more than once.
+   */
+  read(changes: readonly Change[] | null): Script<() => void>;
+}
+
+/** Keeps memory at a version of the catalog: what was read is taken over only where memory is still what it was read for. */
+export class Follower {
+  readonly #memory: Memory;
+  readonly #onForeign: () => void;
+  #applied: CatalogVersion | null = null;
+
+  /** `onForeign` is called as soon as memory turns out to be of another history: the database was restored. */
+  constructor(memory: Memory, onForeign = () => {}) {
+    this.#memory = memory;
+    this.#onForeign = onForeign;
+  }
+
+  /** Null before everything was read. */
+  get applied(): CatalogVersion | null {
+    return this.#applied;
+  }
+
+  isAt(version: CatalogVersion): boolean {
+    return isSameVersion(this.#applied, version);
+  }
+
+  /** Everything is read again. */
+  forget(): void {
+    this.#applied = null;
+  }
+
+  /**
+   * Reads what memory lacks of the version that the transaction sees. What is returned brings memory to it; false: memory is
+   * at another version by now, and has to follow again.
+   */
+  *follow(): Script<() => boolean> {
+    // Before the transaction sees anything: an own change that is committed meanwhile must not be taken back.
+    const from = this.#applied;
+    const now = yield* readVersion();
+    if (isSameVersion(from, now)) return () => true;
+    const changes = from === null ? null : yield* readChanges(from, now);
+    if (this.#applied !== from) return () => false;
+    if (changes === "foreign") {
+      this.#onForeign();
+      this.#applied = null;
+    }
+    const start = this.#applied;
+    const install = yield* this.#memory.read(changes === "foreign" ? null : changes);
+    return () => this.#moveOn(start, now, install);
+  }
+
+  /** Reads what the transaction has changed itself, for `next`, the version that it makes. To be called when it is committed. */
+  *readOwn(changes: readonly Change[], next: CatalogVersion): Script<() => boolean> {
+    const from = this.#applied;
+    const install = yield* this.#memory.read(changes);
+    return () => this.#moveOn(from, next, install);
+  }
+
+  #moveOn(from: CatalogVersion | null, to: CatalogVersion, install: () => void): boolean {
+    if (this.#applied !== from) return false;
+    install();
+    this.#applied = to;
+    return true;
+  }
+}
+
+function isSameVersion(one: CatalogVersion | null, other: CatalogVersion): boolean {
   return one?.version === other.version && one.token === other.token;
 }
 
-export function* readVersion(): Script<CatalogVersion> {
-  const state = yield* selectOne(catalogState, "", []);
+export function* readVersion(lock = ""): Script<CatalogVersion> {
+  const state = yield* selectOne(catalogState, lock);
   if (state === null) throw new TypeError("catalog_state has no row");
   return state;
 }
@@ -59,7 +177,7 @@ export function* readVersion(): Script<CatalogVersion> {
  * What has changed between two versions. Null: that is more than is kept, or than is worth reading by itself. `foreign`:
  * `from` is of another history, since the database was restored.
  */
-export function* readChanges(
+function* readChanges(
   from: CatalogVersion,
   to: CatalogVersion,
 ): Script<readonly Change[] | "foreign" | null> {
@@ -80,8 +198,7 @@ export function* readChanges(
   return [...changes.values()];
 }
 
-/** Makes `next` the catalog's version, and writes down what it has changed. Under the catalog's lock. */
-export function* recordChanges(changes: readonly Change[], { version, token }: CatalogVersion): Script<void> {
+function* recordChanges(changes: readonly Change[], { version, token }: CatalogVersion): Script<void> {
   yield* run("UPDATE catalog_state SET version = ?, token = ?", [version, token]);
   yield* insert(
     changeLog,
@@ -90,6 +207,6 @@ export function* recordChanges(changes: readonly Change[], { version, token }: C
 }
 
 /** Removes what is older than `VERSIONS_KEPT`. */
-export function* trimChanges({ version }: CatalogVersion): Script<void> {
+export function* trimChanges(version: number): Script<void> {
   yield* run("DELETE FROM change_log WHERE version <= ?", [version - VERSIONS_KEPT]);
 }

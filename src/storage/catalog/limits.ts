@@ -3,21 +3,17 @@ import type { Limit } from "#limits/limit.ts";
 import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
 import { count, insert, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
-import type { RecordAudit } from "./audit.ts";
+import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
-import { changed } from "./change.ts";
 import { readLimits, toLimitColumns, toLimitRow } from "./limit-rows.ts";
 import { limits } from "./tables.ts";
 
 /** The limits. Names and subjects are looked up under the catalog's lock. */
-export function createLimitStore(
-  { change, memory }: Pick<CatalogDriver, "change" | "memory">,
-  recordAudit: RecordAudit,
-): LimitStore {
+export function createLimitStore({ change, memory, isTrusted, current }: CatalogDriver): LimitStore {
   return {
-    peek: () => (memory.isTrusted() ? memory.limits() : null),
+    peek: () => (isTrusted() ? memory.limits() : null),
     async snapshot() {
-      await memory.current();
+      await current();
       return memory.limits();
     },
 
@@ -30,8 +26,7 @@ export function createLimitStore(
             `There are ${LIMITS_MAX} limits at most: remove one first.`,
           );
         yield* insert(limits, [toLimitRow(limit, yield* findSubjectId(limit.subject))]);
-        yield* recordAudit([audit]);
-        yield* changed("limit", limit.id);
+        yield* recordChange(audit, "limit", limit.id);
         return yield* getLimit(limit.id);
       }),
 
@@ -41,8 +36,7 @@ export function createLimitStore(
         require?.(before);
         if (edit.name !== undefined && edit.name !== before.name) yield* requireFreeName(edit.name);
         yield* update(limits, toLimitColumns(edit), "id = ?", [id]);
-        yield* recordAudit([audit]);
-        yield* changed("limit", id);
+        yield* recordChange(audit, "limit", id);
         return yield* getLimit(id);
       }),
 
@@ -51,8 +45,7 @@ export function createLimitStore(
         const before = yield* getLimit(id);
         require?.(before);
         yield* run("DELETE FROM limits WHERE id = ?", [id]);
-        yield* recordAudit([audit]);
-        yield* changed("limit", id);
+        yield* recordChange(audit, "limit", id);
       }),
   };
 }

@@ -5,8 +5,7 @@ import type { LimitSet } from "#limits/store.ts";
 import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
 import { connection, type Script } from "#storage/sql/script.ts";
 import { toModel, toProvider } from "./catalog-rows.ts";
-import { type Change, changeTransaction, ChangeTransaction } from "./change.ts";
-import type { Memory } from "./follower.ts";
+import { type Change, changeTransaction, ChangeTransaction, type Memory } from "./change.ts";
 import { LimitMemory } from "./limit-rows.ts";
 import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
@@ -26,7 +25,7 @@ type Ids = readonly string[] | null;
 
 /** What a process remembers of the catalog: providers, models and prices, limits, keys and relay tokens with their owners. */
 export class StoreMemory implements Memory {
-  readonly #secrets: Keyring;
+  readonly secrets: Keyring;
   readonly #log: Log;
   readonly #limits: LimitMemory;
   readonly #principals: PrincipalMemory;
@@ -38,7 +37,7 @@ export class StoreMemory implements Memory {
 
   constructor({ secrets, log, hasAllSecrets }: MemoryOptions) {
     const tell = createUnreadableTelling(log);
-    this.#secrets = secrets;
+    this.secrets = secrets;
     this.#log = log;
     this.tell = tell;
     this.#limits = new LimitMemory(tell);
@@ -53,11 +52,15 @@ export class StoreMemory implements Memory {
     return this.#catalog;
   }
 
+  /** Another state is another object. */
   limits(): LimitSet {
     return this.#limits.set;
   }
 
-  /** See `RememberedCatalog.catalogAfter`. */
+  /**
+   * The catalog as a change leaves it, which is remembered when it is committed. Within `CatalogDriver.change`, after its last
+   * write to the catalog and its last `changed`.
+   */
   *catalogAfter(): Script<CatalogSnapshot> {
     const transaction = yield* changeTransaction();
     return (transaction.after ??= yield* this.#readCatalog(transaction.changes));
@@ -70,7 +73,7 @@ export class StoreMemory implements Memory {
     // Secrets before the credentials that they open, owners before what they own.
     if (wanted("secret") !== undefined) {
       const state = yield* readSecretState();
-      installs.push(() => followSecrets(state, this.#secrets, this.#log));
+      installs.push(() => followSecrets(state, this.secrets, this.#log));
     }
     if (wanted("catalog") !== undefined || wanted("price") !== undefined) {
       const catalog = yield* this.#readOnce(changes);

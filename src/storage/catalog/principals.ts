@@ -3,10 +3,11 @@ import type { IdentityStore, OidcSubject } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, run, type Script } from "#storage/sql/script.ts";
+import { recordAudit, recordChange } from "./audit.ts";
+import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
 import { applyPrincipalChange, toPrincipal, toPrincipalRow } from "./identity-rows.ts";
 import { orphanResponses } from "./responses.ts";
-import type { StoreParts } from "./audit.ts";
 import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
@@ -24,8 +25,8 @@ type PrincipalStore = Pick<
 >;
 
 /** Principals and their subjects. Every uniqueness rule is asked under the catalog's lock, so none can be raced. */
-export function createPrincipalStore({ driver, recordAudit, tell }: StoreParts): PrincipalStore {
-  const { read, ask, change } = driver;
+export function createPrincipalStore({ read, ask, change, memory }: CatalogDriver): PrincipalStore {
+  const { tell } = memory;
   return {
     createPrincipal: (principal, audit) =>
       change(function* () {
@@ -64,8 +65,7 @@ export function createPrincipalStore({ driver, recordAudit, tell }: StoreParts):
         yield* requireAdminLeft(before, after);
         const { role, enabled, tags } = edited;
         yield* update(principals, { role, enabled, tags }, "id = ?", [id]);
-        yield* recordAudit([audit]);
-        yield* changed("principal", id);
+        yield* recordChange(audit, "principal", id);
         return after;
       }),
 
@@ -78,8 +78,7 @@ export function createPrincipalStore({ driver, recordAudit, tell }: StoreParts):
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         yield* run("DELETE FROM principals WHERE id = ?", [id]);
         yield* orphanResponses(id);
-        yield* recordAudit([audit]);
-        yield* changed("principal", id);
+        yield* recordChange(audit, "principal", id);
       }),
 
     findPrincipalBySubject: (issuer, subject) => ask(() => findBySubject({ issuer, subject }, tell)),

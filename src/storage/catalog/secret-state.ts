@@ -1,17 +1,9 @@
-import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
-import { openCredential, sealCredential } from "#catalog/provider.ts";
-import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { Keyring, SecretState } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
-import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
-import { insert, select, update } from "#storage/sql/rows.ts";
-import { all, run, type Script } from "#storage/sql/script.ts";
-import type { RecordAudit } from "./audit.ts";
-import { changed } from "./change.ts";
-import { type ProviderRow, toProvider } from "./catalog-rows.ts";
-import { meta, providers } from "./tables.ts";
-import { UnreadableRowError } from "./unreadable.ts";
+import { insert, select } from "#storage/sql/rows.ts";
+import { run, type Script } from "#storage/sql/script.ts";
+import { meta } from "./tables.ts";
 
 const CHECK_VALUE_KEY = "secret_check";
 /** JSON array of base64; absent when no secret was ever rotated. */
@@ -80,108 +72,11 @@ export function requireSecretPresent({ isPresent }: Pick<Keyring, "isPresent">):
   );
 }
 
-export interface SecretRotation {
-  readonly secrets: Keyring;
-  readonly next: SecretBox;
-  /** Deletes all API keys and relay tokens as well, and forgets former secrets. */
-  readonly revokesKeys: boolean;
-}
-
-/** Makes `next` the catalog's secret, as one change (`StorageEngine.rotateSecret`). */
-export function* rotateSecret(
-  { secrets, next, revokesKeys }: SecretRotation,
-  recordAudit: RecordAudit,
-): Script<{ credentials: number; sessions: number; revokedKeys: number }> {
-  requirePresent(yield* readSecretState(), secrets);
-  const state = toNextState({ secrets, next }, revokesKeys);
-  const credentials = yield* resealCredentials({ secrets, next });
-  const sessions = yield* run("DELETE FROM sessions");
-  yield* run("DELETE FROM login_links");
-  const revokedKeys = revokesKeys ? yield* revokeSecrets(recordAudit) : 0;
-  yield* writeSecretState(state);
-  yield* recordAudit([
-    toAuditEntry(LOCAL_ACTOR, {
-      action: "secret_key.rotate",
-      targetKind: "secret_key",
-      targetRef: SECRET_KEY_NAME,
-    }),
-  ]);
-  for (const kind of ["secret", "catalog", "session"] as const) yield* changed(kind, null);
-  return { credentials, sessions, revokedKeys };
-}
-
-/** Throws a SetupError unless the catalog's secret is still the one that `secrets` holds. */
-function requirePresent(state: SecretState | null, secrets: Keyring): void {
-  if (state?.checkValue === secrets.checkValue && secrets.follow(state)) return;
-  throw new SetupError(
-    "failure",
-    "Another command has rotated the secret key meanwhile: nothing was changed by this one.",
-  );
-}
-
-type Boxes = Pick<SecretRotation, "next"> & { readonly secrets: SecretBox };
-
-/** What the catalog holds of secrets after the rotation. Throws a SetupError for too many former ones. */
-function toNextState({ secrets, next }: Boxes, revokesKeys: boolean): SecretState {
-  const sealedTokenKeys = revokesKeys ? [] : secrets.sealTokenKeys(next);
-  if (sealedTokenKeys.length <= FORMER_SECRETS_MAX) return { checkValue: next.checkValue, sealedTokenKeys };
-  throw new SetupError(
-    "failure",
-    `Keys are verified by ${FORMER_SECRETS_MAX} former secrets already: rotate with --revoke-keys, and have new keys made.`,
-  );
-}
-
-function* writeSecretState({ checkValue, sealedTokenKeys }: SecretState): Script<void> {
+export function* writeSecretState({ checkValue, sealedTokenKeys }: SecretState): Script<void> {
   const keys = sealedTokenKeys.map((key) => Buffer.from(key).toString("base64"));
   yield* run(`DELETE FROM meta ${OF_SECRETS}`);
   yield* insert(meta, [
     { key: CHECK_VALUE_KEY, value: checkValue },
     ...(keys.length === 0 ? [] : [{ key: FORMER_TOKEN_KEYS_KEY, value: JSON.stringify(keys) }]),
   ]);
-}
-
-/** Returns how many providers have a credential. */
-function* resealCredentials(boxes: Boxes): Script<number> {
-  const rows = yield* select(providers, "WHERE sealed_credential IS NOT NULL");
-  for (const row of rows)
-    yield* update(providers, { sealedCredential: resealCredential(boxes, row) }, "id = ?", [row.id]);
-  return rows.length;
-}
-
-/** Throws a SetupError for a credential that does not open: the former secret key is its last chance. */
-function resealCredential({ secrets, next }: Boxes, row: ProviderRow): Uint8Array | null {
-  try {
-    const provider = toProvider(row);
-    const apiKey = openCredential(secrets, provider);
-    return apiKey === null ? null : sealCredential(next, provider, apiKey);
-  } catch (cause) {
-    if (cause instanceof UnreadableRowError)
-      throw new SetupError(
-        "failure",
-        `Nothing was rotated: ${cause.message}. Correct or delete the row.`,
-        cause,
-      );
-    if (!(cause instanceof ProxyError)) throw cause;
-    throw new SetupError("failure", `Nothing was rotated. ${cause.message}`, cause);
-  }
-}
-
-const REVOKED = [
-  { table: "api_keys", kind: "key", action: "key.delete", targetKind: "api_key" },
-  { table: "relay_tokens", kind: "relay_token", action: "relay_token.delete", targetKind: "relay_token" },
-] as const;
-
-/** Returns how many API keys and relay tokens there were. Their limits go with them: ON DELETE CASCADE. */
-function* revokeSecrets(recordAudit: RecordAudit): Script<number> {
-  let count = 0;
-  for (const { table, kind, action, targetKind } of REVOKED) {
-    const rows = yield* all<{ id: string }>(`DELETE FROM ${table} RETURNING id`);
-    yield* recordAudit(
-      rows.map(({ id }) => toAuditEntry(LOCAL_ACTOR, { action, targetKind, targetRef: id })),
-    );
-    yield* changed(kind, null);
-    count += rows.length;
-  }
-  yield* changed("limit", null);
-  return count;
 }

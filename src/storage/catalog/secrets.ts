@@ -7,27 +7,52 @@ import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
 import type { SecretMemory } from "./secret-memory.ts";
 import { applySecretChange, toListedSecret, toSecretRow } from "./identity-rows.ts";
-import type { StoreParts } from "./audit.ts";
-import type { SecretRow, SecretTable } from "./tables.ts";
+import { recordChange } from "./audit.ts";
+import type { CatalogDriver } from "./catalog-driver.ts";
+import { apiKeys, relayTokens, type SecretRow, type SecretTable } from "./tables.ts";
 
-interface SecretParts {
+interface SecretKind {
   readonly table: SecretTable;
   readonly kind: "key" | "relay_token";
-  readonly remembered: SecretMemory;
-  readonly refusals: SecretRefusals;
+  /** The column of a limit that refers to it. */
+  readonly limitColumn: "key_id" | "relay_token_id";
+  /** For an id that is not there. */
+  readonly toMissing: () => ProxyError;
+  /** For a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
+  readonly toFull: () => ProxyError;
 }
+
+export const KEYS: SecretKind = {
+  table: apiKeys,
+  kind: "key",
+  limitColumn: "key_id",
+  ...toRefusals("key", "key_not_found", "too_many_keys"),
+};
+
+export const RELAY_TOKENS: SecretKind = {
+  table: relayTokens,
+  kind: "relay_token",
+  limitColumn: "relay_token_id",
+  ...toRefusals("relay token", "relay_token_not_found", "too_many_relay_tokens"),
+};
 
 /** API keys or relay tokens. */
 export function createSecretStore(
-  { table, kind, remembered, refusals }: SecretParts,
-  { driver, recordAudit }: StoreParts,
+  { read, ask, change, isTrusted, current }: CatalogDriver,
+  {
+    table,
+    kind,
+    limitColumn,
+    toMissing,
+    toFull,
+    remembered,
+  }: SecretKind & { readonly remembered: SecretMemory },
 ): SecretStore {
-  const { read, ask, change, memory } = driver;
   return {
-    peekByHash: (hash) => (memory.isTrusted() ? remembered.peek(hash) : null),
+    peekByHash: (hash) => (isTrusted() ? remembered.peek(hash) : null),
 
     async findByHash(hash) {
-      await memory.current();
+      await current();
       return remembered.peek(hash) ?? ask(() => remembered.find(hash));
     },
 
@@ -35,10 +60,9 @@ export function createSecretStore(
       change(function* () {
         yield* requirePrincipal(secret.principalId);
         const owned = yield* count(table, "WHERE principal_id = ?", [secret.principalId]);
-        if (owned >= SECRETS_PER_PRINCIPAL_MAX) throw refusals.toFull();
+        if (owned >= SECRETS_PER_PRINCIPAL_MAX) throw toFull();
         yield* insert(table, [toSecretRow(secret)]);
-        yield* recordAudit([audit]);
-        yield* changed(kind, secret.id);
+        yield* recordChange(audit, kind, secret.id);
       }),
 
     list: ({ principalId }, { limit, offset }) =>
@@ -54,25 +78,22 @@ export function createSecretStore(
       change(function* () {
         const [where, bindings] = toWhere(table, filter);
         const [found] = yield* selectListed(table, where, bindings);
-        if (found === undefined) throw refusals.toMissing();
+        if (found === undefined) throw toMissing();
         const { after, columns } = applySecretChange(found, plan);
         yield* update(table, columns, "id = ?", [after.id]);
-        yield* recordAudit([audit]);
-        yield* changed(kind, after.id);
+        yield* recordChange(audit, kind, after.id);
         return after;
       }),
 
     delete: (filter, audit) =>
       change(function* () {
         const [where, bindings] = toWhere(table, filter);
-        const limits = yield* all<{ readonly id: string }>(
-          `SELECT id FROM limits WHERE ${kind === "key" ? "key_id" : "relay_token_id"} = ?`,
-          [filter.id],
-        );
+        const limits = yield* all<{ readonly id: string }>(`SELECT id FROM limits WHERE ${limitColumn} = ?`, [
+          filter.id,
+        ]);
         // Its limits go with it: ON DELETE CASCADE.
-        if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw refusals.toMissing();
-        yield* recordAudit([audit]);
-        yield* changed(kind, filter.id);
+        if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
+        yield* recordChange(audit, kind, filter.id);
         for (const { id } of limits) yield* changed("limit", id);
       }),
   };
@@ -105,20 +126,7 @@ function* selectListed(
   return rows.map(({ principalName, ...secret }) => ({ secret, principalName }));
 }
 
-/** What is thrown for an id that is not there, and for a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
-interface SecretRefusals {
-  readonly toMissing: () => ProxyError;
-  readonly toFull: () => ProxyError;
-}
-
-export const KEY_REFUSALS = toSecretRefusals("key", "key_not_found", "too_many_keys");
-export const RELAY_TOKEN_REFUSALS = toSecretRefusals(
-  "relay token",
-  "relay_token_not_found",
-  "too_many_relay_tokens",
-);
-
-function toSecretRefusals(noun: string, missing: ErrorCode, full: ErrorCode): SecretRefusals {
+function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {
   return {
     toMissing: () => new ProxyError(missing, `No ${noun} has this id.`),
     toFull: () =>

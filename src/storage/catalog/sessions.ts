@@ -4,7 +4,8 @@ import { columnsOf, decode, insert, selectOne } from "#storage/sql/rows.ts";
 import { all, type Binding, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
 import { toPrincipal } from "./identity-rows.ts";
 import { requirePrincipal, toPrincipalNotFound } from "./principals.ts";
-import type { StoreParts } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
+import type { CatalogDriver } from "./catalog-driver.ts";
 import { loginLinks, principals, type PrincipalRow, sessions } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
@@ -24,8 +25,9 @@ type SessionStore = Pick<
  * Sessions and login links. No process remembers them: each request that shows a cookie asks the database, so that one that
  * ends has ended everywhere, and no change of them waits for a replica.
  */
-export function createSessionStore({ driver, recordAudit, tell }: StoreParts): SessionStore {
-  const { ask, change, aside, put, memory } = driver;
+export function createSessionStore(driver: CatalogDriver): SessionStore {
+  const { ask, change, aside, put, current } = driver;
+  const { tell } = driver.memory;
   return {
     async createSession(session, nowUs) {
       await aside(function* () {
@@ -41,7 +43,7 @@ export function createSessionStore({ driver, recordAudit, tell }: StoreParts): S
 
     async findSession(tokenHash, nowUs) {
       // A server that was a primary and became a standby still tells of sessions that have ended.
-      await memory.current();
+      await current();
       const found = await ask(() =>
         selectSessions("WHERE token_hash = ? AND expires_at_us > ?", [tokenHash, nowUs], tell),
       );

@@ -1,34 +1,40 @@
-import type { Clock } from "#kernel/clock.ts";
-import type { Keyring } from "#kernel/keyring.ts";
-import { createAuditStore, createRecordAudit } from "./audit.ts";
+import type { IdentityStore } from "#identity/store.ts";
+import { createAuditStore } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { createCatalogStore } from "./catalog.ts";
-import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
 import { createNoticeStore } from "./notices.ts";
+import { createPrincipalStore } from "./principals.ts";
 import { createResponseStore } from "./responses.ts";
-import type { TellUnreadable } from "./unreadable.ts";
+import { createSecretStore, KEYS, RELAY_TOKENS } from "./secrets.ts";
+import { createSessionStore } from "./sessions.ts";
 
-export interface CatalogStoresOptions {
-  readonly secrets: Keyring;
-  readonly clock: Pick<Clock, "nowUs">;
-  readonly tell: TellUnreadable;
+interface CatalogStoresOptions {
   /** Whether several servers have the data, of which each sends the notices that it has claimed. */
   readonly isShared: boolean;
 }
 
 /** The stores of a process on the catalog of any engine. */
-export function createCatalogStores(
-  driver: CatalogDriver,
-  { secrets, clock, tell, isShared }: CatalogStoresOptions,
-) {
-  const recordAudit = createRecordAudit(clock);
+export function createCatalogStores(driver: CatalogDriver, options: CatalogStoresOptions) {
+  const { memory, current, ask } = driver;
+  const identity: IdentityStore = {
+    ...createPrincipalStore(driver),
+    ...createSessionStore(driver),
+    keys: {
+      ...createSecretStore(driver, { ...KEYS, remembered: memory.keys }),
+      async findNames(ids) {
+        await current();
+        return ask(() => memory.keys.findNames(ids));
+      },
+    },
+    relayTokens: createSecretStore(driver, { ...RELAY_TOKENS, remembered: memory.relayTokens }),
+  };
   return {
     audit: createAuditStore(driver),
-    identity: createIdentityStore({ driver, recordAudit, tell }),
-    catalog: createCatalogStore(driver, recordAudit, secrets),
-    limits: createLimitStore(driver, recordAudit),
-    notices: createNoticeStore(driver, { isShared }),
+    identity,
+    catalog: createCatalogStore(driver),
+    limits: createLimitStore(driver),
+    notices: createNoticeStore(driver, options),
     responses: createResponseStore(driver),
   };
 }

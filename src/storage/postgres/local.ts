@@ -2,12 +2,12 @@ import { createSystemIds } from "#kernel/ids.ts";
 import { SILENT_LOG } from "#kernel/log.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
 import type { LocalParts } from "#storage/driver.ts";
-import { createRecordAudit } from "#storage/catalog/audit.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
-import { requireOwnSecret, rotateSecret as rotate } from "#storage/catalog/secret-state.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import { rotateSecret as rotate } from "#storage/catalog/rotation.ts";
+import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
-import { changeBy, createStores } from "./catalog/driver.ts";
-import { CatalogFollower } from "./catalog/follower.ts";
+import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
 import {
   type CommandConnection,
@@ -28,16 +28,14 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   const { postgres } = connection;
   await requireCurrent(connection);
   await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
-  const { secrets, clock, log } = options;
+  const { secrets, log } = options;
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
-  const follower = new CatalogFollower(memory);
-  const guest = toGuest(connection, options, follower);
-  await guest.refreshed();
-  const toStores = (freshness: Freshness) =>
-    createStores({ postgres, memory, follower, freshness, secrets, clock });
+  const freshness = toGuest(connection, options, memory);
+  await freshness.refreshed();
+  const driver = createPostgresDriver({ postgres, memory, freshness });
   return {
-    reading: toStores({ ...guest, mutate: refuse }),
-    forWriting: async () => toStores(guest),
+    reading: createCatalogStores(toReadingDriver(driver), { isShared: true }),
+    forWriting: async () => createCatalogStores(driver, { isShared: true }),
     findUnreadable: () => drive(postgres, toConnection(), findUnreadableRows()),
     // The reports share the connection, which is closed after them.
     ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
@@ -60,25 +58,17 @@ export function makeCatalog(options: OpenOptions): Promise<void> {
 export function rotateSecret(options: RotateOptions): Promise<Rotation> {
   return withCommandConnection(options, async (connection) => {
     await requireCurrent(connection);
-    const { clock, secrets, next, revokesKeys } = options;
+    const { secrets, next, revokesKeys } = options;
     // This process has done it itself: that the secret key was rotated is no news of it.
     const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
-    const follower = new CatalogFollower(memory);
-    const freshness = toGuest(connection, options, follower);
-    return changeBy({ freshness, follower }, (tx, transaction) =>
-      drive(tx, transaction, rotate({ secrets, next, revokesKeys }, createRecordAudit(clock))),
-    );
+    return toGuest(connection, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
   });
 }
 
 function toGuest(
   { postgres, schema }: CommandConnection,
   { clock, onUnconfirmed }: OpenOptions,
-  memory: CatalogFollower,
+  memory: StoreMemory,
 ): Freshness {
   return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds(), onUnconfirmed });
-}
-
-function refuse(): Promise<never> {
-  return Promise.reject(new TypeError("the installation was opened to be read"));
 }

@@ -6,10 +6,10 @@ import type { ServeOptions } from "#storage/engine.ts";
 import type { HeldFolder, ServerParts } from "#storage/driver.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
-import { CatalogFollower } from "./catalog/follower.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
-import { createStores } from "./catalog/driver.ts";
+import { createPostgresDriver } from "./catalog-driver.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
@@ -51,7 +51,6 @@ async function join(
   await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: true });
-  const follower = new CatalogFollower(memory);
   const presence = held.opened.adopt(
     await openPresence({
       identity: {
@@ -64,7 +63,7 @@ async function join(
       pulse,
       postgres,
       schema: target.schema,
-      memory: follower,
+      memory,
       clock,
       ids,
       log,
@@ -72,7 +71,9 @@ async function join(
     (one) => one.close(),
   );
   return {
-    stores: createStores({ postgres, memory, follower, freshness: presence.freshness, secrets, clock }),
+    stores: createCatalogStores(createPostgresDriver({ postgres, memory, freshness: presence.freshness }), {
+      isShared: true,
+    }),
     ledger: parts,
     shared: {
       sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),

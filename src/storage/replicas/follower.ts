@@ -2,69 +2,42 @@ import { joinNext } from "#kernel/join-next.ts";
 import { DatabaseUnreachableError, STANDBY } from "#storage/postgres/connection/errors.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import type { CatalogVersion } from "#storage/catalog/change.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { type CatalogVersion, Follower, type Memory } from "#storage/catalog/change.ts";
 
-/** What a replica remembers of the catalog, at a version of it. */
-export interface Following {
-  /** Null before everything was read. */
-  readonly applied: CatalogVersion | null;
-  isAt(version: CatalogVersion): boolean;
-  /** Everything is read again by the next `follow`. */
-  forget(): void;
-  /**
-   * Reads what memory lacks of the version that `tx` sees. What is returned takes it over; false: memory is at another
-   * version by now, and has to follow again. `onForeign` is called as soon as memory turns out to be of another history: the
-   * database was restored.
-   */
-  follow(tx: Transaction, onForeign: () => void): Promise<() => boolean>;
-}
-
-export interface FollowerDeps {
+interface ReplicaFollowerOptions {
   readonly postgres: Postgres;
-  readonly memory: Following;
-  readonly onForeign: () => void;
+  readonly memory: Memory;
+  readonly onForeign?: () => void;
 }
 
 /** Keeps memory at the version that the database has. */
-export class Follower {
-  readonly #deps: FollowerDeps;
+export class ReplicaFollower extends Follower {
+  readonly #postgres: Postgres;
   /** Brings memory to the version that the database has by now, for all who wait together. */
-  readonly follow = joinNext(() => this.#follow());
+  readonly catchUp = joinNext(() => this.#catchUp());
 
-  constructor(deps: FollowerDeps) {
-    this.#deps = deps;
-  }
-
-  get applied(): CatalogVersion | null {
-    return this.#deps.memory.applied;
-  }
-
-  isAt(version: CatalogVersion): boolean {
-    return this.#deps.memory.isAt(version);
-  }
-
-  forget(): void {
-    this.#deps.memory.forget();
+  constructor({ postgres, memory, onForeign }: ReplicaFollowerOptions) {
+    super(memory, onForeign);
+    this.#postgres = postgres;
   }
 
   /**
-   * `follow`, where most calls find nothing new: one statement, and no transaction. Throws DatabaseUnreachableError for a
+   * `catchUp`, where most calls find nothing new: one statement, and no transaction. Throws DatabaseUnreachableError for a
    * standby, which may not have the latest change.
    */
   async poll(): Promise<void> {
-    const [current] = await this.#deps.postgres.all<CatalogVersion & { readonly isStandby: boolean }>(
+    const [current] = await this.#postgres.all<CatalogVersion & { readonly isStandby: boolean }>(
       'SELECT version, token, pg_is_in_recovery() AS "isStandby" FROM catalog_state',
     );
     if (current === undefined) throw new TypeError("catalog_state has no row");
     if (current.isStandby) throw new DatabaseUnreachableError(STANDBY, { mayBeCommitted: false });
-    if (!this.isAt(current)) await this.follow();
+    if (!this.isAt(current)) await this.catchUp();
   }
 
-  async #follow(): Promise<void> {
-    const { postgres, memory, onForeign } = this.#deps;
+  async #catchUp(): Promise<void> {
     const read = () =>
-      postgres.transaction((tx) => memory.follow(tx, onForeign), {
+      this.#postgres.transaction((tx) => drive(tx, toConnection(), this.follow()), {
         isReadOnly: true,
         isolation: "repeatable read",
         callMsMax: STATEMENT_MS_MAX.load,

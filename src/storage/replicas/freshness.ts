@@ -1,10 +1,12 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { joinNext } from "#kernel/join-next.ts";
+import type { Memory } from "#storage/catalog/change.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { Barrier } from "./barrier.ts";
-import { Follower, type Following, Hints } from "./follower.ts";
-import { Mutator, type Step } from "./mutation.ts";
+import { Hints, ReplicaFollower } from "./follower.ts";
+import { Mutator } from "./mutation.ts";
 import { IdleTimes } from "./replica-row.ts";
 
 /** Tells when memory may be believed, and changes the catalog for every replica. */
@@ -17,17 +19,17 @@ export interface Freshness {
    */
   refreshed(): Promise<void>;
   /**
-   * One change, in one transaction. Fulfilled when it holds for every request that any replica begins from now on, and own
-   * memory has it. Throws what `step` throws, and `internal_error` when the database is away; its message says whether the
-   * change was made.
+   * One change (`changeCatalog`). Fulfilled when it holds for every request that any replica begins from now on, and own memory
+   * has it. Throws what the script throws, and `internal_error` when the database is away; its message says whether the change
+   * was made.
    */
-  mutate<R>(step: Step<R>): Promise<R>;
+  change<Answer>(script: () => Script<Answer>): Promise<Answer>;
 }
 
 export interface GuestOptions {
   readonly postgres: Postgres;
   readonly schema: string;
-  readonly memory: Following;
+  readonly memory: Memory;
   readonly clock: Clock;
   readonly ids: Ids;
   /** See `OpenOptions`. */
@@ -36,11 +38,12 @@ export interface GuestOptions {
 
 /** For a command beside the replicas: it asks each time, nothing waits for it, and its changes wait for all of them. */
 export function createGuestFreshness(options: GuestOptions): Freshness {
-  const { postgres, schema, memory, clock, ids, onUnconfirmed } = options;
-  const follower = new Follower({ postgres, memory, onForeign: () => undefined });
+  const { postgres, schema, memory, ...rest } = options;
+  const follower = new ReplicaFollower({ postgres, memory });
   const refreshed = joinNext(() => follower.poll());
-  const barrier = new Barrier({ postgres, clock, idleTimes: new IdleTimes(), ownId: null });
+  const barrier = new Barrier({ postgres, clock: rest.clock, idleTimes: new IdleTimes(), ownId: null });
   const hints = new Hints({ postgres, schema });
-  const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids, onUnconfirmed });
-  return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };
+  const isTrusted = () => false;
+  const mutator = new Mutator({ postgres, hints, barrier, follower, isTrusted, refreshed, ...rest });
+  return { isTrusted, refreshed, change: (script) => mutator.change(script) };
 }

@@ -3,7 +3,7 @@ import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Follower } from "./follower.ts";
+import type { ReplicaFollower } from "./follower.ts";
 import type { IdleTimes, Peer, ReplicaRow } from "./replica-row.ts";
 import type { SlotLeases } from "./slot-leases.ts";
 
@@ -104,7 +104,7 @@ const STEPS_MAX = 4;
 
 export interface HeartbeatDeps {
   readonly row: ReplicaRow;
-  readonly follower: Follower;
+  readonly follower: ReplicaFollower;
   /** For how long memory is believed. */
   readonly trust: TrustWindow;
   /** For how long the replica's slots are its own. */
@@ -184,7 +184,7 @@ export class Heartbeat {
       trust.end();
       follower.forget();
       await row.register();
-      await follower.follow();
+      await follower.catchUp();
       slots.reclaim();
       return false;
     }
@@ -200,7 +200,7 @@ export class Heartbeat {
       return true;
     }
     // Memory is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
-    await follower.follow();
+    await follower.catchUp();
     return false;
   }
 }

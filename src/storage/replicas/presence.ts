@@ -4,9 +4,10 @@ import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
+import type { Memory } from "#storage/catalog/change.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
-import { Follower, type Following, Hints } from "./follower.ts";
+import { Hints, ReplicaFollower } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Heartbeat, Reachability, TrustWindow } from "./heartbeat.ts";
 import { Mutator } from "./mutation.ts";
@@ -41,7 +42,7 @@ export interface PresenceOptions {
   /** For changing the catalog. */
   readonly postgres: Postgres;
   readonly schema: string;
-  readonly memory: Following;
+  readonly memory: Memory;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -81,14 +82,15 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     trust.end();
     slots.reclaim();
   };
-  const follower = new Follower({ postgres: pulse, memory, onForeign });
+  const follower = new ReplicaFollower({ postgres: pulse, memory, onForeign });
   const reachability = new Reachability(postgres, log);
   const heartbeat = new Heartbeat({ row, follower, trust, lease, slots, idleTimes, reachability, clock });
   // Without a grace there is no trust to renew, and a question that writes nothing is cheaper.
   const poll = joinNext(() => follower.poll());
   const refreshed = () => (identity.graceMs > 0 ? heartbeat.send() : poll());
   const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
-  const mutator = new Mutator({ postgres, hints, barrier, refreshed, clock, ids });
+  const isTrusted = () => trust.isOpen();
+  const mutator = new Mutator({ postgres, hints, barrier, follower, isTrusted, refreshed, clock, ids });
   const maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
   await heartbeat.begin();
   const stopListening = await listen(hints, heartbeat, log);
@@ -106,7 +108,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   };
   let leaving: Promise<void> | null = null;
   return {
-    freshness: { isTrusted: () => trust.isOpen(), refreshed, mutate: (step) => mutator.mutate(step) },
+    freshness: { isTrusted, refreshed, change: (script) => mutator.change(script) },
     slots,
     limitBoard: new OpenUseBoard(pulse, id),
     health() {

@@ -1,6 +1,5 @@
 import { SILENT_LOG } from "#kernel/log.ts";
-import { createRecordAudit } from "#storage/catalog/audit.ts";
-import { rotateSecret } from "#storage/catalog/secret-state.ts";
+import { rotateSecret } from "#storage/catalog/rotation.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { findCatalogAge } from "./catalog/inspect.ts";
 import { toCatalogPath } from "./file/open.ts";
@@ -31,11 +30,9 @@ export const sqliteEngine = openInstallation({
     await (await openCatalogBesideServer(catalogOptions)).close();
     // This process has done it itself: that the secret key was rotated is no news of it.
     const database = await openCatalogDatabase({ ...catalogOptions, log: SILENT_LOG });
-    const { secrets, clock } = options;
+    const { secrets } = options;
     try {
-      return await database.change(() =>
-        rotateSecret({ secrets, next, revokesKeys }, createRecordAudit(clock)),
-      );
+      return await database.change(() => rotateSecret({ secrets, next, revokesKeys }));
     } finally {
       await database.close();
     }

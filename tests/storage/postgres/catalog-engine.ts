@@ -2,11 +2,10 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { changeBy } from "#storage/postgres/catalog/driver.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
-import { CatalogFollower } from "#storage/postgres/catalog/follower.ts";
-import { createStores, type StoresOptions } from "#storage/postgres/catalog/driver.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import { createPostgresDriver, type PostgresDriverDeps } from "#storage/postgres/catalog-driver.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
 import type { CatalogStores } from "#storage/engine.ts";
@@ -41,7 +40,7 @@ export interface PostgresStores extends OpenedCatalog {
   readonly freshness: Freshness;
   readonly presence: Presence;
   readonly memory: StoreMemory;
-  readonly parts: StoresOptions;
+  readonly parts: PostgresDriverDeps;
 }
 
 const GRACE_MS = 30_000;
@@ -83,9 +82,8 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       const pulse = hears ? beats : { ...beats, listen: async () => async () => {} };
       await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
       const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: true });
-      const follower = new CatalogFollower(memory);
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
-      const options = { postgres, pulse, schema, memory: follower, clock, ids, log: silentLog, slotLeaseMs };
+      const options = { postgres, pulse, schema, memory, clock, ids, log: silentLog, slotLeaseMs };
       const presence = await openPresence({ identity, ...options });
       const close = async () => {
         await presence.close();
@@ -93,18 +91,16 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       };
       opened.push({ close });
       const { freshness } = presence;
-      const parts = { postgres, memory, follower, freshness, secrets, clock };
-      const change: OpenedCatalog["change"] = (script) =>
-        changeBy(parts, (tx, transaction) => drive(tx, transaction, script()));
-      return { ...createStores(parts), change, freshness, presence, memory, parts, close };
+      const parts = { postgres, memory, freshness };
+      const driver = createPostgresDriver(parts);
+      const stores = createCatalogStores(driver, { isShared: true });
+      return { ...stores, change: driver.change, freshness, presence, memory, parts, close };
     },
     async openGuest(postgres) {
       const { schema } = (await ready).target;
-      const secrets = toSecrets();
-      const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: false });
-      const follower = new CatalogFollower(memory);
-      const freshness = createGuestFreshness({ postgres, schema, memory: follower, clock, ids });
-      return createStores({ postgres, memory, follower, freshness, secrets, clock });
+      const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
+      const freshness = createGuestFreshness({ postgres, schema, memory, clock, ids });
+      return createCatalogStores(createPostgresDriver({ postgres, memory, freshness }), { isShared: true });
     },
     async copySecrets(first, copies) {
       const { postgres } = await ready;

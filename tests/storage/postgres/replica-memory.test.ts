@@ -5,6 +5,8 @@ import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { apiKey, boundModel, codeOf, principal, provider } from "../support.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import { createPostgresDriver, toReadingDriver } from "#storage/postgres/catalog-driver.ts";
 import { createPostgresCatalog } from "./catalog-engine.ts";
 import { failureOf } from "./support.ts";
 
@@ -131,5 +133,19 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     }));
     expect(await codeOf(failing)).toBe("bug");
     expect(left.catalog.peek()).toBe(before);
+  });
+
+  test("of an installation that was opened to be read is told, and each step that writes is refused", async () => {
+    await using engine = createPostgresCatalog();
+    const { identity, parts } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    const reading = createCatalogStores(toReadingDriver(createPostgresDriver(parts)), { isShared: true });
+    expect(await reading.identity.countPrincipals()).toBe(1);
+    const writes: readonly (() => Promise<unknown>)[] = [
+      () => reading.identity.createPrincipal(principal("bob"), null),
+      () => reading.notices.sweepMarks(0),
+      () => reading.identity.deleteSession("s"),
+    ];
+    for (const write of writes) expect(String(await failureOf(write()))).toContain("opened to be read");
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
-import { createStores } from "#storage/postgres/catalog/driver.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import { createPostgresDriver } from "#storage/postgres/catalog-driver.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { busyLimit, timed } from "../../support/waiting.ts";
@@ -30,7 +31,8 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
       refreshed: () => Promise.reject(new DatabaseUnreachableError("25006", { mayBeCommitted: false })),
     };
     const postgres = await engine.database();
-    const stores = createStores({ ...parts, postgres, freshness: untrusted });
+    const driver = createPostgresDriver({ ...parts, postgres, freshness: untrusted });
+    const stores = createCatalogStores(driver, { isShared: true });
     expect(await failureOf(stores.identity.findSession("s", START_US))).toMatchObject({
       code: "internal_error",
     });

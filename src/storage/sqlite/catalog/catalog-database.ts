@@ -83,11 +83,11 @@ export function toCatalogDatabase(
     logSync: isServing ? createLogSync(client, { path, log }) : null,
   });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
-  const driver = createSqliteDriver({ client, connection, memory, ids: createSystemIds(), isServing });
+  const driver = createSqliteDriver({ client, connection, memory, clock, ids: createSystemIds(), isServing });
   return {
     file,
     change: (script) => driver.change(script),
-    ...createCatalogStores(driver, { secrets, clock, tell: memory.tell, isShared: false }),
+    ...createCatalogStores(driver, { isShared: false }),
     findUnreadable: () => driver.read(findUnreadableRows),
     close: () => connection.close(),
   };

@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite";
+import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
-import { ChangeTransaction, readVersion, recordChanges, trimChanges } from "#storage/catalog/change.ts";
-import { Follower } from "#storage/catalog/follower.ts";
+import { changeCatalog, Follower, readVersion, trimChanges } from "#storage/catalog/change.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
-import { SQLITE } from "#storage/sql/dialect.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import type { Connection } from "./connection.ts";
@@ -13,6 +12,7 @@ interface SqliteDriverDeps {
   readonly client: Database;
   readonly connection: Connection;
   readonly memory: StoreMemory;
+  readonly clock: Pick<Clock, "nowUs">;
   readonly ids: Ids;
   /** Whether this is the server's connection, and not a command's. */
   readonly isServing: boolean;
@@ -23,7 +23,7 @@ interface SqliteDriverDeps {
  * no other connection has committed (`Connection.dataVersion`); then it reads what the change log names.
  */
 export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
-  const { client, connection, memory, ids, isServing } = deps;
+  const { client, connection, memory, clock, ids, isServing } = deps;
   const follower = new Follower(memory);
   let trustedVersion: number | null = null;
   let trustedAsides: number | null = null;
@@ -46,18 +46,11 @@ export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
   };
   const change = <Answer>(script: () => Script<Answer>) => {
     follow();
-    const transaction = new ChangeTransaction(SQLITE);
-    const answer = drive(client, script(), transaction);
-    const { changes } = transaction;
-    if (changes.length === 0) {
-      countAside();
-      return { answer, install: () => true };
-    }
-    const { version } = drive(client, readVersion());
-    const next = { version: version + 1, token: ids.uuid() };
-    drive(client, recordChanges(changes, next));
-    drive(client, trimChanges(next));
-    return { answer, install: drive(client, follower.readOwn(changes, next), transaction) };
+    const mark = { token: ids.uuid(), atUs: clock.nowUs() };
+    const made = drive(client, changeCatalog(follower, script(), mark));
+    if (made.version === null) countAside();
+    else drive(client, trimChanges(made.version));
+    return made;
   };
   const aside = <Answer>(script: () => Script<Answer>) =>
     connection.write(() => {
@@ -70,26 +63,19 @@ export function createSqliteDriver(deps: SqliteDriverDeps): CatalogDriver {
     read: (script) => connection.read(() => drive(client, script())),
     ask: (script) => connection.query(() => drive(client, script())),
     async change(script) {
-      // In the same turn as the COMMIT: the next change must not start from what was before this one.
       const { answer } = await connection.write(
         () => change(script),
-        ({ install }) => install(),
+        ({ takeOver }) => takeOver(),
       );
       return answer;
     },
     aside,
     put: aside,
-    memory: {
-      // A foreign lock may leave open whether something was committed: memory is brought up to date then.
-      isTrusted: () => connection.tryQuery(isTrusted) ?? false,
-      async current() {
-        if (!(await connection.query(isTrusted))) await connection.read(follow);
-      },
-      catalog: () => memory.catalog(),
-      limits: () => memory.limits(),
-      keys: memory.keys,
-      relayTokens: memory.relayTokens,
-      catalogAfter: () => memory.catalogAfter(),
+    memory,
+    // A foreign lock may leave open whether something was committed: memory is brought up to date then.
+    isTrusted: () => connection.tryQuery(isTrusted) ?? false,
+    async current() {
+      if (!(await connection.query(isTrusted))) await connection.read(follow);
     },
   };
 }

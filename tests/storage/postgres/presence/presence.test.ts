@@ -250,8 +250,18 @@ describe.skipIf(postgresMissing !== null)("a change", () => {
     );
     await locked.promise;
     const other = await open();
-    const { result, tookMs } = await timed(() => change(engine, other));
+    const isReadOnly: boolean[] = [];
+    const watched: Postgres = {
+      ...other,
+      transaction(step, options = {}) {
+        isReadOnly.push(options.isReadOnly === true);
+        return other.transaction(step, options);
+      },
+    };
+    const { result, tookMs } = await timed(() => change(engine, watched));
     expect(result).toContain("nothing was changed");
+    // What memory lacked was read before the lock was asked for: others would wait for it.
+    expect(isReadOnly).toEqual([true, false]);
     expect(tookMs).toBeLessThan(busyLimit(FAILS_MS_MAX));
     stuck.resolve();
     await holding;

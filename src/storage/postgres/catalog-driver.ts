@@ -1,0 +1,49 @@
+import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
+import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
+import type { StoreMemory } from "#storage/catalog/memory.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { drive, toConnection } from "./connection/drive.ts";
+import type { Postgres } from "./connection/postgres.ts";
+import type { TransactionOptions } from "./connection/transaction.ts";
+import type { Freshness } from "#storage/replicas/freshness.ts";
+
+export interface PostgresDriverDeps {
+  readonly postgres: Postgres;
+  readonly freshness: Freshness;
+  readonly memory: StoreMemory;
+}
+
+const SNAPSHOT = { isReadOnly: true, isolation: "repeatable read" } as const;
+
+/**
+ * Runs scripts on the catalog of replicas (`replicas/`): a change waits until each of them follows it or is fenced. Memory is
+ * trusted while the trust window is open. What is asked of a database that is away is refused with `internal_error`.
+ */
+export function createPostgresDriver({ postgres, freshness, memory }: PostgresDriverDeps): CatalogDriver {
+  const ask = <Answer>(script: () => Script<Answer>) =>
+    drive(postgres, toConnection(), script()).catch(throwRefusal);
+  const transact = <Answer>(script: () => Script<Answer>, options?: TransactionOptions) =>
+    postgres.transaction((tx) => drive(tx, toConnection(), script()), options).catch(throwRefusal);
+  return {
+    read: (script) => transact(script, SNAPSHOT),
+    ask,
+    change: (script) => freshness.change(script),
+    aside: (script) => transact(script),
+    put: ask,
+    memory,
+    isTrusted: () => freshness.isTrusted(),
+    async current() {
+      if (!freshness.isTrusted()) await freshness.refreshed().catch(throwRefusal);
+    },
+  };
+}
+
+/** The driver of an installation that was opened to be read. */
+export function toReadingDriver(driver: CatalogDriver): CatalogDriver {
+  const refuse = () => Promise.reject(new TypeError("the installation was opened to be read"));
+  return { ...driver, change: refuse, aside: refuse, put: refuse };
+}
+
+function throwRefusal(cause: unknown): never {
+  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause) : cause;
+}
