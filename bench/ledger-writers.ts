@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance.ts";
+import { makePartitions } from "#storage/postgres/ledger/partitions.ts";
 import { PostgresWriter } from "#storage/postgres/ledger/postgres-writer.ts";
 import { UsageWriter } from "#storage/writer/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
@@ -46,8 +47,7 @@ async function measure(writers: number, seconds: number): Promise<void> {
     log: silentLog,
   });
   await migrate(database, SCHEMA);
-  const maintenance = new Maintenance(database);
-  while (await maintenance.makePartitions(toStartUs()));
+  while (await runStep(database, () => makePartitions(toStartUs())));
   const lanes = Array.from({ length: writers }, (_, index) => index + 1);
   for (const lane of lanes) {
     await database.run("INSERT INTO spool (lane, id, run) VALUES ($1, $2, 1)", [lane, `spool-${lane}`]);

@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { drainMicrotasks } from "bun:jsc";
 import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
-import type { Retention } from "#storage/cells/retention.ts";
+import { boundRetention, type MaintenancePass, pruneRows } from "#storage/cells/retention.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
 import { UsageWriter, type WriterOptions } from "#storage/writer/writer.ts";
 
 type Options = Omit<WriterOptions, "engine"> & { readonly database: Database };
@@ -14,9 +15,9 @@ export function openSqliteWriter({ database, ...options }: Options) {
   const writer = new UsageWriter({ engine, ...options });
   return {
     writeBatch: () => answerOf(writer.writeBatch()),
-    seal: (beforeDay: number) => engine.seal(beforeDay),
-    boundRetention: (retention: Retention) => engine.boundRetention(retention),
-    prune: (beforeUs: number) => engine.prune(beforeUs),
+    seal: (beforeDay: number) => engine.transact(() => sealCells(beforeDay)),
+    boundRetention: (pass: MaintenancePass) => engine.transact(() => boundRetention(pass)),
+    prune: (beforeUs: number) => engine.transact(() => pruneRows(beforeUs)),
     close() {
       writer.close();
       database.close();

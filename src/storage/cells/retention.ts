@@ -2,9 +2,10 @@ import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { dialectOf, one, type Script, run } from "#storage/sql/script.ts";
 import { CELL_PERIODS } from "./stored-cells.ts";
 
-export interface Retention {
+/** What is due at an instant: days before it are sealed, and rows that are too old then are removed. */
+export interface MaintenancePass {
   readonly nowUs: InstantUs;
-  /** Null keeps rows for ever. */
+  /** The age of the oldest rows that stay; null keeps rows for ever. */
   readonly ageUsMax: number | null;
 }
 
@@ -29,7 +30,7 @@ export function* readRefusedBefore(): Script<InstantUs> {
  * clock that was ahead for a moment does not keep the log empty until that moment comes. What was recorded and removed while
  * it was ahead still lies before `pruned_before_us`: its totals would be taken for rows.
  */
-export function* boundRetention({ nowUs, ageUsMax }: Retention): Script<InstantUs> {
+export function* boundRetention({ nowUs, ageUsMax }: MaintenancePass): Script<InstantUs> {
   let { prunedBeforeUs, refusedBeforeUs } = yield* lockBounds();
   if (prunedBeforeUs > nowUs)
     prunedBeforeUs = Math.max(nowUs, Math.min(prunedBeforeUs, yield* findLossEnd(prunedBeforeUs)));

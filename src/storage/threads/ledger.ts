@@ -9,7 +9,6 @@ import type { UsageLedger } from "#usage/store.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { Storage } from "#storage/engine.ts";
-import { toSealBeforeDay } from "#storage/cells/calendar.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
 import type { LedgerSync } from "#storage/place.ts";
@@ -186,13 +185,8 @@ export async function openLedger(
     void flush();
     return sums;
   };
-  const maintain = () => {
-    const nowUs = clock.nowUs();
-    return writer.maintain({
-      sealBeforeDay: toSealBeforeDay(nowUs),
-      retention: { nowUs, ageUsMax: retentionDays === null ? null : retentionDays * DAY_US },
-    });
-  };
+  const ageUsMax = retentionDays === null ? null : retentionDays * DAY_US;
+  const maintain = () => writer.maintain({ nowUs: clock.nowUs(), ageUsMax });
   const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
 
   const flushAll = async () => {

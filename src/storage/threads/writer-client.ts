@@ -1,17 +1,11 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import type { Log } from "#kernel/log.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import { WorkerClient } from "./worker-client.ts";
-import type {
-  Commit,
-  MaintenancePass,
-  WatermarkQuestion,
-  WriterEvent,
-  WriterStart,
-  WriterTasks,
-} from "./writer-tasks.ts";
+import type { Commit, WatermarkQuestion, WriterEvent, WriterStart, WriterTasks } from "./writer-tasks.ts";
 
 /**
  * The pace of batches: what came in between goes into one transaction. Every 50 ms cost a third more processor time an

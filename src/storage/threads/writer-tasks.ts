@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { Retention } from "#storage/cells/retention.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 
@@ -55,11 +55,4 @@ export interface Commit {
   readonly combinations: number;
   /** Reading the journal, the transaction and its sync. */
   readonly durationMs: number;
-}
-
-/** One maintenance pass: which days to seal, and which rows to remove. */
-export interface MaintenancePass {
-  /** UTC days since 1970 before it are sealed. */
-  readonly sealBeforeDay: number;
-  readonly retention: Retention;
 }

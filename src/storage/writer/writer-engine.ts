@@ -1,7 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { EndedEvent } from "./ended-event.ts";
+import type { ReadOfMoment } from "./watermark-sums.ts";
 
 /** Another process writes this journal's events from now on: this one writes no more. */
 export class SupersededError extends Error {
@@ -28,7 +30,10 @@ export interface PositionMove {
   readonly isRecorded: boolean;
 }
 
-/** What an engine has of its own for the writer of a journal. Its scripts run in transactions of `transact`. */
+/** Makes a step between two batches, behind all that waits, with the connection that is open by then. */
+export type InTurn = <Answer>(step: (engine: WriterEngine) => Answer | Promise<Answer>) => Promise<Answer>;
+
+/** An engine's connection for the writer of a journal. Its scripts run in transactions of `transact`. */
 export interface WriterEngine {
   /** The number of the journal, by which its events are told from those of other replicas; 0 where there is one. */
   readonly lane: number;
@@ -37,7 +42,7 @@ export interface WriterEngine {
   /** How long segments stay whose end is committed (`KeptSegments`). */
   readonly keptMs: number;
   /** Runs a script in one transaction; what it throws is thrown when nothing has changed, but for a lost answer to COMMIT. */
-  transact<Answer>(script: () => Script<Answer>): Promise<Answer>;
+  transact<Answer>(script: () => Script<Answer>): Answer | Promise<Answer>;
   /** Where the journal goes on. Throws SupersededError. */
   readPosition(): Script<StoredPosition>;
   /** Takes part in no batch twice: throws PositionMovedError when it is not at `from`. Returns the number of the batch. */
@@ -46,4 +51,14 @@ export interface WriterEngine {
   addRows(events: readonly EndedEvent[]): Script<void>;
   /** Keeps the order in which the events of a batch ended, where others ask the database for it. */
   keepOrder(batch: number, ids: readonly InstantUs[]): Script<void>;
+  readonly readOfMoment: ReadOfMoment;
+  /** Says that the server is there, and tells how far the journal is in the ledger; null when that is another server's by now. */
+  beat(): Promise<JournalPosition | null>;
+  /** Fulfilled when all that is due is committed. A connection that another one waits for makes its steps in turn. */
+  maintain(pass: MaintenancePass, inTurn: InTurn): Promise<void>;
+  /** Restores the database under its name; it is opened anew afterwards. */
+  restoreFile?(): void;
+  /** Ends maintenance after the step that is under way. */
+  stop?(): void;
+  close(end: { readonly isSuperseded: boolean }): Promise<void> | void;
 }

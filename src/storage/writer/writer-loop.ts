@@ -1,13 +1,7 @@
 import { describeCause } from "#kernel/log.ts";
-import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { WorkerChannel } from "#storage/threads/worker-server.ts";
-import type {
-  MaintenancePass,
-  WriterEvent,
-  WriterStart,
-  WriterTasks,
-} from "#storage/threads/writer-tasks.ts";
-import { WatermarkSums, type ReadOfMoment } from "./watermark-sums.ts";
+import type { WriterEvent, WriterStart, WriterTasks } from "#storage/threads/writer-tasks.ts";
+import { WatermarkSums } from "./watermark-sums.ts";
 import { UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
 
@@ -18,38 +12,13 @@ const HEARTBEAT_INTERVAL_MS = 500;
 /** A cause that stays is reported at most this often. */
 const REPORT_INTERVAL_MS = 30_000;
 
-/** What a writer Worker has open. */
-export interface WriterConnection extends WriterEngine {
-  readonly readOfMoment: ReadOfMoment;
-  /**
-   * Says that the server is there, and tells how far the journal is in the ledger; null when that is not this server's any
-   * more.
-   */
-  beat(): Promise<JournalPosition | null>;
-  /**
-   * Fulfilled when all that is due is committed. `addJob` runs steps between batches: each tells whether there is more to do,
-   * and is made again when it has failed.
-   */
-  maintain(pass: MaintenancePass, addJob: AddJob): Promise<void>;
-  /** Puts the database back under its name; it is opened anew afterwards. */
-  restoreFile?(): void;
-  /** Ends maintenance after the step that is under way. */
-  stop?(): void;
-  close(end: { readonly isSuperseded: boolean }): Promise<void> | void;
-}
-
-type AddJob = (step: () => boolean) => Promise<void>;
-
-interface Job {
-  /** Whether there is more to do. */
-  readonly step: (writer: UsageWriter) => Promise<boolean> | boolean;
-  readonly done: () => void;
-}
+/** Throws when it is to be made again. */
+type Job = (writer: UsageWriter, engine: WriterEngine) => Promise<void>;
 
 export interface WriterLoopOptions {
   readonly start: WriterStart;
   readonly channel: WorkerChannel<WriterEvent>;
-  readonly open: () => Promise<WriterConnection> | WriterConnection;
+  readonly open: () => Promise<WriterEngine> | WriterEngine;
   /** See `WriterOptions.onSetBack`. */
   readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
 }
@@ -58,32 +27,28 @@ export interface WriterLoopOptions {
 export class WriterLoop {
   readonly tasks = {
     wake: () => this.#wake(),
-    flush: () => this.#add(() => false),
-    saveKeyUse: (uses) =>
-      this.#add(async (to) => {
-        await to.saveKeyUse(uses);
-        return false;
-      }),
+    flush: () => this.#add(() => {}),
+    saveKeyUse: (uses) => this.#add((writer) => writer.saveKeyUse(uses)),
     maintain: async (pass) => {
-      await this.#add((to) => {
-        to.trimSegments();
-        return false;
+      const engine = await this.#add((writer, opened) => {
+        writer.trimSegments();
+        return opened;
       });
-      await this.#connection?.maintain(pass, (step) => this.#add(step));
+      await engine.maintain(pass, (step) => this.#add((_, opened) => step(opened)));
     },
     sumLimits: (asked) => {
       const sums = this.#watermarks.ask(asked);
       this.#wake();
       return sums;
     },
-    restoreFile: () => this.#add(() => this.#restoreFile()),
+    restoreFile: () => this.#add((_, engine) => this.#restoreFile(engine)),
   } satisfies WriterTasks;
   readonly #options: WriterLoopOptions;
   readonly #startedMs = performance.now();
   readonly #watermarks: WatermarkSums;
   readonly #jobs: Job[] = [];
   readonly #heartbeat: ReturnType<typeof setInterval>;
-  #connection: WriterConnection | null = null;
+  #engine: WriterEngine | null = null;
   #writer: UsageWriter | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isBeating = false;
@@ -108,13 +73,15 @@ export class WriterLoop {
     // What is under way has limits of its own.
     await this.#running;
     this.#writer?.close();
-    await this.#connection?.close({ isSuperseded: this.#isSuperseded });
+    await this.#engine?.close({ isSuperseded: this.#isSuperseded });
   }
 
-  /** A job is answered after its last step. */
-  #add(step: Job["step"]): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#jobs.push({ step, done: resolve });
+  /** Adds a job behind those that wait. It is made again until it succeeds. */
+  #add<Answer>(
+    job: (writer: UsageWriter, engine: WriterEngine) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.#jobs.push(async (writer, engine) => resolve(await job(writer, engine)));
     this.#wake();
     return promise;
   }
@@ -139,15 +106,19 @@ export class WriterLoop {
     });
   }
 
-  /** One batch after the other until the journal's end, and one step of a job after each look that came to it. */
+  /** One batch after the other until the journal's end, and one job after each batch that came to it. */
   async #run(): Promise<void> {
     do {
       this.#isWanted = false;
       try {
         const job = this.#jobs[0];
-        const writer = await this.#open();
+        const { writer, engine } = await this.#open();
         if (await writer.writeBatch()) this.#isWanted = true;
-        else if (job !== undefined && !writer.isHeldBack) await this.#runJob(job, writer);
+        else if (job !== undefined && !writer.isHeldBack) {
+          await job(writer, engine);
+          this.#jobs.shift();
+          this.#isWanted ||= this.#jobs.length > 0;
+        }
         this.#succeeded();
       } catch (cause) {
         if (cause instanceof SupersededError) this.#standDown();
@@ -158,23 +129,16 @@ export class WriterLoop {
     } while (this.#isWanted && !this.#isFailing && !this.#isOver);
   }
 
-  async #runJob(job: Job, writer: UsageWriter): Promise<void> {
-    this.#isWanted = true;
-    if (await job.step(writer)) return;
-    this.#jobs.shift();
-    job.done();
-  }
-
   /**
    * Looks whether the stored position is still the one that was committed. Also beside a batch, which waits longer for its
    * answer: a cut that nothing else tells of is noticed here.
    */
   async #beat(): Promise<void> {
     const at = this.#running === null ? this.#writer?.committed : undefined;
-    if (this.#isBeating || this.#connection === null || this.#writer === null) return;
+    if (this.#isBeating || this.#engine === null || this.#writer === null) return;
     this.#isBeating = true;
     try {
-      const stored = await this.#connection.beat();
+      const stored = await this.#engine.beat();
       const isMoved = stored?.segment !== at?.segment || stored?.offsetBytes !== at?.offsetBytes;
       // A batch that was committed meanwhile has moved it; it looks for itself.
       if (!isMoved || at === undefined || this.#running !== null || this.#writer?.committed !== at) return;
@@ -210,19 +174,18 @@ export class WriterLoop {
 
   #stop(): void {
     this.#isOver = true;
-    this.#connection?.stop?.();
+    this.#engine?.stop?.();
     this.#watermarks.stop();
     if (this.#timer !== null) clearTimeout(this.#timer);
     clearInterval(this.#heartbeat);
   }
 
-  async #open(): Promise<UsageWriter> {
-    if (this.#writer !== null) return this.#writer;
+  async #open(): Promise<{ readonly writer: UsageWriter; readonly engine: WriterEngine }> {
     const { start, channel, open, onSetBack } = this.#options;
     const { log, tell } = channel;
-    const connection = (this.#connection ??= await open());
-    this.#writer = new UsageWriter({
-      engine: connection,
+    const engine = (this.#engine ??= await open());
+    this.#writer ??= new UsageWriter({
+      engine,
       journalDirectory: start.journalDirectory,
       // Whether the server before may still add lines to it.
       isLive: (segment) =>
@@ -230,19 +193,18 @@ export class WriterLoop {
       onDamage: ({ lines, tornBytes }) =>
         log.warn("usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
       onWatermark: (watermark) =>
-        this.#watermarks.begin(watermark, (script, signal) => connection.readOfMoment(script, signal)),
+        this.#watermarks.begin(watermark, (script, signal) => engine.readOfMoment(script, signal)),
       onCommit: (commit) => tell({ kind: "committed", commit }),
       ...(onSetBack !== undefined && { onSetBack }),
     });
-    return this.#writer;
+    return { writer: this.#writer, engine };
   }
 
-  #restoreFile(): boolean {
-    if (this.#connection?.restoreFile === undefined) return false;
-    this.#connection.restoreFile();
+  #restoreFile(engine: WriterEngine): void {
+    if (engine.restoreFile === undefined) return;
+    engine.restoreFile();
     this.#writer?.close();
     this.#writer = null;
-    this.#connection = null;
-    return false;
+    this.#engine = null;
   }
 }

@@ -119,12 +119,12 @@ export class UsageWriter {
     }
   }
 
-  saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
+  async saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
     const latest = new Map<string, InstantUs>();
     for (const [keyId, atUs] of uses) latest.set(keyId, Math.max(atUs, latest.get(keyId) ?? 0));
     // In one order: two replicas that used the same keys never wait for each other in a circle.
     const rows = [...latest].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    return this.#engine.transact(function* () {
+    await this.#engine.transact(function* () {
       yield* insert(KEY_USE, rows);
     });
   }

@@ -2,7 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { LockedError, withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "#storage/postgres/connection/migrate.ts";
-import { runStep } from "#storage/postgres/ledger/maintenance/leader.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance.ts";
+import { all, type Script } from "#storage/sql/script.ts";
 import { postgresMissing, sharedPostgres, type TestSchema } from "../../support/postgres.ts";
 import { apiKey, principal, silentLog } from "../support.ts";
 import { createPostgresCatalog } from "./catalog-engine.ts";
@@ -15,6 +16,11 @@ const SECOND = { name: "9000_second", sql: "ALTER TABLE principals ADD COLUMN pl
 /** How long notifications are sent as quickly as they are taken. */
 const FLOOD_MS = 1_000;
 let roles = 0;
+
+function* anyStep(): Script<boolean> {
+  yield* all("SELECT 1");
+  return true;
+}
 
 /** A session of a role that may connect to the database and has no other right. */
 async function enter(target: TestSchema) {
@@ -38,18 +44,15 @@ async function enter(target: TestSchema) {
 describe.skipIf(postgresMissing !== null)("a role without rights in the same database", () => {
   test("keeps none from maintaining the ledger, which one of two replicas does at a time", async () => {
     await using database = await createDatabase();
-    const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const first = runStep(database.postgres, async () => {
-      held.resolve();
-      await release.promise;
-      return "done";
+    const other = await database.open();
+    const runs: boolean[] = [];
+    await database.postgres.transaction(async (tx) => {
+      // As a step of the other replica does.
+      await tx.run("LOCK TABLE ONLY event IN SHARE UPDATE EXCLUSIVE MODE");
+      runs.push(await runStep(other, anyStep));
     });
-    await held.promise;
-    const second = await runStep(await database.open(), () => Promise.resolve("done"));
-    expect(second).toBe("elsewhere");
-    release.resolve();
-    expect(await first).toBe("done");
-    expect(await runStep(await database.open(), () => Promise.resolve("done"))).toBe("done");
+    runs.push(await runStep(other, anyStep));
+    expect(runs).toEqual([false, true]);
   });
 
   test("that fills the queue of notifications, so that none is sent, fails no change", async () => {

@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
-import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
 import { KEPT_MS } from "#storage/journal/segments.ts";
 import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
 import { all, insert, one, run, type Script } from "#storage/sql/script.ts";
@@ -16,9 +16,9 @@ import {
   type PositionMove,
   type StoredPosition,
   SupersededError,
+  type WriterEngine,
 } from "#storage/writer/writer-engine.ts";
-import type { WriterConnection } from "#storage/writer/writer-loop.ts";
-import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
+import { PostgresMaintenance } from "./maintenance.ts";
 
 /** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
 const BATCHES_KEPT_MAX = 6_000;
@@ -61,29 +61,35 @@ interface SpoolRow {
 }
 
 /** What PostgreSQL has of its own for the writer of a spool. */
-export class PostgresWriter implements WriterConnection {
+export class PostgresWriter implements WriterEngine {
   /** Some 8,000 events. Twice what usage.db takes at once, since each total is sent and added to once a batch, however many events it has. */
   readonly readBytesMax = 512 * 1024;
   readonly keptMs = KEPT_MS;
   readonly #postgres: Postgres;
   readonly #claim: SpoolClaim;
   readonly #rows: EventRows;
-  readonly #upkeep: Upkeep;
+  readonly #maintenance: PostgresMaintenance;
   readonly #connection = { dialect: POSTGRES };
 
   constructor({ postgres, claim, log }: PostgresWriterOptions) {
     this.#postgres = postgres;
     this.#claim = claim;
     this.#rows = new EventRows(claim.lane);
-    this.#upkeep = new Upkeep({ postgres, log });
+    this.#maintenance = new PostgresMaintenance({ postgres, log });
   }
 
   get lane(): number {
     return this.#claim.lane;
   }
 
-  transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
-    return this.#transact((tx) => drive(tx, this.#connection, script()));
+  async transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
+    const step = (tx: Transaction) => drive(tx, this.#connection, script());
+    try {
+      return await this.#postgres.transaction(step, { callMsMax: STATEMENT_MS_MAX.batch });
+    } catch (cause) {
+      this.#rows.clear();
+      throw cause;
+    }
   }
 
   /**
@@ -171,24 +177,15 @@ export class PostgresWriter implements WriterConnection {
 
   /** Beside batches: what it waits for holds up no event. */
   maintain(pass: MaintenancePass): Promise<void> {
-    return this.#upkeep.look(pass);
+    return this.#maintenance.run(pass);
   }
 
   stop(): void {
-    this.#upkeep.stop();
+    this.#maintenance.stop();
   }
 
   close(): Promise<void> {
     return this.#postgres.close();
-  }
-
-  async #transact<Answer>(step: (tx: Transaction) => Promise<Answer>): Promise<Answer> {
-    try {
-      return await this.#postgres.transaction(step, { callMsMax: STATEMENT_MS_MAX.batch });
-    } catch (cause) {
-      this.#rows.clear();
-      throw cause;
-    }
   }
 
   *#findSpool(): Script<SpoolRow | null> {

@@ -9,11 +9,14 @@ import { openPostgres, type Postgres } from "#storage/postgres/connection/postgr
 import { PURPOSES, STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import {
   listPartitions,
   makePartition,
   makePartitions as makePartitionsAhead,
-} from "#storage/postgres/ledger/maintenance/partitions.ts";
+} from "#storage/postgres/ledger/partitions.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { findDifferentRow, findTable, toInsertSql, toParameters, type TargetTable } from "./rows.ts";
 
 /** One INSERT of as many takes some 40 ms and 2 MB. */
@@ -66,7 +69,7 @@ export async function requireVacant({ target, log }: MoveTarget): Promise<void> 
 export function updateSchema({ target, log }: MoveTarget, nowUs: InstantUs): Promise<readonly string[]> {
   return withPostgres({ target, log }, async (postgres) => {
     const applied = await migrate(postgres, target.schema);
-    while ((await makePartitionsAhead(postgres, nowUs)) === "more");
+    while (await runStep(postgres, () => makePartitionsAhead(nowUs)));
     return applied;
   });
 }
@@ -105,9 +108,9 @@ async function requireEmpty(tx: Sql, schema: string): Promise<void> {
 }
 
 /** One for each day that has rows, which then lie in its partition from the start. */
-async function makePartitions(tx: Transaction, { days }: InstallationSource): Promise<void> {
-  const made = new Set(await listPartitions(tx));
-  for (const day of days) if (!made.has(day)) await makePartition(tx, day);
+function* makePartitions({ days }: InstallationSource): Script<void> {
+  const made = new Set(yield* listPartitions());
+  for (const day of days) if (!made.has(day)) yield* makePartition(day);
 }
 
 async function copyTables(
@@ -115,7 +118,7 @@ async function copyTables(
   source: InstallationSource,
   progress: MoveProgress,
 ): Promise<MovedRows> {
-  await makePartitions(tx, source);
+  await drive(tx, toConnection(), makePartitions(source));
   // One row, which the migrations have made.
   await tx.run("DELETE FROM ledger_state");
   const moved = new Map<string, number>();

@@ -1,8 +1,8 @@
 import { Database, type Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
-import { boundRetention, pruneRows, type Retention } from "#storage/cells/retention.ts";
-import { sealCells } from "#storage/cells/sealing.ts";
+import { maintain, type MaintenanceStep } from "#storage/cells/maintenance.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
 import { findFileIdentity } from "#storage/files/file-watch.ts";
@@ -13,15 +13,15 @@ import { readTransaction } from "#storage/sqlite/read-transaction.ts";
 import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
 import { endServerRun, readServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
-import type { MaintenancePass } from "#storage/threads/writer-tasks.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
+  type InTurn,
   PositionMovedError,
   type PositionMove,
   type StoredPosition,
   SupersededError,
+  type WriterEngine,
 } from "#storage/writer/writer-engine.ts";
-import type { WriterConnection } from "#storage/writer/writer-loop.ts";
 
 export interface SqliteWriterOptions {
   /** See `openForWriting`. */
@@ -38,10 +38,10 @@ interface StateRow {
 }
 
 /**
- * What usage.db has of its own for its writer, and its maintenance. Every transaction fails with SupersededError once another
+ * What usage.db has of its own for its writer. Every transaction fails with SupersededError once another
  * server has begun its run; none waits for the lock of another process: it fails at once, and nothing has changed then.
  */
-export class SqliteWriter implements WriterConnection {
+export class SqliteWriter implements WriterEngine {
   readonly lane = 0;
   readonly readBytesMax = READ_BYTES_MAX;
   /** The file is not put back to an older state beneath its server. */
@@ -61,10 +61,21 @@ export class SqliteWriter implements WriterConnection {
     this.#rows = new EventRows(database);
   }
 
-  async transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
-    return this.#transact(script);
+  transact<Answer>(script: () => Script<Answer>): Answer {
+    this.#database.run("BEGIN IMMEDIATE");
+    try {
+      if (readServerRun(this.#database) !== this.#serverRun) throw new SupersededError();
+      const answer = drive(this.#database, script());
+      this.#database.run("COMMIT");
+      return answer;
+    } catch (cause) {
+      // First, since the ROLLBACK may fail as well.
+      this.#rows.clear();
+      // A full disk or an I/O error may have rolled back already.
+      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+      throw cause;
+    }
   }
-
   *readPosition(): Script<StoredPosition> {
     const state = yield* one<StateRow>(
       "SELECT * FROM ledger_state WHERE (SELECT number FROM server_run) = ?",
@@ -100,18 +111,11 @@ export class SqliteWriter implements WriterConnection {
     return readServerRun(this.#database) === this.#serverRun ? readPosition(this.#database) : null;
   }
 
-  maintain(
-    { sealBeforeDay, retention }: MaintenancePass,
-    addJob: (step: () => boolean) => Promise<void>,
-  ): Promise<void> {
-    let pruneBeforeUs: InstantUs | null = null;
-    return addJob(() => {
-      if (this.seal(sealBeforeDay)) return true;
-      pruneBeforeUs ??= this.boundRetention(retention);
-      if (this.prune(pruneBeforeUs)) return true;
-      this.forgetDeletedKeys();
-      return false;
-    });
+  async maintain(pass: MaintenancePass, inTurn: InTurn): Promise<void> {
+    const runStep = (step: MaintenanceStep) => inTurn((engine) => engine.transact(step));
+    await maintain(pass, runStep);
+    const kept = this.#findKeys();
+    if (kept !== null) await runStep(() => forgetDeletedKeys(kept));
   }
 
   restoreFile(): void {
@@ -126,30 +130,6 @@ export class SqliteWriter implements WriterConnection {
       // The next start then takes its time, should the lock file have been replaced.
     }
     this.#database.close();
-  }
-
-  /** See `sealCells`. */
-  seal(beforeDay: number): boolean {
-    return this.#transact(() => sealCells(beforeDay));
-  }
-
-  /** See `boundRetention`: once per pass, before the first `prune`. */
-  boundRetention(retention: Retention): InstantUs {
-    return this.#transact(() => boundRetention(retention));
-  }
-
-  /** See `pruneRows`. */
-  prune(beforeUs: InstantUs): boolean {
-    return this.#transact(() => pruneRows(beforeUs));
-  }
-
-  /** Removes the last use of keys and relay tokens that are deleted. */
-  forgetDeletedKeys(): void {
-    const kept = this.#findKeys();
-    if (kept === null) return;
-    this.#transact(function* () {
-      yield* run("DELETE FROM key_use WHERE key_id NOT IN (SELECT value FROM json_each(?))", [kept]);
-    });
   }
 
   /** Null while the catalog is not to be read: a later pass asks again, and batches do not wait for it. */
@@ -170,22 +150,12 @@ export class SqliteWriter implements WriterConnection {
       catalog?.close();
     }
   }
+}
 
-  #transact<Answer>(script: () => Script<Answer>): Answer {
-    this.#database.run("BEGIN IMMEDIATE");
-    try {
-      if (readServerRun(this.#database) !== this.#serverRun) throw new SupersededError();
-      const answer = drive(this.#database, script());
-      this.#database.run("COMMIT");
-      return answer;
-    } catch (cause) {
-      // First, since the ROLLBACK may fail as well.
-      this.#rows.clear();
-      // A full disk or an I/O error may have rolled back already.
-      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
-      throw cause;
-    }
-  }
+/** Removes the last uses of keys and relay tokens that are deleted. */
+function* forgetDeletedKeys(kept: readonly string[]): Script<boolean> {
+  yield* run("DELETE FROM key_use WHERE key_id NOT IN (SELECT value FROM json_each(?))", [kept]);
+  return false;
 }
 
 /** The request log. Only within the writer's transaction. */

@@ -2,12 +2,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
+import { PostgresMaintenance, runStep } from "#storage/postgres/ledger/maintenance.ts";
 import type { UsageWriter } from "#storage/writer/writer.ts";
 import { createChance } from "../../../support/chance.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
-import { DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
+import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { createDatabase } from "../support.ts";
 import { createSource, createSpool } from "./writer-bench.ts";
 
@@ -42,20 +43,18 @@ describe.skipIf(postgresMissing !== null)("three replicas that write one ledger"
       }
       return count;
     });
-    const maintenance = new Maintenance(postgres);
-    const look = async (round: number) => {
-      const today = NEW_YEAR_US / DAY_US + round;
-      while (await maintenance.makePartitions(today * DAY_US));
-      while (await maintenance.seal(today - 1));
-      while (await maintenance.prune((today - 6) * DAY_US + 7_000_000_000));
-    };
+    const { log, lines } = createTestLog();
+    const maintenance = new PostgresMaintenance({ postgres, log });
+    const maintain = (round: number) =>
+      maintenance.run({ nowUs: NEW_YEAR_US + round * DAY_US, ageUsMax: 6 * DAY_US - 7_000_000_000 });
     const maintained = (async () => {
-      while (!state.isOver) await look(state.round);
+      while (!state.isOver) await maintain(state.round);
     })();
     const counts = await Promise.all(written);
     state.isOver = true;
     await maintained;
-    await look(ROUNDS / 2);
+    await maintain(ROUNDS / 2);
+    expect(lines).toEqual([]);
     await checkPostgresTotals(postgres);
     const [hours] = await postgres.all<{ n: number }>("SELECT sum(requests) AS n FROM hour_total");
     expect(hours?.n).toBe(counts.reduce((sum, count) => sum + count, 0));
@@ -70,7 +69,7 @@ describe.skipIf(postgresMissing !== null)("three replicas that write one ledger"
     lanes[0]!.source.add(9 * DAY_US + 6);
     await writeAll(lanes[0]!.writer);
     await checkPostgresTotals(postgres);
-    while (await maintenance.seal(NEW_YEAR_US / DAY_US + ROUNDS));
+    while (await runStep(postgres, () => sealCells(NEW_YEAR_US / DAY_US + ROUNDS)));
     await checkPostgresTotals(postgres);
     expect(await postgres.all("SELECT 1 FROM open_cell")).toEqual([]);
     for (const { writer } of lanes) writer.close();

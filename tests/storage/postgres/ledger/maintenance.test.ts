@@ -3,15 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
-import { listPartitions } from "#storage/postgres/ledger/maintenance/partitions.ts";
-import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
+import { PostgresMaintenance } from "#storage/postgres/ledger/maintenance.ts";
+import { listPartitions } from "#storage/postgres/ledger/partitions.ts";
+import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { one } from "#storage/sql/script.ts";
 import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
+import { silentLog } from "../../support.ts";
 import { createDatabase } from "../support.ts";
 import { createSource, createSpool } from "./writer-bench.ts";
 
@@ -34,7 +35,14 @@ async function createLedger(postgres: Postgres, name: string) {
       while (await writer.writeBatch());
     },
     rows: () => countRows(postgres),
+    days: () => listDays(postgres),
+    maintain: (nowUs: number, ageUsMax: number | null = null) =>
+      new PostgresMaintenance({ postgres, log: silentLog }).run({ nowUs, ageUsMax }),
   };
+}
+
+function listDays(postgres: Postgres): Promise<readonly number[]> {
+  return drive(postgres, toConnection(), listPartitions());
 }
 
 async function countRows(postgres: Postgres): Promise<Record<string, number>> {
@@ -44,10 +52,6 @@ async function countRows(postgres: Postgres): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ name, n }) => [name, n]));
 }
 
-async function makeAll(maintenance: Maintenance, nowUs: number): Promise<void> {
-  while (await maintenance.makePartitions(nowUs));
-}
-
 describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreSQL", () => {
   test("makes a partition for each of the next seven days, and moves what the default one holds of any day", async () => {
     await using database = await createDatabase();
@@ -55,7 +59,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     // A year that no replica was there to make a partition for, and days to come.
     await ledger.record(5, 6, 40 * DAY_US, 43 * DAY_US, 60 * DAY_US);
     expect(await ledger.rows()).toEqual({ event_default: 5 });
-    await makeAll(new Maintenance(database.postgres), NEW_YEAR_US + 40 * DAY_US);
+    await ledger.maintain(NEW_YEAR_US + 40 * DAY_US);
     expect(await ledger.rows()).toEqual({
       event_20260101: 2,
       event_20260210: 1,
@@ -63,7 +67,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
       event_default: 1,
     });
     const days = [0, 40, 41, 42, 43, 44, 45, 46, 47].map((day) => NEW_YEAR + day);
-    expect(await listPartitions(database.postgres)).toEqual(days);
+    expect(await ledger.days()).toEqual(days);
     await ledger.record(41 * DAY_US);
     expect(await ledger.rows()).toMatchObject({ event_20260211: 1, event_default: 1 });
     await checkPostgresTotals(database.postgres);
@@ -72,38 +76,19 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
   test("drops whole days with their partition, removes the rest of the boundary day in slices, and keeps every total", async () => {
     await using database = await createDatabase();
     const ledger = await createLedger(database.postgres, "retention");
-    const maintenance = new Maintenance(database.postgres);
-    await makeAll(maintenance, NEW_YEAR_US);
+    await ledger.maintain(NEW_YEAR_US);
     await ledger.record(1, 2, DAY_US + 1, 20 * DAY_US);
     await ledger.record(...Array.from({ length: 6_000 }, (_, index) => 2 * DAY_US + index));
     await ledger.record(2 * DAY_US + 5 * HOUR_US);
-    const beforeUs = NEW_YEAR_US + 2 * DAY_US + HOUR_US;
-    let steps = 0;
-    while (await maintenance.prune(beforeUs)) steps += 1;
-    // Two days, and two slices of 5,000 of which the last is no full one.
-    expect(steps).toBe(3);
+    await ledger.maintain(NEW_YEAR_US + 3 * DAY_US, DAY_US - HOUR_US);
     expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
-    expect((await listPartitions(database.postgres))[0]).toBe(NEW_YEAR + 2);
+    expect((await ledger.days())[0]).toBe(NEW_YEAR + 2);
     await checkPostgresTotals(database.postgres);
     // What comes late to what is gone is counted and gets no row.
     await ledger.record(3, 2 * DAY_US + 10);
     expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
     const [total] = await database.postgres.all<{ n: number }>("SELECT sum(requests) AS n FROM hour_total");
     expect(total?.n).toBe(6_007);
-    await checkPostgresTotals(database.postgres);
-  });
-
-  test("after a clock that was ahead takes the bound of retention back to the present", async () => {
-    await using database = await createDatabase();
-    const ledger = await createLedger(database.postgres, "clock");
-    const maintenance = new Maintenance(database.postgres);
-    await ledger.record(1);
-    const ahead = await maintenance.boundRetention({ nowUs: NEW_YEAR_US + 900 * DAY_US, ageUsMax: DAY_US });
-    while (await maintenance.prune(ahead ?? 0));
-    const nowUs = NEW_YEAR_US + DAY_US;
-    expect(await maintenance.boundRetention({ nowUs, ageUsMax: 30 * DAY_US })).toBe(nowUs - 30 * DAY_US);
-    await ledger.record(DAY_US + 1);
-    expect(Object.values(await ledger.rows())).toEqual([1]);
     await checkPostgresTotals(database.postgres);
   });
 
@@ -115,10 +100,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     await ledger.record(nowUs - 6 * DAY_US - NEW_YEAR_US, nowUs - NEW_YEAR_US);
     const { log, lines } = createTestLog();
     const aheadUs = nowUs + 30 * DAY_US;
-    await new Upkeep({ postgres, log }).look({
-      sealBeforeDay: toDay(aheadUs) - 1,
-      retention: { nowUs: aheadUs, ageUsMax: 5 * DAY_US },
-    });
+    await new PostgresMaintenance({ postgres, log }).run({ nowUs: aheadUs, ageUsMax: 5 * DAY_US });
     expect(lines).toEqual([]);
     expect(Object.values(await ledger.rows())).toEqual([1]);
     const days = await postgres.all<{ day: number }>("SELECT at AS day FROM cells WHERE period = 1");
@@ -130,26 +112,23 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     await using database = await createDatabase();
     const { postgres } = database;
     const ledger = await createLedger(postgres, "report");
-    const maintenance = new Maintenance(postgres);
-    await makeAll(maintenance, NEW_YEAR_US);
+    await ledger.maintain(NEW_YEAR_US);
     await ledger.record(1, DAY_US);
     const connection = openReportConnection(postgres);
     const isOpen = Promise.withResolvers<void>();
     const report = readFrom(
       connection,
       (function* read() {
+        // Its moment is that of its first query.
+        yield* one("SELECT 1 FROM ledger_state");
         isOpen.resolve();
-        // Its moment is that of its first look, which is at no row of the log.
-        yield* one(`SELECT pg_sleep(${REPORT_SECONDS}) IS NULL FROM ledger_state`);
+        yield* one(`SELECT pg_sleep(${REPORT_SECONDS})`);
         return yield* one<{ n: number }>("SELECT count(*) AS n FROM event");
       })(),
     );
     await isOpen.promise;
     let isPruned = false;
-    const pruned = (async () => {
-      while (await maintenance.prune(NEW_YEAR_US + DAY_US));
-      isPruned = true;
-    })();
+    const pruned = ledger.maintain(NEW_YEAR_US + 2 * DAY_US, DAY_US).then(() => (isPruned = true));
     await ledger.record(DAY_US + 1);
     await ledger.record(DAY_US + 2);
     expect(isPruned).toBe(false);
@@ -166,7 +145,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     const url = Object.assign(new URL(target.url), { username: role, password: "secret" }).href;
     const ledger = await createLedger(postgres, "made");
     await ledger.record(1, DAY_US + 1);
-    await makeAll(new Maintenance(postgres), NEW_YEAR_US);
+    await ledger.maintain(NEW_YEAR_US);
     await postgres.run(
       `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA ${target.schema} TO ${role};
        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${target.schema} TO ${role};
@@ -175,14 +154,10 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     try {
       const limited = await database.open({ target: { ...target, url } });
       const { log, lines } = createTestLog();
-      const upkeep = new Upkeep({ postgres: limited, log });
-      const nowUs = NEW_YEAR_US + 30 * DAY_US;
-      await upkeep.look({
-        sealBeforeDay: NEW_YEAR + 29,
-        retention: { nowUs, ageUsMax: 29 * DAY_US },
-      });
+      const maintenance = new PostgresMaintenance({ postgres: limited, log });
+      await maintenance.run({ nowUs: NEW_YEAR_US + 30 * DAY_US, ageUsMax: 29 * DAY_US });
       expect(await countRows(postgres)).toEqual({ event_20260102: 1 });
-      expect((await listPartitions(postgres)).length).toBe(8);
+      expect((await ledger.days()).length).toBe(8);
       const open = await postgres.all<{ day: number }>("SELECT hour / 24 AS day FROM open_cell");
       expect(open.filter(({ day }) => day < NEW_YEAR + 29)).toEqual([]);
       expect(lines.join("")).not.toContain("does not come forward");
@@ -193,7 +168,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     }
   }, 30_000);
 
-  test("is done by one of several replicas that look at once, and tells of a spool that is silent for an hour, once", async () => {
+  test("is done by one of several replicas that begin at once, and tells of a spool that is silent for an hour, once", async () => {
     await using database = await createDatabase();
     const { postgres } = database;
     const ledger = await createLedger(postgres, "several");
@@ -202,15 +177,12 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
       "INSERT INTO spool (lane, id, heard_at) VALUES (9, 'gone', now() - interval '5 hours 1 minute')",
     );
     const { log, lines } = createTestLog();
-    const replicas = [1, 2, 3, 4].map(() => new Upkeep({ postgres, log }));
-    const look = {
-      sealBeforeDay: NEW_YEAR + 50,
-      retention: { nowUs: NEW_YEAR_US + 50 * DAY_US, ageUsMax: null },
-    };
+    const replicas = [1, 2, 3, 4].map(() => new PostgresMaintenance({ postgres, log }));
+    const pass = { nowUs: NEW_YEAR_US + 51 * DAY_US, ageUsMax: null };
     for (let round = 0; round < 2; round += 1)
-      await Promise.all(replicas.map((replica) => replica.look(look)));
+      await Promise.all(replicas.map((replica) => replica.run(pass)));
     // What one of them left to another that had just ended.
-    await replicas[0]?.look(look);
+    await replicas[0]?.run(pass);
     await checkPostgresTotals(postgres);
     const sealed = await postgres.all("SELECT period, count(*) AS count FROM cells GROUP BY 1 ORDER BY 1");
     expect(sealed).toEqual([3, 3, 1].map((count, period) => ({ period, count })));

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import { PENDING_USAGE, type Settlement } from "#usage/event.ts";
 import { drain } from "../../../ledger/contract-writer.ts";
 import {
@@ -124,8 +125,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
       );
     const [owns, others] = [await own.openWriter(), await other.openWriter()];
     await drain(owns);
-    const maintenance = new Maintenance(postgres);
-    const seal = () => maintenance.seal(NEW_YEAR_US / DAY_US + 4);
+    const seal = () => runStep(postgres, () => sealCells(NEW_YEAR_US / DAY_US + 4));
     const state = { isOver: false };
     const sealing = (async () => {
       while (!state.isOver) await seal();

@@ -2,7 +2,9 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import { pruneRows } from "#storage/cells/retention.ts";
+import { sealCells } from "#storage/cells/sealing.ts";
+import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import {
   PostgresWriter,
   type PostgresWriterOptions,
@@ -116,11 +118,10 @@ export async function createWriterBench(
         onDamage: (seen) => damage.push(seen),
         ...(readBytesMax === undefined ? {} : { readBytesMax }),
       });
-      const maintenance = new Maintenance(database);
       return {
         writeBatch: () => writer.writeBatch(),
-        seal: (beforeDay) => maintenance.seal(beforeDay),
-        prune: (beforeUs) => maintenance.prune(beforeUs),
+        seal: (beforeDay) => runStep(database, () => sealCells(beforeDay)),
+        prune: (beforeUs) => runStep(database, () => pruneRows(beforeUs)),
         close: () => writer.close(),
       };
     },

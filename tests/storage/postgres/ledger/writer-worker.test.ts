@@ -56,8 +56,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     expect(await sums).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 3_005n }] }]);
 
     const today = NEW_YEAR_US / DAY_US + 5;
-    const retention = { nowUs: today * DAY_US, ageUsMax: null };
-    await worker.client.maintain({ sealBeforeDay: today - 1, retention });
+    await worker.client.maintain({ nowUs: today * DAY_US, ageUsMax: null });
     const [sealed] = await database.postgres.all<{ n: number; parts: number }>(
       `SELECT (SELECT count(*) FROM open_cell) AS n,
          (SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass) AS parts`,
