@@ -28,7 +28,7 @@ async function describeFormer(engine: keyof typeof ENGINES): Promise<any> {
   const folder = mkdtempSync(join(tmpdir(), "tables-"));
   try {
     const commit = (await $`git log -1 --format=%H -- drizzle/${engine}`.cwd(root).text()).trim();
-    await $`git archive ${commit} package.json drizzle src/storage | tar -x -C ${folder}`.cwd(root);
+    await $`git archive ${commit} package.json drizzle src | tar -x -C ${folder}`.cwd(root);
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
     const former: { ENGINES: typeof ENGINES } = await import(join(folder, "drizzle/tables.ts"));
     return await former.ENGINES[engine].describe();

@@ -52,9 +52,10 @@ const SQLITE: Dialect = {
   columns: {
     text: sqlite.text,
     integer: sqlite.integer,
+    bigint: sqlite.integer,
     boolean: sqlite.integer,
-    real: sqlite.real,
-    bytes: sqlite.blob,
+    "double precision": sqlite.real,
+    bytea: sqlite.blob,
   },
   toNumberedKey: (column) => column.primaryKey({ autoIncrement: true }),
   toJsonType: (column) => `json_type(${column})`,
@@ -67,10 +68,11 @@ const POSTGRES: Dialect = {
   columns: {
     // Orders and compares by code points, as SQLite does: lists are alike whatever the database's own collation.
     text: pg.customType({ dataType: () => 'text COLLATE "C"' }),
-    integer: (name) => pg.bigint(name, { mode: "number" }),
+    integer: pg.integer,
+    bigint: (name) => pg.bigint(name, { mode: "number" }),
     boolean: pg.boolean,
-    real: pg.doublePrecision,
-    bytes: pg.customType({ dataType: () => "bytea" }),
+    "double precision": pg.doublePrecision,
+    bytea: pg.customType({ dataType: () => "bytea" }),
   },
   toNumberedKey: (column) => column.generatedByDefaultAsIdentity().primaryKey(),
   toJsonType: (column) => `json_typeof(${column}::json)`,
@@ -124,7 +126,6 @@ function toColumn(dialect: Dialect, column: Column, { isKey, idOf }: Keys): obje
   let builder = dialect.columns[column.type](column.name);
   if (!column.isNull) builder = builder.notNull();
   if (column.isUnique === true) builder = builder.unique();
-  if (column.default !== undefined) builder = builder.default(sql.raw(column.default));
   const { references } = column;
   if (references !== undefined)
     builder = builder.references(

@@ -56,11 +56,11 @@ CREATE TABLE "limits" (
 	"enabled" boolean NOT NULL,
 	"created_at_us" bigint NOT NULL,
 	"unknown_max" bigint,
-	"fixed" boolean,
+	"fixed" boolean NOT NULL,
 	CONSTRAINT "limits_name_unique" UNIQUE("name"),
 	CONSTRAINT "limits_name_given" CHECK (name <> ''),
-	CONSTRAINT "limits_one_subject" CHECK (CASE WHEN principal_id IS NULL THEN 0 ELSE 1 END + CASE WHEN key_id IS NULL THEN 0 ELSE 1 END + CASE WHEN relay_token_id IS NULL THEN 0 ELSE 1 END + CASE WHEN tag IS NULL THEN 0 ELSE 1 END <= 1),
 	CONSTRAINT "limits_former_models_array" CHECK (json_typeof(former_models::json) = 'array'),
+	CONSTRAINT "limits_one_subject" CHECK (CASE WHEN principal_id IS NULL THEN 0 ELSE 1 END + CASE WHEN key_id IS NULL THEN 0 ELSE 1 END + CASE WHEN relay_token_id IS NULL THEN 0 ELSE 1 END + CASE WHEN tag IS NULL THEN 0 ELSE 1 END <= 1),
 	CONSTRAINT "limits_window_but_for_concurrent" CHECK (("window" IS NULL) = (measure = 'concurrent'))
 );
 --> statement-breakpoint
@@ -88,11 +88,11 @@ CREATE TABLE "models" (
 	"created_at_us" bigint NOT NULL,
 	CONSTRAINT "models_alias_unique" UNIQUE("alias"),
 	CONSTRAINT "models_alias_given" CHECK (alias <> ''),
+	CONSTRAINT "models_origin_known" CHECK (origin IN ('declared', 'discovered')),
 	CONSTRAINT "models_one_route" CHECK (CASE WHEN target_id IS NULL
         THEN provider_id IS NOT NULL AND upstream_name IS NOT NULL AND coalesce(json_typeof(capabilities::json), '') = 'array'
         ELSE provider_id IS NULL AND upstream_name IS NULL AND capabilities IS NULL AND target_id <> id
-      END),
-	CONSTRAINT "models_origin_known" CHECK (origin IN ('declared', 'discovered'))
+      END)
 );
 --> statement-breakpoint
 CREATE TABLE "notice_marks" (
@@ -110,7 +110,8 @@ CREATE TABLE "oidc_subject" (
 	"subject" text COLLATE "C" NOT NULL,
 	"principal_id" text COLLATE "C" NOT NULL,
 	CONSTRAINT "oidc_subject_issuer_subject_pk" PRIMARY KEY("issuer","subject"),
-	CONSTRAINT "oidc_subject_given" CHECK (issuer <> '' AND subject <> '')
+	CONSTRAINT "oidc_subject_issuer_given" CHECK (issuer <> ''),
+	CONSTRAINT "oidc_subject_subject_given" CHECK (subject <> '')
 );
 --> statement-breakpoint
 CREATE TABLE "prices" (
@@ -126,8 +127,8 @@ CREATE TABLE "pricing_feed" (
 	"id" bigint PRIMARY KEY NOT NULL,
 	"version" text COLLATE "C" NOT NULL,
 	"loaded_at_us" bigint NOT NULL,
-	CONSTRAINT "pricing_feed_one_row" CHECK (id = 1),
-	CONSTRAINT "pricing_feed_version_given" CHECK (version <> '')
+	CONSTRAINT "pricing_feed_version_given" CHECK (version <> ''),
+	CONSTRAINT "pricing_feed_one_row" CHECK (id = 1)
 );
 --> statement-breakpoint
 CREATE TABLE "principals" (
@@ -158,7 +159,7 @@ CREATE TABLE "providers" (
 	"max_concurrency" bigint,
 	"enabled" boolean NOT NULL,
 	"created_at_us" bigint NOT NULL,
-	"auth_style" text COLLATE "C" DEFAULT 'bearer' NOT NULL,
+	"auth_style" text COLLATE "C" NOT NULL,
 	CONSTRAINT "providers_name_unique" UNIQUE("name"),
 	CONSTRAINT "providers_name_given" CHECK (name <> ''),
 	CONSTRAINT "providers_wire_format_known" CHECK (wire_format IN ('openai')),

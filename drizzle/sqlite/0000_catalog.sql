@@ -78,13 +78,13 @@ CREATE TABLE `limits` (
 	`enabled` integer NOT NULL,
 	`created_at_us` integer NOT NULL,
 	`unknown_max` integer,
-	`fixed` integer,
+	`fixed` integer NOT NULL,
 	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`key_id`) REFERENCES `api_keys`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`relay_token_id`) REFERENCES `relay_tokens`(`id`) ON UPDATE no action ON DELETE cascade,
 	CONSTRAINT "limits_name_given" CHECK(name <> ''),
-	CONSTRAINT "limits_one_subject" CHECK(CASE WHEN principal_id IS NULL THEN 0 ELSE 1 END + CASE WHEN key_id IS NULL THEN 0 ELSE 1 END + CASE WHEN relay_token_id IS NULL THEN 0 ELSE 1 END + CASE WHEN tag IS NULL THEN 0 ELSE 1 END <= 1),
 	CONSTRAINT "limits_former_models_array" CHECK(json_type(former_models) = 'array'),
+	CONSTRAINT "limits_one_subject" CHECK(CASE WHEN principal_id IS NULL THEN 0 ELSE 1 END + CASE WHEN key_id IS NULL THEN 0 ELSE 1 END + CASE WHEN relay_token_id IS NULL THEN 0 ELSE 1 END + CASE WHEN tag IS NULL THEN 0 ELSE 1 END <= 1),
 	CONSTRAINT "limits_window_but_for_concurrent" CHECK(("window" IS NULL) = (measure = 'concurrent')),
 	CONSTRAINT "limits_enabled_boolean" CHECK(enabled IN (0, 1)),
 	CONSTRAINT "limits_fixed_boolean" CHECK(fixed IN (0, 1))
@@ -122,11 +122,11 @@ CREATE TABLE `models` (
 	FOREIGN KEY (`provider_id`) REFERENCES `providers`(`id`) ON UPDATE no action ON DELETE no action,
 	FOREIGN KEY (`target_id`) REFERENCES `models`(`id`) ON UPDATE no action ON DELETE no action,
 	CONSTRAINT "models_alias_given" CHECK(alias <> ''),
+	CONSTRAINT "models_origin_known" CHECK(origin IN ('declared', 'discovered')),
 	CONSTRAINT "models_one_route" CHECK(CASE WHEN target_id IS NULL
         THEN provider_id IS NOT NULL AND upstream_name IS NOT NULL AND coalesce(json_type(capabilities), '') = 'array'
         ELSE provider_id IS NULL AND upstream_name IS NULL AND capabilities IS NULL AND target_id <> id
       END),
-	CONSTRAINT "models_origin_known" CHECK(origin IN ('declared', 'discovered')),
 	CONSTRAINT "models_hidden_boolean" CHECK(hidden IN (0, 1))
 );
 --> statement-breakpoint
@@ -150,7 +150,8 @@ CREATE TABLE `oidc_subject` (
 	`principal_id` text NOT NULL,
 	PRIMARY KEY(`issuer`, `subject`),
 	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
-	CONSTRAINT "oidc_subject_given" CHECK(issuer <> '' AND subject <> '')
+	CONSTRAINT "oidc_subject_issuer_given" CHECK(issuer <> ''),
+	CONSTRAINT "oidc_subject_subject_given" CHECK(subject <> '')
 );
 --> statement-breakpoint
 CREATE INDEX `oidc_subject_by_principal` ON `oidc_subject` (`principal_id`);--> statement-breakpoint
@@ -167,8 +168,8 @@ CREATE TABLE `pricing_feed` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`version` text NOT NULL,
 	`loaded_at_us` integer NOT NULL,
-	CONSTRAINT "pricing_feed_one_row" CHECK(id = 1),
-	CONSTRAINT "pricing_feed_version_given" CHECK(version <> '')
+	CONSTRAINT "pricing_feed_version_given" CHECK(version <> ''),
+	CONSTRAINT "pricing_feed_one_row" CHECK(id = 1)
 );
 --> statement-breakpoint
 CREATE TABLE `principals` (
@@ -200,7 +201,7 @@ CREATE TABLE `providers` (
 	`max_concurrency` integer,
 	`enabled` integer NOT NULL,
 	`created_at_us` integer NOT NULL,
-	`auth_style` text DEFAULT 'bearer' NOT NULL,
+	`auth_style` text NOT NULL,
 	CONSTRAINT "providers_name_given" CHECK(name <> ''),
 	CONSTRAINT "providers_wire_format_known" CHECK(wire_format IN ('openai')),
 	CONSTRAINT "providers_endpoints_object" CHECK(json_type(endpoints) = 'object'),

@@ -19,8 +19,8 @@ function insertLimits(count: number): void {
   const database = new Database(join(world.app.dataDir, "catalog.db"), { strict: true });
   try {
     const insert = database.prepare(
-      `INSERT INTO limits (id, name, former_models, measure, amount, window, action, unpriced, enabled, created_at_us)
-       VALUES (?, ?, '[]', 'requests', ?, 'day', 'refuse', 'allow', 1, ?)`,
+      `INSERT INTO limits (id, name, former_models, measure, amount, window, action, unpriced, enabled, fixed, created_at_us)
+       VALUES (?, ?, '[]', 'requests', ?, 'day', 'refuse', 'allow', 1, 0, ?)`,
     );
     database.transaction(() => {
       for (let index = 0; index < count; index += 1)

@@ -1,86 +1,103 @@
-import { isCapability } from "#catalog/capability.ts";
-import { isEndpoint } from "#catalog/endpoint.ts";
-import type { Capability } from "#catalog/capability.ts";
-import type { Endpoint } from "#catalog/endpoint.ts";
-import type { Model, Route } from "#catalog/model.ts";
-import { isAuthStyle } from "#catalog/auth-style.ts";
-import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
-import type { RowOf } from "#storage/sql/table.ts";
-import { parseJson } from "./json-columns.ts";
-import type { models, providers } from "./tables.ts";
-import { UnreadableRowError } from "./unreadable.ts";
+import type { Model } from "#catalog/model.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { ListedSecret, NewSecret, OwnedSecret } from "#identity/secret.ts";
+import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
+import { mergeTags } from "#kernel/tags.ts";
+import { type ModelValues, type PrincipalRow, principals, type SecretRow } from "./tables.ts";
+import { isReadable, type TellUnreadable } from "./unreadable.ts";
 
-export type ProviderRow = RowOf<typeof providers>;
-/** A binding, or a name for another row. */
-export type ModelRow = RowOf<typeof models>;
-
-/** Throws UnreadableRowError, as `toModel` does. */
-export function toProvider(row: ProviderRow): Provider {
-  const endpoints = parseEndpoints(row.endpoints);
-  if (endpoints === null)
-    throw new UnreadableRowError({ table: "providers", id: row.id, column: "endpoints" });
-  if (!isAuthStyle(row.authStyle))
-    throw new UnreadableRowError({ table: "providers", id: row.id, column: "auth_style" });
-  return { ...row, endpoints };
+/** None is a row that is neither a binding nor a name, which the CHECK of its table refuses. */
+export function toModels(row: ModelValues): readonly Model[] {
+  const { providerId, upstreamName, capabilities, targetId, ...columns } = row;
+  if (targetId !== null) return [{ ...columns, route: { kind: "name", targetId } }];
+  if (providerId === null || upstreamName === null || capabilities === null) return [];
+  return [{ ...columns, route: { kind: "binding", providerId, upstreamName, capabilities } }];
 }
 
-export function toProviderRow(provider: Provider): ProviderRow {
-  return { ...provider, endpoints: JSON.stringify(provider.endpoints) };
+export function toModelRow({ route, ...columns }: Model): ModelValues {
+  if (route.kind === "name")
+    return { ...columns, targetId: route.targetId, providerId: null, upstreamName: null, capabilities: null };
+  const { providerId, upstreamName, capabilities } = route;
+  return { ...columns, targetId: null, providerId, upstreamName, capabilities };
 }
 
-export function toModel(row: ModelRow): Model {
+/** A principal whose fixed tags cannot be read is disabled: a budget that counts them would not hold for it. */
+export function toPrincipal(row: PrincipalRow, tell: TellUnreadable = () => undefined): Principal {
+  return isReadable(principals, row, tell) ? row : { ...row, tags: [], enabled: false };
+}
+
+export function toListedSecret({
+  secret,
+  principalName,
+}: {
+  readonly secret: SecretRow;
+  readonly principalName: string;
+}): ListedSecret {
+  return { ...toSecret(secret), principalName };
+}
+
+const NO_ALIASES: ReadonlySet<string> = new Set();
+
+/** The hash is looked for, never handed out. A list of models that cannot be read allows none. */
+function toSecret(row: SecretRow): OwnedSecret {
+  const { id, principalId, suffix, label, createdAtUs, expiresAtUs, pausedBy, adminExpiresAtUs } = row;
+  const { models = NO_ALIASES, adminModels = NO_ALIASES, tags = [] } = row;
+  const terms = { expiresAtUs, models, pausedBy, adminExpiresAtUs, adminModels };
+  return { id, principalId, suffix, label, createdAtUs, terms, tags };
+}
+
+/**
+ * A secret as it is for the holder of the plaintext with this hash: the one in force, or the one before. One whose tags cannot
+ * be read opens nothing.
+ */
+export function toFoundSecret(
+  { secret: row, principal }: { readonly secret: SecretRow; readonly principal: Principal },
+  hash: string,
+): FoundSecret {
+  const secret = toSecret(row);
+  const { pausedBy, expiresAtUs } = secret.terms;
+  const formerUntilUs = row.hash === hash ? null : (row.formerUntilUs ?? -Infinity);
+  const isOpen = pausedBy === null && row.tags !== undefined;
+  const endsAtUs = isOpen ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
+  // SQLite keeps a word in a column of numbers, which is neither before nor behind any instant: it opens nothing.
   return {
-    id: row.id,
-    alias: row.alias,
-    route: toRoute(row),
-    origin: row.origin,
-    hidden: row.hidden,
-    createdAtUs: row.createdAtUs,
+    secret,
+    principal,
+    fixedTags: mergeTags(secret.tags, principal.tags),
+    endsAtUs: Number.isNaN(endsAtUs) ? -Infinity : endsAtUs,
+    formerUntilUs,
   };
 }
 
-export function toModelRow(model: Model): ModelRow {
-  const { route, ...columns } = model;
-  return route.kind === "name"
-    ? { ...columns, targetId: route.targetId, providerId: null, upstreamName: null, capabilities: null }
-    : {
-        ...columns,
-        targetId: null,
-        providerId: route.providerId,
-        upstreamName: route.upstreamName,
-        capabilities: JSON.stringify(route.capabilities),
-      };
+/** What a change makes of a secret, and the columns that it writes. */
+export function applySecretChange(
+  found: { readonly secret: SecretRow; readonly principalName: string },
+  plan: (before: OwnedSecret) => SecretChange,
+) {
+  const before = toListedSecret(found);
+  const { label = before.label, terms = before.terms, tags, rotation } = plan(before);
+  return {
+    after: {
+      ...before,
+      label,
+      terms,
+      tags: tags ?? before.tags,
+      suffix: rotation?.suffix ?? before.suffix,
+    },
+    columns: {
+      label,
+      ...terms,
+      ...(tags !== undefined && { tags }),
+      ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
+    },
+  };
 }
 
-function toRoute(row: ModelRow): Route {
-  const { id, providerId, upstreamName, targetId } = row;
-  if (targetId !== null) return { kind: "name", targetId };
-  const refuse = (column: string) => new UnreadableRowError({ table: "models", id, column });
-  if (providerId === null) throw refuse("provider_id");
-  if (upstreamName === null) throw refuse("upstream_name");
-  const capabilities = parseCapabilities(row.capabilities ?? "null");
-  if (capabilities === null) throw refuse("capabilities");
-  return { kind: "binding", providerId, upstreamName, capabilities };
+function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: SecretRow) {
+  return { hash, suffix, formerHash: formerUntilUs === null ? null : before.hash, formerUntilUs };
 }
 
-export function isReadableCapabilities(text: string): boolean {
-  return parseCapabilities(text) !== null;
-}
-
-export function isReadableEndpoints(text: string): boolean {
-  return parseEndpoints(text) !== null;
-}
-
-function parseCapabilities(text: string): readonly Capability[] | null {
-  const parsed = parseJson(text);
-  return Array.isArray(parsed) && parsed.every(isCapability) ? parsed : null;
-}
-
-function parseEndpoints(text: string): EndpointOverrides | null {
-  const endpoints: { [endpoint in Endpoint]?: string } = {};
-  for (const [endpoint, url] of Object.entries(parseJson(text) ?? {})) {
-    if (!isEndpoint(endpoint) || typeof url !== "string") return null;
-    endpoints[endpoint] = url;
-  }
-  return endpoints;
+/** A new secret's columns. */
+export function toSecretRow({ terms, ...columns }: NewSecret) {
+  return { ...columns, ...terms };
 }

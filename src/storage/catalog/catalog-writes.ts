@@ -3,7 +3,7 @@ import type { CatalogWrite } from "#catalog/store.ts";
 import type { Unit } from "#kernel/units.ts";
 import { insert } from "#storage/sql/rows.ts";
 import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
-import { toModelRow, toProviderRow } from "./catalog-rows.ts";
+import { toModelRow } from "./catalog-rows.ts";
 import { changed } from "./change.ts";
 import { followModels } from "./limit-models.ts";
 import { models, prices, pricingFeed, providers } from "./tables.ts";
@@ -68,7 +68,7 @@ function* applyRun(steps: readonly RowWrite[]): Script<void> {
     case "put_provider":
       yield* insert(
         providers,
-        steps.flatMap((step) => (step.kind === "put_provider" ? toProviderRow(step.provider) : [])),
+        steps.flatMap((step) => (step.kind === "put_provider" ? step.provider : [])),
         REPLACING,
       );
       return;

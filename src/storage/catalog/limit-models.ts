@@ -1,15 +1,21 @@
 import type { NamedTarget } from "#limits/limit.ts";
 import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
-import type { ModelRow } from "./catalog-rows.ts";
+import { select } from "#storage/sql/rows.ts";
 import { changed } from "./change.ts";
-import { NO_NAMES, toNames, toOtherTargets } from "./limit-rows.ts";
-import type { LimitRow } from "./tables.ts";
+import { FORMER_MODELS, type FormerModels } from "./codecs.ts";
+import { NO_FORMER_MODELS } from "./limit-rows.ts";
+import { limits, type ModelValues } from "./tables.ts";
 
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;
 
-type NamingLimit = Pick<LimitRow, "id" | "model" | "formerModels">;
-type RoutedModel = Pick<ModelRow, "id" | "alias" | "providerId" | "upstreamName" | "targetId">;
+interface NamingLimit {
+  readonly id: string;
+  readonly model: string | null;
+  readonly formerModels: FormerModels;
+}
+
+type RoutedModel = Pick<ModelValues, "id" | "alias" | "providerId" | "upstreamName" | "targetId">;
 /** Where requests to a model go. */
 type ModelTarget = Omit<NamedTarget, "name">;
 
@@ -26,13 +32,15 @@ export function* followModels(written: readonly RoutedModel[]): Script<void> {
   const aliases = new Map(rows.map(({ id, alias }) => [id, alias]));
   const isAnyRenamed = written.some(({ id, alias }) => aliases.get(id) !== alias);
   // Under the aliases that they had they concern limits that remember names.
-  const limits = yield* all<NamingLimit>(
-    `SELECT id, model, former_models AS "formerModels" FROM limits
-    WHERE former_models <> '${NO_NAMES}' ${isAnyRenamed ? "OR model IS NOT NULL" : ""}`,
+  const found = yield* select(
+    limits,
+    `WHERE former_models <> ? ${isAnyRenamed ? "OR model IS NOT NULL" : ""}`,
+    [FORMER_MODELS.write(NO_FORMER_MODELS)],
   );
-  if (limits.length === 0) return;
+  if (found.length === 0) return;
+  const naming = found.map(({ id, model, formerModels = NO_FORMER_MODELS }) => ({ id, model, formerModels }));
   const models = yield* readModels();
-  const followed = new Map(limits.map((limit) => [limit.id, limit]));
+  const followed = new Map(naming.map((limit) => [limit.id, limit]));
   // In the order in which they are written: a later one may take the name that an earlier one has left.
   for (const row of written) {
     for (const limit of followed.values()) {
@@ -41,7 +49,7 @@ export function* followModels(written: readonly RoutedModel[]): Script<void> {
     }
     models.set(row.id, row);
   }
-  const unchanged = new Set(limits);
+  const unchanged = new Set(naming);
   yield* writeLimits([...followed.values()].filter((limit) => !unchanged.has(limit)));
 }
 
@@ -54,14 +62,18 @@ function* readModels(): Script<ModelsById> {
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function* writeLimits(limits: readonly NamingLimit[]): Script<void> {
+function* writeLimits(renamed: readonly NamingLimit[]): Script<void> {
   const { toList, toMember } = yield* dialectOf();
   const [id, model, formerModels] = [0, 1, 2].map((at) => toMember("list.value", at));
   yield* run(
     `UPDATE limits SET model = ${model}, former_models = ${formerModels} FROM ${toList("text")} WHERE limits.id = ${id}`,
-    [limits.map((limit) => JSON.stringify([limit.id, limit.model, limit.formerModels]))],
+    [
+      renamed.map((limit) =>
+        JSON.stringify([limit.id, limit.model, FORMER_MODELS.write(limit.formerModels)]),
+      ),
+    ],
   );
-  for (const limit of limits) yield* changed("limit", limit.id);
+  for (const limit of renamed) yield* changed("limit", limit.id);
 }
 
 /**
@@ -76,19 +88,17 @@ function followModel(
 ): NamingLimit | null {
   const { alias } = row;
   const isRenamed = before !== undefined && before !== alias && limit.model === before;
-  if (!isRenamed && limit.formerModels === NO_NAMES) return null;
-  const former = toNames(limit.formerModels);
-  const others = toOtherTargets(limit.formerModels);
+  const { names, targets } = limit.formerModels;
   if (isRenamed) {
-    const kept = [...former, before].filter((name) => name !== alias).slice(-FORMER_MODELS_MAX);
-    return { ...limit, model: alias, formerModels: toFormerJson(kept, others) };
+    const kept = [...names, before].filter((name) => name !== alias).slice(-FORMER_MODELS_MAX);
+    return { ...limit, model: alias, formerModels: toFormerModels(kept, targets) };
   }
-  if (!former.includes(alias) || limit.model === null) return null;
+  if (!names.includes(alias) || limit.model === null) return null;
   const target = toTarget(row, models);
   const own = [...models.values()].find((model) => model.alias === limit.model);
   if (target === null || isSameTarget(target, own === undefined ? null : toTarget(own, models))) return null;
-  if (others.some((other) => other.name === alias && isSameTarget(target, other))) return null;
-  return { ...limit, formerModels: toFormerJson(former, [...others, { name: alias, ...target }]) };
+  if (targets.some((other) => other.name === alias && isSameTarget(target, other))) return null;
+  return { ...limit, formerModels: toFormerModels(names, [...targets, { name: alias, ...target }]) };
 }
 
 /** Null: it goes nowhere. */
@@ -102,10 +112,7 @@ function isSameTarget(one: ModelTarget, other: ModelTarget | null): boolean {
   return one.providerId === other?.providerId && one.upstreamName === other.upstreamName;
 }
 
-function toFormerJson(names: readonly string[], others: readonly NamedTarget[]): string {
-  const kept = others.filter(({ name }) => names.includes(name)).slice(-FORMER_MODELS_MAX);
-  return JSON.stringify([
-    ...names,
-    ...kept.map(({ name, providerId, upstreamName }) => [name, providerId, upstreamName]),
-  ]);
+/** Without targets of names that are forgotten. */
+function toFormerModels(names: readonly string[], targets: readonly NamedTarget[]): FormerModels {
+  return { names, targets: targets.filter(({ name }) => names.includes(name)).slice(-FORMER_MODELS_MAX) };
 }

@@ -5,7 +5,7 @@ import { count, insert, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
-import { readLimits, toLimitColumns, toLimitRow } from "./limit-rows.ts";
+import { readLimits, toLimitRow } from "./limit-rows.ts";
 import { limits } from "./tables.ts";
 
 /** The limits. Names and subjects are looked up under the catalog's lock. */
@@ -35,7 +35,7 @@ export function createLimitStore({ change, memory, isTrusted, current }: Catalog
         const before = yield* getLimit(id);
         require?.(before);
         if (edit.name !== undefined && edit.name !== before.name) yield* requireFreeName(edit.name);
-        yield* update(limits, toLimitColumns(edit), "id = ?", [id]);
+        yield* update(limits, edit, "id = ?", [id]);
         yield* recordChange(audit, "limit", id);
         return yield* getLimit(id);
       }),

@@ -4,13 +4,13 @@ import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
 import { connection, type Script } from "#storage/sql/script.ts";
-import { toModel, toProvider } from "./catalog-rows.ts";
+import { toModels } from "./catalog-rows.ts";
 import { type Change, changeTransaction, ChangeTransaction, type Memory } from "./change.ts";
 import { LimitMemory } from "./limit-rows.ts";
 import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
 import { apiKeys, type ChangeKind, models, prices, pricingFeed, providers, relayTokens } from "./tables.ts";
-import { createUnreadableTelling, readRows, type TellUnreadable } from "./unreadable.ts";
+import { createUnreadableTelling, listReadable, type TellUnreadable } from "./unreadable.ts";
 
 interface MemoryOptions {
   /** Follows rotations; what the catalog was made with was compared with it. */
@@ -107,8 +107,8 @@ export class StoreMemory implements Memory {
     const known = toIds(changes, "price") === undefined ? this.#catalog : null;
     const feed = yield* selectOne(pricingFeed, "");
     return createSnapshot({
-      providers: readRows(yield* select(providers), toProvider, this.tell),
-      models: readRows(yield* select(models), toModel, this.tell),
+      providers: listReadable(providers, yield* select(providers), this.tell),
+      models: listReadable(models, yield* select(models), this.tell).flatMap(toModels),
       prices: known?.priceBook ?? (yield* selectAll(prices)),
       feed: feed === null ? null : { version: feed.version, loadedAtUs: feed.loadedAtUs },
     });

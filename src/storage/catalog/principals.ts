@@ -6,7 +6,7 @@ import { all, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit, recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
-import { applyPrincipalChange, toPrincipal, toPrincipalRow } from "./identity-rows.ts";
+import { toPrincipal } from "./catalog-rows.ts";
 import { orphanResponses } from "./responses.ts";
 import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
@@ -60,11 +60,9 @@ export function createPrincipalStore({ read, ask, change, memory }: CatalogDrive
         const row = yield* requireRow(id);
         const before = toPrincipal(row, tell);
         require?.(before);
-        const edited = applyPrincipalChange(row, edit);
-        const after = toPrincipal(edited, tell);
+        const after = toPrincipal({ ...row, ...edit }, tell);
         yield* requireAdminLeft(before, after);
-        const { role, enabled, tags } = edited;
-        yield* update(principals, { role, enabled, tags }, "id = ?", [id]);
+        yield* update(principals, edit, "id = ?", [id]);
         yield* recordChange(audit, "principal", id);
         return after;
       }),
@@ -122,7 +120,7 @@ function* findBySubject({ issuer, subject }: OidcSubject, tell: TellUnreadable):
 
 function* insertPrincipal(principal: Principal): Script<void> {
   if ((yield* findByName(principal.name)) !== null) throw toPrincipalExists();
-  yield* insert(principals, [toPrincipalRow(principal)]);
+  yield* insert(principals, [principal]);
   yield* changed("principal", principal.id);
 }
 

@@ -8,10 +8,9 @@ import { select, update } from "#storage/sql/rows.ts";
 import { all, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import { changed } from "./change.ts";
-import { type ProviderRow, toProvider } from "./catalog-rows.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
-import { providers } from "./tables.ts";
-import { UnreadableRowError } from "./unreadable.ts";
+import { providers, type ProviderValues } from "./tables.ts";
+import { listReadable } from "./unreadable.ts";
 
 export interface SecretRotation {
   readonly secrets: Keyring;
@@ -68,24 +67,23 @@ function toNextState({ secrets, next }: Boxes, revokesKeys: boolean): SecretStat
 /** Returns how many providers have a credential. */
 function* resealCredentials(boxes: Boxes): Script<number> {
   const rows = yield* select(providers, "WHERE sealed_credential IS NOT NULL");
-  for (const row of rows)
+  const readable = listReadable(providers, rows, ({ table, id, column }) => {
+    throw new SetupError(
+      "failure",
+      `Nothing was rotated: ${table} ${id}: ${column} cannot be read. Correct or delete the row.`,
+    );
+  });
+  for (const row of readable)
     yield* update(providers, { sealedCredential: resealCredential(boxes, row) }, "id = ?", [row.id]);
   return rows.length;
 }
 
 /** Throws a SetupError for a credential that does not open: the former secret key is its last chance. */
-function resealCredential({ secrets, next }: Boxes, row: ProviderRow): Uint8Array | null {
+function resealCredential({ secrets, next }: Boxes, provider: ProviderValues): Uint8Array | null {
   try {
-    const provider = toProvider(row);
     const apiKey = openCredential(secrets, provider);
     return apiKey === null ? null : sealCredential(next, provider, apiKey);
   } catch (cause) {
-    if (cause instanceof UnreadableRowError)
-      throw new SetupError(
-        "failure",
-        `Nothing was rotated: ${cause.message}. Correct or delete the row.`,
-        cause,
-      );
     if (!(cause instanceof ProxyError)) throw cause;
     throw new SetupError("failure", `Nothing was rotated. ${cause.message}`, cause);
   }

@@ -4,9 +4,9 @@ import type { FoundSecret } from "#identity/store.ts";
 import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
 import { dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowOf, Table } from "#storage/sql/table.ts";
-import { tellUnreadableTerms, toFoundSecret, toPrincipal } from "./identity-rows.ts";
+import { toFoundSecret, toPrincipal } from "./catalog-rows.ts";
 import { principals, type PrincipalRow, type SecretRow, type SecretTable } from "./tables.ts";
-import type { TellUnreadable } from "./unreadable.ts";
+import { isReadable, type TellUnreadable } from "./unreadable.ts";
 
 /**
  * Secrets of a table, and principals, that are remembered where not all of them are; the oldest are forgotten first. Only
@@ -125,7 +125,7 @@ export class SecretMemory {
     const known = this.#made.get(hash);
     if (known?.row === row && known.principal === principal) return known.found;
     const found = toFoundSecret({ secret: row, principal }, hash);
-    tellUnreadableTerms(this.#table.name, row, this.#options.tell);
+    isReadable(this.#table, row, this.#options.tell);
     if (this.#byHash.get(hash) === row) this.#made.set(hash, { row, principal, found });
     return found;
   }

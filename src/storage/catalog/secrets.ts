@@ -1,12 +1,12 @@
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
-import { columnsOf, count, insert, update } from "#storage/sql/rows.ts";
+import { columnsOf, count, decode, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
 import type { SecretMemory } from "./secret-memory.ts";
-import { applySecretChange, toListedSecret, toSecretRow } from "./identity-rows.ts";
+import { applySecretChange, toListedSecret, toSecretRow } from "./catalog-rows.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { apiKeys, relayTokens, type SecretRow, type SecretTable } from "./tables.ts";
@@ -123,7 +123,7 @@ function* selectListed(
      FROM ${table.name} JOIN principals ON principals.id = ${table.name}.principal_id ${rest}`,
     bindings,
   );
-  return rows.map(({ principalName, ...secret }) => ({ secret, principalName }));
+  return decode(table, rows).map(({ principalName, ...secret }) => ({ secret, principalName }));
 }
 
 function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {

@@ -2,7 +2,7 @@ import type { Principal } from "#identity/principal.ts";
 import { type IdentityStore, type Session, SESSIONS_LISTED_MAX } from "#identity/store.ts";
 import { columnsOf, decode, insert, selectOne } from "#storage/sql/rows.ts";
 import { all, type Binding, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
-import { toPrincipal } from "./identity-rows.ts";
+import { toPrincipal } from "./catalog-rows.ts";
 import { requirePrincipal, toPrincipalNotFound } from "./principals.ts";
 import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";

@@ -1,15 +1,18 @@
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
-import type { AuthStyle } from "#catalog/auth-style.ts";
-import type { Origin } from "#catalog/model.ts";
-import type { Principal } from "#identity/principal.ts";
+import { AUTH_STYLES } from "#catalog/auth-style.ts";
+import { ORIGINS } from "#catalog/model.ts";
 import type { TermSetter } from "#identity/secret-terms.ts";
 import type { Unit } from "#kernel/units.ts";
-import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
+import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import {
   boolean,
   bytes,
+  coded,
+  given,
   integer,
+  json,
   numbered,
+  oneOf,
   orNull,
   ownedBy,
   real,
@@ -18,12 +21,14 @@ import {
   table,
   text,
   unique,
+  type ValuesOf,
 } from "#storage/sql/table.ts";
+import { ALIASES, AMOUNT, CAPABILITIES, EACH, ENDPOINTS, FORMER_MODELS, oneOfWords, TAGS } from "./codecs.ts";
 
 /**
  * The catalog: who may use the server, what it offers, and what it promises to people. Instants are microseconds since the
- * epoch, prices 10⁻¹² of the currency unit per unit. CHECKs repeat the sets of words that are closed: audit actions and
- * capabilities will grow, and a CHECK cannot be widened in SQLite without rebuilding its table.
+ * epoch, prices 10⁻¹² of the currency unit per unit. What no CHECK holds to a set of words may hold
+ * one of a newer version.
  */
 
 /** Facts about the database itself, such as the check value of the secret that it was made with. */
@@ -33,11 +38,11 @@ export const providers = table(
   "providers",
   {
     id: text("id"),
-    name: unique(text("name")),
-    wireFormat: text<"openai">("wire_format"),
+    name: unique(given("name")),
+    wireFormat: oneOf("wire_format", ["openai"]),
     baseUrl: text("base_url"),
     /** JSON object: endpoint → URL. */
-    endpoints: text("endpoints"),
+    endpoints: json("endpoints", "object", ENDPOINTS),
     sealedCredential: orNull(bytes("sealed_credential")),
     verifyTls: boolean("verify_tls"),
     caPem: orNull(text("ca_pem")),
@@ -46,21 +51,15 @@ export const providers = table(
     maxConcurrency: orNull(integer("max_concurrency")),
     enabled: boolean("enabled"),
     createdAtUs: integer("created_at_us"),
-    authStyle: { ...text<AuthStyle>("auth_style"), default: "'bearer'" },
+    authStyle: coded("auth_style", oneOfWords(AUTH_STYLES)),
   },
   {
     checks: [
-      { name: "providers_name_given", sql: "name <> ''" },
-      { name: "providers_wire_format_known", sql: "wire_format IN ('openai')" },
-      { name: "providers_endpoints_object", sql: (jsonType) => `${jsonType("endpoints")} = 'object'` },
       {
         name: "providers_timeouts_positive",
         sql: "timeout_connect_seconds > 0 AND timeout_read_seconds > 0",
       },
-      {
-        name: "providers_max_concurrency_positive",
-        sql: "max_concurrency IS NULL OR max_concurrency > 0",
-      },
+      { name: "providers_max_concurrency_positive", sql: "max_concurrency IS NULL OR max_concurrency > 0" },
     ],
   },
 );
@@ -70,13 +69,13 @@ export const models = table(
   "models",
   {
     id: text("id"),
-    alias: unique(text("alias")),
+    alias: unique(given("alias")),
     providerId: orNull(references(text("provider_id"), "providers")),
     upstreamName: orNull(text("upstream_name")),
     /** JSON array of capabilities; null for a name, which inherits its target's. */
-    capabilities: orNull(text("capabilities")),
+    capabilities: orNull(coded("capabilities", CAPABILITIES)),
     targetId: orNull(references(text("target_id"), "models")),
-    origin: text<Origin>("origin"),
+    origin: oneOf("origin", ORIGINS),
     hidden: boolean("hidden"),
     createdAtUs: integer("created_at_us"),
   },
@@ -86,7 +85,6 @@ export const models = table(
       { name: "models_by_target", on: ["targetId"] },
     ],
     checks: [
-      { name: "models_alias_given", sql: "alias <> ''" },
       {
         name: "models_one_route",
         sql: (jsonType) => `CASE WHEN target_id IS NULL
@@ -94,7 +92,6 @@ export const models = table(
         ELSE provider_id IS NULL AND upstream_name IS NULL AND capabilities IS NULL AND target_id <> id
       END`,
       },
-      { name: "models_origin_known", sql: "origin IN ('declared', 'discovered')" },
     ],
   },
 );
@@ -118,13 +115,8 @@ export const prices = table(
 /** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */
 export const pricingFeed = table(
   "pricing_feed",
-  { id: integer("id"), version: text("version"), loadedAtUs: integer("loaded_at_us") },
-  {
-    checks: [
-      { name: "pricing_feed_one_row", sql: "id = 1" },
-      { name: "pricing_feed_version_given", sql: "version <> ''" },
-    ],
-  },
+  { id: integer("id"), version: given("version"), loadedAtUs: integer("loaded_at_us") },
+  { checks: [{ name: "pricing_feed_one_row", sql: "id = 1" }] },
 );
 
 /** Identifiers only, never payloads. Its actor is no foreign key: the trail outlives the principal. */
@@ -138,26 +130,20 @@ export const auditEvents = table("audit_events", {
   targetRef: text("target_ref"),
 });
 
-export const principals = table(
-  "principals",
-  {
-    id: text("id"),
-    name: unique(text("name")),
-    kind: text<Principal["kind"]>("kind"),
-    role: text<Principal["role"]>("role"),
-    enabled: boolean("enabled"),
-    createdAtUs: integer("created_at_us"),
-    /** JSON array of the `name:value` pairs on all of its usage, which no caller can change; null where there are none. */
-    tags: orNull(text("tags")),
-  },
-  {
-    checks: [
-      { name: "principals_name_given", sql: "name <> ''" },
-      { name: "principals_kind_known", sql: "kind IN ('user', 'service')" },
-      { name: "principals_role_known", sql: "role IN ('member', 'admin')" },
-    ],
-  },
-);
+export const principals = table("principals", {
+  id: text("id"),
+  name: unique(given("name")),
+  kind: oneOf("kind", ["user", "service"]),
+  role: oneOf("role", ["member", "admin"]),
+  enabled: boolean("enabled"),
+  createdAtUs: integer("created_at_us"),
+  tags: fixedTags(),
+});
+
+/** JSON array of the `name:value` pairs on all of its usage, which no caller can change; null where there are none. */
+function fixedTags() {
+  return { ...coded("tags", TAGS), isNull: true };
+}
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
 export type SecretTable = typeof apiKeys;
@@ -178,20 +164,20 @@ function secretTable(name: string) {
       suffix: text("suffix"),
       label: text("label"),
       createdAtUs: integer("created_at_us"),
-      // Terms, null where none is set: nullable columns without a CHECK are added to a table without rebuilding it.
+      // Terms, null where none is set.
       expiresAtUs: orNull(integer("expires_at_us")),
       /** JSON array of aliases. */
-      models: orNull(text("models")),
+      models: orNull(coded("models", ALIASES)),
       /** Whose pause it is. */
       pausedBy: orNull(text<TermSetter>("paused_by")),
       /** What an admin has set: the terms that its owner sets stay within. */
       adminExpiresAtUs: orNull(integer("admin_expires_at_us")),
-      adminModels: orNull(text("admin_models")),
+      adminModels: orNull(coded("admin_models", ALIASES)),
       /** Hash of the plaintext before the last rotation, and until when that is good. */
       formerHash: unique(orNull(text("former_hash"))),
       formerUntilUs: orNull(integer("former_until_us")),
-      /** JSON array of `name:value` pairs, which go before the principal's. */
-      tags: orNull(text("tags")),
+      /** They go before the principal's. */
+      tags: fixedTags(),
     },
     {
       indexes: [
@@ -207,14 +193,13 @@ function secretTable(name: string) {
 export const oidcSubjects = table(
   "oidc_subject",
   {
-    issuer: text("issuer"),
-    subject: text("subject"),
+    issuer: given("issuer"),
+    subject: given("subject"),
     principalId: ownedBy(text("principal_id"), "principals"),
   },
   {
     key: ["issuer", "subject"],
     indexes: [{ name: "oidc_subject_by_principal", on: ["principalId"] }],
-    checks: [{ name: "oidc_subject_given", sql: "issuer <> '' AND subject <> ''" }],
   },
 );
 
@@ -264,28 +249,26 @@ export const limits = table(
   "limits",
   {
     id: text("id"),
-    name: unique(text("name")),
+    name: unique(given("name")),
     principalId: orNull(ownedBy(text("principal_id"), "principals")),
     keyId: orNull(ownedBy(text("key_id"), "api_keys")),
     relayTokenId: orNull(ownedBy(text("relay_token_id"), "relay_tokens")),
     tag: orNull(text("tag")),
     model: orNull(text("model")),
-    /** JSON array of names that the model had before, and of the `NamedTarget` of other models. */
-    formerModels: text("former_models"),
-    /** `principal`, `key` or `tag:<key>`. */
-    each: orNull(text("each")),
-    measure: text<LimitMeasure>("measure"),
-    /** Decimal digits: pico for cost, which pass an INTEGER; whole numbers for the others. */
-    amount: text("amount"),
-    window: orNull(text<LimitWindow>("window")),
-    action: text<LimitAction>("action"),
-    unpriced: text<UnpricedRule>("unpriced"),
+    formerModels: json("former_models", "array", FORMER_MODELS),
+    each: orNull(coded("each", EACH)),
+    measure: coded("measure", oneOfWords(LIMIT_MEASURES)),
+    /** Text, since pico of cost pass an INTEGER. */
+    amount: coded("amount", AMOUNT),
+    window: orNull(coded("window", oneOfWords(LIMIT_WINDOWS))),
+    action: coded("action", oneOfWords(LIMIT_ACTIONS)),
+    unpriced: coded("unpriced", oneOfWords(UNPRICED_RULES)),
     enabled: boolean("enabled"),
     createdAtUs: integer("created_at_us"),
     /** How many requests of a window may end without usage before it refuses; null: any number. */
     unknownMax: orNull(integer("unknown_max")),
-    /** True: tags that callers send do not count, fixed ones alone do. Null: any tag counts. */
-    fixed: orNull(boolean("fixed")),
+    /** True: tags that callers send do not count, fixed ones alone do. */
+    fixed: boolean("fixed"),
   },
   {
     indexes: [
@@ -294,18 +277,13 @@ export const limits = table(
       { name: "limits_by_relay_token", on: ["relayTokenId"] },
     ],
     checks: [
-      { name: "limits_name_given", sql: "name <> ''" },
       {
         name: "limits_one_subject",
         sql: `${["principal_id", "key_id", "relay_token_id", "tag"]
           .map((column) => `CASE WHEN ${column} IS NULL THEN 0 ELSE 1 END`)
           .join(" + ")} <= 1`,
       },
-      { name: "limits_former_models_array", sql: (jsonType) => `${jsonType("former_models")} = 'array'` },
-      {
-        name: "limits_window_but_for_concurrent",
-        sql: `("window" IS NULL) = (measure = 'concurrent')`,
-      },
+      { name: "limits_window_but_for_concurrent", sql: `("window" IS NULL) = (measure = 'concurrent')` },
     ],
   },
 );
@@ -389,6 +367,8 @@ export const changeLog = table(
   { key: ["version", "ordinal"] },
 );
 
+export type ProviderValues = ValuesOf<typeof providers>;
+export type ModelValues = ValuesOf<typeof models>;
 export type PrincipalRow = RowOf<typeof principals>;
 export type SecretRow = RowOf<SecretTable>;
 export type LimitRow = RowOf<typeof limits>;

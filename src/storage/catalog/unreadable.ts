@@ -1,4 +1,8 @@
 import type { Log } from "#kernel/log.ts";
+import { select } from "#storage/sql/rows.ts";
+import type { Script } from "#storage/sql/script.ts";
+import type { RowOf, Table, ValuesOf } from "#storage/sql/table.ts";
+import { apiKeys, limits, models, principals, providers, relayTokens } from "./tables.ts";
 
 /** What the schema allows and this version cannot read: the database was changed by hand, or a newer version wrote it. */
 export interface UnreadableRow {
@@ -7,33 +11,45 @@ export interface UnreadableRow {
   readonly column: string;
 }
 
-/** Its message has no value: what is in a column may be a secret. */
-export class UnreadableRowError extends Error {
-  override readonly name = "UnreadableRowError";
-  readonly row: UnreadableRow;
-
-  constructor(row: UnreadableRow) {
-    super(`${row.table} ${row.id}: ${row.column} cannot be read`);
-    this.row = row;
-  }
-}
-
 export type TellUnreadable = (row: UnreadableRow) => void;
 
-/** Rows that are read; one that cannot be is left out and told, and takes no other one with it. */
-export function readRows<Row, Read>(
-  rows: readonly Row[],
-  read: (row: Row) => Read,
+/** False, and each of its columns told, for a row that this version cannot read. */
+export function isReadable<Of extends Table>(
+  table: Of,
+  row: RowOf<Of>,
   tell: TellUnreadable,
-): readonly Read[] {
-  return rows.flatMap((row) => {
-    try {
-      return [read(row)];
-    } catch (cause) {
-      if (!(cause instanceof UnreadableRowError)) throw cause;
-      tell(cause.row);
-      return [];
-    }
+): row is RowOf<Of> & ValuesOf<Of> {
+  const unreadable = listUnreadable(table, row);
+  for (const one of unreadable) tell(one);
+  return unreadable.length === 0;
+}
+
+/** The rows that can be read. One that cannot be is told, and takes no other one with it. */
+export function listReadable<Of extends Table>(
+  table: Of,
+  rows: readonly RowOf<Of>[],
+  tell: TellUnreadable,
+): readonly (RowOf<Of> & ValuesOf<Of>)[] {
+  return rows.filter((row) => isReadable(table, row, tell));
+}
+
+const CODED: readonly Table[] = [providers, models, limits, apiKeys, relayTokens, principals];
+
+/** Every row of the catalog that is not in force, since this version cannot read it. */
+export function* findUnreadableRows(): Script<readonly UnreadableRow[]> {
+  const found: UnreadableRow[] = [];
+  for (const table of CODED) {
+    const rows = yield* select(table);
+    found.push(...rows.flatMap((row) => listUnreadable(table, row)));
+  }
+  return found;
+}
+
+function listUnreadable({ name, columns }: Table, row: object): readonly UnreadableRow[] {
+  return Object.entries(row).flatMap(([property, value]) => {
+    const column = columns[property]?.name;
+    if (value !== undefined || column === undefined) return [];
+    return { table: name, id: String(Reflect.get(row, "id")), column };
   });
 }
 

@@ -8,7 +8,7 @@ import { rotateSecret as rotate } from "#storage/catalog/rotation.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
-import { findUnreadableRows } from "#storage/catalog/unreadable-rows.ts";
+import { findUnreadableRows } from "#storage/catalog/unreadable.ts";
 import {
   type CommandConnection,
   connectCommand,

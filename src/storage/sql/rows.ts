@@ -1,23 +1,15 @@
 import { all, type Binding, dialectOf, each, insert as insertRows, run, type Script } from "./script.ts";
-import type { Column, RowOf, Table } from "./table.ts";
+import type { Column, RowOf, Table, ValuesOf } from "./table.ts";
 
 /**
- * Statements that are made of a table's description. Rows have the properties of the description, and booleans are booleans
- * on either engine.
+ * Statements that are made of a table's description. Rows have the properties and the values of the description on either
+ * engine.
  */
 
 type Bindings = readonly Binding[];
 
 /** What a column is given. */
 type Cell = string | number | boolean | null | Uint8Array;
-
-const TYPES = {
-  text: "text",
-  integer: "bigint",
-  real: "double precision",
-  boolean: "boolean",
-  bytes: "bytea",
-} as const;
 
 /** `rest` is what stands behind FROM: WHERE, ORDER BY, LIMIT. */
 export function* select<Of extends Table>(
@@ -58,23 +50,25 @@ export function* columnsOf(table: Table, alias = table.name): Script<string> {
   return Object.entries(table.columns)
     .map(([property, { name, type }]) => {
       const column = `"${alias}"."${name}"`;
-      return `${type === "integer" ? toNearest(column) : column} AS "${property}"`;
+      return `${type === "bigint" ? toNearest(column) : column} AS "${property}"`;
     })
     .join(", ");
 }
 
-/** Rows of `columnsOf` with whatever else was selected: SQLite has 0 and 1 for booleans. */
+/** Makes values of what the database has in rows of `columnsOf`, in place; what else was selected stays as it is. */
 export function decode<Row extends object>(table: Table, rows: readonly Row[]): readonly Row[] {
-  const booleans = Object.entries(table.columns).filter(([, { type }]) => type === "boolean");
-  if (booleans.length === 0) return rows;
-  return rows.map((row) => {
-    const cells = new Map<string, unknown>(Object.entries(row));
-    const decoded = booleans.map(([property]) => {
-      const cell = cells.get(property) ?? null;
-      return [property, cell === null ? null : Boolean(cell)] as const;
-    });
-    return { ...row, ...Object.fromEntries(decoded) };
-  });
+  for (const [property, column] of Object.entries(table.columns)) {
+    if (column.type !== "boolean" && column.codec === undefined) continue;
+    for (const row of rows) Reflect.set(row, property, toValue(column, Reflect.get(row, property)));
+  }
+  return rows;
+}
+
+function toValue({ codec }: Column, cell: unknown): unknown {
+  // SQLite has 0 and 1 for booleans.
+  if (codec === undefined) return cell === null ? null : Boolean(cell);
+  // SQLite keeps bytes in a column of text.
+  return cell === null || typeof cell === "string" ? codec.read(cell) : undefined;
 }
 
 /**
@@ -88,11 +82,13 @@ export function* insert<Of extends Table>(
 ): Script<void> {
   if (rows.length === 0) return;
   const columns = Object.entries(table.columns).filter(([, { isNumbered }]) => isNumbered !== true);
-  const cells = rows.map((row) => columns.map(([property]) => toCell(Reflect.get(row, property))));
+  const cells = rows.map((row) =>
+    columns.map(([property, column]) => toCell(column, Reflect.get(row, property))),
+  );
   yield* insertRows(
     {
       table: table.name,
-      columns: columns.map(([, { name, type }]) => [`"${name}"`, TYPES[type]] as const),
+      columns: columns.map(([, { name, type }]) => [`"${name}"`, type] as const),
       ending: replaces ? toReplacing(table) : "",
     },
     cells,
@@ -100,12 +96,12 @@ export function* insert<Of extends Table>(
 }
 
 /** A row to be inserted: what may be NULL may be absent. */
-export type NewRow<Of extends Table> = { readonly [Property in RequiredOf<Of>]: RowOf<Of>[Property] } & {
-  readonly [Property in keyof Of["columns"]]?: RowOf<Of>[Property];
+export type NewRow<Of extends Table> = { readonly [Property in RequiredOf<Of>]: ValuesOf<Of>[Property] } & {
+  readonly [Property in keyof Of["columns"]]?: ValuesOf<Of>[Property];
 };
 
 type RequiredOf<Of extends Table> = {
-  [Property in keyof Of["columns"]]: null extends RowOf<Of>[Property]
+  [Property in keyof Of["columns"]]: null extends ValuesOf<Of>[Property]
     ? never
     : Of["columns"][Property] extends { readonly isNumbered: true }
       ? never
@@ -115,14 +111,14 @@ type RequiredOf<Of extends Table> = {
 /** Sets columns, by their properties, of the rows that `where` names. Returns how many there were. */
 export function* update<Of extends Table>(
   table: Of,
-  changes: Partial<RowOf<Of>>,
+  changes: Partial<ValuesOf<Of>>,
   where: string,
   bindings: Bindings = [],
 ): Script<number> {
   const entries = Object.entries(changes);
   if (entries.length === 0) return 0;
   const set = entries.map(([property]) => `"${columnOf(table, property).name}" = ?`);
-  const cells = entries.map(([, cell]) => toCell(cell));
+  const cells = entries.map(([property, value]) => toCell(columnOf(table, property), value));
   return yield* run(`UPDATE ${table.name} SET ${set.join(", ")} WHERE ${where}`, [...cells, ...bindings]);
 }
 
@@ -148,16 +144,15 @@ function toReplacing({ columns, key }: Table): string {
   return `ON CONFLICT (${key.map(quote).join(", ")}) DO UPDATE SET ${set.join(", ")}`;
 }
 
-function toCell(value: unknown): Cell {
-  switch (typeof value) {
-    case "string":
-    case "number":
-    case "boolean":
-      return value;
-    case "undefined":
-      return null;
-    default:
-  }
-  if (value === null || value instanceof Uint8Array) return value;
+function toCell({ codec }: Column, value: unknown): Cell {
+  if (value === undefined) return null;
+  if (codec !== undefined) return codec.write(value);
+  if (isCell(value)) return value;
   throw new TypeError(`a value of type ${typeof value} has no form in a column`);
+}
+
+function isCell(value: unknown): value is Cell {
+  return (
+    ["string", "number", "boolean"].includes(typeof value) || value === null || value instanceof Uint8Array
+  );
 }

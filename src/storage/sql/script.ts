@@ -1,4 +1,5 @@
 import type { Dialect } from "./dialect.ts";
+import type { ColumnType } from "./table.ts";
 import type { TemporaryTable } from "./temporary-tables.ts";
 
 /** A list is bound as one value, for `Dialect.isAnyOf`. */
@@ -24,10 +25,7 @@ export type Query =
   | { readonly kind: "none" };
 
 /** Columns of rows that are bound, each with the type that its values have. */
-export type ColumnTypes = readonly (readonly [
-  name: string,
-  type: "integer" | "bigint" | "double precision" | "boolean" | "text" | "bytea",
-])[];
+export type ColumnTypes = readonly (readonly [name: string, type: ColumnType])[];
 
 /** Rows are taken in the order of their columns; a column `lane` is left out where there is one lane and none of it. */
 export interface InsertTarget {

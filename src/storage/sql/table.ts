@@ -3,7 +3,8 @@
  * them, and scripts spell their statements with them (`rows.ts`).
  */
 
-export type ColumnType = "text" | "integer" | "real" | "boolean" | "bytes";
+/** As PostgreSQL names them. */
+export type ColumnType = "text" | "integer" | "bigint" | "double precision" | "boolean" | "bytea";
 
 /** `Value` is what a row holds in it. */
 export interface Column<Value = unknown> {
@@ -13,12 +14,24 @@ export interface Column<Value = unknown> {
   readonly isUnique?: boolean;
   /** Whether the database gives out the number, in the order of insertion and never twice. */
   readonly isNumbered?: boolean;
-  /** A literal of SQL. */
-  readonly default?: string;
   readonly references?: Reference;
+  /** What its values keep to. The check is named by table, column and `rule`. */
+  readonly check?: Omit<Check, "name"> & { readonly rule: string };
+  /** Absent: the column holds the value itself. */
+  readonly codec?: Codec<Value>;
   /** Never there: it carries the type. */
   readonly value?: Value;
 }
+
+/** How a value stands in a column of text. */
+export interface Codec<Value> {
+  /** Undefined is what this version cannot read: it was written by hand, or by a newer one. */
+  read(text: string | null): Value | undefined;
+  write(value: Value): string | null;
+}
+
+/** A column of text whose rows may be unreadable. */
+export type Coded<Value> = Column<Value> & { readonly codec: Codec<Value> };
 
 export interface Reference {
   readonly table: string;
@@ -53,11 +66,18 @@ export interface Check {
   readonly sql: string | ((jsonType: (column: string) => string) => string);
 }
 
-/** A row by its properties. */
-export type RowOf<Of extends Table> = {
+/** What a row holds by its properties when all of it can be read, and what is written. */
+export type ValuesOf<Of extends Table> = {
   readonly [Property in keyof Of["columns"]]: Of["columns"][Property] extends Column<infer Value>
     ? Value
     : never;
+};
+
+/** A row as it is read: a property is undefined where this version cannot read its column. */
+export type RowOf<Of extends Table> = {
+  readonly [Property in keyof Of["columns"]]:
+    | ValuesOf<Of>[Property]
+    | (Of["columns"][Property] extends { readonly codec: unknown } ? undefined : never);
 };
 
 interface Rest<Of extends Columns> {
@@ -72,16 +92,40 @@ export function table<const Of extends Columns>(
   columns: Of,
   { key = ["id"], indexes = [], checks = [] }: Rest<Of> = {},
 ): Table<Of> {
-  return { name, columns, key, indexes, checks };
+  const ofColumns = Object.values(columns).flatMap(({ name: column, check }) =>
+    check === undefined ? [] : { name: `${name}_${column}_${check.rule}`, sql: check.sql },
+  );
+  return { name, columns, key, indexes, checks: [...ofColumns, ...checks] };
 }
 
 export function text<Value extends string = string>(name: string): Column<Value> {
   return { name, type: "text", isNull: false };
 }
 
+/** A text that is not empty. */
+export function given(name: string): Column<string> {
+  return { ...text(name), check: { rule: "given", sql: `${name} <> ''` } };
+}
+
+/** One of a closed set of words: a CHECK cannot be widened in SQLite without rebuilding its table. */
+export function oneOf<const Word extends string>(name: string, words: readonly Word[]): Column<Word> {
+  const list = words.map((word) => `'${word}'`).join(", ");
+  return { ...text<Word>(name), check: { rule: "known", sql: `${name} IN (${list})` } };
+}
+
+export function coded<Value>(name: string, codec: Codec<Value>): Coded<Value> {
+  return { name, type: "text", isNull: false, codec };
+}
+
+/** JSON of a type that the database checks, too. */
+export function json<Value>(name: string, type: "object" | "array", codec: Codec<Value>): Coded<Value> {
+  const check: Column["check"] = { rule: type, sql: (jsonType) => `${jsonType(name)} = '${type}'` };
+  return { ...coded(name, codec), check };
+}
+
 /** A whole number that JavaScript holds exactly: instants in microseconds, prices in 10⁻¹². */
 export function integer(name: string): Column<number> {
-  return { name, type: "integer", isNull: false };
+  return { name, type: "bigint", isNull: false };
 }
 
 export function numbered(name: string): Column<number> & { readonly isNumbered: true } {
@@ -89,7 +133,7 @@ export function numbered(name: string): Column<number> & { readonly isNumbered: 
 }
 
 export function real(name: string): Column<number> {
-  return { name, type: "real", isNull: false };
+  return { name, type: "double precision", isNull: false };
 }
 
 export function boolean(name: string): Column<boolean> {
@@ -97,11 +141,21 @@ export function boolean(name: string): Column<boolean> {
 }
 
 export function bytes(name: string): Column<Uint8Array> {
-  return { name, type: "bytes", isNull: false };
+  return { name, type: "bytea", isNull: false };
 }
 
-export function orNull<Value>(column: Column<Value>): Column<Value | null> {
-  return { ...column, isNull: true };
+export function orNull<Value>(column: Coded<Value>): Coded<Value | null>;
+export function orNull<Value>(column: Column<Value>): Column<Value | null>;
+export function orNull<Value>({ codec, ...column }: Omit<Column<Value>, "value">): Column<Value | null> {
+  if (codec === undefined) return { ...column, isNull: true };
+  return {
+    ...column,
+    isNull: true,
+    codec: {
+      read: (cell) => (cell === null ? null : codec.read(cell)),
+      write: (value) => (value === null ? null : codec.write(value)),
+    },
+  };
 }
 
 export function unique<Value>(column: Column<Value>): Column<Value> {

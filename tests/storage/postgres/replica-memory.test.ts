@@ -57,8 +57,8 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     const database = await engine.database();
     await database.run(`UPDATE principals SET enabled = false; UPDATE api_keys SET label = 'other'`);
     await database.run(
-      `INSERT INTO providers (id, name, wire_format, base_url, endpoints, verify_tls, timeout_connect_seconds, timeout_read_seconds, enabled, created_at_us)
-      VALUES ('p', 'p', 'openai', 'https://p.example/v1', '{}', true, 1, 1, true, 1)`,
+      `INSERT INTO providers (id, name, wire_format, base_url, endpoints, verify_tls, timeout_connect_seconds, timeout_read_seconds, enabled, created_at_us, auth_style)
+      VALUES ('p', 'p', 'openai', 'https://p.example/v1', '{}', true, 1, 1, true, 1, 'bearer')`,
     );
     const look = () => {
       const found = identity.keys.peekByHash("hash-one");

@@ -131,8 +131,8 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL holds", () => {
     await using engine = createPostgresCatalog();
     const database = await engine.database();
     await database.run(
-      `INSERT INTO limits (id, name, former_models, measure, amount, "window", action, unpriced, enabled, created_at_us)
-      SELECT at::text, at::text, '[]', 'requests', '5', 'day', 'refuse', 'allow', true, at FROM generate_series(1, 9999) AS at`,
+      `INSERT INTO limits (id, name, former_models, measure, amount, "window", action, unpriced, enabled, fixed, created_at_us)
+      SELECT at::text, at::text, '[]', 'requests', '5', 'day', 'refuse', 'allow', true, false, at FROM generate_series(1, 9999) AS at`,
     );
     const { limits, audit } = await engine.open();
     await limits.create(newLimit("last"), null);

@@ -1,0 +1,108 @@
+import { type Capability, isCapability } from "#catalog/capability.ts";
+import { type Endpoint, isEndpoint } from "#catalog/endpoint.ts";
+import type { EndpointOverrides } from "#catalog/provider.ts";
+import { normaliseTag } from "#kernel/tags.ts";
+import type { LimitEach, NamedTarget } from "#limits/limit.ts";
+import type { Codec } from "#storage/sql/table.ts";
+
+/** How values of the catalog stand in columns of text. */
+
+/** One of a set that may grow: what a newer version writes cannot be read. */
+export function oneOfWords<const Word extends string>(words: readonly Word[]): Codec<Word> {
+  return { read: (text) => words.find((word) => word === text), write: (word) => word };
+}
+
+export const ENDPOINTS = jsonOf<EndpointOverrides>((json) => {
+  const endpoints: { [endpoint in Endpoint]?: string } = {};
+  for (const [endpoint, url] of Object.entries(json ?? {})) {
+    if (!isEndpoint(endpoint) || typeof url !== "string") return undefined;
+    endpoints[endpoint] = url;
+  }
+  return endpoints;
+});
+
+export const CAPABILITIES = jsonOf<readonly Capability[]>((json) =>
+  Array.isArray(json) && json.every(isCapability) ? json : undefined,
+);
+
+export const ALIASES = jsonOf<ReadonlySet<string>>(
+  (json) => (Array.isArray(json) && json.every(isText) ? new Set(json) : undefined),
+  (aliases) => [...aliases],
+);
+
+const TAG_LIST = jsonOf<readonly string[]>((json) =>
+  Array.isArray(json) && json.every(isPair) ? json : undefined,
+);
+
+/** Normalized `name:value` pairs; NULL where there are none. */
+export const TAGS: Codec<readonly string[]> = {
+  read: (text) => (text === null ? [] : TAG_LIST.read(text)),
+  write: (tags) => (tags.length === 0 ? null : TAG_LIST.write(tags)),
+};
+
+/** Decimal digits. */
+export const AMOUNT: Codec<bigint> = {
+  read: (text) => (text !== null && /^\d+$/.test(text) ? BigInt(text) : undefined),
+  write: String,
+};
+
+const TAG_EACH = "tag:";
+
+/** `principal`, `key` or `tag:<key>`. */
+export const EACH: Codec<LimitEach> = {
+  read(text) {
+    if (text === "principal" || text === "key") return { kind: text };
+    return text?.startsWith(TAG_EACH) ? { kind: "tag", key: text.slice(TAG_EACH.length) } : undefined;
+  },
+  write: (each) => (each.kind === "tag" ? TAG_EACH + each.key : each.kind),
+};
+
+/** Names that a limit's model had before, and where other models go that took one of them over. */
+export interface FormerModels {
+  readonly names: readonly string[];
+  readonly targets: readonly NamedTarget[];
+}
+
+/** An array of the names, and of `[name, provider, upstream name]` of each target. */
+export const FORMER_MODELS = jsonOf<FormerModels>(
+  (json) => {
+    if (!Array.isArray(json)) return undefined;
+    const list: readonly unknown[] = json;
+    return { names: list.filter(isText), targets: list.flatMap(toTargets) };
+  },
+  ({ names, targets }) => [
+    ...names,
+    ...targets.map(({ name, providerId, upstreamName }) => [name, providerId, upstreamName]),
+  ],
+);
+
+function toTargets(json: unknown): readonly NamedTarget[] {
+  if (!Array.isArray(json) || !json.every(isText)) return [];
+  const [name, providerId, upstreamName] = json;
+  if (name === undefined || providerId === undefined || upstreamName === undefined) return [];
+  return [{ name, providerId, upstreamName }];
+}
+
+function isText(json: unknown): json is string {
+  return typeof json === "string";
+}
+
+function isPair(json: unknown): json is string {
+  return isText(json) && normaliseTag(json) === json;
+}
+
+function jsonOf<Value>(
+  parse: (json: unknown) => Value | undefined,
+  toJson: (value: Value) => unknown = (value) => value,
+): Codec<Value> {
+  return {
+    read(text) {
+      try {
+        return parse(JSON.parse(text ?? "null"));
+      } catch {
+        return undefined;
+      }
+    },
+    write: (value) => JSON.stringify(toJson(value)),
+  };
+}
