@@ -339,6 +339,8 @@ CREATE TABLE hour_total (
   requests double precision NOT NULL,
   priced_requests double precision NOT NULL,
   unpriced_requests double precision NOT NULL,
+  pending_requests double precision NOT NULL,
+  unmetered_requests double precision NOT NULL,
   cost_hi double precision NOT NULL,
   cost_lo double precision NOT NULL,
   input_tokens double precision,
@@ -360,6 +362,8 @@ CREATE TABLE open_cell (
   requests double precision NOT NULL,
   priced_requests double precision NOT NULL,
   unpriced_requests double precision NOT NULL,
+  pending_requests double precision NOT NULL,
+  unmetered_requests double precision NOT NULL,
   cost_hi double precision NOT NULL,
   cost_lo double precision NOT NULL,
   input_tokens double precision,
@@ -413,11 +417,10 @@ CREATE TABLE key_use (
   last_used_us bigint NOT NULL
 ) WITH (fillfactor = 60);
 --> statement-breakpoint
--- The rows of `event` that wait for a settlement, with their combination: retention passes them over, and reports count them.
+-- The rows of `event` that wait for a settlement: retention passes them over.
 CREATE TABLE pending_event (
   id bigint NOT NULL,
   lane integer NOT NULL,
-  combination integer NOT NULL,
   PRIMARY KEY (id, lane)
 );
 --> statement-breakpoint

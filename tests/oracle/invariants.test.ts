@@ -93,6 +93,8 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ["an hour that counts zero where nothing was reported", "UPDATE hour_total SET audio_us = 0"],
   ["an open hour that is a pico off", "UPDATE open_cell SET cost_lo = cost_lo + 1"],
   ["an open hour without its unpriced requests", "UPDATE open_cell SET unpriced_requests = 0"],
+  ["an hour with a pending request too many", "UPDATE hour_total SET pending_requests = 1"],
+  ["an open hour with an unmetered request too many", "UPDATE open_cell SET unmetered_requests = 1"],
   ["an open hour that was seen later", "UPDATE open_cell SET last_seen_us = last_seen_us + 1"],
   [
     "an open hour in another band",
@@ -107,7 +109,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ],
   [
     "a day that is sealed and open",
-    "INSERT INTO open_cell SELECT hour - 24, combination, result, requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, images, search_units, web_searches, priced_by_request, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM open_cell",
+    "INSERT INTO open_cell SELECT hour - 24, combination, result, requests, priced_requests, unpriced_requests, pending_requests, unmetered_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, images, search_units, web_searches, priced_by_request, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM open_cell",
   ],
   ["a begin that is still open", "INSERT INTO open_request VALUES (99, x'00')"],
 ];

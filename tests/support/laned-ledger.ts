@@ -36,7 +36,7 @@ export async function copyLedger(from: Database, to: Postgres, chance: Chance): 
       );
     }
     await tx.run(
-      `INSERT INTO ${PENDING} (id, lane, combination) SELECT e.id, e.lane, e.combination
+      `INSERT INTO ${PENDING} (id, lane) SELECT e.id, e.lane
        FROM event AS e JOIN combination AS c ON c.id = e.combination WHERE c.shape = 'pending'`,
     );
     const state = from.query<{ pruned: number }, []>(`SELECT pruned_before_us AS pruned FROM ${STATE}`).get();

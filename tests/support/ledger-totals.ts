@@ -267,6 +267,8 @@ interface Total {
   requests: number;
   priced: number;
   unpriced: number;
+  pending: number;
+  unmetered: number;
   pico: bigint;
   readonly units: (number | null)[];
   durationUs: number;
@@ -282,6 +284,8 @@ interface TotalRow extends Readonly<Record<(typeof COLUMNS)[number], number | nu
   readonly requests: number;
   readonly priced_requests: number;
   readonly unpriced_requests: number;
+  readonly pending_requests: number;
+  readonly unmetered_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
 }
@@ -316,6 +320,8 @@ export function toEventTotal(event: CheckedEvent): Total {
     requests: 1,
     priced: cost === null ? 0 : 1,
     unpriced: isUnpriced ? 1 : 0,
+    pending: event.shape === "pending" ? 1 : 0,
+    unmetered: isUnmetered(event) ? 1 : 0,
     pico: cost ?? 0n,
     units: toNormalised(event),
     durationUs: event.duration_us,
@@ -324,11 +330,20 @@ export function toEventTotal(event: CheckedEvent): Total {
   };
 }
 
+/** It should have told a usage, and told none, or only its beginning. */
+function isUnmetered({ shape, outcome, status_code: status }: CheckedEvent): boolean {
+  if (shape !== null && shape !== "begun") return false;
+  const isSuccess = status >= 200 && status < 300;
+  return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));
+}
+
 function fromHourRow(row: TotalRow): Total {
   return {
     requests: row.requests,
     priced: row.priced_requests,
     unpriced: row.unpriced_requests,
+    pending: row.pending_requests,
+    unmetered: row.unmetered_requests,
     pico: toPico(row) ?? 0n,
     units: COLUMNS.map((column) => row[column]),
     durationUs: 0,
@@ -368,6 +383,8 @@ function sum<Row>(rows: readonly Row[], toKey: (row: Row) => string, toTotal: (r
     have.requests += total.requests;
     have.priced += total.priced;
     have.unpriced += total.unpriced;
+    have.pending += total.pending;
+    have.unmetered += total.unmetered;
     have.pico += total.pico;
     have.durationUs += total.durationUs;
     have.lastSeenUs = Math.max(have.lastSeenUs, total.lastSeenUs);

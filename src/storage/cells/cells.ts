@@ -187,6 +187,8 @@ const STORED_COLUMNS: readonly string[] = [
   "band_under_60s",
   "band_under_120s",
   "band_over_120s",
+  "pending_requests",
+  "unmetered_requests",
 ];
 const COMBINATION = STORED_COLUMNS.indexOf("combination");
 const RESULT = STORED_COLUMNS.indexOf("result");

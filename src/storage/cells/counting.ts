@@ -1,7 +1,7 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
-import { isUnknown, type Outcome } from "#usage/event.ts";
+import { isUnknown, isUnmetered, type Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
 import { lowerLastSeen } from "./last-seen.ts";
 import {
@@ -19,7 +19,7 @@ import { COST_SEAM, type CountedEvent } from "./sums.ts";
 export interface LaneChange {
   readonly lane: number;
   readonly added: readonly CountedEvent[];
-  /** Events as they were counted before, which are counted so no more: nothing but their duration was known of them. */
+  /** Events as they were counted before, and are no more: of their usage nothing was known. */
   readonly taken: readonly CountedEvent[];
 }
 
@@ -71,13 +71,14 @@ class CellSums {
   /** By hour and label set, which mostly has one result. */
   readonly #byHour = new Map<number, Map<number, CellSum[]>>();
 
-  /** An event that is taken out was counted by its duration alone: nothing else was known of it. */
+  /** An event that is taken out was counted as what was known of it: its duration, and whether its usage was still to come. */
   add(event: CountedEvent, sign: 1 | -1): void {
     const { id, ending, cost, amounts } = event;
     const { values } = this.#findOrAdd(event);
     plus(values, AT.requests, sign);
     plus(values, AT.duration, ending.durationUs * sign);
     plus(values, AT.bands + toBand(ending.durationUs), sign);
+    if (ending.usage?.shape === "pending") plus(values, AT.pending, sign);
     if (sign === -1) return;
     if (cost !== null) {
       plus(values, AT.priced, 1);
@@ -85,6 +86,7 @@ class CellSums {
       plus(values, AT.costHigh + 1, cost.lo);
     }
     if (ending.unpriced) plus(values, AT.unpriced, 1);
+    if (isUnmetered(ending)) plus(values, AT.unmetered, 1);
     for (let index = 0; index < amounts.length; index += 1) {
       const amount = amounts[index] ?? null;
       // Nothing reported and nothing reported stay nothing; a zero counts as reported.
@@ -115,6 +117,8 @@ const AT = {
   requests: toPlace("requests"),
   priced: toPlace("priced_requests"),
   unpriced: toPlace("unpriced_requests"),
+  pending: toPlace("pending_requests"),
+  unmetered: toPlace("unmetered_requests"),
   costHigh: toPlace("cost_hi"),
   units: CELL_MEASURES.findIndex(({ adds }) => adds === "reported"),
   duration: toPlace("duration_us"),

@@ -41,6 +41,9 @@ export const HOUR_MEASURES: readonly Measure[] = [
   toCount("requests"),
   toCount("priced_requests"),
   toCount("unpriced_requests"),
+  // Its usage is still to come (`Settlement`), or it ended without one (`isUnmetered`).
+  toCount("pending_requests"),
+  toCount("unmetered_requests"),
   ...COST,
   ...UNIT_COLUMNS.map((name): Measure => ({ name, adds: "reported", sqlite: "REAL" })),
 ];

@@ -1,18 +1,16 @@
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
-import { UNITS } from "#kernel/units.ts";
 import { type CellColumns, type OpenCellRow, toCells } from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
-import { IS_INCLUSIVE, toEventMeasures, toUnpricedUnits } from "#storage/reports/event-measures.ts";
+import { SHAPE_OF_LABELS, toEventMeasures, toMannerColumns } from "#storage/reports/event-measures.ts";
 import { dialectOf, each, empty, one, run, type Script } from "#storage/sql/script.ts";
 
 /** Fills what `readEventCells` needs. */
 export function* prepareEventCells(): Script<void> {
-  const unpriced = toUnpricedUnits(yield* dialectOf());
+  const columns = toMannerColumns(yield* dialectOf());
   yield* empty("priced_manner");
   yield* run(
-    `INSERT INTO priced_manner (id, result, outcome, ${UNITS.join(", ")})
-     SELECT manner.id, result, outcome, ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
+    `INSERT INTO priced_manner SELECT manner.id, result, ${columns}
      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set`,
   );
 }
@@ -26,7 +24,7 @@ export interface EventCells {
 /** The events of a day, added up as cells are, by their hours. */
 export function* readEventCells(day: number): Script<EventCells> {
   const range = [day * DAY_US, (day + 1) * DAY_US];
-  const measures = toEventMeasures(yield* dialectOf(), IS_INCLUSIVE);
+  const measures = toEventMeasures(yield* dialectOf(), SHAPE_OF_LABELS);
   const toColumn = (column: string) => measures.get(column) ?? "";
   const sums = CELL_MEASURES.filter(({ adds }) => adds !== "high" && adds !== "low").map(
     ({ name, adds }) => `${adds === "last" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`,

@@ -68,7 +68,7 @@ function* addUpDays({ rowsFromDay, endedFromUs, onShare, signal }: Days): Script
   return found?.count ?? 0;
 }
 
-const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS untold, sum(tokens) AS tokens,
+const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS unknown, sum(tokens) AS tokens,
   ${toCountedCosts()}`;
 
 /** Calendar windows from the table `ended_day`, which `addUpDays` has filled, and sliding ones from the rows themselves. */

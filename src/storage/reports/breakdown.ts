@@ -3,11 +3,10 @@ import type { Breakdown, BreakdownFigures, StatsStore } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { type DurationPercentiles, findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
 import { Fold, type FoldSum } from "./fold.ts";
-import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { foldWindow, toKeys } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
-import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
-import { findPendingEvents } from "./pending-events.ts";
-import { type ResolvedFilter, resolveFilter, type Result, shouldTell } from "./request-filter.ts";
+import { groupLabelSets } from "./label-groups.ts";
+import { resolveFilter } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
 import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
@@ -34,27 +33,23 @@ export function* readBreakdown(
     all.count > sumsMax
       ? yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX })
       : { groups: all, count: 0 };
-  const fold = yield* foldByUsage({ cut, filter, groups });
+  const fold = new Fold(toKeys(groups, filter, toOutcomeClass), [...SERIES_MEASURES, "last_seen_us"]);
+  yield* foldWindow(fold, { cut, filter, groups });
   const sums = [...fold.sums()];
-  const byGroup = Map.groupBy(sums, ({ group }) => group >> 1);
-  const pending = yield* findPendingEvents({ filter, groups }, { window, snapped: cut.snapped });
-  const pendingOf = Map.groupBy(pending, ({ group }) => group);
+  const byGroup = Map.groupBy(sums, ({ group }) => group);
   const range = yield* findDurationRange({ cut, window, filter }, durationsMax);
   const durations =
     range.state === "exact" ? yield* readDurations(range.ranges, { filter, groups }) : NO_DURATIONS;
   const rows = groups.values.flatMap(([value = null], group) => {
     const ofGroup = byGroup.get(group);
     if (ofGroup === undefined) return [];
-    const ofPending = pendingOf.get(group)?.length ?? 0;
-    return [
-      { value, figures: toFigures(ofGroup, ofPending, durations.ofGroups.get(group) ?? NO_DURATIONS.total) },
-    ];
+    return [{ value, figures: toFigures(ofGroup, durations.ofGroups.get(group) ?? NO_DURATIONS.total) }];
   });
   const ranked = rankRows(rows, { sort, limit });
   const rowCount = Math.max(count, rows.length);
   return {
     rows: ranked,
-    total: toFigures(sums, pending.length, durations.total),
+    total: toFigures(sums, durations.total),
     rowCount,
     percentiles: range.state,
     truncated: rowCount > ranked.length,
@@ -62,48 +57,14 @@ export function* readBreakdown(
   };
 }
 
-/** Adds up by group and by whether a usage was told: `group * 2 + 1` where none was. */
-function* foldByUsage(window: FoldedWindow): Script<Fold> {
-  const groups = splitUntold(window.groups, yield* findUntold(window.filter));
-  const fold = new Fold(toKeys(groups, window.filter, toClass), [...SERIES_MEASURES, "last_seen_us"]);
-  yield* foldWindow(fold, window);
-  return fold;
-}
+const OK = toOutcomeClass({ outcome: "ok" });
 
-/** A label set without a usage, or with only its beginning. */
-function* findUntold({ conditions }: ResolvedFilter): Script<LabelGroups> {
-  return yield* groupLabelSets({ conditions }, [
-    { label: "shape", toValue: (shape) => (shape === null || shape === "begun" ? "untold" : "told") },
-  ]);
-}
-
-function splitUntold(groups: LabelGroups, untold: LabelGroups): Pick<LabelGroups, "groupOf" | "count"> {
-  const isUntold = untold.values.map(([told]) => Number(told === "untold"));
-  const toHalf = (group: number, id: number) =>
-    group === NOT_CHOSEN ? NOT_CHOSEN : group * 2 + (isUntold[untold.groupOf[id] ?? 0] ?? 0);
-  return { groupOf: groups.groupOf.map(toHalf), count: groups.count * 2 };
-}
-
-const OUTCOMES_MAX = 4;
-
-/** The class of its outcome, and behind those of all outcomes that of a result which should have told a usage. */
-function toClass(result: Result): number {
-  return toOutcomeClass(result) + (shouldTell(result) ? OUTCOMES_MAX : 0);
-}
-
-function toFigures(
-  sums: readonly FoldSum[],
-  pending: number,
-  durations: DurationPercentiles,
-): BreakdownFigures {
-  const byOutcome = sums.map((sum) => Object.assign({}, sum, { ending: sum.ending % OUTCOMES_MAX }));
-  const isOk = (sum: FoldSum) => sum.ending % OUTCOMES_MAX === 0;
-  const unmetered = sums.filter(({ ending, group }) => ending >= OUTCOMES_MAX && group % 2 === 1);
-  const last = sums.reduce((most, sum) => (isOk(sum) ? Math.max(most, sum.last_seen_us) : most), 0);
+function toFigures(sums: readonly FoldSum[], durations: DurationPercentiles): BreakdownFigures {
+  const last = sums.reduce((most, sum) => (sum.ending === OK ? Math.max(most, sum.last_seen_us) : most), 0);
   return {
-    ...toSeriesFigures(byOutcome, pending),
+    ...toSeriesFigures(sums),
     pricedRequests: sums.reduce((count, sum) => count + sum.priced_requests, 0),
-    unmeteredRequests: unmetered.reduce((count, { requests }) => count + requests, 0),
+    unmeteredRequests: sums.reduce((count, sum) => count + sum.unmetered_requests, 0),
     lastOkUs: last === 0 ? null : last,
     ...durations,
   };

@@ -4,7 +4,14 @@ import type { Dialect } from "#storage/sql/dialect.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
-import { toDisjointSql, toEventMeasures, toTotalSql, toUnpricedUnits } from "./event-measures.ts";
+import {
+  type ShapeSql,
+  toDisjointSql,
+  toEventMeasures,
+  toMannerColumns,
+  toTotalSql,
+} from "./event-measures.ts";
+import { SHAPES } from "./label-groups.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 
 /**
@@ -33,11 +40,18 @@ function toRowCondition(dialect: Dialect, rows: RowFilter): string {
   ].join(" ");
 }
 
-const toInclusive = (dialect: Dialect) => dialect.isByte("e.combination", "=", 1);
+function toShapeSql({ isByte }: Dialect): ShapeSql {
+  const isShape = (shape: number) => isByte("e.combination", "=", shape);
+  return {
+    isInclusive: isShape(SHAPES.inclusive),
+    isUntold: isShape(SHAPES.untold),
+    isPending: isShape(SHAPES.pending),
+  };
+}
 
 /** Each measure of one row of `event`, spelled for `toEventJoins`. */
 export function toChosenMeasures(dialect: Dialect): ReadonlyMap<string, string> {
-  return toEventMeasures(dialect, toInclusive(dialect));
+  return toEventMeasures(dialect, toShapeSql(dialect));
 }
 
 function toEventMeasure(dialect: Dialect, column: string): string {
@@ -54,7 +68,7 @@ export function toUnpricedMeasure(
   dialect: Dialect,
   unit: ReportUnit,
 ): { readonly isUsed: string; readonly quantity: string } {
-  const isInclusive = toInclusive(dialect);
+  const { isInclusive } = toShapeSql(dialect);
   const parts = UNITS.filter((part) => toReportUnit(part) === unit).map((part) => ({
     part,
     quantity: toDisjointSql(dialect, part, isInclusive),
@@ -78,7 +92,7 @@ export function* prepareEvents({ results }: Pick<ResolvedFilter, "results">): Sc
   yield* empty("chosen_manner");
   yield* run(
     `INSERT INTO chosen_manner SELECT manner.id, result, ${dialect.toNumber("outcome = 'ok'")},
-       ${toUnpricedUnits(dialect).join(", ")}, streamed
+       ${toMannerColumns(dialect)}, streamed
      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set
      WHERE ${dialect.isAnyOf("result.id", "number")}`,
     [results.map(({ id }) => id)],

@@ -9,7 +9,7 @@ import { Fold, type FoldSum } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
-import { readResults, shouldTell } from "./request-filter.ts";
+import { readResults } from "./request-filter.ts";
 import { cutRange, toPeriodAt } from "./window-cut.ts";
 
 /** What one combination used in a part of a window. Quantities may be negative: what is carried to another part. */
@@ -18,8 +18,8 @@ export interface CountedRow {
   readonly startUs: InstantUs;
   readonly requests: number;
   readonly unpriced: number;
-  /** Requests that should have told their usage, whether or not they did: those of a combination without a shape told none. */
-  readonly untold: number;
+  /** Requests whose usage is unknown (`isUnknown`). */
+  readonly unknown: number;
   readonly costHi: number;
   readonly costLo: number;
   readonly tokens: number;
@@ -61,7 +61,7 @@ export function* readCalendarRows(
     outcomes: null,
   };
   const groups = yield* groupLabelSets(filter, "each");
-  const keys = toKeys(groups, filter, (result) => Number(shouldTell(result)));
+  const keys = toKeys(groups, filter);
   const fold = new Fold(keys, MEASURES);
   const edges = yield* readEdges();
   const fromUs = Math.max(fromDay, arrivedFromDay) * DAY_US;
@@ -83,16 +83,24 @@ export function* readCalendarRows(
   yield* onRows(moved);
 }
 
-const MEASURES = ["requests", "unpriced_requests", "cost_hi", "cost_lo", ...TOKEN_COLUMNS];
+const MEASURES = [
+  "requests",
+  "unpriced_requests",
+  "pending_requests",
+  "unmetered_requests",
+  "cost_hi",
+  "cost_lo",
+  ...TOKEN_COLUMNS,
+];
 
-/** Groups are label sets, periods days on which a window begins, and the second ending that of requests which should have told their usage. */
+/** Groups are label sets, and periods days on which a window begins. */
 function toCountedRow(sum: FoldSum): CountedRow {
   return {
     combination: sum.group,
     startUs: sum.period * DAY_US,
     requests: sum.requests,
     unpriced: sum.unpriced_requests,
-    untold: sum.ending === 1 ? sum.requests : 0,
+    unknown: sum.pending_requests + sum.unmetered_requests,
     costHi: sum.cost_hi,
     costLo: sum.cost_lo,
     tokens: TOKEN_COLUMNS.reduce((tokens, column) => tokens + (sum[column] ?? 0), 0),
@@ -104,17 +112,25 @@ type CarriedRow = TotalRow & { readonly arrivedDay: number; readonly endedDay: n
 function* readCarried(fromDay: number): Script<readonly CarriedRow[]> {
   return yield* all<CarriedRow>(
     `SELECT combination, arrived_day AS "arrivedDay", ended_day AS "endedDay", requests, unpriced_requests AS unpriced,
-       unknown_requests AS untold, cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
+       unknown_requests AS unknown, cost_hi AS "costHi", cost_lo AS "costLo", tokens FROM carried_total WHERE ended_day >= ? OR arrived_day >= ?`,
     [fromDay, fromDay],
   );
 }
 
-function toNegative({ combination, requests, unpriced, untold, costHi, costLo, tokens }: TotalRow): TotalRow {
+function toNegative({
+  combination,
+  requests,
+  unpriced,
+  unknown,
+  costHi,
+  costLo,
+  tokens,
+}: TotalRow): TotalRow {
   return {
     combination,
     requests: -requests,
     unpriced: -unpriced,
-    untold: -untold,
+    unknown: -unknown,
     costHi: -costHi,
     costLo: -costLo,
     tokens: -tokens,
@@ -141,7 +157,7 @@ export function* readSlidingRows({ fromUs, stepUs, by }: SlidingRange, onRows: O
         ];
   yield* scan<CountedRow>(
     `SELECT combination, ${dialect.toStep("at", stepUs)} AS "startUs", sum(requests) AS requests,
-       sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS untold, sum(tokens) AS tokens, ${toCountedCosts()}
+       sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS unknown, sum(tokens) AS tokens, ${toCountedCosts()}
      FROM (${sources.join(" UNION ALL ")}) AS s GROUP BY 1, 2`,
     by === "begin" ? [fromUs] : [fromUs, fromUs - LONG_REQUEST_US],
     onRows,

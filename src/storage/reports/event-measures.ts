@@ -1,17 +1,48 @@
+import { STATUS_CANCELLED } from "#usage/event.ts";
 import type { ReportUnit, Unit } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { HAS_OTHER_UNITS, toQuantitySql } from "#storage/cells/event-row.ts";
 import { DETAILS_OF, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
-/** True for a combination `c` whose prompts contain their cached part. One without a shape has no quantities. */
-export const IS_INCLUSIVE = "coalesce(c.shape, 'inclusive') = 'inclusive'";
+/** What the label set of an event says of its usage, as conditions. */
+export interface ShapeSql {
+  /** Its prompt contains the cached part. */
+  readonly isInclusive: string;
+  /** No usage was told, or only its beginning. */
+  readonly isUntold: string;
+  readonly isPending: string;
+}
+
+/** Of a row `c` of `combination`. */
+export const SHAPE_OF_LABELS: ShapeSql = {
+  isInclusive: "c.shape = 'inclusive'",
+  isUntold: "coalesce(c.shape, 'begun') = 'begun'",
+  isPending: "c.shape = 'pending'",
+};
+
+const IS_SUCCESS = "status_code >= 200 AND status_code < 300";
+/** `isUnmetered` over `result`, of an event without a usage. */
+const IS_UNMETERED = `outcome = 'ok' AND ${IS_SUCCESS}
+  OR outcome = 'cancelled' AND (${IS_SUCCESS} OR status_code = ${STATUS_CANCELLED})`;
 
 /**
- * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its manner, with 1 in
- * the column of each unit that its prices leave unpriced (`toUnpricedUnits`); `isInclusive` is true for a combination whose
- * prompts contain their cached part.
+ * The columns of a manner that the measures of its events are made of: 1 in `unmetered` where a usage should have been told, and
+ * in that of each unit that its prices leave without one. Over `result` and `price_set`.
  */
-export function toEventMeasures(dialect: Dialect, isInclusive: string): ReadonlyMap<string, string> {
+export function toMannerColumns(dialect: Dialect): string {
+  const unpriced = toUnpricedUnits(dialect);
+  const units = UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`);
+  return [`${dialect.toNumber(IS_UNMETERED)} AS unmetered`, ...units].join(", ");
+}
+
+/**
+ * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its manner, with
+ * `toMannerColumns`.
+ */
+export function toEventMeasures(
+  dialect: Dialect,
+  { isInclusive, isUntold, isPending }: ShapeSql,
+): ReadonlyMap<string, string> {
   const { toConstant, toNumber } = dialect;
   // CASE stops at the first that is true; OR would look at all of them.
   const unpriced = UNITS.map(
@@ -21,6 +52,11 @@ export function toEventMeasures(dialect: Dialect, isInclusive: string): Readonly
     ["requests", toConstant(1)],
     ["priced_requests", toNumber("e.cost_hi IS NOT NULL")],
     ["unpriced_requests", `CASE ${unpriced.join(" ")} ELSE ${toConstant(0)} END`],
+    ["pending_requests", `CASE WHEN ${isPending} THEN ${toConstant(1)} ELSE ${toConstant(0)} END`],
+    [
+      "unmetered_requests",
+      `CASE WHEN m.unmetered = 1 AND ${isUntold} THEN ${toConstant(1)} ELSE ${toConstant(0)} END`,
+    ],
     ["cost_hi", "coalesce(e.cost_hi, 0.0)"],
     ["cost_lo", "coalesce(e.cost_lo, 0.0)"],
     ...REPORT_UNITS.map((unit): [string, string] => [
@@ -40,7 +76,7 @@ export function toEventMeasures(dialect: Dialect, isInclusive: string): Readonly
 }
 
 /** For each of the units 1 when a set of prices leaves its quantity without one (`findUnitPrice`); over `price_set`. */
-export function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly string[] {
+function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly string[] {
   return UNITS.map((unit) => {
     const prices = [unit, toReportUnit(unit)].map((name) => toMember("prices", name));
     return toNumber(`coalesce(${prices.join(", ")}) IS NULL`);

@@ -13,6 +13,8 @@ export interface FoldSum extends UnitTotals {
   readonly requests: number;
   readonly priced_requests: number;
   readonly unpriced_requests: number;
+  readonly pending_requests: number;
+  readonly unmetered_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
   readonly duration_us: number;
@@ -96,6 +98,7 @@ export class Fold {
     const bands = BANDS.flatMap((band) => columns.get(band) ?? []);
     const of = (name: string) => columns.get(name) ?? new Float64Array();
     const [requests, priced, unpriced] = [of("requests"), of("priced_requests"), of("unpriced_requests")];
+    const [pending, unmetered] = [of("pending_requests"), of("unmetered_requests")];
     const [costHi, costLo] = [of("cost_hi"), of("cost_lo")];
     const [durationUs, lastSeenUs] = [of("duration_us"), of("last_seen_us")];
     for (let at = 0; at < this.#count; at += 1) {
@@ -113,6 +116,8 @@ export class Fold {
         requests: count,
         priced_requests: priced[at] ?? 0,
         unpriced_requests: unpriced[at] ?? 0,
+        pending_requests: pending[at] ?? 0,
+        unmetered_requests: unmetered[at] ?? 0,
         cost_hi: (costHi[at] ?? 0) + carry,
         cost_lo: low - carry * COST_SEAM,
         duration_us: durationUs[at] ?? 0,

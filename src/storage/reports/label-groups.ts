@@ -20,10 +20,19 @@ export interface LabelGroups {
   readonly count: number;
   /** By group, its values in the order of the labels; none where each label set is a group, by its id. */
   readonly values: readonly (readonly (string | null)[])[];
-  /** By the label set's id less one, for SQL: 0 for one that does not match, 1 for an inclusive shape, 2 for an exclusive one. */
+  /** By the label set's id less one, for SQL: 0 for one that does not match, and else one of `SHAPES`. */
   readonly shapes: Uint8Array;
   /** The parts of cells in which something may match. */
   readonly parts: ReadonlySet<number>;
+}
+
+/** What a label set says of the usage of its events, as a byte. */
+export const SHAPES = { inclusive: 1, exclusive: 2, untold: 3, pending: 4 } as const;
+
+function toShapeByte(shape: string | null): number {
+  if (shape === null || shape === "begun") return SHAPES.untold;
+  if (shape === "inclusive") return SHAPES.inclusive;
+  return shape === "pending" ? SHAPES.pending : SHAPES.exclusive;
 }
 
 /** Puts the label sets that a filter chooses together by some of their labels; all into one group without any, each into its own with `each`. */
@@ -40,7 +49,7 @@ export function* groupLabelSets(
     const matched = matchLabels(block, conditions);
     const groups = grouper?.toGroups(block, matched) ?? block.ids;
     const shape = block.column("shape");
-    const shapeOf = shape.values.map((value) => ((value ?? "inclusive") === "inclusive" ? 1 : 2));
+    const shapeOf = shape.values.map(toShapeByte);
     for (let row = 0; row < block.count; row += 1) {
       if (matched[row] === 0) continue;
       const id = block.ids[row] ?? 0;

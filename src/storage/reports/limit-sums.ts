@@ -87,7 +87,7 @@ function* sumWindow(
         const request = requests.find(row.combination);
         if (request === null) continue;
         index.visit(request, ({ limit }, value) => {
-          addTo(getHeld(held, limit, toKey(limit, value, request)), row, request);
+          addTo(getHeld(held, limit, toKey(limit, value, request)), row);
         });
       }
     };
@@ -127,7 +127,7 @@ function getHeld(held: Map<Limit, Map<string, Held>>, limit: Limit, key: SumKey)
   return known;
 }
 
-function addTo({ parts }: Held, row: CountedRow, { isUntold, isPending }: NamedRequest): void {
+function addTo({ parts }: Held, row: CountedRow): void {
   let part = parts.get(row.startUs);
   if (part === undefined) {
     part = { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
@@ -135,8 +135,7 @@ function addTo({ parts }: Held, row: CountedRow, { isUntold, isPending }: NamedR
   }
   part.requests += row.requests;
   part.unpriced += row.unpriced;
-  if (isUntold) part.unknown += row.untold;
-  if (isPending) part.unknown += row.requests;
+  part.unknown += row.unknown;
   part.costHi += row.costHi;
   part.costLo += row.costLo;
   part.tokens += row.tokens;
@@ -149,10 +148,6 @@ function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: Held
 
 interface NamedRequest extends LimitedRequest {
   readonly principalName: string;
-  /** Whether no usage was told. */
-  readonly isUntold: boolean;
-  /** Whether it is still to come. */
-  readonly isPending: boolean;
 }
 
 /** Past so many looks one by one, all are read together. */
@@ -188,7 +183,6 @@ class Requests {
 
 function toNamedRequest(block: LabelBlock, row: number): NamedRequest {
   const find = (label: Label) => block.find(row, label);
-  const shape = find("shape");
   return {
     principalId: find("principal_id") ?? "",
     principalName: find("principal_name") ?? "",
@@ -198,8 +192,6 @@ function toNamedRequest(block: LabelBlock, row: number): NamedRequest {
     model: find("model"),
     upstreamName: find("upstream_name"),
     endpoint: find("endpoint") ?? "",
-    isUntold: shape === null || shape === "begun",
-    isPending: shape === "pending",
     ...parseStoredTags(find("tags") ?? "[]"),
   };
 }

@@ -3,7 +3,6 @@ import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { isUnmetered } from "#usage/event.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";
 
 /** How a request ended. */
@@ -13,11 +12,6 @@ export interface Result {
   readonly error_kind: string | null;
   readonly status_code: number;
   readonly failure: string | null;
-}
-
-/** Whether a request that ended so is unmetered where it told no usage. */
-export function shouldTell({ outcome, status_code: statusCode }: Result): boolean {
-  return (outcome === "ok" || outcome === "cancelled") && isUnmetered({ outcome, statusCode, usage: null });
 }
 
 /** What a filter comes down to in the ledger. */

@@ -13,11 +13,11 @@ import { Fold } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
-import { findPendingEvents } from "./pending-events.ts";
 import { resolveFilter } from "./request-filter.ts";
 import {
   type EventKey,
   findRareUnits,
+  hasPending,
   readRows,
   readRowsByKey,
   toKeyColumns,
@@ -52,8 +52,7 @@ export function* listRequests(query: StatsQuery, page: RequestPage): Script<Requ
   const log = { ...paged, snapped: null, truncated: false };
   if (page.areUnitsWanted !== true) return log;
   const rareUnits = yield* findRareUnits(wanted, window);
-  const pending = yield* findPendingEvents(wanted, { window, snapped: null });
-  return { ...log, rareUnits, hasPending: pending.length > 0 };
+  return { ...log, rareUnits, hasPending: yield* hasPending(wanted, window) };
 }
 
 interface Listing {

@@ -11,6 +11,7 @@ import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
 import { toEventJoins } from "./chosen-events.ts";
 import type { Wanted } from "./first-match.ts";
+import { SHAPES } from "./label-groups.ts";
 import type { RawRange } from "./window-cut.ts";
 import {
   HAS_OTHER_UNITS,
@@ -122,6 +123,23 @@ export function* findRareUnits(
     [groups.shapes, sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
   return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
+}
+
+/** Whether a row of the window is of a request whose usage is still to come, after `prepareEvents`. */
+export function* hasPending({ filter, groups }: Wanted, { sinceUs, untilUs }: Window): Script<boolean> {
+  const ids = yield* all<{ id: number }>("SELECT DISTINCT id FROM pending_event WHERE id >= ? AND id < ?", [
+    sinceUs ?? 0,
+    untilUs ?? Number.MAX_SAFE_INTEGER,
+  ]);
+  if (ids.length === 0) return false;
+  const dialect = yield* dialectOf();
+  // Another lane may have an event of the same microsecond that is not pending.
+  const row = yield* one(
+    `SELECT e.id FROM event AS e ${toEventJoins(dialect, filter)} AND ${dialect.isByte("e.combination", "=", SHAPES.pending)}
+     WHERE ${dialect.isAnyOfKeys("e.id")} LIMIT 1`,
+    [groups.shapes, ids.map(({ id }) => id)],
+  );
+  return row !== null;
 }
 
 function toText({ id, lane }: EventKey): string {

@@ -1,4 +1,4 @@
-import { UNIT_COLUMNS, toReportQuantities } from "#kernel/units.ts";
+import { toReportQuantities } from "#kernel/units.ts";
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { SeriesBucket, SeriesFigures } from "#stats/store.ts";
 import { HOUR_MEASURES } from "#storage/cells/measures.ts";
@@ -19,14 +19,15 @@ export function toOutcomeClass({ outcome }: Pick<Result, "outcome">): number {
 }
 
 /** Sums with the class of their outcome; zeros for none. */
-export function toSeriesFigures(sums: readonly FoldSum[], pendingRequests: number): SeriesFigures {
-  let [requests, unpricedRequests, pricedRequests, costHi, costLo] = [0, 0, 0, 0, 0];
+export function toSeriesFigures(sums: readonly FoldSum[]): SeriesFigures {
+  let [requests, unpricedRequests, pricedRequests, pendingRequests, costHi, costLo] = [0, 0, 0, 0, 0, 0];
   const byOutcome = OUTCOMES.map(() => 0);
   for (const sum of sums) {
     requests += sum.requests;
     byOutcome[sum.ending] = (byOutcome[sum.ending] ?? 0) + sum.requests;
     unpricedRequests += sum.unpriced_requests;
     pricedRequests += sum.priced_requests;
+    pendingRequests += sum.pending_requests;
     costHi += sum.cost_hi;
     costLo += sum.cost_lo;
   }
@@ -46,12 +47,8 @@ export function toSeriesFigures(sums: readonly FoldSum[], pendingRequests: numbe
   };
 }
 
-export function toSeriesBucket(
-  startUs: InstantUs,
-  sums: readonly FoldSum[],
-  pendingRequests: number,
-): SeriesBucket {
-  return { startUs, ...toSeriesFigures(sums, pendingRequests) };
+export function toSeriesBucket(startUs: InstantUs, sums: readonly FoldSum[]): SeriesBucket {
+  return { startUs, ...toSeriesFigures(sums) };
 }
 
 type TotalRow = Omit<FoldSum, "period" | "group" | "ending" | "duration_us" | "last_seen_us" | "bands"> & {
@@ -67,7 +64,7 @@ export function* sumHours(
 ): Script<readonly FoldSum[]> {
   const { isAnyOf, toStep } = yield* dialectOf();
   const isChosen = outcomes === null ? "" : `AND ${isAnyOf("outcome", "text")}`;
-  const plain = ["requests", "priced_requests", "unpriced_requests", ...UNIT_COLUMNS];
+  const plain = SERIES_MEASURES.filter((column) => !column.startsWith("cost_"));
   const rows = yield* all<TotalRow>(
     `SELECT ${isByDay ? toStep("hour", 24) : "hour"} AS at, outcome, ${plain.map((column) => `sum(${column}) AS ${column}`).join(", ")},
        ${toCostSums((column) => column)}

@@ -9,7 +9,6 @@ import { foldWindow, toKeys } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
-import { findPendingEvents, type PendingEvent } from "./pending-events.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { findRowWindow, refuseTooManyRows } from "./row-window.ts";
 import {
@@ -63,36 +62,29 @@ export function* readGroupedSeries(
     ? yield* keepLargest({ cut: planned.cut, filter, groups: all }, grouping)
     : { groups: all, count: 0 };
   const counted = yield* countSeries(asked, { filter, groups: largest.groups, planned });
-  const { plan, sums, pending } = counted;
+  const { plan, sums } = counted;
   const { values } = largest.groups;
   const count = plan?.starts.length ?? 0;
   const within = sums.filter(({ period }) => period >= 0 && period < count);
   const byGroup = Map.groupBy(within, ({ group }) => group);
-  const pendingOf = Map.groupBy(pending, ({ group }) => group);
   const found = values.flatMap(([value = null], group) => {
     const ofGroup = byGroup.get(group);
     if (ofGroup === undefined) return [];
-    const ofPending = pendingOf.get(group) ?? [];
-    return [
-      { value, sums: ofGroup, pending: ofPending, figures: toSeriesFigures(ofGroup, ofPending.length) },
-    ];
+    return [{ value, sums: ofGroup, figures: toSeriesFigures(ofGroup) }];
   });
   const { chosen, rest } = chooseGroups(found, grouping, count);
   const left = [...rest.flatMap((group) => group.sums), ...(byGroup.get(values.length) ?? [])];
-  const pendingLeft = [...rest.flatMap((group) => group.pending), ...(pendingOf.get(values.length) ?? [])];
   const series = toSeries(asked, counted);
   const grouped = {
     ...series,
-    groups: chosen.map((group) =>
-      Object.assign(group, { buckets: toBuckets(plan, group.sums, group.pending) }),
-    ),
+    groups: chosen.map((group) => Object.assign(group, { buckets: toBuckets(plan, group.sums) })),
     groupCount: Math.max(largest.count, found.length),
     other:
       left.length === 0
         ? null
         : {
-            figures: toSeriesFigures(left, pendingLeft.length),
-            buckets: toBuckets(plan, left, pendingLeft),
+            figures: toSeriesFigures(left),
+            buckets: toBuckets(plan, left),
           },
   };
   return { ...encodeGroupedSeries(grouped, grouping), snapped: series.snapped, truncated: false };
@@ -156,18 +148,16 @@ interface Counted {
   readonly plan: BucketPlan | null;
   /** `period` is the place in the plan; what lies beyond it is no part of the series. */
   readonly sums: readonly FoldSum[];
-  /** One for each pending event, all of which the sums count as requests. */
-  readonly pending: readonly (PendingEvent & { readonly period: number })[];
   readonly snapped: ReportNotes["snapped"];
 }
 
 /** The sums that a series is made of. */
 function* countSeries(
-  { bucket, window }: SeriesQuery,
+  { bucket }: SeriesQuery,
   { planned: { plan, cut, isByHour }, ...wanted }: Wanted & { readonly planned: PlannedSeries },
 ): Script<Counted> {
   const { snapped } = cut;
-  if (plan === null) return { plan, sums: [], pending: [], snapped };
+  if (plan === null) return { plan, sums: [], snapped };
   const first = toBucketIndex(bucket, plan.starts[0] ?? 0);
   const toPeriod = (instantUs: InstantUs) => toBucketIndex(bucket, instantUs) - first;
   const isByDay = bucket !== "hour";
@@ -175,26 +165,16 @@ function* countSeries(
   const inCells = isByHour ? { ...cut, hours: NOTHING.hours, cells: [] } : cut;
   yield* foldWindow(fold, { ...wanted, cut: inCells, toPeriod, stepUs: isByDay ? DAY_US : HOUR_US });
   const inHours = isByHour ? yield* sumHours(cut, wanted.filter, { toPeriod, isByDay }) : [];
-  const events = yield* findPendingEvents(wanted, { window, snapped });
-  const pending = events
-    .filter(({ id }) => id >= (plan.starts[0] ?? plan.endUs) && id < plan.endUs)
-    .map((event) => Object.assign(event, { period: toPeriod(event.id) }));
-  return { plan, sums: [...inHours, ...fold.sums()], pending, snapped };
+  return { plan, sums: [...inHours, ...fold.sums()], snapped };
 }
 
-function toSeries({ bucket }: SeriesQuery, { plan, sums, pending, snapped }: Counted): Series {
-  return { bucket, buckets: toBuckets(plan, sums, pending), snapped, truncated: false };
+function toSeries({ bucket }: SeriesQuery, { plan, sums, snapped }: Counted): Series {
+  return { bucket, buckets: toBuckets(plan, sums), snapped, truncated: false };
 }
 
-function toBuckets(
-  plan: BucketPlan | null,
-  sums: readonly FoldSum[],
-  pending: readonly { readonly period: number }[],
-): readonly SeriesBucket[] {
+function toBuckets(plan: BucketPlan | null, sums: readonly FoldSum[]): readonly SeriesBucket[] {
   const starts = plan?.starts ?? [];
   const byPlace = starts.map((): FoldSum[] => []);
   for (const sum of sums) byPlace[sum.period]?.push(sum);
-  const counts = starts.map(() => 0);
-  for (const { period } of pending) counts[period] = (counts[period] ?? 0) + 1;
-  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? [], counts[place] ?? 0));
+  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? []));
 }

@@ -7,8 +7,7 @@ import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { Fold, type FoldSum } from "./fold.ts";
 import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
-import { groupLabelSets, type LabelGroups } from "./label-groups.ts";
-import { findPendingEvents, type PendingEvent } from "./pending-events.ts";
+import { groupLabelSets } from "./label-groups.ts";
 import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
@@ -38,20 +37,14 @@ export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<En
   const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups });
   const subjects = toSubjects(groups, fields);
   const whole = yield* foldParts({ cut, filter, groups });
-  const notes = { window, snapped: cut.snapped };
   if (whole.size <= sumsMax) {
-    const pending = yield* findPendingEvents({ filter, groups }, notes);
-    const parts = toParts({ sums: whole.sums(), pending }, subjects);
+    const parts = toParts(whole, subjects);
     return { ...encodeSummary(parts, query), snapped: cut.snapped };
   }
   const least = foldLeastUsed(whole, groups, { subjects, sumsMax });
   const kept = yield* foldParts({ cut, filter, groups: least.kept });
   const rest = yield* foldParts({ cut, filter, groups: least.rest });
-  const pendingOf = (of: LabelGroups) => findPendingEvents({ filter, groups: of }, notes);
-  const parts = [
-    ...toParts({ sums: kept.sums(), pending: yield* pendingOf(least.kept) }, subjects),
-    ...toParts({ sums: rest.sums(), pending: yield* pendingOf(least.rest) }, least.subjects),
-  ];
+  const parts = [...toParts(kept, subjects), ...toParts(rest, least.subjects)];
   return { ...encodeSummary(parts, query), truncated: true, snapped: cut.snapped };
 }
 
@@ -77,37 +70,19 @@ function toClass({ outcome }: { readonly outcome: string }): number {
   return COUNTED.indexOf(outcome);
 }
 
-interface Summed {
-  readonly sums: Iterable<FoldSum>;
-  readonly pending: readonly PendingEvent[];
-}
-
-function toParts({ sums, pending }: Summed, subjects: readonly ReportSubject[]): readonly SummaryPart[] {
-  const parts: SummaryPart[] = [];
-  const add = (group: number, part: Omit<SummaryPart, "subject">) => {
-    const subject = subjects[group];
-    if (subject !== undefined) parts.push({ subject, ...part });
-  };
-  for (const sum of sums) add(sum.group, toFigures(sum));
-  for (const { group } of pending) add(group, ONE_PENDING);
-  return parts;
+function toParts(fold: Fold, subjects: readonly ReportSubject[]): readonly SummaryPart[] {
+  return [...fold.sums()].flatMap((sum) => {
+    const subject = subjects[sum.group];
+    return subject === undefined ? [] : [{ subject, ...toFigures(sum) }];
+  });
 }
 
 function toFigures(sum: FoldSum): Omit<SummaryPart, "subject"> {
   return {
     requests: sum.requests,
     cancelled: sum.ending === CANCELLED ? sum.requests : 0,
-    pending: 0,
+    pending: sum.pending_requests,
     costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
     totals: UNIT_COLUMNS.map((column) => sum[column]),
   };
 }
-
-/** What one pending event adds to the requests that are counted already. */
-const ONE_PENDING: Omit<SummaryPart, "subject"> = {
-  requests: 0,
-  cancelled: 0,
-  pending: 1,
-  costPico: null,
-  totals: UNIT_COLUMNS.map(() => null),
-};

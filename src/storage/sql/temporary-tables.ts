@@ -7,13 +7,14 @@ export const TEMPORARY_TABLES = {
     "id INTEGER PRIMARY KEY",
     "result INTEGER",
     "ok INTEGER",
+    "unmetered INTEGER",
     ...UNITS.map((unit) => `${unit} INTEGER`),
     "streamed INTEGER",
   ],
   priced_manner: [
     "id INTEGER PRIMARY KEY",
     "result INTEGER",
-    "outcome TEXT",
+    "unmetered INTEGER",
     ...UNITS.map((unit) => `${unit} INTEGER`),
   ],
   ended_day: [

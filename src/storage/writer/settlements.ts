@@ -24,7 +24,6 @@ const PENDING_EVENTS = {
   columns: [
     ["lane", "integer"],
     ["id", "bigint"],
-    ["combination", "integer"],
   ],
 } as const;
 const SETTLEMENTS = {
@@ -47,7 +46,7 @@ export function isPending({ manner }: Pick<EndedEvent, "manner">): boolean {
 export function* storePending(lane: number, events: readonly EndedEvent[]): Script<void> {
   yield* insert(
     PENDING_EVENTS,
-    events.map(({ id, combination }) => [lane, id, combination]),
+    events.map(({ id }) => [lane, id]),
   );
 }
 

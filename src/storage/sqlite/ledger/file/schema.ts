@@ -29,8 +29,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  * `hour_total` holds the sums of each hour by outcome, for good.
  * What arrived before `pruned_before_us` may have no row any more; what arrives before `refused_before_us` gets none.
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
- * `pending_event` has the ids of the rows of `event` that wait for a settlement, with their combination: retention passes
- * them over, and reports count them.
+ * `pending_event` has the ids of the rows of `event` that wait for a settlement: retention passes them over.
  * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
  * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours since 1970-01-01 UTC.
@@ -150,8 +149,7 @@ CREATE TABLE carried_total (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pending_event (
-  id INTEGER PRIMARY KEY,
-  combination INTEGER NOT NULL
+  id INTEGER PRIMARY KEY
 ) STRICT;
 
 CREATE TABLE settlement (
