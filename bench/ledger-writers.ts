@@ -46,7 +46,7 @@ async function measure(writers: number, seconds: number): Promise<void> {
     callMsMax: 60_000,
     log: silentLog,
   });
-  await migrate(database, SCHEMA);
+  await migrate(database);
   while (await runStep(database, () => makePartitions(toStartUs())));
   const lanes = Array.from({ length: writers }, (_, index) => index + 1);
   for (const lane of lanes) {

@@ -42,7 +42,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
       callMsMax: 30_000,
       log,
     });
-    await migrate(postgres, SCHEMA);
+    await migrate(postgres);
     await postgres.close();
     await server.sql(`CREATE ROLE keeper LOGIN PASSWORD '${PASSWORD}'`);
     await server.sql(`GRANT USAGE ON SCHEMA ${SCHEMA} TO keeper`);
@@ -122,12 +122,12 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
   test("names the rights that the role lacks, and none that it has", async () => {
     const url = server.urlOf("keeper", PASSWORD);
     expect((await diagnose(url))("database rights")).toMatchObject({ status: "ok" });
-    await server.sql(`REVOKE INSERT ON ${SCHEMA}.spool FROM keeper`);
+    await server.sql(`REVOKE INSERT, SELECT ON ${SCHEMA}.spool, ${SCHEMA}.slot_lease FROM keeper`);
     const find = await diagnose(url);
-    await server.sql(`GRANT INSERT ON ${SCHEMA}.spool TO keeper`);
+    await server.sql(`GRANT INSERT, SELECT ON ${SCHEMA}.spool, ${SCHEMA}.slot_lease TO keeper`);
     expect(find("database rights")).toMatchObject({
       status: "fail",
-      finding: "the role lacks INSERT on spool",
+      finding: "the role lacks INSERT on slot_lease, SELECT on slot_lease, INSERT on spool, SELECT on spool",
     });
     // Reports are made of temporary tables.
     await server.sql("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");

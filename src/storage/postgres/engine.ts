@@ -1,9 +1,8 @@
 import { SILENT_LOG } from "#kernel/log.ts";
 import { openInstallation } from "#storage/installation.ts";
-import { connectCommand, toTarget, withCommandConnection } from "./command-connection.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
 import { findLedger } from "./ledger/ledger.ts";
-import { makeCatalog, openLocal, rotateSecret } from "./local.ts";
+import { connectCommand, makeCatalog, openLocal, rotateSecret, toTarget } from "./local.ts";
 
 /** PostgreSQL, which any number of replicas share. What only a server needs is loaded by it. */
 export const postgresEngine = openInstallation({
@@ -13,11 +12,13 @@ export const postgresEngine = openInstallation({
   },
   openLocal,
   rotateSecret,
-  findCatalogAge: (place) =>
-    withCommandConnection({ ...place, log: SILENT_LOG }, ({ postgres, schema }) =>
-      findSchemaAge(postgres, schema),
-    ),
+  async findCatalogAge(place) {
+    await using postgres = await connectCommand({ ...place, log: SILENT_LOG });
+    return await findSchemaAge(postgres);
+  },
   makeCatalog,
   findLedger: (place) =>
-    findLedger({ ...toTarget(place), ...place }, () => connectCommand({ ...place, log: SILENT_LOG })),
+    findLedger({ dataDir: place.dataDir, target: toTarget(place) }, () =>
+      connectCommand({ ...place, log: SILENT_LOG }),
+    ),
 });

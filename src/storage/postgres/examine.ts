@@ -50,23 +50,18 @@ export async function examineDatabase({
   clock,
   log,
 }: ExaminationOptions): Promise<DatabaseExamination> {
-  const { url, schema } = database;
-  const postgres = await openPostgres({ target: { url, schema }, ...PURPOSES.doctor, log });
-  try {
-    const session = await readSession(postgres);
-    const age = await findSchemaAge(postgres, schema);
-    return {
-      version: session.version,
-      isEncrypted: session.is_encrypted,
-      isStandby: session.is_standby,
-      clockSkewMs: await measureSkew(postgres, clock),
-      schema: age,
-      lackingRights: await findLackingRights(postgres, schema, age !== "none"),
-      ...(await readIdleReplicas(postgres, schema)),
-    };
-  } finally {
-    await postgres.close();
-  }
+  await using postgres = await openPostgres({ target: database, ...PURPOSES.doctor, log });
+  const session = await readSession(postgres);
+  const age = await findSchemaAge(postgres);
+  return {
+    version: session.version,
+    isEncrypted: session.is_encrypted,
+    isStandby: session.is_standby,
+    clockSkewMs: await measureSkew(postgres, clock),
+    schema: age,
+    lackingRights: await findLackingRights(postgres, age !== "none"),
+    ...(await readIdleReplicas(postgres)),
+  };
 }
 
 interface SessionRow {
@@ -104,11 +99,7 @@ async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
  * not there, unless an operator has made it for this role. Reports are made with temporary tables, which any role may make
  * unless that right was taken away.
  */
-async function findLackingRights(
-  postgres: Postgres,
-  schema: string,
-  isMade: boolean,
-): Promise<readonly string[]> {
+async function findLackingRights(postgres: Postgres, isMade: boolean): Promise<readonly string[]> {
   const rows = await postgres.all<{ lacking: string }>(
     `SELECT lacking FROM (
        SELECT 0 AS rank, 'TEMPORARY on the database' AS lacking WHERE NOT has_database_privilege(current_database(), 'TEMPORARY')
@@ -119,35 +110,36 @@ async function findLackingRights(
        WHERE $2 AND relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'S') AND NOT relispartition AND relname <> 'migration'
          AND NOT CASE relkind WHEN 'S' THEN has_sequence_privilege(oid, needed) ELSE has_table_privilege(oid, needed) END
      ) AS found ORDER BY rank, split_part(lacking, ' on ', 2), lacking`,
-    [quoteName(schema), isMade],
+    [quoteName(postgres.schema), isMade],
   );
   return rows.map(({ lacking }) => lacking);
 }
 
+/** None where the tables are not there, or may not be read. */
 async function readIdleReplicas(
   postgres: Postgres,
-  schema: string,
 ): Promise<Pick<DatabaseExamination, "replicas" | "spools">> {
-  const of = (table: string) => `${quoteName(schema)}.${table}`;
-  const slots = `(SELECT coalesce(sum(slots), 0) FROM ${of("slot_lease")} WHERE replica_id = ${of("replica")}.id)::integer`;
-  const replicas = await readIdle(postgres, of("replica"), { name: "name", slots });
-  return { replicas, spools: await readIdle(postgres, of("spool"), { name: "lane::text", slots: "0" }) };
+  const tables = ["replica", "spool", "slot_lease"];
+  const readable = await postgres.all(
+    `SELECT FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relname = ANY($2::text[])
+       AND has_table_privilege(oid, 'SELECT')`,
+    [quoteName(postgres.schema), tables],
+  );
+  if (readable.length < tables.length) return { replicas: [], spools: [] };
+  const slots = `(SELECT coalesce(sum(slots), 0) FROM slot_lease WHERE replica_id = replica.id)::integer AS slots`;
+  return {
+    replicas: await readIdle<IdleReplica>(postgres, "replica", `name, ${slots}`),
+    spools: await readIdle<IdleSpool>(postgres, "spool", "lane::text AS name"),
+  };
 }
 
-/** Empty where the table is not there, or may not be read. */
-async function readIdle(
+function readIdle<Row extends IdleSpool>(
   postgres: Postgres,
   table: string,
-  { name, slots }: { readonly name: string; readonly slots: string },
-): Promise<readonly IdleReplica[]> {
-  const isOpen = await postgres.all(
-    "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND has_table_privilege(oid, 'SELECT')",
-    [table],
-  );
-  if (isOpen.length === 0) return [];
-  const rows = await postgres.all<{ name: string; slots: number; idle_seconds: number }>(
-    `SELECT ${name} AS name, ${slots} AS slots, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS idle_seconds
+  columns: string,
+): Promise<readonly Row[]> {
+  return postgres.all<Row>(
+    `SELECT ${columns}, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS "idleSeconds"
      FROM ${table} ORDER BY heard_at LIMIT 100`,
   );
-  return rows.map((row) => ({ name: row.name, slots: row.slots, idleSeconds: row.idle_seconds }));
 }

@@ -1,5 +1,6 @@
+import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import { SILENT_LOG } from "#kernel/log.ts";
+import { type Log, SILENT_LOG } from "#kernel/log.ts";
 import type { OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
 import type { LocalParts } from "#storage/driver.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
@@ -9,28 +10,35 @@ import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable.ts";
-import {
-  type CommandConnection,
-  connectCommand,
-  requireCurrent,
-  toTarget,
-  withCommandConnection,
-} from "./command-connection.ts";
 import { PURPOSES } from "./connection/limits.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
-import { migrate } from "./connection/migrate.ts";
+import { findSchemaAge, migrate } from "./connection/migrate.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
 import { findLedger } from "./ledger/ledger.ts";
 import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
+import type { DataPlace, PostgresDatabase } from "#storage/place.ts";
+
+/** The database of an installation. The settings have picked this engine by it. */
+export function toTarget({ database }: Pick<DataPlace, "database">): PostgresDatabase {
+  if (database.kind !== "postgres") throw new TypeError(`PostgreSQL was asked for ${database.kind}`);
+  return database;
+}
+
+/** Connects a command beside the replicas. Throws SetupError and DatabaseUnreachableError. */
+export function connectCommand(
+  place: Pick<DataPlace, "database"> & { readonly log: Log },
+): Promise<Postgres> {
+  return openPostgres({ target: toTarget(place), ...PURPOSES.command, log: place.log });
+}
 
 /** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
 export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
-  const connection = opened.adopt(await connectCommand(options), (one) => one.close());
-  const { postgres } = connection;
-  await requireCurrent(connection);
+  const postgres = opened.use(await connectCommand(options));
+  await requireCurrent(postgres);
   await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
   const { secrets, log } = options;
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
-  const freshness = toGuest(connection, options, memory);
+  const freshness = toGuest(postgres, options, memory);
   await freshness.refreshed();
   const driver = createPostgresDriver({ postgres, memory, freshness });
   return {
@@ -38,37 +46,48 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
     forWriting: async () => createCatalogStores(driver, { isShared: true }),
     findUnreadable: () => drive(postgres, toConnection(), findUnreadableRows()),
     // The reports share the connection, which is closed after them.
-    ledger: findLedger({ ...toTarget(options), ...options }, async () => ({
-      ...connection,
-      close: async () => {},
+    ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({
+      ...postgres,
+      [Symbol.asyncDispose]: async () => {},
     })),
   };
 }
 
 /** See `StorageEngine.makeCatalog`. */
-export function makeCatalog(options: OpenOptions): Promise<void> {
-  return withCommandConnection(options, async ({ postgres, schema }) => {
-    const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
-    await withLockWatch(postgres, watch, () => migrate(postgres, schema));
-    await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
-  });
+export async function makeCatalog(options: OpenOptions): Promise<void> {
+  await using postgres = await connectCommand(options);
+  const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
+  await withLockWatch(postgres, watch, () => migrate(postgres));
+  await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
 }
 
 /** See `StorageEngine.rotateSecret`. */
-export function rotateSecret(options: RotateOptions): Promise<Rotation> {
-  return withCommandConnection(options, async (connection) => {
-    await requireCurrent(connection);
-    const { secrets, next, revokesKeys } = options;
-    // This process has done it itself: that the secret key was rotated is no news of it.
-    const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
-    return toGuest(connection, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
-  });
+export async function rotateSecret(options: RotateOptions): Promise<Rotation> {
+  await using postgres = await connectCommand(options);
+  await requireCurrent(postgres);
+  const { secrets, next, revokesKeys } = options;
+  // This process has done it itself: that the secret key was rotated is no news of it.
+  const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
+  return await toGuest(postgres, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
 }
 
-function toGuest(
-  { postgres, schema }: CommandConnection,
-  { clock, onUnconfirmed }: OpenOptions,
-  memory: StoreMemory,
-): Freshness {
+/** Throws SetupError unless the schema is there and is this version's. */
+async function requireCurrent(postgres: Postgres): Promise<void> {
+  const { schema } = postgres;
+  const age = await findSchemaAge(postgres);
+  if (age === "none")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} has no catalog yet: the first start of a server makes it.`,
+    );
+  if (age === "older")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} is of an older version: start a server of this version, which brings it up to date, as lockport migrate does, or run the command with the servers' own.`,
+    );
+}
+
+function toGuest(postgres: Postgres, { clock, onUnconfirmed }: OpenOptions, memory: StoreMemory): Freshness {
+  const { schema } = postgres;
   return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds(), onUnconfirmed });
 }

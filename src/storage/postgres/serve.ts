@@ -14,10 +14,10 @@ import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
 import { PURPOSES } from "./connection/limits.ts";
-import type { Sql } from "./connection/sql.ts";
+import type { Sql } from "./connection/pool.ts";
 import { MOVED_TABLES } from "#storage/move/tables.ts";
-import { toTarget } from "./command-connection.ts";
 import { takeLedger } from "./ledger/ledger.ts";
+import { toTarget } from "./local.ts";
 import type { OpenedLedger } from "#storage/threads/ledger.ts";
 import { openPresence, type Presence } from "#storage/replicas/presence.ts";
 import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign-in.ts";
@@ -25,9 +25,9 @@ import { createSharedAttempts, createSharedStates } from "#storage/replicas/sign
 /** Opens everything for one replica (`EngineDriver.serve`). */
 export async function serve(options: ServeOptions, held: HeldFolder): Promise<ServerParts> {
   const { log } = options;
-  const { target } = toTarget(options);
+  const target = toTarget(options);
   const connect = async (purpose: "serve" | "presence") =>
-    held.opened.adopt(await openPostgres({ target, ...PURPOSES[purpose], log }), (one) => one.close());
+    held.opened.use(await openPostgres({ target, ...PURPOSES[purpose], log }));
   const postgres = await connect("serve");
   const pulse = await connect("presence");
   const purposes = [PURPOSES.serve.purpose, PURPOSES.presence.purpose];
@@ -45,9 +45,9 @@ async function join(
   held: HeldFolder,
 ): Promise<ServerParts> {
   const { dataDir, secrets, clock, log } = options;
-  const { target, graceMs } = toTarget(options);
+  const target = toTarget(options);
   const ids = createSystemIds();
-  await migrate(postgres, target.schema);
+  await migrate(postgres);
   await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: true });
@@ -56,13 +56,12 @@ async function join(
       identity: {
         lane: spool.lane,
         name: hostname(),
-        graceMs,
+        graceMs: target.graceMs,
         schema: MIGRATIONS.at(-1)?.name ?? "",
         version: PRODUCT_VERSION,
       },
       pulse,
       postgres,
-      schema: target.schema,
       memory,
       clock,
       ids,

@@ -88,7 +88,7 @@ export class Hints {
       if (waitMs <= 0) answer();
       else timer = setTimeout(answer, waitMs);
     };
-    const stop = await this.#deps.postgres.listen(this.#channel, hear, () => undefined);
+    const stop = await this.#deps.postgres.listen(this.#channel, hear);
     return async () => {
       clearTimeout(timer);
       await stop();

@@ -41,7 +41,6 @@ export interface PresenceOptions {
   readonly pulse: Postgres;
   /** For changing the catalog. */
   readonly postgres: Postgres;
-  readonly schema: string;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -63,14 +62,14 @@ const SLOT_LEASE_MS = 60_000;
  * and leaves no row then.
  */
 export async function openPresence(options: PresenceOptions): Promise<Presence> {
-  const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
+  const { identity, pulse, postgres, memory, clock, ids, log } = options;
   const { slotLeaseMs = SLOT_LEASE_MS } = options;
   const id = ids.uuid();
   const row = new ReplicaRow(pulse, { ...identity, id });
   const idleTimes = new IdleTimes();
   const trust = new TrustWindow(clock, identity.graceMs);
   const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
-  const hints = new Hints({ postgres: pulse, schema });
+  const hints = new Hints({ postgres: pulse, schema: pulse.schema });
   const slots = new SlotLeases({
     pools: new SlotPools({ postgres: pulse, replicaId: id, notify: () => hints.send() }),
     isLeased: () => lease.isOpen(),

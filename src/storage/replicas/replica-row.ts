@@ -1,5 +1,5 @@
 import type { CatalogVersion } from "#storage/catalog/change.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
 /** A replica, as it tells others of itself. */

@@ -9,7 +9,7 @@ import type { UsedStates } from "#identity/sso-state.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 
 /** Beyond what the bucket says: others draw as well. */
 const AGAIN_MS_MIN = 20;

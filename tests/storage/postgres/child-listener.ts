@@ -1,4 +1,4 @@
-/** Listens on `hints` until stdin ends, asks every 100 ms, and prints `notified` and `lost`. */
+/** Listens on `hints` until stdin ends, asks every 100 ms, and prints `notified`, and `lost` where there is no answer. */
 import { createLog } from "#kernel/log.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 
@@ -11,12 +11,8 @@ const postgres = await openPostgres({
   callMsMax: 500,
   log,
 });
-const stop = await postgres.listen(
-  "hints",
-  () => console.log("notified"),
-  () => console.log("lost"),
-);
-const asking = setInterval(() => void postgres.all("SELECT 1").catch(() => {}), 100);
+const stop = await postgres.listen("hints", () => console.log("notified"));
+const asking = setInterval(() => void postgres.all("SELECT 1").catch(() => console.log("lost")), 100);
 await Bun.stdin.text();
 clearInterval(asking);
 await stop();

@@ -14,7 +14,7 @@ describe.skipIf(postgresMissing !== null)("the schema of PostgreSQL", () => {
     await using made = await makeSchema();
     await made.migrate([FIRST]);
     const four = [1, 2, 3, 4].map(() =>
-      withConnection(made.target, (postgres) => migrate(postgres, made.target.schema, [FIRST, SECOND])),
+      withConnection(made.target, (postgres) => migrate(postgres, [FIRST, SECOND])),
     );
     expect((await Promise.all(four)).filter((names) => names.length > 0)).toEqual([["0001_second"]]);
     expect(await made.applied()).toEqual(["0000_first", "0001_second"]);
@@ -80,12 +80,12 @@ describe.skipIf(postgresMissing !== null)("the schema of PostgreSQL", () => {
        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
     );
     const asRole = (migrations: readonly (typeof FIRST)[]) =>
-      withConnection({ url, schema }, (postgres) => migrate(postgres, schema, migrations));
+      withConnection({ url, schema }, (postgres) => migrate(postgres, migrations));
     expect(await asRole([FIRST])).toEqual([]);
     const older = await failureOf(asRole([FIRST, SECOND]));
     expect(older).toMatchObject({ name: "SetupError", kind: "permission" });
     expect(
-      await failureOf(withConnection({ url, schema: "absent" }, (postgres) => migrate(postgres, "absent"))),
+      await failureOf(withConnection({ url, schema: "absent" }, (postgres) => migrate(postgres))),
     ).toMatchObject({
       name: "SetupError",
       kind: "permission",
@@ -102,7 +102,7 @@ async function makeSchema() {
     server,
     target,
     migrate: (migrations?: readonly (typeof FIRST)[]) =>
-      withConnection(target, (postgres) => migrate(postgres, target.schema, migrations)),
+      withConnection(target, (postgres) => migrate(postgres, migrations)),
     async applied(): Promise<string[]> {
       const rows = await server.sql<{ name: string }>(
         `SELECT name FROM ${target.schema}.migration ORDER BY name`,

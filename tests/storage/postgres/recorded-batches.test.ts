@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { RecordedBatches } from "#storage/postgres/ledger/recorded-batches.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { createDatabase } from "./support.ts";
 

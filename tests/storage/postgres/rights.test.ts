@@ -95,7 +95,7 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
     const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
     const postgres = await openPostgres(options);
     try {
-      expect(await migrate(postgres, place.schema)).toEqual([]);
+      expect(await migrate(postgres)).toEqual([]);
       await postgres.run(
         "INSERT INTO event (id, lane, combination, manner, duration_us) VALUES (1, 1, 1, 1, 1)",
       );

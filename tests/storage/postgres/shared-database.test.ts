@@ -131,7 +131,7 @@ describe.skipIf(postgresMissing !== null)("a start that waits for a lock of anot
     await using holder = await hold(database.target, "migration");
     const failure = await failureOf(
       withLockWatch(database.postgres, { log: silentLog, purposes: ["test"] }, () =>
-        migrate(database.postgres, database.target.schema, [...MIGRATIONS, SECOND], { waitMsMax: 1_000 }),
+        migrate(database.postgres, [...MIGRATIONS, SECOND], { waitMsMax: 1_000 }),
       ),
     );
     expect(failure).toBeInstanceOf(LockedError);

@@ -1,5 +1,6 @@
 import { migrate } from "#storage/postgres/connection/migrate.ts";
-import { openPostgres, type Postgres, type PostgresOptions } from "#storage/postgres/connection/postgres.ts";
+import type { PostgresOptions } from "#storage/postgres/connection/pool.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
@@ -34,7 +35,7 @@ async function migrateOnce(server: TestServer): Promise<string> {
   const target = { url: toUrl(server, "migrated"), schema: SCHEMA };
   const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
   const postgres = await openPostgres(options);
-  await migrate(postgres, SCHEMA);
+  await migrate(postgres);
   await postgres.close();
   return "migrated";
 }

@@ -28,8 +28,7 @@ describe("PROXY_DATABASE_URL", () => {
       username: "keeper",
       password: "p@ss-geheim",
       database: "a b",
-      socketFolder: null,
-      sslmode: "disable",
+      tls: "disable",
     });
     expect(addressOf("[::1]:6000")).toMatchObject({ hostname: "::1", port: 6000, database: "keeper" });
   });
@@ -44,7 +43,7 @@ describe("PROXY_DATABASE_URL", () => {
       expect(addressOf(rest).tls).toBe("disable");
     }
     expect(addressOf("/db?host=/run/postgresql")).toMatchObject({
-      socketFolder: "/run/postgresql",
+      path: "/run/postgresql",
       tls: "disable",
     });
   });

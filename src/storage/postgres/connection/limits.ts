@@ -1,4 +1,4 @@
-import type { PostgresOptions } from "./postgres.ts";
+import type { PostgresOptions } from "./pool.ts";
 
 type Purpose = Pick<PostgresOptions, "purpose" | "connectionsMax" | "callMsMax">;
 

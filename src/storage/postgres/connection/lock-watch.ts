@@ -2,7 +2,7 @@ import { StepRefusedError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { toQuoted } from "#kernel/printable.ts";
 import { StatementError } from "./errors.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql } from "./pool.ts";
 
 const POLL_MS = 500;
 /** A shorter wait is usual: batches, changes and other starts hold locks for some milliseconds. */

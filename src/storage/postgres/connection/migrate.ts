@@ -1,12 +1,13 @@
 import installation0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text" };
 import { SetupError } from "#kernel/errors.ts";
 import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
+import type { DatabaseAge } from "#storage/place.ts";
 import { sleep } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";
 import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
+import type { Sql } from "./pool.ts";
 import type { Postgres } from "./postgres.ts";
-import type { Sql } from "./sql.ts";
 import { quoteName } from "./values.ts";
 
 /** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
@@ -30,13 +31,12 @@ const AGAIN = new Set(["55P03", "40P01", "23505", "42P06", "42P07"]);
  */
 export function migrate(
   postgres: Postgres,
-  schema: string,
   migrations: readonly Migration[] = MIGRATIONS,
   { waitMsMax = STATEMENT_MS_MAX.migration }: { readonly waitMsMax?: number } = {},
 ): Promise<readonly string[]> {
   return untilUnlocked(
     () =>
-      postgres.transaction((tx) => migrateWithin(tx, schema, migrations), {
+      postgres.transaction((tx) => migrateWithin(tx, postgres.schema, migrations), {
         callMsMax: STATEMENT_MS_MAX.migration,
       }),
     waitMsMax,
@@ -104,10 +104,10 @@ async function lock(
 }
 
 /** Compares a schema with this version. Throws SetupError as `migrate` does; changes nothing. */
-export function findSchemaAge(postgres: Postgres, schema: string): Promise<"none" | "older" | "current"> {
+export function findSchemaAge(postgres: Postgres): Promise<DatabaseAge> {
   return postgres.transaction(
     async (tx) => {
-      const { pending } = await find(tx, schema, MIGRATIONS);
+      const { pending } = await find(tx, postgres.schema, MIGRATIONS);
       if (pending.length === MIGRATIONS.length) return "none";
       return pending.length === 0 ? "current" : "older";
     },

@@ -8,14 +8,12 @@ import {
   StatementError,
   toConnectionError,
   toDatabaseError,
-  toVersionError,
 } from "./errors.ts";
-import type { Address } from "./target.ts";
+import type { Address, PostgresTarget } from "./target.ts";
 import { decodeIntegers, quoteName, toParameter, type Binding } from "./values.ts";
 
-export interface PoolOptions {
-  readonly address: Address;
-  readonly schema: string;
+export interface PostgresOptions {
+  readonly target: PostgresTarget;
   /** Stands behind `lockport ` in pg_stat_activity, such as `writer`. */
   readonly purpose: string;
   readonly connectionsMax: number;
@@ -23,6 +21,9 @@ export interface PoolOptions {
   readonly callMsMax: number;
   readonly log: Log;
 }
+
+/** `address` is where the target leads. */
+export type PoolOptions = PostgresOptions & { readonly address: Address };
 
 export interface Statement {
   readonly text: string;
@@ -35,6 +36,27 @@ export interface Statement {
   readonly callMsMax?: number;
   /** Aborted: the statement is not sent, and fails with SQLSTATE 57014. One under way goes on (`Lease.canceler`). */
   readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Statements with `$1`, `$2` … An array is bound as an array of PostgreSQL: the statement names its type (`$1::bigint[]`).
+ * `bigint` and `count(*)` arrive as numbers, and fail with SQLSTATE 22003 beyond 2^53 where they are not what a number reads
+ * as; `numeric` as text, `bytea` as Uint8Array, `timestamptz` as Date.
+ */
+export interface Sql {
+  all<Row>(text: string, bindings?: readonly Binding[]): Promise<readonly Row[]>;
+  /** Rows that were inserted, updated or deleted. Without bindings, several statements may stand in one text. */
+  run(text: string, bindings?: readonly Binding[]): Promise<number>;
+}
+
+export type Call = <Row>(statement: Omit<Statement, "commits">) => Promise<Result<Row>>;
+
+export function createSql(call: Call): Sql {
+  return {
+    all: async <Row>(text: string, bindings: readonly Binding[] = []) =>
+      (await call<Row>({ text, bindings })).rows,
+    run: async (text, bindings = []) => (await call({ text, bindings })).touched,
+  };
 }
 
 export interface Result<Row> {
@@ -253,34 +275,14 @@ async function reserve(
   } catch (cause) {
     const failure = toDatabaseError(cause, { commits: false });
     if (failure instanceof DatabaseUnreachableError) discard(failure);
-    throw failure instanceof StatementError ? await nameVersion(failure, options) : failure;
-  }
-}
-
-/** SQLSTATE undefined_object: a server older than 14 knows none of our settings of a session that it brought. */
-const UNKNOWN_SETTING = "42704";
-
-/** Why a server makes no connection, with its version where that is the reason: it is asked on a connection without settings. */
-async function nameVersion(refusal: StatementError, options: PoolOptions): Promise<Error> {
-  if (refusal.code !== UNKNOWN_SETTING) return toConnectionError(refusal);
-  const plain = new SQL({ ...toDriverOptions(options), max: 1, connection: {} });
-  try {
-    const asking = plain.unsafe<readonly { version: string }[]>(
-      "SELECT current_setting('server_version') AS version",
-    );
-    const rows = await withinLimit(asking, options.callMsMax, () => []);
-    return rows[0] === undefined ? toConnectionError(refusal) : toVersionError(rows[0].version);
-  } catch {
-    return toConnectionError(refusal);
-  } finally {
-    void plain.close({ timeout: 0 }).catch(() => {});
+    throw failure instanceof StatementError ? toConnectionError(failure) : failure;
   }
 }
 
 /** The driver has one code for a host that refuses and for one whose name leads nowhere. */
 async function nameUnresolved(cause: unknown, { address, callMsMax }: PoolOptions): Promise<unknown> {
   const isRefused = cause instanceof DatabaseUnreachableError && cause.code === "refused";
-  if (!isRefused || address.socketFolder !== null) return cause;
+  if (!isRefused || address.path !== undefined) return cause;
   const isResolved = await withinLimit(resolves(address.hostname), callMsMax, () => true);
   return isResolved ? cause : new DatabaseUnreachableError("unresolved", { mayBeCommitted: false });
 }
@@ -297,23 +299,17 @@ export function toServerLimit(callMsMax: number): number {
 
 /** Every field is given: what is missing the driver takes from the environment. */
 export function toDriverOptions(options: PoolOptions): Bun.SQL.PostgresOrMySQLOptions {
-  const { address, schema, purpose, callMsMax } = options;
+  const { address, target, purpose, callMsMax } = options;
   return {
     adapter: "postgres",
     // Without a URL the driver takes one from the environment (DATABASE_URL); this one has nothing to hide.
     url: "postgres://localhost/",
-    hostname: address.hostname,
-    port: address.port,
-    username: address.username,
-    password: address.password,
-    database: address.database,
-    ...(address.socketFolder === null ? {} : { path: address.socketFolder }),
-    tls: address.tls,
+    ...address,
     max: options.connectionsMax,
     connectionTimeout: Math.ceil(callMsMax / 1000),
     connection: {
       application_name: `lockport ${purpose}`,
-      search_path: quoteName(schema),
+      search_path: quoteName(target.schema),
       TimeZone: "UTC",
       statement_timeout: toServerLimit(callMsMax),
       idle_in_transaction_session_timeout: Math.max(IDLE_IN_TRANSACTION_MS, callMsMax),

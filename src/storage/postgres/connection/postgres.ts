@@ -1,14 +1,18 @@
 import { SQL } from "bun";
 import { DatabaseUnreachableError, STANDBY, toPoolerError } from "./errors.ts";
-import { Pool, toDriverOptions, toServerLimit, type Lease, type PoolOptions } from "./pool.ts";
-import { createSql, type Sql } from "./sql.ts";
-import { toAddress, type PostgresTarget } from "./target.ts";
+import {
+  createSql,
+  type Lease,
+  Pool,
+  type PoolOptions,
+  type PostgresOptions,
+  type Sql,
+  toDriverOptions,
+  toServerLimit,
+} from "./pool.ts";
+import { toAddress } from "./target.ts";
 import { Reserved, runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { quoteName } from "./values.ts";
-
-export interface PostgresOptions extends Omit<PoolOptions, "address" | "schema"> {
-  readonly target: PostgresTarget;
-}
 
 /**
  * The connections of one purpose. Every call has a limit on this side, after which it fails with DatabaseUnreachableError
@@ -16,7 +20,9 @@ export interface PostgresOptions extends Omit<PoolOptions, "address" | "schema">
  * that settings cause is a SetupError, one of a statement a StatementError with its SQLSTATE. None of them holds an address,
  * a credential, SQL or a value.
  */
-export interface Postgres extends Sql {
+export interface Postgres extends Sql, AsyncDisposable {
+  /** Holds all tables. */
+  readonly schema: string;
   /** One transaction on one connection. What `step` throws is thrown after the ROLLBACK. */
   transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**
@@ -26,17 +32,16 @@ export interface Postgres extends Sql {
   reserve(prepare: (sql: Sql) => Promise<void>): Reserved;
   /**
    * Calls `onNotify` after a notification on the channel, and after the connection was made again, since some may have been
-   * missed meanwhile; `onLost` when it is lost. A hint alone: a pooler or a partition can swallow notifications in silence.
-   * Returns what ends it.
+   * missed meanwhile. A hint alone: a pooler or a partition can swallow notifications in silence. Returns what ends it.
    */
-  listen(channel: string, onNotify: () => void, onLost: () => void): Promise<() => Promise<void>>;
+  listen(channel: string, onNotify: () => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
 /** Connects once, so that a wrong setting shows at once. Throws SetupError and DatabaseUnreachableError. */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
   const { target, callMsMax } = options;
-  const connecting: PoolOptions = { ...options, address: toAddress(target), schema: target.schema };
+  const connecting = { ...options, address: toAddress(target) };
   const subscriptions = new Set<Subscription>();
   const reserved: Reserved[] = [];
   const pool = new Pool(connecting, () => {
@@ -66,7 +71,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       if (!(cause instanceof DatabaseUnreachableError) || cause.code !== STANDBY) throw cause;
       return leasedOnce(use);
     });
+  const close = async () => {
+    // One that is held while nothing runs on it would hold up the end.
+    for (const held of reserved) held.release();
+    await Promise.all([pool.close(), ...[...subscriptions].map((subscription) => subscription.stop())]);
+  };
   return {
+    schema: target.schema,
     ...createSql((statement) => leased((lease) => lease.execute({ ...statement, commits: true }))),
     transaction: (step, changes = {}) =>
       leased((lease) => runTransaction(lease, step, { beginMsMax: callMsMax, callMsMax, ...changes })),
@@ -75,8 +86,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       reserved.push(made);
       return made;
     },
-    async listen(channel, onNotify, onLost) {
-      const subscription = new Subscription(connecting, { channel, onNotify, onLost });
+    async listen(channel, onNotify) {
+      const subscription = new Subscription(connecting, channel, onNotify);
       subscriptions.add(subscription);
       await subscription.connect();
       return () => {
@@ -84,11 +95,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
         return subscription.stop();
       };
     },
-    async close() {
-      // One that is held while nothing runs on it would hold up the end.
-      for (const held of reserved) held.release();
-      await Promise.all([pool.close(), ...[...subscriptions].map((subscription) => subscription.stop())]);
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -96,22 +104,17 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
  * Refuses a pooler that takes what a session sets at its start and does not pass it on (`ignore_startup_parameters` of
  * PgBouncer): statements would run without their limit and in another schema.
  */
-async function requireSession(lease: Lease, { schema, callMsMax }: PoolOptions): Promise<void> {
+async function requireSession(lease: Lease, { target, callMsMax }: PoolOptions): Promise<void> {
   const { rows } = await lease.execute<{ path: string; limit: string }>({
     text: `SELECT current_setting('search_path') AS path, setting AS "limit" FROM pg_settings WHERE name = 'statement_timeout'`,
     commits: false,
   });
-  const isKept = rows[0]?.path === quoteName(schema) && Number(rows[0].limit) === toServerLimit(callMsMax);
+  const isKept =
+    rows[0]?.path === quoteName(target.schema) && Number(rows[0].limit) === toServerLimit(callMsMax);
   if (!isKept) throw toPoolerError();
 }
 
 const RETRY_MS = 1_000;
-
-interface Listener {
-  readonly channel: string;
-  readonly onNotify: () => void;
-  readonly onLost: () => void;
-}
 
 /**
  * The connection of one channel (`Postgres.listen`). The driver would connect again by itself, and print each try that fails
@@ -119,27 +122,24 @@ interface Listener {
  */
 class Subscription {
   readonly #options: PoolOptions;
-  readonly #listener: Listener;
+  readonly #channel: string;
+  readonly #onNotify: () => void;
   #client: SQL | null = null;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #isStopped = false;
-  #wasHeard = false;
 
-  constructor(options: PoolOptions, listener: Listener) {
+  constructor(options: PoolOptions, channel: string, onNotify: () => void) {
     this.#options = { ...options, connectionsMax: 1 };
-    this.#listener = listener;
+    this.#channel = channel;
+    this.#onNotify = onNotify;
   }
 
   async connect(): Promise<void> {
-    const { channel, onNotify } = this.#listener;
     const client = new SQL({ ...toDriverOptions(this.#options), onclose: () => this.#dropOnly(client) });
     this.#client = client;
     const limit = setTimeout(() => this.#dropOnly(client), this.#options.callMsMax);
     try {
-      await client.listen(channel, onNotify, () => {
-        this.#wasHeard = true;
-        onNotify();
-      });
+      await client.listen(this.#channel, this.#onNotify, this.#onNotify);
     } catch {
       this.#dropOnly(client);
     } finally {
@@ -153,10 +153,7 @@ class Subscription {
     if (lost === null) return;
     this.#client = null;
     void lost.close({ timeout: 0 }).catch(() => {});
-    if (this.#isStopped) return;
-    if (this.#wasHeard) this.#listener.onLost();
-    this.#wasHeard = false;
-    this.#retry = setTimeout(() => void this.connect(), RETRY_MS);
+    if (!this.#isStopped) this.#retry = setTimeout(() => void this.connect(), RETRY_MS);
   }
 
   async stop(): Promise<void> {

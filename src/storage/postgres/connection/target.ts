@@ -11,20 +11,19 @@ export interface PostgresTarget {
   readonly schema: string;
 }
 
-/** Where a target leads, in the driver's words. Every field is given: the driver would take one that is missing from the environment. */
+/** The address of a target in the driver's words. Every field but `path` is given: the driver would take one that is missing from the environment. */
 export interface Address {
   readonly hostname: string;
   readonly port: number;
   readonly username: string;
   readonly password: string;
   readonly database: string;
-  /** The folder of a unix socket; null for TCP. */
-  readonly socketFolder: string | null;
+  /** The folder of a unix socket; absent for TCP. */
+  readonly path?: string;
   readonly tls: "disable" | Bun.SQL.TLSOptions;
-  readonly sslmode: SslMode;
 }
 
-export type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
+type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
 
 const PORT = 5432;
 const PARAMETERS = new Set(["sslmode", "sslrootcert", "host"]);
@@ -61,8 +60,7 @@ export function toAddress({ url }: PostgresTarget): Address {
     username,
     password: decode(parsed.password),
     database: decode(parsed.pathname.slice(1)) || username,
-    socketFolder: isSocket ? named : null,
-    sslmode,
+    ...(isSocket ? { path: named } : {}),
     tls: sslmode === "disable" ? "disable" : toTls(sslmode, host, parsed.searchParams.get("sslrootcert")),
   };
 }
@@ -137,7 +135,7 @@ function readRoot(path: string): string {
 }
 
 /** True for a host that is this machine without asking a resolver. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 

@@ -1,5 +1,5 @@
 import { TEMPORARY_TABLES, type TemporaryTable } from "#storage/sql/temporary-tables.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql } from "./pool.ts";
 
 const TABLES = Object.keys(TEMPORARY_TABLES).filter(isTable);
 

@@ -1,7 +1,6 @@
 import { sleep } from "#kernel/timer.ts";
 import { DatabaseUnreachableError, StatementError } from "./errors.ts";
-import { toServerLimit, type Lease } from "./pool.ts";
-import { createSql, type Call, type Sql } from "./sql.ts";
+import { type Call, createSql, type Lease, type Sql, toServerLimit } from "./pool.ts";
 import type { Binding } from "./values.ts";
 
 export interface Transaction extends Sql {

@@ -6,10 +6,9 @@ import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { watchFolder } from "#storage/files/file-watch.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { LedgerJournal, LedgerSource } from "#storage/ledger-reader.ts";
-import type { HeldFolder } from "#storage/driver.ts";
+import { closeOnFailure, type HeldFolder } from "#storage/driver.ts";
 import { findSegments } from "#storage/journal/segments.ts";
 import type { LedgerParts } from "#storage/threads/ledger.ts";
-import type { CommandConnection } from "#storage/postgres/command-connection.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -80,24 +79,25 @@ async function release(postgres: Postgres, spool: Spool, log: Log): Promise<void
  */
 export function findLedger(
   { dataDir, target }: Omit<LedgerPlace, "postgres">,
-  connect: () => Promise<CommandConnection>,
+  connect: () => Promise<Postgres>,
 ): LedgerSource {
   return {
     readerUrl: READER_URL,
     place: { target } satisfies ReaderPlace,
-    async open() {
-      const { postgres, schema, close } = await connect();
-      if ((await findSchemaAge(postgres, schema)) === "none") {
-        await close();
-        return null;
-      }
-      const reports = openReportConnection(postgres);
-      return {
-        read: (script, signal) => readFrom(reports, script, signal),
-        findJournal: () => findJournal(postgres, dataDir),
-        close,
-      };
-    },
+    open: () =>
+      closeOnFailure(async (opened) => {
+        const postgres = opened.use(await connect());
+        if ((await findSchemaAge(postgres)) === "none") {
+          await opened.disposeAsync();
+          return null;
+        }
+        const reports = openReportConnection(postgres);
+        return {
+          read: (script, signal) => readFrom(reports, script, signal),
+          findJournal: () => findJournal(postgres, dataDir),
+          close: () => opened.disposeAsync(),
+        };
+      }),
   };
 }
 

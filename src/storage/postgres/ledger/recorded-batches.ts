@@ -1,5 +1,5 @@
 import { joinNext } from "#kernel/join-next.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { RecordedOrder, RecordedSince } from "#storage/threads/stats.ts";
 
 /** As many as a single server keeps: more is read anew. */

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { SetupError } from "#kernel/errors.ts";
 import { sleep } from "#kernel/timer.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
 /** A server says twice a second that it is there: one that stays silent for so long has ended, or has lost the database. */

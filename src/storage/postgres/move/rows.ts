@@ -1,6 +1,6 @@
 import type { Batch, Cell, InstallationSource } from "#storage/move/move.ts";
 import { LEFT_COLUMNS, type MovedTable } from "#storage/move/tables.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { quoteName, toStored } from "#storage/postgres/connection/values.ts";
 

@@ -7,7 +7,7 @@ import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connect
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES, STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import {
@@ -68,7 +68,7 @@ export async function requireVacant({ target, log }: MoveTarget): Promise<void> 
  */
 export function updateSchema({ target, log }: MoveTarget, nowUs: InstantUs): Promise<readonly string[]> {
   return withPostgres({ target, log }, async (postgres) => {
-    const applied = await migrate(postgres, target.schema);
+    const applied = await migrate(postgres);
     while (await runStep(postgres, () => makePartitionsAhead(nowUs)));
     return applied;
   });
@@ -78,12 +78,8 @@ async function withPostgres<Result>(
   { target, log }: MoveTarget,
   work: (postgres: Postgres) => Promise<Result>,
 ): Promise<Result> {
-  const postgres = await openPostgres({ target, ...PURPOSES.migrate, log });
-  try {
-    return await withLockWatch(postgres, { log, purposes: [PURPOSES.migrate.purpose] }, () => work(postgres));
-  } finally {
-    await postgres.close();
-  }
+  await using postgres = await openPostgres({ target, ...PURPOSES.migrate, log });
+  return await withLockWatch(postgres, { log, purposes: [PURPOSES.migrate.purpose] }, () => work(postgres));
 }
 
 /** Tables into which the migrations themselves put rows. */

@@ -20,7 +20,7 @@ describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again",
     const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
     const postgres = await openPostgres(options);
     try {
-      await migrate(postgres, target.schema);
+      await migrate(postgres);
       const open = async () => {
         const replicaId = crypto.randomUUID();
         await postgres.run(
