@@ -1,23 +1,13 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import {
-  fstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
-import { Journal } from "#storage/journal/journal.ts";
+import type { UsageLedger } from "#usage/store.ts";
 import { spawnLedger } from "../storage/support.ts";
 import { checkLedger } from "../support/invariants.ts";
-import { createRecorder } from "#usage/recorder.ts";
-import type { UsageLedger } from "#usage/store.ts";
+import { openLedger } from "../support/ledger.ts";
+import { readLines } from "../support/process.ts";
+import { makeDirectory, openJournal } from "./journal-bench.ts";
 import {
   createManualClock,
   createTestLog,
@@ -28,53 +18,16 @@ import {
   RUN_LINE,
   SUBJECT,
 } from "./usage.ts";
-import { openLedger } from "../support/ledger.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "lockport-journal-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-let counter = 0;
-
-/**
- * A journal on a disk that has `disk.roomBytes` for files to grow into; on one that gives each write a new place
- * (`isCopying`), what replaces other bytes takes room as well.
- */
-function createFailingBench({ isCopying = false } = {}) {
-  counter += 1;
-  const directory = join(folder, String(counter));
-  mkdirSync(directory);
-  const disk = { roomBytes: Number.POSITIVE_INFINITY, writes: 0 };
-  const { log, lines } = createTestLog();
-  const journal = new Journal({
-    directory,
-    firstSegment: 1,
-    log,
-    onWritten: () => {},
-    write(fd, bytes, position) {
-      const { size } = fstatSync(fd);
-      if (bytes[0] !== 0) disk.writes += 1;
-      const free = isCopying ? 0 : Math.max(0, size - position);
-      const length = Math.min(bytes.length, free + disk.roomBytes);
-      if (length <= 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
-      const taken = writeSync(fd, bytes, 0, length, position);
-      disk.roomBytes -= Math.max(0, taken - free);
-      return taken;
-    },
-  });
-  const ledger = createRecorder({
-    journal,
-    sync: "interval",
-    findEvent: async () => ({ kind: "absent" }),
-    flush: () => journal.stored(),
-    close: () => journal.close(),
-  });
-  const content = () =>
-    readdirSync(directory)
-      .sort()
-      .map((name) => readFileSync(join(directory, name), "utf8").replace(/\0+$/, ""))
-      .join("");
-  return { disk, journal, ledger, content, lines };
+/** Lines of requests as they stand in the first segment, by their numbers. */
+function createLines() {
+  const encoder = new LineEncoder();
+  const begin = (sequence: number) => encoder.begin(1, sequence, SUBJECT);
+  const end = (sequence: number) => encoder.end(1, sequence, ENDING);
+  return { begin, end, both: (sequence: number) => Buffer.concat([begin(sequence), end(sequence)]) };
 }
+
+const textOf = (lines: readonly Uint8Array[]) => Buffer.concat([RUN_LINE, ...lines]).toString();
 
 /** How many requests begin and end before one is refused. */
 async function recordUntilRefused(ledger: UsageLedger): Promise<number> {
@@ -89,14 +42,9 @@ async function recordUntilRefused(ledger: UsageLedger): Promise<number> {
   throw new Error("no request was refused");
 }
 
-function append(journal: Journal, line: Uint8Array): void {
-  journal.lines.append(line);
-  journal.appended();
-}
-
 describe("a full disk", () => {
   test("has a place for everything that was acknowledged, refuses new requests while running ones need the rest, and recovers by itself", async () => {
-    const { disk, journal, ledger, content, lines } = createFailingBench();
+    const { disk, journal, ledger, content, said } = openJournal();
     await ledger.open(SUBJECT).end(ENDING);
     const running = Array.from({ length: 4_000 }, () => ledger.open(SUBJECT));
     await ledger.written();
@@ -106,7 +54,7 @@ describe("a full disk", () => {
     // Requests that are under way are never turned away at their end, and none of it is in memory alone.
     for (const usage of running) await usage.end(ENDING);
     expect(journal.pendingBytes).toBe(0);
-    const isSaid = (sentence: string) => lines.filter((line) => line.includes(sentence)).length;
+    const isSaid = (sentence: string) => said.filter((line) => line.includes(sentence)).length;
     expect(isSaid("the disk is full")).toBe(1);
     expect(isSaid("refuses writes")).toBe(0);
     expect(isSaid("has room again")).toBe(0);
@@ -114,24 +62,21 @@ describe("a full disk", () => {
     disk.roomBytes = Number.POSITIVE_INFINITY;
     await ledger.open(SUBJECT).end(ENDING);
     expect(isSaid("has room again")).toBe(1);
-    const encoder = new LineEncoder();
-    const begin = (sequence: number) => encoder.begin(1, sequence, SUBJECT);
-    const both = (sequence: number) => Buffer.concat([begin(sequence), encoder.end(1, sequence, ENDING)]);
+    const { begin, end, both } = createLines();
     const sequences = (first: number, length: number) => Array.from({ length }, (_, index) => first + index);
     const expected = [
-      RUN_LINE,
       both(1),
       ...sequences(2, 4_000).map(begin),
       ...sequences(4_002, count).map(both),
-      ...sequences(2, 4_000).map((sequence) => encoder.end(1, sequence, ENDING)),
+      ...sequences(2, 4_000).map(end),
       both(4_002 + count),
     ];
-    expect(content() === Buffer.concat(expected).toString()).toBe(true);
+    expect(content() === textOf(expected)).toBe(true);
     await ledger.close();
   });
 
   test("that gives each write a new place keeps what is under way in memory, refuses new requests at once, and loses no line", async () => {
-    const { disk, ledger, content, lines } = createFailingBench({ isCopying: true });
+    const { disk, ledger, content, said } = openJournal({ isCopying: true });
     await ledger.open(SUBJECT).end(ENDING);
     const running = ledger.open(SUBJECT);
     await ledger.written();
@@ -144,25 +89,14 @@ describe("a full disk", () => {
     await ledger.flush();
     ledger.open(SUBJECT);
     await ledger.close();
-    const encoder = new LineEncoder();
-    const expected = [
-      RUN_LINE,
-      encoder.begin(1, 1, SUBJECT),
-      encoder.end(1, 1, ENDING),
-      encoder.begin(1, 2, SUBJECT),
-      encoder.begin(1, 3, SUBJECT),
-      encoder.end(1, 3, ENDING),
-      encoder.end(1, 2, ENDING),
-      encoder.begin(1, 4, SUBJECT),
-    ];
-    expect(content()).toBe(Buffer.concat(expected).toString());
-    expect(lines.some((line) => line.includes("refuses writes"))).toBe(true);
-    expect(lines.some((line) => line.includes("takes writes again"))).toBe(true);
+    const { begin, end, both } = createLines();
+    expect(content()).toBe(textOf([both(1), begin(2), both(3), end(2), begin(4)]));
+    expect(said.some((line) => line.includes("refuses writes"))).toBe(true);
+    expect(said.some((line) => line.includes("takes writes again"))).toBe(true);
   });
 
   test("of a real file system is survived, and so is a kill on it: nothing acknowledged is lost or counted twice", async () => {
-    const mount = join(folder, `tmpfs-${(counter += 1)}`);
-    mkdirSync(mount);
+    const mount = makeDirectory();
     const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", mount], {
       stderr: "ignore",
     });
@@ -209,19 +143,9 @@ function fillUp(ballast: string): void {
   } catch {}
 }
 
-async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const bytes of stream) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
-}
-
 describe("an open request", () => {
   test("ended twice is a bug that throws and writes nothing", async () => {
-    const { ledger, content } = createFailingBench();
+    const { ledger, content } = openJournal();
     const usage = ledger.open(SUBJECT);
     await usage.end(ENDING);
     const before = content();
@@ -231,36 +155,31 @@ describe("an open request", () => {
   });
 
   test("is in the file when written is fulfilled, its end when its own promise is", async () => {
-    const { ledger, content } = createFailingBench();
-    const encoder = new LineEncoder();
+    const { ledger, content } = openJournal();
+    const { begin, end } = createLines();
     const usage = ledger.open(SUBJECT);
     await ledger.written();
-    expect(content()).toEndWith(encoder.begin(1, 1, SUBJECT).toString());
+    expect(content()).toBe(textOf([begin(1)]));
     await usage.end(ENDING);
-    expect(content()).toEndWith(encoder.end(1, 1, ENDING).toString());
+    expect(content()).toEndWith(end(1).toString());
     await ledger.close();
   });
 
   test("has its end in the journal before that is closed, and nothing new begins meanwhile", async () => {
-    const { ledger, content } = createFailingBench();
+    const { ledger, content } = openJournal();
     const running = [ledger.open(SUBJECT), ledger.open(SUBJECT)];
     const closing = ledger.close();
     expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
     for (const usage of running) await usage.end(ENDING);
     await Promise.all([closing, ledger.close()]);
-    const encoder = new LineEncoder();
-    const expected = [
-      RUN_LINE,
-      ...[1, 2].map((sequence) => encoder.begin(1, sequence, SUBJECT)),
-      ...[1, 2].map((sequence) => encoder.end(1, sequence, ENDING)),
-    ];
-    expect(content()).toBe(Buffer.concat(expected).toString());
+    const { begin, end } = createLines();
+    expect(content()).toBe(textOf([begin(1), begin(2), end(1), end(2)]));
   });
 });
 
 describe("a turn of the event loop", () => {
   test("is one write and one promise for all that begins and ends in it", async () => {
-    const { disk, ledger } = createFailingBench();
+    const { disk, ledger } = openJournal();
     await ledger.open(SUBJECT).end(ENDING);
     const before = disk.writes;
     const usages = Array.from({ length: 30 }, () => ledger.open(SUBJECT));
@@ -273,7 +192,7 @@ describe("a turn of the event loop", () => {
   });
 
   test("lets no more than a limit of requests go upstream at once", async () => {
-    const { disk, ledger } = createFailingBench();
+    const { disk, ledger } = openJournal();
     await ledger.written();
     const before = disk.writes;
     const promises = Array.from({ length: 130 }, () => {
@@ -286,15 +205,15 @@ describe("a turn of the event loop", () => {
   });
 
   test("that the strict setting confirms is one sync for all that ends in it", async () => {
-    const { journal } = createFailingBench();
-    append(journal, RUN_LINE);
+    const { journal, append } = openJournal();
+    const appended = append(RUN_LINE);
     expect(journal.synced()).toBe(journal.synced());
-    await journal.synced();
+    await Promise.all([appended, journal.synced()]);
     await journal.close();
   });
 
   test("of which the disk took nothing counts as written, and waits in memory", async () => {
-    const { disk, journal, ledger } = createFailingBench({ isCopying: true });
+    const { disk, journal, ledger } = openJournal({ isCopying: true });
     await ledger.written();
     disk.roomBytes = 0;
     ledger.open(SUBJECT);
@@ -306,9 +225,9 @@ describe("a turn of the event loop", () => {
   });
 
   test("in the strict setting the end of a request waits for the disk", async () => {
-    const { disk, journal } = createFailingBench({ isCopying: true });
+    const { disk, journal, append } = openJournal({ isCopying: true });
     disk.roomBytes = 0;
-    append(journal, RUN_LINE);
+    await append(RUN_LINE);
     let isSynced = false;
     const synced = journal.synced().then(() => (isSynced = true));
     // Longer than any pace of the journal's own that could confirm it wrongly.

@@ -6,6 +6,7 @@ import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { snapshotLedger } from "#storage/sqlite/ledger/file/snapshot.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { readLines } from "../support/process.ts";
 import { scale } from "../support/scale.ts";
 import { NEW_YEAR_US } from "./usage.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
@@ -32,14 +33,8 @@ describe("a copy of a ledger that another process writes to", () => {
     let recorded = 0;
     const begun = Promise.withResolvers<void>();
     const reading = (async () => {
-      const decoder = new TextDecoder();
-      let rest = "";
-      for await (const bytes of child.stdout) {
-        const lines = (rest + decoder.decode(bytes)).split("\n");
-        rest = lines.pop() ?? "";
-        const last = lines.at(-1);
-        if (last === undefined) continue;
-        recorded = Number(last);
+      for await (const line of readLines(child.stdout)) {
+        recorded = Number(line);
         begun.resolve();
       }
     })();

@@ -5,6 +5,7 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Storage } from "#storage/engine.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";
 import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
+import { readLines } from "../support/process.ts";
 import { scale } from "../support/scale.ts";
 import { apiKey, FLUSH_WAIT_MS_MAX, PAGE, principal, relayToken, type LedgerEngine } from "./support.ts";
 
@@ -278,15 +279,11 @@ async function listArrivals({ stats }: Pick<Storage, "stats">): Promise<number[]
 async function readUntilKilled(
   child: Awaited<ReturnType<LedgerEngine["spawn"]>>,
   linesBeforeKill: number,
-): Promise<string[]> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of child.stdout) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.split("\n").length > linesBeforeKill) child.kill("SIGKILL");
-  }
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for await (const line of readLines(child.stdout))
+    if (lines.push(line) >= linesBeforeKill) child.kill("SIGKILL");
   await child.exited;
   expect(child.signalCode).toBe(linesBeforeKill === Number.POSITIVE_INFINITY ? null : "SIGKILL");
-  // The last line may be cut off.
-  return text.split("\n").slice(0, -1);
+  return lines;
 }

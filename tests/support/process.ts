@@ -112,6 +112,17 @@ export async function startProcess(
   }
 }
 
+/** Line by line, as they come; what follows the last line feed is no line. */
+export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
 /** What the errors of a server's log say. Throws where a line is none of JSON, as all are where stderr is no terminal. */
 export function errorsOf(messages: string): readonly string[] {
   return messages.split("\n").flatMap((line) => {
