@@ -305,7 +305,9 @@ CREATE TABLE manner (
   result integer NOT NULL REFERENCES result,
   streamed integer NOT NULL,
   price_set integer NOT NULL REFERENCES price_set,
-  UNIQUE (result, streamed, price_set)
+  -- A bit for each unit that the prices leave without one (UNPRICED_BIT).
+  unpriced integer NOT NULL,
+  UNIQUE (result, streamed, price_set, unpriced)
 );
 --> statement-breakpoint
 -- One partition for each UTC day, made ahead; a row of a day without one is kept by event_default until it has one.

@@ -129,15 +129,6 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
       status: "fail",
       finding: "the role lacks INSERT on slot_lease, SELECT on slot_lease, INSERT on spool, SELECT on spool",
     });
-    // Reports are made of temporary tables.
-    await server.sql("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
-    const temporary = await diagnose(url);
-    await server.sql("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
-    expect(temporary("database rights")).toMatchObject({
-      status: "fail",
-      finding: "the role lacks TEMPORARY on the database",
-      advice: expect.stringContaining("GRANT TEMPORARY ON DATABASE"),
-    });
     const empty = await diagnose(url, { PROXY_DATABASE_SCHEMA: "another" });
     expect(empty("database rights")?.finding).toContain("CREATE on the database");
   });

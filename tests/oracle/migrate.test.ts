@@ -4,12 +4,8 @@ import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
 import { toScript } from "#storage/reports/reports.ts";
 import { createStats } from "#storage/threads/stats.ts";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import {
-  openReportConnection,
-  readFrom,
-  type ReportConnection,
-} from "#storage/postgres/report-connection.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import { takeInstallation } from "#storage/postgres/move/target.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openInstallationSource } from "#storage/sqlite/move/source.ts";
@@ -63,8 +59,7 @@ test.skipIf(postgresMissing !== null)(
 
     const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 60_000, log: silentLog };
     const postgres = await openPostgres(options);
-    const connection = openReportConnection(postgres);
-    const stats = toStats(connection);
+    const stats = toStats(postgres);
     const questions = fc.sample(arbitraryQuestion(bench.cast, SCENE_US), {
       numRuns: QUESTIONS * scale,
       seed,
@@ -85,7 +80,6 @@ test.skipIf(postgresMissing !== null)(
     }
     // Some questions are refused; a test of refusals alone would hold on any two ledgers.
     expect(answered).toBeGreaterThan(questions.length / 2);
-    connection.reserved.release();
     await postgres.close();
     ledger.close();
   },
@@ -101,6 +95,6 @@ function makeEvents(): readonly UsageEvent[] {
   });
 }
 
-function toStats(connection: ReportConnection): StatsStore {
-  return createStats((name, question) => readFrom(connection, toScript(name, question)), null);
+function toStats(postgres: Postgres): StatsStore {
+  return createStats((name, question) => readFrom(postgres, toScript(name, question)), null);
 }

@@ -3,11 +3,8 @@ import * as fc from "fast-check";
 import type { StatsStore } from "#stats/store.ts";
 import { toScript } from "#storage/reports/reports.ts";
 import { createStats } from "#storage/threads/stats.ts";
-import {
-  openReportConnection,
-  readFrom,
-  type ReportConnection,
-} from "#storage/postgres/report-connection.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import { createDatabase, type TestDatabase } from "../storage/postgres/support.ts";
 import { createChance } from "../support/chance.ts";
 import { postgresMissing } from "../support/postgres.ts";
@@ -59,9 +56,7 @@ test.skipIf(postgresMissing !== null)(
     await fc.assert(
       fc.asyncProperty(scene, async ({ events, questions, laterUs, ...writing }) => {
         const ledger = writeLedger(events, writing);
-        // What a connection remembers of a ledger is that one's.
-        const connection = openReportConnection(database.postgres);
-        const stats = toStats(connection);
+        const stats = toStats(database.postgres);
         try {
           await copyLedger(ledger.database, database.postgres, createChance(seed));
           const nowUs = Math.max(...events.map(({ arrivedAtUs }) => arrivedAtUs)) + events.length + laterUs;
@@ -78,7 +73,6 @@ test.skipIf(postgresMissing !== null)(
             });
           }
         } finally {
-          connection.reserved.release();
           ledger.close();
         }
       }),
@@ -88,8 +82,8 @@ test.skipIf(postgresMissing !== null)(
   TEST_MS_MAX,
 );
 
-function toStats(connection: ReportConnection): StatsStore {
-  return createStats((name, question) => readFrom(connection, toScript(name, question)), null);
+function toStats(postgres: Postgres): StatsStore {
+  return createStats((name, question) => readFrom(postgres, toScript(name, question)), null);
 }
 
 /** An event's id ends with its lane. */

@@ -2,18 +2,8 @@ import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { type CellColumns, type OpenCellRow, toCells } from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
-import { SHAPE_OF_LABELS, toEventMeasures, toMannerColumns } from "#storage/reports/event-measures.ts";
-import { dialectOf, each, empty, one, run, type Script } from "#storage/sql/script.ts";
-
-/** Fills what `readEventCells` needs. */
-export function* prepareEventCells(): Script<void> {
-  const columns = toMannerColumns(yield* dialectOf());
-  yield* empty("priced_manner");
-  yield* run(
-    `INSERT INTO priced_manner SELECT manner.id, result, ${columns}
-     FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set`,
-  );
-}
+import { EVENT_JOINS, EVENT_OF_ROWS, toEventMeasures } from "#storage/reports/event-measures.ts";
+import { dialectOf, each, one, type Script } from "#storage/sql/script.ts";
 
 export interface EventCells {
   /** Rows of the log, also of those that name what is not there. */
@@ -24,7 +14,7 @@ export interface EventCells {
 /** The events of a day, added up as cells are, by their hours. */
 export function* readEventCells(day: number): Script<EventCells> {
   const range = [day * DAY_US, (day + 1) * DAY_US];
-  const measures = toEventMeasures(yield* dialectOf(), SHAPE_OF_LABELS);
+  const measures = toEventMeasures(yield* dialectOf(), EVENT_OF_ROWS);
   const toColumn = (column: string) => measures.get(column) ?? "";
   const sums = CELL_MEASURES.filter(({ adds }) => adds !== "high" && adds !== "low").map(
     ({ name, adds }) => `${adds === "last" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`,
@@ -38,7 +28,7 @@ export function* readEventCells(day: number): Script<EventCells> {
   };
   yield* each<OpenCellRow & { hour: number }>(
     `SELECT e.id / ${HOUR_US} AS hour, e.combination, m.result, ${sums.join(", ")}, ${toCostSums(toColumn)}
-     FROM event AS e CROSS JOIN priced_manner AS m ON m.id = e.manner CROSS JOIN combination AS c ON c.id = e.combination
+     FROM event AS e ${EVENT_JOINS}
      WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
     range,
     (row) => {

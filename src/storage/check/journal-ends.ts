@@ -1,9 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
-import { all, fill, type Script } from "#storage/sql/script.ts";
+import { each, type Script } from "#storage/sql/script.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/journal/segments.ts";
-import { splitCost } from "#storage/cells/sums.ts";
+import { joinCost } from "#storage/cells/sums.ts";
 import { type Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor, type UsageFigures } from "#usage/journal-line.ts";
 import { readPrunedBefore } from "./pruned-rows.ts";
@@ -23,12 +23,7 @@ export interface JournalEnds {
   /** False when the segment that the position is in is gone, or ends before it. */
   readonly hasPosition: boolean;
   /** Arrivals of what is committed and stays as it ended, by everything else that is compared. */
-  readonly arrivals: ReadonlyMap<string, Ended>;
-}
-
-interface Ended {
-  readonly figures: UsageFigures;
-  readonly arrivalsUs: number[];
+  readonly arrivals: ReadonlyMap<string, readonly InstantUs[]>;
 }
 
 /** Reads the segments from the position's on. Throws when one is removed meanwhile. */
@@ -38,7 +33,7 @@ export function readJournalEnds(directory: string, position: JournalPosition): J
   const reader = new SegmentReader(directory);
   const decoder = new JournalDecoder();
   const begun = new Map<number, Begun>();
-  const arrivals = new Map<string, Ended>();
+  const arrivals = new Map<string, number[]>();
   let [committed, waiting, damagedLines] = [0, 0, 0];
   const take = (line: LineCursor, isCommitted: boolean) => {
     const entry = decoder.decode(line);
@@ -88,17 +83,24 @@ export function readJournalEnds(directory: string, position: JournalPosition): J
   };
 }
 
-function keep(arrivals: Map<string, Ended>, arrivedAtUs: number, figures: UsageFigures): void {
-  const { durationUs, timeToFirstByteUs, costPico, usage } = figures;
-  const { input_tokens, output_tokens } = usage?.quantities ?? {};
-  const key = [durationUs, timeToFirstByteUs, costPico, input_tokens, output_tokens].join(" ");
+function keep(
+  arrivals: Map<string, number[]>,
+  arrivedAtUs: InstantUs,
+  { durationUs, timeToFirstByteUs, costPico, usage }: UsageFigures,
+): void {
+  const { input_tokens: input = null, output_tokens: output = null } = usage?.quantities ?? {};
+  const key = toKey([durationUs, timeToFirstByteUs, costPico, input, output]);
   const known = arrivals.get(key);
-  if (known === undefined) arrivals.set(key, { figures, arrivalsUs: [arrivedAtUs] });
-  else known.arrivalsUs.push(arrivedAtUs);
+  if (known === undefined) arrivals.set(key, [arrivedAtUs]);
+  else known.push(arrivedAtUs);
+}
+
+function toKey(figures: readonly (number | bigint | null)[]): string {
+  return figures.join(" ");
 }
 
 /**
- * Looks each committed end up among the events: it is there as often as the journal says. `lane`: of the journal, where
+ * Looks for each committed end among the events: it is there as often as the journal says. `lane`: of the journal, where
  * events of others lie beside its own.
  */
 export function* compareEnds(
@@ -106,18 +108,30 @@ export function* compareEnds(
   findings: LedgerFinding[],
   lane: number | null,
 ): Script<void> {
-  yield* fill("journal_end", [...toRows(arrivals, yield* readPrunedBefore())]);
-  const rows = yield* all<{ ends: number; found: number }>(
-    `SELECT ends, (SELECT count(*) FROM event AS e WHERE e.id >= j.from_us AND e.id <= j.to_us
-       AND e.duration_us = j.duration_us AND e.first_byte_us IS NOT DISTINCT FROM j.first_byte_us
-       AND e.cost_hi IS NOT DISTINCT FROM j.cost_hi AND e.cost_lo IS NOT DISTINCT FROM j.cost_lo
-       AND e.input_tokens IS NOT DISTINCT FROM j.input_tokens
-       AND e.output_tokens IS NOT DISTINCT FROM j.output_tokens
-       ${lane === null ? "" : `AND e.lane = ${lane}`}) AS found
-     FROM journal_end AS j`,
+  const wanted = toWanted(arrivals, yield* readPrunedBefore());
+  const clusters = [...wanted.values()].flat();
+  const fromUs = clusters.reduce(
+    (first, cluster) => Math.min(first, cluster.fromUs),
+    Number.MAX_SAFE_INTEGER,
+  );
+  const toUs = clusters.reduce((last, cluster) => Math.max(last, cluster.toUs), 0);
+  yield* each<EventFigures>(
+    `SELECT id, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens FROM event
+     WHERE id >= ? AND id <= ? ${lane === null ? "" : `AND lane = ${lane}`} ORDER BY id`,
+    [fromUs, toUs],
+    ({ id, cost_hi: hi, cost_lo: lo, ...row }) => {
+      const cost = hi === null || lo === null ? null : joinCost(hi, lo);
+      const alike = wanted.get(
+        toKey([row.duration_us, row.first_byte_us, cost, row.input_tokens, row.output_tokens]),
+      );
+      if (alike === undefined) return;
+      while ((alike[0]?.toUs ?? id) < id) alike.shift();
+      const [nearest] = alike;
+      if (nearest !== undefined && nearest.fromUs <= id) nearest.found += 1;
+    },
   );
   let [expected, missing, doubled] = [0, 0, 0];
-  for (const { ends, found } of rows) {
+  for (const { ends, found } of clusters) {
     expected += ends;
     missing += Math.max(0, ends - found);
     doubled += Math.max(0, found - ends);
@@ -141,31 +155,37 @@ export function* compareEnds(
     });
 }
 
-/** Rows of the temporary table `journal_end`: ends that differ in nothing but their arrivals, which lie near one another. */
-function* toRows(arrivals: JournalEnds["arrivals"], pruned: InstantUs) {
-  for (const { figures, arrivalsUs } of arrivals.values()) {
-    const { durationUs, timeToFirstByteUs, costPico, usage } = figures;
-    const cost = splitCost(costPico);
-    const { input_tokens = null, output_tokens = null } = usage?.quantities ?? {};
-    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= pruned).sort((a, b) => a - b);
-    for (const { fromUs, toUs, ends } of cluster(kept)) {
-      yield [
-        fromUs,
-        toUs,
-        ends,
-        durationUs,
-        timeToFirstByteUs,
-        cost?.hi ?? null,
-        cost?.lo ?? null,
-        input_tokens,
-        output_tokens,
-      ];
-    }
-  }
+interface EventFigures {
+  readonly id: InstantUs;
+  readonly duration_us: number;
+  readonly first_byte_us: number | null;
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+}
+
+/** Ends that differ in nothing but their arrivals, which lie near one another. */
+interface Cluster {
+  readonly fromUs: InstantUs;
+  readonly toUs: InstantUs;
+  readonly ends: number;
+  /** How many events could be theirs. */
+  found: number;
+}
+
+/** By everything else that is compared, the clusters of arrivals whose rows have not been removed, in the order of time. */
+function toWanted(arrivals: JournalEnds["arrivals"], prunedUs: InstantUs): ReadonlyMap<string, Cluster[]> {
+  const clusters = [...arrivals].map(([key, arrivalsUs]) => {
+    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= prunedUs).sort((a, b) => a - b);
+    const alike: [string, Cluster[]] = [key, [...toClusters(kept)]];
+    return alike;
+  });
+  return new Map(clusters);
 }
 
 /** Arrivals so near one another that their events could be one another's. Ascending. */
-function* cluster(arrivalsUs: readonly number[]) {
+function* toClusters(arrivalsUs: readonly number[]): Generator<Cluster> {
   for (let first = 0; first < arrivalsUs.length;) {
     const fromUs = arrivalsUs[first] ?? 0;
     let [next, toUs] = [first, fromUs];
@@ -173,7 +193,7 @@ function* cluster(arrivalsUs: readonly number[]) {
       toUs = Math.max(toUs, arrivalsUs[next] ?? 0) + (next === first ? SPREAD_US : 1);
       next += 1;
     }
-    yield { fromUs, toUs, ends: next - first };
+    yield { fromUs, toUs, ends: next - first, found: 0 };
     first = next;
   }
 }

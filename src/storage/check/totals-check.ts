@@ -6,7 +6,7 @@ import { HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { type CellPeriod, type CellRange, readCells } from "#storage/cells/stored-cells.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import { compareCells, toOpenCellRows } from "./cell-comparison.ts";
-import { prepareEventCells, readEventCells } from "./event-cells.ts";
+import { readEventCells } from "./event-cells.ts";
 import { readFirstWholeDay } from "./pruned-rows.ts";
 
 const DAY_MS = DAY_US / 1000;
@@ -34,7 +34,6 @@ export function* checkTotals(
   { onShare, signal }: TotalsCheckOptions,
 ): Script<TotalsChecked> {
   const firstDay = yield* readFirstWholeDay();
-  yield* prepareEventCells();
   const days = yield* all<{ day: number }>(
     `SELECT DISTINCT at AS day FROM cells WHERE period = 1 UNION SELECT DISTINCT hour / ${HOURS} FROM open_cell
      UNION SELECT DISTINCT hour / ${HOURS} FROM hour_total UNION SELECT DISTINCT id / ${DAY_US} FROM event ORDER BY day`,

@@ -96,14 +96,12 @@ async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
 
 /**
  * The rights that this role lacks: those on each table and sequence that serving needs, and what makes the schema where it is
- * not there, unless an operator has made it for this role. Reports are made with temporary tables, which any role may make
- * unless that right was taken away.
+ * not there, unless an operator has made it for this role.
  */
 async function findLackingRights(postgres: Postgres, isMade: boolean): Promise<readonly string[]> {
   const rows = await postgres.all<{ lacking: string }>(
     `SELECT lacking FROM (
-       SELECT 0 AS rank, 'TEMPORARY on the database' AS lacking WHERE NOT has_database_privilege(current_database(), 'TEMPORARY')
-       UNION ALL SELECT 1, 'CREATE on the database or the schema' WHERE NOT $2 AND NOT
+       SELECT 1 AS rank, 'CREATE on the database or the schema' AS lacking WHERE NOT $2 AND NOT
          coalesce(has_schema_privilege(to_regnamespace($1), 'CREATE'), has_database_privilege(current_database(), 'CREATE'))
        UNION ALL SELECT 2, needed || ' on ' || relname FROM pg_class,
          LATERAL unnest(CASE relkind WHEN 'S' THEN ARRAY['USAGE'] ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed

@@ -2,26 +2,43 @@ import type { Pico, ReportUnit } from "#kernel/units.ts";
 import { toReportUnit, UNITS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { splitCost } from "#storage/cells/sums.ts";
-import { dialectOf, empty, type Script, run } from "#storage/sql/script.ts";
+import { isUnmetered } from "#usage/event.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
 import {
-  type ShapeSql,
+  type EventSql,
+  isWithoutPrice,
   toDisjointSql,
   toEventMeasures,
-  toMannerColumns,
   toTotalSql,
 } from "./event-measures.ts";
-import { SHAPES } from "./label-groups.ts";
+import { type LabelGroups, SHAPES } from "./label-groups.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 
+/** Label sets and requests that are looked for. */
+export interface Wanted {
+  readonly filter: ResolvedFilter;
+  readonly groups: LabelGroups;
+}
+
 /**
- * What follows `event AS e` where `toChosenMeasures` are asked for, after `prepareEvents`: it leaves only what the filter
- * chooses, and `m` is the manner. `?1` is bound to the shapes of label sets (`LabelGroups`). CROSS JOIN keeps the clustered
- * table outermost.
+ * What follows `event AS e` where `toChosenMeasures` are asked for: it leaves only what is chosen by `?1` and `?2`, to which
+ * `toChosenBindings` are bound, and `m` is the row of `manner`. CROSS JOIN keeps the clustered table outermost.
  */
 export function toEventJoins(dialect: Dialect, { rows }: Pick<ResolvedFilter, "rows">): string {
-  return `CROSS JOIN chosen_manner AS m ON m.id = e.manner AND ${dialect.isByte("e.combination", ">", 0)}
+  const { isByte } = dialect;
+  return `CROSS JOIN manner AS m ON m.id = e.manner AND ${isByte("?1", "e.combination", ">", 0)} AND ${isByte("?2", "m.result", ">", 0)}
     ${rows === null ? "" : toRowCondition(dialect, rows)}`;
+}
+
+/** What a result that is chosen says of its events, as a byte: whether a usage should have been told. */
+const RESULTS = { metered: 1, unmetered: 2 } as const;
+
+/** The shapes of the label sets that are chosen, and a byte for each result, 0 for one that is not. */
+export function toChosenBindings({ filter, groups }: Wanted): readonly [Uint8Array, Uint8Array] {
+  const results = new Uint8Array(filter.lastResult);
+  for (const { id, outcome, status_code: statusCode } of filter.results)
+    results[id - 1] = isUnmetered({ outcome, statusCode, usage: null }) ? RESULTS.unmetered : RESULTS.metered;
+  return [groups.shapes, results];
 }
 
 /** The numbers stand in the text: they are whole, and made by the parser. */
@@ -40,18 +57,19 @@ function toRowCondition(dialect: Dialect, rows: RowFilter): string {
   ].join(" ");
 }
 
-function toShapeSql({ isByte }: Dialect): ShapeSql {
-  const isShape = (shape: number) => isByte("e.combination", "=", shape);
+function toEventSql({ isByte }: Dialect): EventSql {
+  const isShape = (shape: number) => isByte("?1", "e.combination", "=", shape);
   return {
     isInclusive: isShape(SHAPES.inclusive),
     isUntold: isShape(SHAPES.untold),
     isPending: isShape(SHAPES.pending),
+    isUnmetered: isByte("?2", "m.result", "=", RESULTS.unmetered),
   };
 }
 
 /** Each measure of one row of `event`, spelled for `toEventJoins`. */
 export function toChosenMeasures(dialect: Dialect): ReadonlyMap<string, string> {
-  return toEventMeasures(dialect, toShapeSql(dialect));
+  return toEventMeasures(dialect, toEventSql(dialect));
 }
 
 function toEventMeasure(dialect: Dialect, column: string): string {
@@ -68,33 +86,22 @@ export function toUnpricedMeasure(
   dialect: Dialect,
   unit: ReportUnit,
 ): { readonly isUsed: string; readonly quantity: string } {
-  const { isInclusive } = toShapeSql(dialect);
+  const { isInclusive } = toEventSql(dialect);
   const parts = UNITS.filter((part) => toReportUnit(part) === unit).map((part) => ({
     part,
     quantity: toDisjointSql(dialect, part, isInclusive),
   }));
-  const isUsed = parts.map(({ part, quantity }) => `m.${part} = 1 AND ${quantity} > 0`).join(" OR ");
+  const isUsed = parts
+    .map(({ part, quantity }) => `${isWithoutPrice(part)} AND ${quantity} > 0`)
+    .join(" OR ");
   const sum = parts
-    .map(({ part, quantity }) => `CASE WHEN m.${part} = 1 THEN coalesce(${quantity}, 0.0) ELSE 0.0 END`)
+    .map(
+      ({ part, quantity }) =>
+        `CASE WHEN ${isWithoutPrice(part)} THEN coalesce(${quantity}, 0.0) ELSE 0.0 END`,
+    )
     .join(" + ");
   return {
     isUsed: `(${isUsed})`,
     quantity: parts.length === 1 ? toTotalSql(dialect, unit, isInclusive) : sum,
   };
-}
-
-/**
- * The manners that a filter lets through, and which units their prices leave unpriced: few, so that one look tells all. As
- * `chosen_manner` of this connection until the next call.
- */
-export function* prepareEvents({ results }: Pick<ResolvedFilter, "results">): Script<void> {
-  const dialect = yield* dialectOf();
-  yield* empty("chosen_manner");
-  yield* run(
-    `INSERT INTO chosen_manner SELECT manner.id, result, ${dialect.toNumber("outcome = 'ok'")},
-       ${toMannerColumns(dialect)}, streamed
-     FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set
-     WHERE ${dialect.isAnyOf("result.id", "number")}`,
-    [results.map(({ id }) => id)],
-  );
 }

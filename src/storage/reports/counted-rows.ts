@@ -4,7 +4,8 @@ import { TOKEN_COLUMNS } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script, scan } from "#storage/sql/script.ts";
-import { LONG_REQUEST_US, toCountedColumns, toCountedJoins } from "./counted-columns.ts";
+import { LONG_REQUEST_US, toCountedColumns } from "./counted-columns.ts";
+import { EVENT_JOINS } from "./event-measures.ts";
 import { Fold, type FoldSum } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
@@ -53,9 +54,11 @@ export function* readCalendarRows(
   onRows: OnCounted,
 ): Script<void> {
   const toStart = (day: number) => toWindowStart(window, day * DAY_US);
+  const results = yield* readResults();
   const filter = {
     conditions: [],
-    results: yield* readResults(),
+    results,
+    lastResult: results.at(-1)?.id ?? 0,
     rows: null,
     isByOutcomeOnly: true,
     outcomes: null,
@@ -166,5 +169,5 @@ export function* readSlidingRows({ fromUs, stepUs, by }: SlidingRange, onRows: O
 
 function toEvents(dialect: Dialect, at: string, condition: string): string {
   return `SELECT e.combination, ${at} AS at, ${toCountedColumns(dialect)}
-    FROM event AS e ${toCountedJoins(dialect)} WHERE ${condition}`;
+    FROM event AS e ${EVENT_JOINS} WHERE ${condition}`;
 }

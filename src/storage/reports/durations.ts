@@ -2,8 +2,7 @@ import type { PercentileState } from "#stats/breakdown-query.ts";
 import type { Window } from "#stats/filter.ts";
 import type { Percentiles } from "#stats/store.ts";
 import { dialectOf, each, type Script } from "#storage/sql/script.ts";
-import { prepareEvents, toEventJoins } from "./chosen-events.ts";
-import type { Wanted } from "./first-match.ts";
+import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
@@ -71,15 +70,16 @@ interface DurationRow {
 
 /** Percentiles of requests that ended `ok`, of all and of each group. Row by row: of a row its two durations are kept. */
 export function* readDurations(ranges: readonly RawRange[], { filter, groups }: Wanted): Script<Durations> {
+  const results = filter.results.filter(({ outcome }) => outcome === "ok");
+  const ended = toChosenBindings({ groups, filter: { ...filter, results } });
   const total = new DurationLists();
   const ofGroups = new Map<number, DurationLists>();
-  if (ranges.length > 0) yield* prepareEvents(filter);
   const joins = toEventJoins(yield* dialectOf(), filter);
   for (const { fromUs, toUs } of ranges) {
     yield* each<DurationRow>(
       `SELECT e.combination, e.duration_us, CASE WHEN m.streamed = 1 THEN e.first_byte_us END AS first_byte_us
-       FROM event AS e ${joins} WHERE e.id >= ? AND e.id < ? AND m.ok = 1`,
-      [groups.shapes, fromUs, toUs],
+       FROM event AS e ${joins} WHERE e.id >= ? AND e.id < ?`,
+      [...ended, fromUs, toUs],
       (row) => {
         const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
         const ofGroup = ofGroups.get(group) ?? new DurationLists();

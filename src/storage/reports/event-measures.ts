@@ -1,52 +1,75 @@
 import { STATUS_CANCELLED } from "#usage/event.ts";
-import type { ReportUnit, Unit } from "#kernel/units.ts";
+import { findUnitPrice, type PriceSet, type ReportUnit, type Unit } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { HAS_OTHER_UNITS, toQuantitySql } from "#storage/cells/event-row.ts";
 import { DETAILS_OF, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
-/** What the label set of an event says of its usage, as conditions. */
-export interface ShapeSql {
+/** What label set and result of an event say of it, as conditions. */
+export interface EventSql {
   /** Its prompt contains the cached part. */
   readonly isInclusive: string;
   /** No usage was told, or only its beginning. */
   readonly isUntold: string;
   readonly isPending: string;
+  /** It ended so that a usage should have been told (`isUnmetered`). */
+  readonly isUnmetered: string;
 }
 
-/** Of a row `c` of `combination`. */
-export const SHAPE_OF_LABELS: ShapeSql = {
+const IS_SUCCESS = "r.status_code >= 200 AND r.status_code < 300";
+
+/** By the rows `c` of `combination` and `r` of `result`. */
+export const EVENT_OF_ROWS: EventSql = {
   isInclusive: "c.shape = 'inclusive'",
   isUntold: "coalesce(c.shape, 'begun') = 'begun'",
   isPending: "c.shape = 'pending'",
+  isUnmetered: `(r.outcome = 'ok' AND ${IS_SUCCESS}
+    OR r.outcome = 'cancelled' AND (${IS_SUCCESS} OR r.status_code = ${STATUS_CANCELLED}))`,
 };
 
-const IS_SUCCESS = "status_code >= 200 AND status_code < 300";
-/** `isUnmetered` over `result`, of an event without a usage. */
-const IS_UNMETERED = `outcome = 'ok' AND ${IS_SUCCESS}
-  OR outcome = 'cancelled' AND (${IS_SUCCESS} OR status_code = ${STATUS_CANCELLED})`;
+/** The rows that `EVENT_OF_ROWS` names. CROSS JOIN keeps the clustered table outermost. */
+export const EVENT_JOINS = `CROSS JOIN manner AS m ON m.id = e.manner CROSS JOIN result AS r ON r.id = m.result
+  CROSS JOIN combination AS c ON c.id = e.combination`;
 
-/**
- * The columns of a manner that the measures of its events are made of: 1 in `unmetered` where a usage should have been told, and
- * in that of each unit that its prices leave without one. Over `result` and `price_set`.
- */
-export function toMannerColumns(dialect: Dialect): string {
-  const unpriced = toUnpricedUnits(dialect);
-  const units = UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`);
-  return [`${dialect.toNumber(IS_UNMETERED)} AS unmetered`, ...units].join(", ");
+/** Bits of `manner.unpriced`. They are stored: a new unit gets the next one. */
+const UNPRICED_BIT: { readonly [unit in Unit]: number } = {
+  input_tokens: 1,
+  output_tokens: 2,
+  cached_input_tokens: 4,
+  audio_seconds: 8,
+  cache_write_tokens: 16,
+  cache_write_1h_tokens: 32,
+  input_audio_tokens: 64,
+  input_image_tokens: 128,
+  output_audio_tokens: 256,
+  images: 512,
+  search_units: 1024,
+  web_searches: 2048,
+  requests: 4096,
+};
+
+/** `manner.unpriced` of a set of prices: which units it leaves without one. */
+export function toUnpricedBits(prices: PriceSet): number {
+  const unpriced = UNITS.filter((unit) => findUnitPrice(prices, unit) === null);
+  return unpriced.reduce((bits, unit) => bits + UNPRICED_BIT[unit], 0);
+}
+
+/** True for a row of `manner AS m` whose prices leave a unit without one. */
+export function isWithoutPrice(unit: Unit): string {
+  return `(m.unpriced & ${UNPRICED_BIT[unit]}) > 0`;
 }
 
 /**
- * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its manner, with
- * `toMannerColumns`.
+ * The measures of one row of `event AS e` as totals keep them, in SQL by their columns there. `m` is its row of `manner`.
  */
 export function toEventMeasures(
   dialect: Dialect,
-  { isInclusive, isUntold, isPending }: ShapeSql,
+  { isInclusive, isUntold, isPending, isUnmetered }: EventSql,
 ): ReadonlyMap<string, string> {
   const { toConstant, toNumber } = dialect;
   // CASE stops at the first that is true; OR would look at all of them.
   const unpriced = UNITS.map(
-    (unit) => `WHEN m.${unit} = 1 AND ${toDisjointSql(dialect, unit, isInclusive)} > 0 THEN ${toConstant(1)}`,
+    (unit) =>
+      `WHEN ${isWithoutPrice(unit)} AND ${toDisjointSql(dialect, unit, isInclusive)} > 0 THEN ${toConstant(1)}`,
   );
   return new Map([
     ["requests", toConstant(1)],
@@ -55,7 +78,7 @@ export function toEventMeasures(
     ["pending_requests", `CASE WHEN ${isPending} THEN ${toConstant(1)} ELSE ${toConstant(0)} END`],
     [
       "unmetered_requests",
-      `CASE WHEN m.unmetered = 1 AND ${isUntold} THEN ${toConstant(1)} ELSE ${toConstant(0)} END`,
+      `CASE WHEN ${isUntold} AND ${isUnmetered} THEN ${toConstant(1)} ELSE ${toConstant(0)} END`,
     ],
     ["cost_hi", "coalesce(e.cost_hi, 0.0)"],
     ["cost_lo", "coalesce(e.cost_lo, 0.0)"],
@@ -73,14 +96,6 @@ export function toEventMeasures(
     ["band_under_120s", toNumber("e.duration_us >= 60e6 AND e.duration_us < 120e6")],
     ["band_over_120s", toNumber("e.duration_us >= 120e6")],
   ]);
-}
-
-/** For each of the units 1 when a set of prices leaves its quantity without one (`findUnitPrice`); over `price_set`. */
-function toUnpricedUnits({ toMember, toNumber }: Dialect): readonly string[] {
-  return UNITS.map((unit) => {
-    const prices = [unit, toReportUnit(unit)].map((name) => toMember("prices", name));
-    return toNumber(`coalesce(${prices.join(", ")}) IS NULL`);
-  });
 }
 
 /** The details of a unit, in their order. */

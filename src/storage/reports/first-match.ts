@@ -1,7 +1,7 @@
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { toFirstDay } from "#storage/cells/calendar.ts";
 import { dialectOf, one, type Script } from "#storage/sql/script.ts";
-import { prepareEvents, toEventJoins } from "./chosen-events.ts";
+import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import type { FoldedCells } from "./decoded-cells.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
@@ -9,12 +9,6 @@ import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 import { memoryOf } from "./report-memory.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { type CellSpan, type RawRange, toPeriodUs, type WindowCut } from "./window-cut.ts";
-
-/** Label sets and requests that are looked for. */
-export interface Wanted {
-  readonly filter: ResolvedFilter;
-  readonly groups: LabelGroups;
-}
 
 /** The first hour of a cut that has an event that matches; the day where its hours have no cells any more, and in a ragged end the event. Null when there is none. */
 export function* findFirstMatch(cut: WindowCut, wanted: Wanted): Script<InstantUs | null> {
@@ -42,14 +36,10 @@ export function* findFirstMatch(cut: WindowCut, wanted: Wanted): Script<InstantU
 }
 
 /** The arrival of the first row that matches; reads the range row by row up to it. */
-export function* findFirstRow(
-  { fromUs, toUs }: RawRange,
-  { filter, groups }: Wanted,
-): Script<InstantUs | null> {
-  yield* prepareEvents(filter);
+export function* findFirstRow({ fromUs, toUs }: RawRange, wanted: Wanted): Script<InstantUs | null> {
   const row = yield* one<{ id: number }>(
-    `SELECT e.id FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ? ORDER BY e.id LIMIT 1`,
-    [groups.shapes, fromUs, toUs],
+    `SELECT e.id FROM event AS e ${toEventJoins(yield* dialectOf(), wanted.filter)} WHERE e.id >= ? AND e.id < ? ORDER BY e.id LIMIT 1`,
+    [...toChosenBindings(wanted), fromUs, toUs],
   );
   return row?.id ?? null;
 }
@@ -107,7 +97,7 @@ function hasMatch({ count, combinations, results }: FoldedCells, { groupOf, endi
 function* findInOpenCells({ hours }: WindowCut, { filter, groups }: Wanted): Script<InstantUs | null> {
   const { isByte, isAnyOf } = yield* dialectOf();
   const row = yield* one<{ hour: number }>(
-    `SELECT hour FROM open_cell WHERE ${isByte("combination", ">", 0)} AND hour >= ? AND hour < ? AND requests > 0
+    `SELECT hour FROM open_cell WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ? AND requests > 0
        AND ${isAnyOf("result", "number")} ORDER BY hour LIMIT 1`,
     [groups.shapes, hours.first, hours.end, filter.results.map(({ id }) => id)],
   );

@@ -2,7 +2,7 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { dialectOf, each, type Script } from "#storage/sql/script.ts";
-import { prepareEvents, toChosenMeasures, toEventJoins } from "./chosen-events.ts";
+import { toChosenBindings, toChosenMeasures, toEventJoins } from "./chosen-events.ts";
 import type { FoldedCells } from "./decoded-cells.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
@@ -26,7 +26,6 @@ export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
   const { cut, toPeriod = () => 0 } = window;
   for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
   if (cut.hours.first < cut.hours.end) yield* foldOpenCells(fold, { ...window, toPeriod });
-  if (cut.raw.length > 0) yield* prepareEvents(window.filter);
   for (const range of cut.raw)
     for (const part of toMonths(range)) yield* foldEvents(fold, part, { ...window, toPeriod });
 }
@@ -68,7 +67,7 @@ function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Pe
   const rows = new RowCells(fold);
   yield* each<CellRow>(
     `SELECT hour AS at, combination, result, ${rows.names.join(", ")} FROM open_cell
-     WHERE ${isByte("combination", ">", 0)} AND hour >= ? AND hour < ? ORDER BY hour`,
+     WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ? ORDER BY hour`,
     [groups.shapes, cut.hours.first, cut.hours.end],
     (row) => rows.add(toPeriod(row.at * HOUR_US), row),
   );
@@ -89,7 +88,7 @@ function* foldEvents(
   yield* each<CellRow>(
     `SELECT ${at} AS at, e.combination, m.result, ${toSums(rows.names, (name) => measures.get(name) ?? "NULL")}
      FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
-    [groups.shapes, fromUs, toUs],
+    [...toChosenBindings({ filter, groups }), fromUs, toUs],
     (row) => rows.add(toPeriod(row.at), row),
   );
   rows.flush();

@@ -81,6 +81,7 @@ export class LabelSets {
   #blocks: LabelBlock[] = [];
   #count = 0;
   #lastId = 0;
+  #identity: string | null = null;
 
   /** The highest id that a label set has, 0 without any, and what hands over every label set, in blocks. */
   *find(): Script<FoundLabelSets> {
@@ -105,16 +106,18 @@ export class LabelSets {
 
   /** Writers beside one another commit their ids in any order: one that is missing among those that are kept came later. */
   *#findLast(): Script<number> {
-    const { hasLocks } = yield* dialectOf();
+    const { hasLocks, toIdentity } = yield* dialectOf();
     const count = hasLocks ? "(SELECT count(*) FROM combination WHERE id <= ?)" : "CAST(NULL AS INTEGER)";
-    const found = yield* one<{ last: number | null; count: number | null }>(
-      `SELECT (SELECT max(id) FROM combination) AS last, ${count} AS count`,
+    const found = yield* one<{ last: number | null; count: number | null; identity: string }>(
+      `SELECT (SELECT max(id) FROM combination) AS last, ${count} AS count, ${toIdentity("combination")} AS identity`,
       hasLocks ? [this.#lastId] : [],
     );
-    if (found !== null && (found.count ?? this.#count) !== this.#count) {
+    const { identity = null } = found ?? {};
+    if (identity !== this.#identity || (found?.count ?? this.#count) !== this.#count) {
       this.#blocks = [];
       this.#count = 0;
       this.#lastId = 0;
+      this.#identity = identity;
     }
     return found?.last ?? 0;
   }

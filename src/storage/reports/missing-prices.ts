@@ -6,7 +6,7 @@ import { MISSING_PRICES_MAX, toUnpricedUses, type UnpricedUse } from "#stats/mis
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { prepareEvents, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
+import { toChosenBindings, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { findRowWindow } from "./row-window.ts";
@@ -52,15 +52,15 @@ export function* readMissingPrices(
   if (rows === null) return { ...toUnpricedUses([]), snapped: null };
   const range = { fromUs: rows.startUs, toUs: Math.min(query.window.untilUs ?? rows.endUs, rows.endUs) };
   const ranges = yield* listUnpricedRanges(range, rowsMax);
-  yield* prepareEvents(filter);
   const dialect = yield* dialectOf();
   const joins = toEventJoins(dialect, filter);
+  const chosen = toChosenBindings({ filter, groups });
   const uses = new Map<number, NameUse>();
   for (const { fromUs, toUs } of ranges) {
     yield* each<UnpricedRow>(
       `SELECT e.combination, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
        WHERE e.id >= ? AND e.id < ? GROUP BY e.combination`,
-      [groups.shapes, fromUs, toUs],
+      [...chosen, fromUs, toUs],
       (row) => addTo(uses, groups.groupOf[row.combination] ?? NOT_CHOSEN, row),
     );
   }

@@ -8,7 +8,7 @@ interface ReportMemory {
   readonly cells: DecodedCells;
 }
 
-/** By connection: ids and revisions are those of its ledger. */
+/** By connection. Label sets are those of its ledger; cells are found by a hash of their bytes. */
 const memories = new WeakMap<Connection, ReportMemory>();
 
 export function* memoryOf(): Script<ReportMemory> {
@@ -23,9 +23,4 @@ export function* memoryOf(): Script<ReportMemory> {
 export function* readLabelSets(): Script<FoundLabelSets> {
   const { labelSets } = yield* memoryOf();
   return yield* labelSets.find();
-}
-
-/** A connection to a database that may have been restored to an earlier state, which gives ids and revisions anew. */
-export function forgetMemory(of: Connection): void {
-  memories.delete(of);
 }

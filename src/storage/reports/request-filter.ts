@@ -3,12 +3,13 @@ import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
+import type { Outcome } from "#usage/event.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";
 
 /** How a request ended. */
 export interface Result {
   readonly id: number;
-  readonly outcome: string;
+  readonly outcome: Outcome;
   readonly error_kind: string | null;
   readonly status_code: number;
   readonly failure: string | null;
@@ -20,6 +21,8 @@ export interface ResolvedFilter {
   readonly conditions: readonly LabelCondition[];
   /** The results that match. */
   readonly results: readonly Result[];
+  /** The highest id of any result. */
+  readonly lastResult: number;
   /** What only single requests tell; null where cells can tell what matches. */
   readonly rows: RowFilter | null;
   /** True when only the outcome is restricted, so that the totals of hours can tell. */
@@ -33,9 +36,11 @@ type FilterQuery = Omit<StatsQuery, "window">;
 export function* resolveFilter(query: FilterQuery): Script<ResolvedFilter> {
   const { outcomes, errorKinds, statuses, rows } = query.filter;
   const conditions = toConditions(query, yield* dialectOf());
+  const results = yield* readResults();
   return {
     conditions,
-    results: (yield* readResults()).filter((result) => isChosen(result, query.filter)),
+    results: results.filter((result) => isChosen(result, query.filter)),
+    lastResult: results.at(-1)?.id ?? 0,
     rows,
     isByOutcomeOnly: conditions.length === 0 && errorKinds === null && statuses === null && rows === null,
     outcomes,

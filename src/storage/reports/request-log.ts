@@ -7,8 +7,7 @@ import type { RequestLog, StatsQuery } from "#stats/store.ts";
 import { toFirstDay } from "#storage/cells/calendar.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
-import { prepareEvents, toEventJoins } from "./chosen-events.ts";
-import type { Wanted } from "./first-match.ts";
+import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { Fold } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
@@ -46,7 +45,6 @@ export function* listRequests(query: StatsQuery, page: RequestPage): Script<Requ
   const { window } = query;
   const filter = yield* resolveFilter(query);
   const wanted = { filter, groups: yield* groupLabelSets(filter, []) };
-  yield* prepareEvents(filter);
   const paged = yield* readOrdered(wanted, { window, page });
   // The log is of rows that exist: retention changes nothing about its window.
   const log = { ...paged, snapped: null, truncated: false };
@@ -143,10 +141,10 @@ function toWithin({ period }: CellSpan, at: number): CellSpan | null {
     : { period: "hour", first: at * 24, end: (at + 1) * 24 };
 }
 
-function* countRows({ filter, groups }: Wanted, { fromUs, toUs }: RawRange): Script<number> {
+function* countRows(wanted: Wanted, { fromUs, toUs }: RawRange): Script<number> {
   const row = yield* one<{ count: number }>(
-    `SELECT count(*) AS count FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`,
-    [groups.shapes, fromUs, toUs],
+    `SELECT count(*) AS count FROM event AS e ${toEventJoins(yield* dialectOf(), wanted.filter)} WHERE e.id >= ? AND e.id < ?`,
+    [...toChosenBindings(wanted), fromUs, toUs],
   );
   return row?.count ?? 0;
 }
@@ -202,7 +200,7 @@ class RowCounts {
     const { isAnyOf, isByte } = yield* dialectOf();
     const { filter, groups } = this.#wanted;
     return (this.#open ??= yield* all<HourCount>(
-      `SELECT hour, sum(requests) AS requests FROM open_cell WHERE ${isByte("combination", ">", 0)} AND hour >= ? AND hour < ?
+      `SELECT hour, sum(requests) AS requests FROM open_cell WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ?
          AND ${isAnyOf("result", "number")} GROUP BY hour ORDER BY hour`,
       [groups.shapes, this.#hours.first, this.#hours.end, filter.results.map(({ id }) => id)],
     ));
@@ -226,7 +224,6 @@ function toOrderBy(dialect: Dialect, order: LogOrder): string {
  * the page goes, where the order is that of time. Throws `range_too_large` before it reads.
  */
 function* scanPage(wanted: Wanted, { window, page }: Listing): Script<Paged<RequestLogRow>> {
-  const { filter, groups } = wanted;
   const rows = (yield* readEdges())?.rows ?? null;
   const fromUs = Math.max(window.sinceUs ?? 0, rows?.firstUs ?? 0);
   const toUs = Math.min(window.untilUs ?? Number.MAX_SAFE_INTEGER, (rows?.lastUs ?? 0) + 1);
@@ -234,9 +231,9 @@ function* scanPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
   yield* refuseTooManyRows([{ fromUs, toUs }]);
   const dialect = yield* dialectOf();
   const keys = yield* all<EventKey>(
-    `SELECT ${toKeyColumns(dialect)} FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ?
+    `SELECT ${toKeyColumns(dialect)} FROM event AS e ${toEventJoins(dialect, wanted.filter)} WHERE e.id >= ? AND e.id < ?
      ORDER BY ${toOrderBy(dialect, page.order ?? "newest")} LIMIT ? OFFSET ?`,
-    [groups.shapes, fromUs, toUs, page.limit, page.offset],
+    [...toChosenBindings(wanted), fromUs, toUs, page.limit, page.offset],
   );
   const listed = yield* readRowsByKey(keys);
   const total = page.isTotalWanted === false ? 0 : yield* countRows(wanted, { fromUs, toUs });

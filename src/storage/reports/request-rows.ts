@@ -9,8 +9,7 @@ import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
-import { toEventJoins } from "./chosen-events.ts";
-import type { Wanted } from "./first-match.ts";
+import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { SHAPES } from "./label-groups.ts";
 import type { RawRange } from "./window-cut.ts";
 import {
@@ -67,14 +66,14 @@ export function toLogOrder({ eventKey }: Dialect, alias: string, direction: "DES
 /** Ranges of one statement: to plan one for each takes longer than to read them. */
 const RANGES_MAX = 100;
 
-/** The events of ranges that match, newest first, as the ranges are; after `prepareEvents`. */
+/** The events of ranges that match, newest first, as the ranges are. */
 export function* readRows(
-  { filter, groups }: Wanted,
+  wanted: Wanted,
   ranges: readonly RawRange[],
   { limit, offset }: Page,
 ): Script<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
-  const joins = toEventJoins(dialect, filter);
+  const joins = toEventJoins(dialect, wanted.filter);
   const rows: RequestLogRow[] = [];
   for (let at = 0; at < ranges.length && rows.length < limit; at += RANGES_MAX) {
     const part = ranges.slice(at, at + RANGES_MAX);
@@ -84,7 +83,7 @@ export function* readRows(
     const bounds = part.flatMap(({ fromUs, toUs }) => [fromUs, toUs]);
     // What is passed over lies in the first range.
     const found = yield* all<EventRow>(toRowsSql(dialect, events), [
-      groups.shapes,
+      ...toChosenBindings(wanted),
       ...bounds,
       limit - rows.length,
       at === 0 ? offset : 0,
@@ -108,25 +107,22 @@ export function* readRowsByKey(keys: readonly EventKey[]): Script<readonly Reque
 }
 
 /**
- * The rare units that a row of the window tells of, after `prepareEvents`: some 0.3 µs a row, which takes ten times as long to
+ * The rare units that a row of the window tells of: some 0.3 µs a row, which takes ten times as long to
  * be read and sent.
  */
-export function* findRareUnits(
-  { filter, groups }: Wanted,
-  { sinceUs, untilUs }: Window,
-): Script<readonly Unit[]> {
+export function* findRareUnits(wanted: Wanted, { sinceUs, untilUs }: Window): Script<readonly Unit[]> {
   const dialect = yield* dialectOf();
   const counts = RARE_UNITS.map((unit) => `count(${toQuantitySql(dialect, unit)}) AS ${unit}`).join(", ");
   const found = yield* one<{ readonly [unit in Unit]?: number }>(
-    `SELECT ${counts} FROM event AS e ${toEventJoins(dialect, filter)}
+    `SELECT ${counts} FROM event AS e ${toEventJoins(dialect, wanted.filter)}
      WHERE e.id >= ? AND e.id < ? AND ${HAS_OTHER_UNITS}`,
-    [groups.shapes, sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
+    [...toChosenBindings(wanted), sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
   return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
 }
 
-/** Whether a row of the window is of a request whose usage is still to come, after `prepareEvents`. */
-export function* hasPending({ filter, groups }: Wanted, { sinceUs, untilUs }: Window): Script<boolean> {
+/** Whether a row of the window is of a request whose usage is still to come. */
+export function* hasPending(wanted: Wanted, { sinceUs, untilUs }: Window): Script<boolean> {
   const ids = yield* all<{ id: number }>("SELECT DISTINCT id FROM pending_event WHERE id >= ? AND id < ?", [
     sinceUs ?? 0,
     untilUs ?? Number.MAX_SAFE_INTEGER,
@@ -135,9 +131,9 @@ export function* hasPending({ filter, groups }: Wanted, { sinceUs, untilUs }: Wi
   const dialect = yield* dialectOf();
   // Another lane may have an event of the same microsecond that is not pending.
   const row = yield* one(
-    `SELECT e.id FROM event AS e ${toEventJoins(dialect, filter)} AND ${dialect.isByte("e.combination", "=", SHAPES.pending)}
+    `SELECT e.id FROM event AS e ${toEventJoins(dialect, wanted.filter)} AND ${dialect.isByte("?1", "e.combination", "=", SHAPES.pending)}
      WHERE ${dialect.isAnyOfKeys("e.id")} LIMIT 1`,
-    [groups.shapes, ids.map(({ id }) => id)],
+    [...toChosenBindings(wanted), ids.map(({ id }) => id)],
   );
   return row !== null;
 }

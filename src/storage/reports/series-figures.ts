@@ -5,7 +5,7 @@ import { HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { joinCost, toCostSums } from "#storage/cells/sums.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
-import type { ResolvedFilter, Result } from "./request-filter.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
 import type { WindowCut } from "./window-cut.ts";
 
 /** The classes of results that figures tell apart. */
@@ -14,7 +14,7 @@ const OUTCOMES: readonly string[] = ["ok", "cancelled", "upstream_error", "unrea
 /** What figures are made of. */
 export const SERIES_MEASURES: readonly string[] = HOUR_MEASURES.map(({ name }) => name);
 
-export function toOutcomeClass({ outcome }: Pick<Result, "outcome">): number {
+export function toOutcomeClass({ outcome }: { readonly outcome: string }): number {
   return OUTCOMES.indexOf(outcome);
 }
 

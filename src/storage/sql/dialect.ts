@@ -16,8 +16,8 @@ export interface Dialect {
   readonly toLane: (table: string) => string;
   /** A text as it is stored: what else a text may hold would be refused, or never be found again. */
   readonly toStored: (text: string) => string;
-  /** Compares a byte of `?1`, which stands at `place`, counted from 1. */
-  readonly isByte: (place: string, comparison: "=" | ">", byte: number) => string;
+  /** Compares a byte of what is bound as `bytes`, which stands at `place`, counted from 1. */
+  readonly isByte: (bytes: "?1" | "?2", place: string, comparison: "=" | ">", byte: number) => string;
   /** A condition as 1 or 0, to be added up. */
   readonly toNumber: (condition: string) => string;
   /** A number whose sums are exact below 2^53, and arrive as a number. */
@@ -34,6 +34,8 @@ export interface Dialect {
   readonly eventKey: readonly ["id"] | readonly ["id", "lane"];
   /** Ends a SELECT whose rows no other transaction changes until the end of this one; empty where there is one writer. */
   readonly forUpdate: "" | " FOR UPDATE";
+  /** Tells a table from another one that has taken its place, or from itself in a server that was restored: each gives its ids anew. */
+  readonly toIdentity: (table: string) => string;
   /** True where events lie in a table for each day: to plan a statement takes long unless it names the instants that it is about. */
   readonly areEventsPartitioned: boolean;
 }
@@ -48,7 +50,7 @@ export const SQLITE = {
   toLane: () => "0",
   toStored: (text) => text.toWellFormed(),
   // To look a byte up takes a quarter of what a look into a table does, which counts where millions of events are read.
-  isByte: (place, comparison, byte) => `substr(?1, ${place}, 1) ${comparison} x'0${byte}'`,
+  isByte: (bytes, place, comparison, byte) => `substr(${bytes}, ${place}, 1) ${comparison} x'0${byte}'`,
   toNumber: (condition) => `(${condition})`,
   toConstant: String,
   toLeast: (first, second) => `min(${first}, ${second})`,
@@ -57,6 +59,8 @@ export const SQLITE = {
   toStep: (value, step) => `${value} / ${step} * ${step}`,
   eventKey: ["id"],
   forUpdate: "",
+  // Another file has another connection.
+  toIdentity: () => "''",
   areEventsPartitioned: false,
 } satisfies Dialect;
 
@@ -72,7 +76,7 @@ export const POSTGRES: Dialect = {
   toLane: (table) => `${table}.lane`,
   // PostgreSQL's text holds no NUL, and refuses a statement for one.
   toStored: (text) => text.toWellFormed().replaceAll("\0", "\ufffd"),
-  isByte: (place, comparison, byte) => `get_byte(?1::bytea, ${place} - 1) ${comparison} ${byte}`,
+  isByte: (bytes, place, comparison, byte) => `get_byte(${bytes}::bytea, ${place} - 1) ${comparison} ${byte}`,
   // Sums of integers would arrive as numeric.
   toNumber: (condition) => `(${condition})::integer::float8`,
   toConstant: (number) => `${number}::float8`,
@@ -82,5 +86,6 @@ export const POSTGRES: Dialect = {
   toStep: (value, step) => `floor(${value} / ${step}) * ${step}`,
   eventKey: ["id", "lane"],
   forUpdate: " FOR UPDATE",
+  toIdentity: (table) => `pg_postmaster_start_time()::text || pg_relation_filenode('${table}')`,
   areEventsPartitioned: true,
 };

@@ -1,6 +1,5 @@
 import type { Dialect } from "./dialect.ts";
 import type { ColumnType } from "./table.ts";
-import type { TemporaryTable } from "./temporary-tables.ts";
 
 /** A list is bound as one value, for `Dialect.isAnyOf`. */
 export type Binding = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
@@ -13,15 +12,13 @@ interface Statement {
 
 /**
  * What a script asks of its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
- * more: each time with the next rows. `empty` makes a temporary table that has nothing in it.
+ * more: each time with the next rows.
  */
 export type Query =
   | All<unknown>
   | (Statement & { readonly kind: "run"; changes: number })
   | Scan<unknown>
   | Insert
-  | { readonly kind: "empty"; readonly table: TemporaryTable }
-  | { readonly kind: "fill"; readonly table: TemporaryTable; readonly rows: readonly Row[] }
   | { readonly kind: "none" };
 
 /** Columns of rows that are bound, each with the type that its values have. */
@@ -47,7 +44,6 @@ type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
 type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
 type OnRow<Found> = (row: Found) => void;
 type OnRows<Found> = (rows: readonly Found[]) => Script<void>;
-type Row = readonly (number | string | null)[];
 
 /** What a runner tells a reading of its connection. */
 export interface Connection {
@@ -104,17 +100,6 @@ export function* scan<Found>(sql: string, bindings: readonly Binding[], onRows: 
     yield query;
     yield* onRows(query.rows);
   }
-}
-
-/** Makes a temporary table that holds nothing yet. */
-export function* empty(table: TemporaryTable): Script<void> {
-  yield { kind: "empty", table };
-}
-
-/** As `empty`, with rows in the order of its columns. */
-export function* fill(table: TemporaryTable, rows: readonly Row[]): Script<void> {
-  yield { kind: "empty", table };
-  yield { kind: "fill", table, rows };
 }
 
 /** What the runner tells of its connection. */

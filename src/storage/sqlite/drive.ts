@@ -1,7 +1,6 @@
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import type { Binding, Connection, InsertTarget, Query, Script } from "#storage/sql/script.ts";
-import { TEMPORARY_TABLES } from "#storage/sql/temporary-tables.ts";
 import { readTransaction } from "./read-transaction.ts";
 
 /** Rows of a scan that are in memory at a time: half a megabyte or so. */
@@ -81,18 +80,6 @@ function perform(database: Database, query: Query, scans: Map<Query, Iterator<un
       }
       query.rows = take(rows);
       query.hasMore = query.rows.length === ROWS_PER_SCAN;
-      return;
-    }
-    case "empty":
-      database.run(
-        `CREATE TEMP TABLE IF NOT EXISTS ${query.table} (${TEMPORARY_TABLES[query.table].join(", ")})`,
-      );
-      database.run(`DELETE FROM ${query.table}`);
-      return;
-    case "fill": {
-      const values = TEMPORARY_TABLES[query.table].map((_, index) => `value ->> ${index}`);
-      const sql = `INSERT INTO ${query.table} SELECT ${values.join(", ")} FROM json_each(?)`;
-      prepare(database, sql).run(JSON.stringify(query.rows));
       return;
     }
     case "none":

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 
 /**
  * One picture of the file for everything that `read` asks: totals and rows of different commits would not fit together.
- * Nothing is kept, also not what `read` put into temporary tables. Within another one it is part of that.
+ * Within another one it is part of that.
  */
 export function readTransaction<Answer>(database: Database, read: () => Answer): Answer {
   if (database.inTransaction) return read();

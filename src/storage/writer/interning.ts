@@ -1,4 +1,5 @@
 import { toStoredTags } from "#storage/cells/stored-tags.ts";
+import { toUnpricedBits } from "#storage/reports/event-measures.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, insert, one, run, type Script } from "#storage/sql/script.ts";
 import type { UsageDimensions } from "#usage/event.ts";
@@ -31,7 +32,7 @@ export class Interning {
   readonly #labelSets = new Map<string, number>();
   readonly #results = new InternedRows("result", ["outcome", "error_kind", "status_code", "failure"]);
   readonly #priceSets = new InternedRows("price_set", ["prices"]);
-  readonly #classes = new InternedRows("manner", ["result", "streamed", "price_set"]);
+  readonly #classes = new InternedRows("manner", ["result", "streamed", "price_set", "unpriced"]);
   /** By the objects that many lines share: a look-up builds no key. Label sets of the same dimensions by `toVariant`. */
   #byDimensions = new WeakMap<UsageDimensions, Map<string | null, number>>();
   #byManner = new WeakMap<UsageManner, EndingIds>();
@@ -130,7 +131,12 @@ export class Interning {
       events.map(({ manner }) => [JSON.stringify(manner.prices)]),
     );
     const classes = yield* this.#classes.intern(
-      events.map(({ streamed }, index) => [results[index] ?? 0, streamed ? 1 : 0, priceSets[index] ?? 0]),
+      events.map(({ streamed, manner: { prices } }, index) => [
+        results[index] ?? 0,
+        streamed ? 1 : 0,
+        priceSets[index] ?? 0,
+        toUnpricedBits(prices),
+      ]),
     );
     for (const [index, { manner, streamed }] of events.entries()) {
       const [result = 0, eventClass = 0] = [results[index], classes[index]];

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
-import { busyLimit, timed } from "../../support/waiting.ts";
 import { failureOf } from "./support.ts";
 import { silentLog } from "../support.ts";
 
@@ -136,33 +135,5 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     expect(await failureOf(late.run())).toMatchObject({ name: "StatementError", code: "25P02" });
     expect(await postgres.all("SELECT to_regclass('late') AS found")).toEqual([{ found: null }]);
     await postgres.close();
-  });
-
-  test("a reserved connection keeps its temporary tables, and is prepared again after it was lost", async () => {
-    const server = await sharedPostgres();
-    const postgres = await open(server.url, { connectionsMax: 1 });
-    const reserved = postgres.reserve(async (sql) => {
-      await sql.run("CREATE TEMPORARY TABLE picked (id integer) ON COMMIT DELETE ROWS");
-    });
-    const count = () =>
-      reserved.transaction(
-        async (tx) => {
-          await tx.run("INSERT INTO picked SELECT unnest($1::integer[])", [[1, 2, 3]]);
-          return tx.all("SELECT count(*) AS n, pg_backend_pid() AS pid FROM picked");
-        },
-        { isReadOnly: true, isolation: "repeatable read" },
-      );
-    const [first] = await count();
-    expect(first).toMatchObject({ n: 3 });
-    expect(await count()).toEqual([first]);
-    await server.sql(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lockport test'",
-    );
-    await failureOf(count());
-    const [again] = await count();
-    expect(again).toMatchObject({ n: 3 });
-    expect(again).not.toEqual(first);
-    // The driver would wait two seconds for a connection that is held.
-    expect((await timed(() => postgres.close())).tookMs).toBeLessThan(busyLimit(1_000));
   });
 });

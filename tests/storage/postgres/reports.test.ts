@@ -16,11 +16,7 @@ import { readFacets } from "#storage/reports/facets.ts";
 import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 
 import { readSummary } from "#storage/reports/summary.ts";
-import {
-  openReportConnection,
-  readFrom,
-  type ReportConnection,
-} from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, writeCase } from "../../ledger/reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "../../ledger/usage.ts";
@@ -38,7 +34,6 @@ const TEST_MS_MAX = 60_000;
 
 const folder = makeFolder();
 let database: TestDatabase;
-let connection: ReportConnection;
 beforeAll(async () => {
   if (postgresMissing === null) database = await createDatabase();
 }, TEST_MS_MAX);
@@ -53,15 +48,10 @@ async function onBoth(
   compare: (both: <Answer>(toReading: () => Script<Answer>) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   await copyLedger(reader, database.postgres, createChance(7));
-  connection = openReportConnection(database.postgres);
-  try {
-    await compare(async (toReading) => {
-      const expected = readFromSqlite(reader, toReading());
-      expect(decoded(await readFrom(connection, toReading()))).toEqual(decoded(expected));
-    });
-  } finally {
-    connection.reserved.release();
-  }
+  await compare(async (toReading) => {
+    const expected = readFromSqlite(reader, toReading());
+    expect(decoded(await readFrom(database.postgres, toReading()))).toEqual(decoded(expected));
+  });
 }
 
 function decoded(answer: unknown): unknown {
@@ -136,7 +126,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     await one.postgres.run("UPDATE event SET lane = 2");
     await one.postgres.run("INSERT INTO event SELECT id, 1, combination, manner, duration_us FROM event");
     await one.postgres.run("UPDATE hour_total SET requests = requests * 2");
-    const on = openReportConnection(one.postgres);
+    const on = one.postgres;
     const page = { limit: 10, offset: 0 };
     const both = [eventIdToUuid(NEW_YEAR_US, 2), eventIdToUuid(NEW_YEAR_US, 1)];
     for (const order of ["newest", "cost", "duration"] as const) {
@@ -152,7 +142,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     const recorded = { query: EVERYTHING, ids: [NEW_YEAR_US], lanes: [1], page };
     const { rows, total } = await readFrom(on, listRecorded(recorded));
     expect({ total, ids: rows.map(({ id }) => id) }).toEqual({ total: 1, ids: [both[1]!] });
-    on.reserved.release();
     reader.close();
     writer.close();
   });
@@ -160,21 +149,19 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
   test("tell when a key was last used", async () => {
     await using one = await createDatabase();
     await one.postgres.run("INSERT INTO key_use VALUES ('a', 1767225600000001), ('b', 2)");
-    const on = openReportConnection(one.postgres);
+    const on = one.postgres;
     expect(await readFrom(on, loadLastUsed(["a", "c"]))).toEqual(new Map([["a", 1_767_225_600_000_001]]));
-    on.reserved.release();
   });
 
   test("end when who asked has left, in the middle of a statement, and leave nothing behind for the next question", async () => {
-    const on = openReportConnection(database.postgres);
+    const on = database.postgres;
     const leaving = new AbortController();
     // Longer than a test may take.
     const slow = failureOf(readFrom(on, all("SELECT pg_sleep(50)"), leaving.signal));
     await untilRunning(database.postgres, "pg_sleep(50)");
     leaving.abort();
     expect(await slow).toMatchObject({ code: "57014" });
-    expect(await readFrom(on, all("SELECT count(*) AS count FROM chosen_manner"))).toEqual([{ count: 0 }]);
-    on.reserved.release();
+    expect(await readFrom(on, all("SELECT 1 AS one"))).toEqual([{ one: 1 }]);
   });
 
   test("look into no day's events but those that they are asked about, and the two ends of the ledger", async () => {
@@ -194,7 +181,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     }
     await copyLedger(reader, one.postgres, createChance(3));
     await one.postgres.run("ANALYZE");
-    const on = openReportConnection(one.postgres);
+    const on = one.postgres;
     // Ragged at both ends, and rows of two days in the middle.
     const window = {
       sinceUs: NEW_YEAR_US + 20 * DAY_US + 60_000_000,
@@ -225,7 +212,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
       expect({ name, others }).toEqual({ name, others: [] });
       expect(looked.size).toBeGreaterThan(1);
     }
-    on.reserved.release();
     reader.close();
     writer.close();
   });
@@ -233,12 +219,11 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
   test("see one state of the ledger, of which nothing can be changed, and may read something else between the rows of a scan", async () => {
     await using one = await createDatabase();
     await one.postgres.run("INSERT INTO key_use SELECT n::text, n FROM generate_series(1, 10000) AS n");
-    const on = openReportConnection(one.postgres);
+    const on = one.postgres;
     const counts = await readFrom(on, countTwice(one));
     expect(counts).toEqual([10_000, 10_000]);
     const changed = await failureOf(readFrom(on, all("DELETE FROM key_use RETURNING key_id")));
     expect(changed).toMatchObject({ code: "25006" });
-    on.reserved.release();
   });
 });
 

@@ -82,7 +82,7 @@ function checkRights({ lackingRights, schema }: DatabaseExamination): Check {
   const advice =
     schema === "none"
       ? "Grant it, or make the schema for this role: CREATE SCHEMA … AUTHORIZATION …"
-      : "Let the role own the schema and what is in it, or grant it SELECT, INSERT, UPDATE, DELETE on all tables and USAGE on all sequences; for reports GRANT TEMPORARY ON DATABASE.";
+      : "Let the role own the schema and what is in it, or grant it SELECT, INSERT, UPDATE, DELETE on all tables and USAGE on all sequences.";
   return toFailure(name, `the role lacks ${toNamed(lackingRights)}`, advice);
 }
 

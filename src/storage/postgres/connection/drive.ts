@@ -1,9 +1,7 @@
 import { POSTGRES } from "#storage/sql/dialect.ts";
 import type { ColumnTypes, Connection, Query, Script } from "#storage/sql/script.ts";
-import type { TemporaryTable } from "#storage/sql/temporary-tables.ts";
 import type { Binding } from "./values.ts";
 import type { Transaction } from "./transaction.ts";
-import { toColumns } from "./temporary.ts";
 
 const ROWS_PER_FETCH = 4_096;
 
@@ -17,20 +15,15 @@ export async function drive<Answer>(
   connection: Connection,
   reading: Script<Answer>,
 ): Promise<Answer> {
-  const used = new Set<TemporaryTable>();
   const scans: Scans = new Map();
   for (;;) {
     const step = reading.next(connection);
     if (step.done === true) return step.value;
-    await perform(tx, step.value, { used, scans });
+    await perform(tx, step.value, scans);
   }
 }
 
-async function perform(
-  tx: Target,
-  query: Query,
-  { used, scans }: { readonly used: Set<TemporaryTable>; readonly scans: Scans },
-): Promise<void> {
+async function perform(tx: Target, query: Query, scans: Scans): Promise<void> {
   switch (query.kind) {
     case "all":
       query.rows = await tx.all<unknown>(translate(query.sql), query.bindings);
@@ -62,28 +55,8 @@ async function perform(
       query.hasMore = step.done !== true;
       return;
     }
-    case "empty":
-      // Each transaction begins with empty ones.
-      if (used.has(query.table)) await tx.run(`DELETE FROM ${query.table}`);
-      used.add(query.table);
-      return;
-    case "fill":
-      await fill(tx, query.table, query.rows);
-      return;
     case "none":
   }
-}
-
-async function fill(
-  tx: Target,
-  table: TemporaryTable,
-  rows: readonly (readonly (number | string | null)[])[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  const columns = toColumns(table);
-  const lists = columns.map(({ type }, index) => `$${index + 1}::${type}[]`);
-  const bindings: Binding[] = columns.map((_, index) => rows.map((row) => row[index] ?? null));
-  await tx.run(`INSERT INTO ${table} SELECT * FROM unnest(${lists.join(", ")})`, bindings);
 }
 
 /** `?1` is `$1`, and a `?` the next one. An order of joins is the planner's here, which knows how much each table holds. */

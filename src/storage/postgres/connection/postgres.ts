@@ -11,7 +11,7 @@ import {
   toServerLimit,
 } from "./pool.ts";
 import { toAddress } from "./target.ts";
-import { Reserved, runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
 import { quoteName } from "./values.ts";
 
 /**
@@ -26,11 +26,6 @@ export interface Postgres extends Sql, AsyncDisposable {
   /** One transaction on one connection. What `step` throws is thrown after the ROLLBACK. */
   transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**
-   * A connection of one's own, for temporary tables. `prepare` runs whenever it is made: at the first transaction, and at the
-   * first one after it was lost.
-   */
-  reserve(prepare: (sql: Sql) => Promise<void>): Reserved;
-  /**
    * Calls `onNotify` after a notification on the channel, and after the connection was made again, since some may have been
    * missed meanwhile. A hint alone: a pooler or a partition can swallow notifications in silence. Returns what ends it.
    */
@@ -43,7 +38,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   const { target, callMsMax } = options;
   const connecting = { ...options, address: toAddress(target) };
   const subscriptions = new Set<Subscription>();
-  const reserved: Reserved[] = [];
   const pool = new Pool(connecting, () => {
     for (const subscription of subscriptions) subscription.drop();
   });
@@ -72,8 +66,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       return leasedOnce(use);
     });
   const close = async () => {
-    // One that is held while nothing runs on it would hold up the end.
-    for (const held of reserved) held.release();
     await Promise.all([pool.close(), ...[...subscriptions].map((subscription) => subscription.stop())]);
   };
   return {
@@ -81,11 +73,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     ...createSql((statement) => leased((lease) => lease.execute({ ...statement, commits: true }))),
     transaction: (step, changes = {}) =>
       leased((lease) => runTransaction(lease, step, { beginMsMax: callMsMax, callMsMax, ...changes })),
-    reserve(prepare) {
-      const made = new Reserved({ lease: () => pool.lease(), prepare, callMsMax });
-      reserved.push(made);
-      return made;
-    },
     async listen(channel, onNotify) {
       const subscription = new Subscription(connecting, channel, onNotify);
       subscriptions.add(subscription);

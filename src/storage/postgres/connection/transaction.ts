@@ -1,5 +1,5 @@
 import { sleep } from "#kernel/timer.ts";
-import { DatabaseUnreachableError, StatementError } from "./errors.ts";
+import { StatementError } from "./errors.ts";
 import { type Call, createSql, type Lease, type Sql, toServerLimit } from "./pool.ts";
 import type { Binding } from "./values.ts";
 
@@ -124,81 +124,4 @@ function createParts(sql: Sql): Transaction["parts"] {
     }
     await sql.run(`CLOSE ${name}`);
   };
-}
-
-export interface ReservedOptions {
-  readonly lease: () => Promise<Lease>;
-  /** See `Postgres.reserve`. */
-  readonly prepare: (sql: Sql) => Promise<void>;
-  readonly callMsMax: number;
-}
-
-/** A connection that stays its caller's between transactions (`Postgres.reserve`). */
-export class Reserved {
-  readonly #options: ReservedOptions;
-  #held: Lease | null = null;
-  #isBusy = false;
-  #isWanted = true;
-
-  constructor(options: ReservedOptions) {
-    this.#options = options;
-  }
-
-  /** As `Postgres.transaction`. One at a time. */
-  async transaction<R>(step: (tx: Transaction) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
-    if (this.#isBusy) throw new TypeError("a reserved connection has one transaction at a time");
-    const { callMsMax } = this.#options;
-    this.#isBusy = true;
-    this.#isWanted = true;
-    try {
-      return await this.#run(step, { beginMsMax: callMsMax, callMsMax, ...options });
-    } finally {
-      this.#isBusy = false;
-      if (!this.#isWanted) this.#drop();
-    }
-  }
-
-  /** Gives the connection back, at the end of the transaction under way where there is one. The next transaction has another. */
-  release(): void {
-    this.#isWanted = false;
-    if (!this.#isBusy) this.#drop();
-  }
-
-  async #run<R>(step: (tx: Transaction) => Promise<R>, options: Limited): Promise<R> {
-    const kept = this.#held;
-    const lease = await this.#take();
-    let hasBegun = false;
-    const observed = (tx: Transaction) => {
-      hasBegun = true;
-      return step(tx);
-    };
-    try {
-      return await runTransaction(lease, observed, options);
-    } catch (cause) {
-      // The server ended the connection between two transactions, which only BEGIN tells: after each restart of it a caller would
-      // fail. One that was given up for its silence has used up the limit of the call already.
-      const isEnded = cause instanceof DatabaseUnreachableError && cause.code !== "limit";
-      if (!isEnded || lease !== kept || hasBegun) throw cause;
-      return await runTransaction(await this.#take(), step, options);
-    }
-  }
-
-  async #take(): Promise<Lease> {
-    if (this.#held !== null && !this.#held.isLost) return this.#held;
-    this.#drop();
-    const lease = await this.#options.lease();
-    this.#held = lease;
-    try {
-      await this.#options.prepare(createSql((statement) => lease.execute({ ...statement, commits: true })));
-      return lease;
-    } catch (cause) {
-      this.#drop();
-      throw cause;
-    }
-  }
-
-  #drop(): void {
-    this.#held?.release();
-    this.#held = null;
-  }
 }

@@ -13,7 +13,7 @@ import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts
 import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
 import { claimSpool, releaseSpool, type Spool, toHolder } from "./spool-claim.ts";
@@ -91,9 +91,8 @@ export function findLedger(
           await opened.disposeAsync();
           return null;
         }
-        const reports = openReportConnection(postgres);
         return {
-          read: (script, signal) => readFrom(reports, script, signal),
+          read: (script, signal) => readFrom(postgres, script, signal),
           findJournal: () => findJournal(postgres, dataDir),
           close: () => opened.disposeAsync(),
         };

@@ -2,7 +2,7 @@ import { SILENT_LOG } from "#kernel/log.ts";
 import { serveReader } from "#storage/threads/reader-server.ts";
 import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
-import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import type { ReaderPlace } from "./ledger.ts";
 
 /** While a report runs the connection beside it is tried this often, so that a network partition is noticed. */
@@ -13,8 +13,7 @@ const LEFT_POLL_MS = 50;
 serveReader(({ target }: ReaderPlace, hasLeft) => {
   const open = async () => {
     try {
-      const postgres = await openPostgres({ target, ...PURPOSES.reports, log: SILENT_LOG });
-      return { postgres, reports: openReportConnection(postgres) };
+      return await openPostgres({ target, ...PURPOSES.reports, log: SILENT_LOG });
     } catch (cause) {
       // The next question tries again.
       opening = null;
@@ -24,7 +23,7 @@ serveReader(({ target }: ReaderPlace, hasLeft) => {
   let opening: ReturnType<typeof open> | null = null;
   return {
     async read(report) {
-      const { postgres, reports } = await (opening ??= open());
+      const postgres = await (opening ??= open());
       // A probe that is not answered gives up the report's connection with its own: the next report would wait for it.
       const probe = setInterval(
         () => void postgres.all("SELECT 1").catch(() => undefined),
@@ -34,7 +33,7 @@ serveReader(({ target }: ReaderPlace, hasLeft) => {
       // Once no asker is left the statement is ended on the server: its answer has no reader.
       const poll = setInterval(() => hasLeft() && leaving.abort(), LEFT_POLL_MS);
       try {
-        return await readFrom(reports, report, leaving.signal);
+        return await readFrom(postgres, report, leaving.signal);
       } finally {
         clearInterval(probe);
         clearInterval(poll);
@@ -42,7 +41,7 @@ serveReader(({ target }: ReaderPlace, hasLeft) => {
     },
     async close() {
       const opened = await opening?.catch(() => null);
-      await opened?.postgres.close();
+      await opened?.close();
     },
   };
 });

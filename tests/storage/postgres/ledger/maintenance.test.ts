@@ -9,7 +9,7 @@ import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { one } from "#storage/sql/script.ts";
-import { openReportConnection, readFrom } from "#storage/postgres/report-connection.ts";
+import { readFrom } from "#storage/postgres/report-connection.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { silentLog } from "../../support.ts";
@@ -114,10 +114,9 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     const ledger = await createLedger(postgres, "report");
     await ledger.maintain(NEW_YEAR_US);
     await ledger.record(1, DAY_US);
-    const connection = openReportConnection(postgres);
     const isOpen = Promise.withResolvers<void>();
     const report = readFrom(
-      connection,
+      postgres,
       (function* read() {
         // Its moment is that of its first query.
         yield* one("SELECT 1 FROM ledger_state");
@@ -135,7 +134,6 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     expect((await report)?.n).toBe(2);
     await pruned;
     expect(await ledger.rows()).toEqual({ event_20260102: 3 });
-    connection.reserved.release();
   }, 30_000);
 
   test("of a role that may not define tables keeps rows in the default partition and removes old ones in slices", async () => {

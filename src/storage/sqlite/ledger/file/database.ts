@@ -59,7 +59,7 @@ export function openForWriting(path: string): Database {
   return database;
 }
 
-/** The reader's connection: it could not change an event if it wanted to. Its temporary tables are in memory. */
+/** The reader's connection: it could not change an event if it wanted to. */
 export function openForReading(path: string): Database {
   const database = new Database(path, { readonly: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${READER_BUSY_TIMEOUT_MS}`);

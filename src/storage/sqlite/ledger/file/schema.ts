@@ -15,7 +15,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  *
  * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended),
  * `price_set`, and `manner`, which is what an event keeps of a result, of streaming and of prices: some hundred of them, so
- * that one small integer stands for three. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
+ * that one small integer stands for three; its `unpriced` has a bit for each unit that the prices leave without one. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
  * REAL: SQLite stores a REAL that is whole as the shortest integer, so counts up to 2^53-1 are exact and small, and
  * fractions stay as reported. NULL is "not reported", never zero.
  *
@@ -92,7 +92,8 @@ CREATE TABLE manner (
   result INTEGER NOT NULL REFERENCES result,
   streamed INTEGER NOT NULL,
   price_set INTEGER NOT NULL REFERENCES price_set,
-  UNIQUE (result, streamed, price_set)
+  unpriced INTEGER NOT NULL,
+  UNIQUE (result, streamed, price_set, unpriced)
 ) STRICT;
 
 CREATE TABLE event (
