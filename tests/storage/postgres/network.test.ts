@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { createChance } from "../../support/chance.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { scale } from "../../support/scale.ts";
 import { createTcpProxy } from "../../support/tcp-proxy.ts";
 import { busyLimit, until } from "../../support/waiting.ts";
-import { silentLog } from "../support.ts";
+import { connect } from "./support.ts";
 
 const CALL_MS_MAX = 300;
 /** Above it the cuts would last for minutes. */
@@ -29,13 +28,9 @@ test.skipIf(postgresMissing !== null)(
     // Shorter than a connection takes to make on a busy machine, it would find nothing else.
     const callMsMax = Math.min(CALL_MS_MAX_BUSY, Math.ceil(busyLimit(CALL_MS_MAX)));
     const chance = createChance();
-    const postgres = await openPostgres({
-      target: { url: proxy.toUrl(target.url), schema: target.schema },
-      purpose: "test",
-      connectionsMax: CONNECTIONS_MAX,
-      callMsMax,
-      log: silentLog,
-    });
+    const url = proxy.toUrl(target.url);
+    const options = { target: { ...target, url }, connectionsMax: CONNECTIONS_MAX, callMsMax };
+    const postgres = await connect(url, options);
     const seen = { committed: 0, unknown: 0, slowestMs: 0 };
     const stop = new AbortController();
     const call = async () => {

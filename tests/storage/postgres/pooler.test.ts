@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { pgbouncerMissing, startPgBouncer } from "../../support/pgbouncer.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
-import { silentLog } from "../support.ts";
-import { failureOf } from "./support.ts";
+import { connect, failureOf } from "./support.ts";
 
 const SESSION_SETTINGS = [
   "search_path",
@@ -27,11 +25,7 @@ test.skipIf(postgresMissing !== null || pgbouncerMissing).each([
   "PgBouncer that %s what a session sets is refused by name before any statement runs",
   async (_, ignored) => {
     await using pooler = await startPgBouncer(await sharedPostgres(), ignored);
-    const target = { url: pooler.url, schema: "public" };
-    const failure = await failureOf(
-      openPostgres({ target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog }),
-    );
-    expect(failure).toMatchObject({
+    expect(await failureOf(connect(pooler.url))).toMatchObject({
       name: "SetupError",
       kind: "configuration",
       message: expect.stringContaining("PgBouncer"),

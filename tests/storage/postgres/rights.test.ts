@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { runLocal } from "../../cli/terminal.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { examineDatabase } from "#storage/postgres/examine.ts";
 import { SHARED_SETTINGS } from "../../replicas/site.ts";
 import { executable } from "../../support/executable.ts";
@@ -10,7 +9,7 @@ import { makeFolder } from "../../support/folder.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { startProcess } from "../../support/process.ts";
 import { createFakeClock, silentLog } from "../support.ts";
-import { failureOf } from "./support.ts";
+import { connect, failureOf } from "./support.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../../..");
@@ -92,8 +91,7 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
     });
     expect({ schema, lackingRights }).toEqual({ schema: "current", lackingRights: [] });
 
-    const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
-    const postgres = await openPostgres(options);
+    const postgres = await connect(target.url, { target });
     try {
       expect(await migrate(postgres)).toEqual([]);
       await postgres.run(

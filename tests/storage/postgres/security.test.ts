@@ -2,10 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, startPostgres, type TestServer } from "../../support/postgres.ts";
-import { silentLog } from "../support.ts";
-import { failureOf } from "./support.ts";
+import { connect, failureOf } from "./support.ts";
 
 const TLS = join(import.meta.dir, "../../fixtures/tls");
 const PASSWORD = "geheim-password";
@@ -22,8 +20,7 @@ afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
 /** Whether the one connection is encrypted, or what refused it. */
 async function open(url: string): Promise<unknown> {
-  const options = { purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
-  const postgres = await openPostgres({ ...options, target: { url, schema: "public" } });
+  const postgres = await connect(url);
   const [row] = await postgres.all<{ ssl: boolean }>(
     "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
   );

@@ -1,7 +1,10 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import type { PostgresOptions } from "#storage/postgres/connection/pool.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
+import { giveToServer } from "../../support/postgres-cluster.ts";
 import { until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
 
@@ -11,6 +14,19 @@ export interface TestDatabase extends AsyncDisposable {
   readonly postgres: Postgres;
   /** Another replica's connections, which end with the database. */
   readonly open: (changes?: Partial<PostgresOptions>) => Promise<Postgres>;
+}
+
+/** Connections of a test. */
+export function connect(url: string, changes: Partial<PostgresOptions> = {}): Promise<Postgres> {
+  const target = { url, schema: "public" };
+  return openPostgres({
+    target,
+    purpose: "test",
+    connectionsMax: 1,
+    callMsMax: 5_000,
+    log: silentLog,
+    ...changes,
+  });
 }
 
 const SCHEMA = "lockport";
@@ -33,8 +49,7 @@ export async function copySchema(server: TestServer): Promise<TestSchema> {
 async function migrateOnce(server: TestServer): Promise<string> {
   await server.sql("CREATE DATABASE migrated");
   const target = { url: toUrl(server, "migrated"), schema: SCHEMA };
-  const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
-  const postgres = await openPostgres(options);
+  const postgres = await connect(target.url, { target, callMsMax: 30_000 });
   await migrate(postgres);
   await postgres.close();
   return "migrated";
@@ -46,8 +61,7 @@ export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
   const target = await copySchema(own ?? (await sharedPostgres()));
   const opened: Postgres[] = [];
   const open = async (changes: Partial<PostgresOptions> = {}): Promise<Postgres> => {
-    const options = { target, purpose: "test", connectionsMax: 4, callMsMax: 5_000, log: silentLog };
-    const postgres = await openPostgres({ ...options, ...changes });
+    const postgres = await connect(target.url, { target, connectionsMax: 4, ...changes });
     opened.push(postgres);
     return postgres;
   };
@@ -61,6 +75,17 @@ export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
       await target[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Restarts a server of a test's own as a standby, or to recover from an archive. Returns the file that makes it one. */
+export async function restartAs(server: TestServer, role: "standby" | "recovery"): Promise<string> {
+  const [found] = await server.sql<{ folder: string }>("SELECT current_setting('data_directory') AS folder");
+  await server.stop("fast");
+  const signal = join(found?.folder ?? "", `${role}.signal`);
+  writeFileSync(signal, "");
+  giveToServer(signal);
+  await server.start();
+  return signal;
 }
 
 /** Whether the server runs a statement with this text in it. */
@@ -87,3 +112,7 @@ export async function failureOf(attempt: Promise<unknown>): Promise<unknown> {
     (cause: unknown) => cause,
   );
 }
+
+/** Adds a replica that has given one heartbeat: its id and its lane. */
+export const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
+  VALUES ($1, $2, 'one', 0, 1, 1000, false, '', '')`;

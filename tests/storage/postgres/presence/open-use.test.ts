@@ -2,12 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { OpenUse } from "#limits/limit-board.ts";
 import { OpenUseBoard } from "#storage/replicas/open-use.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
-import { createDatabase } from "../support.ts";
+import { ADD_REPLICA, createDatabase } from "../support.ts";
 
 const ONE = "00000000-0000-4000-8000-000000000001";
 const TWO = "00000000-0000-4000-8000-000000000002";
-const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
-  VALUES ($1, $2, 'one', 0, 1, 1000, false, '', '')`;
 const USE: OpenUse = { limitId: "limit-1", value: "p1", label: 'ada "\u0000', open: 3, wanted: 5 };
 
 describe.skipIf(postgresMissing !== null)("the board of what replicas have under way", () => {

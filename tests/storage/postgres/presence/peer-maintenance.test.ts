@@ -4,29 +4,26 @@ import { IdleTimes, type Peer } from "#storage/replicas/replica-row.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTestLog } from "../../../ledger/usage.ts";
 import { createFakeClock } from "../../support.ts";
-import { createDatabase } from "../support.ts";
+import { ADD_REPLICA, createDatabase } from "../support.ts";
 
 const SILENT = "00000000-0000-4000-8000-000000000001";
 const LIVING = "00000000-0000-4000-8000-000000000002";
-const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
-  VALUES ($1, $2, 'one', $3, 1, 1000, false, '', '')`;
 
 async function createReplicas() {
   const database = await createDatabase();
   const { postgres } = database;
-  await postgres.run(ADD_REPLICA, [SILENT, 1, 3]);
-  await postgres.run(ADD_REPLICA, [LIVING, 2, 5]);
+  for (const [id, lane] of [
+    [SILENT, 1],
+    [LIVING, 2],
+  ] as const)
+    await postgres.run(ADD_REPLICA, [id, lane]);
+  await postgres.run("UPDATE replica SET applied = 1 + 2 * lane");
   const clock = createFakeClock();
   const idleTimes = new IdleTimes();
   const { log, lines } = createTestLog();
   const deps = { postgres, clock, idleTimes, slotLeaseMs: 10_000, log };
   return { ...database, postgres, clock, idleTimes, lines, maintenance: new PeerMaintenance(deps) };
 }
-
-const readPeers = (rows: readonly Peer[], nowMs: number, idleTimes: IdleTimes): readonly Peer[] => {
-  idleTimes.observe("server", rows, nowMs);
-  return rows;
-};
 
 describe.skipIf(postgresMissing !== null)("what any replica does for all", () => {
   test("a silent replica is fenced, and its slots are free only after it has had time to cut its requests", async () => {
@@ -39,7 +36,8 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
       const rows = await postgres.all<Peer>(
         `SELECT id::text AS id, lane, heartbeats, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
       );
-      await maintenance.run(readPeers(rows, clock.monotonicMs(), idleTimes));
+      idleTimes.observe("server", rows, clock.monotonicMs());
+      await maintenance.run(rows);
       const fenced = await postgres.all<{ lane: number }>(
         "SELECT lane FROM replica WHERE is_fenced ORDER BY lane",
       );

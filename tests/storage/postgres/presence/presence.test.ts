@@ -1,16 +1,14 @@
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PRIMARY_ONLY, Reachability } from "#storage/replicas/heartbeat.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
-import { giveToServer } from "../../../support/postgres-cluster.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { busyLimit, timed, until } from "../../../support/waiting.ts";
 import { apiKey, codeOf, principal, silentLog } from "../../support.ts";
 import { createPostgresCatalog, type PostgresCatalog, type PostgresStores } from "../catalog-engine.ts";
-import { failureOf } from "../support.ts";
+import { failureOf, restartAs } from "../support.ts";
 
 setDefaultTimeout(60_000);
 
@@ -151,12 +149,7 @@ describe.skipIf(postgresMissing !== null)("replicas that answer from memory", ()
     await using engine = createPostgresCatalog(server);
     const [asking, trusting] = [await engine.open({ graceMs: 0 }), await engine.open()];
     await makeKeys(asking, "k1");
-    const [found] = await server.sql<{ data_directory: string }>("SHOW data_directory");
-    await server.stop("fast");
-    const signal = join(found?.data_directory ?? "", "standby.signal");
-    writeFileSync(signal, "");
-    giveToServer(signal);
-    await server.start();
+    const signal = await restartAs(server, "standby");
     expect(await accepts(trusting, "k1")).toEqual({ ...FROM_MEMORY, accepted: true });
     engine.clock.advanceMs(60_000);
     for (const replica of [asking, trusting])

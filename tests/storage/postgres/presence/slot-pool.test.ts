@@ -1,13 +1,9 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { SlotPools } from "#storage/replicas/slot-pool.ts";
 import { postgresMissing, startPostgres } from "../../../support/postgres.ts";
-import { giveToServer } from "../../../support/postgres-cluster.ts";
 import { until } from "../../../support/waiting.ts";
-import { silentLog } from "../../support.ts";
+import { ADD_REPLICA, connect, restartAs } from "../support.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,17 +13,12 @@ describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again",
   test("gives out slots soon to a replica that knows it as the one before, and later to one that does not", async () => {
     await using server = await startPostgres({ settings: { restore_command: "false" } });
     const target = { url: server.url, schema: "lockport" };
-    const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 5_000, log: silentLog };
-    const postgres = await openPostgres(options);
+    const postgres = await connect(server.url, { target });
     try {
       await migrate(postgres);
       const open = async () => {
         const replicaId = crypto.randomUUID();
-        await postgres.run(
-          `INSERT INTO replica (id, lane, name, applied, heartbeats, grace_ms, is_fenced, schema, version)
-           VALUES ($1, 1, 'pod', 0, 1, 30000, false, 's', 'v')`,
-          [replicaId],
-        );
+        await postgres.run(ADD_REPLICA, [replicaId, 1]);
         const settle = { ms: NEVER_MS, sameMs: 50 };
         return new SlotPools({ postgres, replicaId, notify: () => undefined, settle });
       };
@@ -50,12 +41,7 @@ describe.skipIf(postgresMissing !== null)("a PostgreSQL that was started again",
       expect(await ask(unknowing, 0, 1)).toBe(0);
 
       // Recovered from an archive, it begins another timeline, as a standby does that is promoted.
-      const [found] = await server.sql<{ data_directory: string }>("SHOW data_directory");
-      await server.stop("fast");
-      const signal = join(found?.data_directory ?? "", "recovery.signal");
-      writeFileSync(signal, "");
-      giveToServer(signal);
-      await server.start();
+      await restartAs(server, "recovery");
       const isRecovered = "SELECT 1 WHERE NOT pg_is_in_recovery()";
       await until(
         async () => (await server.sql(isRecovered)).length > 0,
