@@ -29,17 +29,16 @@ export function createSessionStore(driver: CatalogDriver): SessionStore {
   const { ask, change, aside, put, current } = driver;
   const { tell } = driver.memory;
   return {
-    async createSession(session, nowUs) {
-      await aside(function* () {
+    createSession: (session, nowUs) =>
+      aside(function* () {
         yield* requireOwner(session.principalId);
         yield* run("DELETE FROM sessions WHERE token_hash = ? AND expires_at_us <= ?", [
           session.tokenHash,
           nowUs,
         ]);
         yield* insert(sessions, [session]);
-      });
-      await put(() => removeExpired("sessions", nowUs, session.tokenHash));
-    },
+        yield* removeExpired("sessions", nowUs, session.tokenHash);
+      }),
 
     async findSession(tokenHash, nowUs) {
       // A server that was a primary and became a standby still tells of sessions that have ended.
@@ -63,13 +62,12 @@ export function createSessionStore(driver: CatalogDriver): SessionStore {
         ]);
       }),
 
-    async createLoginLink(link, nowUs) {
-      await aside(function* () {
+    createLoginLink: (link, nowUs) =>
+      aside(function* () {
         yield* requireOwner(link.principalId);
         yield* insert(loginLinks, [link]);
-      });
-      await put(() => removeExpired("login_links", nowUs, link.tokenHash));
-    },
+        yield* removeExpired("login_links", nowUs, link.tokenHash);
+      }),
 
     async takeLoginLink(tokenHash, nowUs) {
       // A guess is answered without a lock.
@@ -137,9 +135,9 @@ function* requireOwner(principalId: string): Script<void> {
 }
 
 /**
- * Removes what has ended, except for the new row. In a commit of its own: within that of the new row, which waits for its
- * principal, it would meet in a circle a deletion of that principal, which waits for the rows that are removed. After the new
- * row, so that one that is refused removes nothing. Rows that another sign-in removes at this moment are left to it.
+ * Removes what has ended, but for the new row, as the last step of a transaction: one that waits afterwards, for a principal, would meet in a circle a
+ * deletion of that principal, which waits for the rows that are removed. Rows that another sign-in removes at this moment are
+ * left to it.
  */
 function* removeExpired(
   table: "sessions" | "login_links",
