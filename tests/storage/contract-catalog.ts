@@ -13,9 +13,11 @@ import {
   START_US,
   type CatalogEngine,
 } from "./support.ts";
+import { toPromises } from "./promises.ts";
 
 /** Providers, models and prices. */
 export function testCatalogContract(engineName: string, createEngine: () => CatalogEngine): void {
+  const it = toPromises(createEngine);
   describe(`${engineName}: catalog`, () => {
     const writes = (...steps: CatalogChange<null>["writes"]) => ({
       writes: steps,
@@ -23,9 +25,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       result: () => null,
     });
 
-    test("an empty catalog is an empty snapshot", async () => {
-      await using engine = createEngine();
-      const { catalog } = await engine.open();
+    it("an empty catalog is an empty snapshot", async (stores) => {
+      const { catalog } = stores;
       const { providers, models, prices, feed } = await catalog.snapshot();
       expect({ providers, models, prices, feed }).toEqual({
         providers: [],
@@ -35,9 +36,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       });
     });
 
-    test("every field of a provider, a model and a price comes back as it was written", async () => {
-      await using engine = createEngine();
-      const { catalog } = await engine.open();
+    it("every field of a provider, a model and a price comes back as it was written", async (stores) => {
+      const { catalog, engine } = stores;
       const full = provider("full", {
         endpoints: { chat: "https://chat.example/x", embeddings: "http://127.0.0.1:8000/e" },
         sealedCredential: Buffer.from([0, 255, 1, 128, 0]),
@@ -94,9 +94,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       }
     });
 
-    test("any number of prices is written in its order, the last of one name and unit winning, and removals in between", async () => {
-      await using engine = createEngine();
-      const { catalog } = await engine.open();
+    it("any number of prices is written in its order, the last of one name and unit winning, and removals in between", async (stores) => {
+      const { catalog } = stores;
       const priceOf = (name: string, pricePico: number | null, feedVersion: string | null) =>
         ({ name, unit: "input_tokens", pricePico, feedVersion }) as const;
       for (const count of [1, 49, 50, 51, 100, 249]) {
@@ -115,9 +114,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       }
     });
 
-    test("more prices than a statement binds values are written and removed by one change each; a text that is no Unicode is replaced", async () => {
-      await using engine = createEngine();
-      const { catalog } = await engine.open();
+    it("more prices than a statement binds values are written and removed by one change each; a text that is no Unicode is replaced", async (stores) => {
+      const { catalog } = stores;
       const names = Array.from({ length: 66_000 }, (_, at) => `n${at}`);
       await catalog.change(() =>
         writes(
@@ -140,9 +138,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect((await catalog.snapshot()).prices).toEqual([]);
     });
 
-    test("a plan sees the catalog as it is, and its result the catalog after the commit", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("a plan sees the catalog as it is, and its result the catalog after the commit", async (left) => {
+      const right = await left.open();
       await left.catalog.snapshot();
       await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
       const seen = await left.catalog.change((current) => ({
@@ -152,9 +149,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect(seen).toEqual([["a"], ["a", "b"]]);
     });
 
-    test("what another connection commits is in the very next snapshot; without a change the snapshot is the same object", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("what another connection commits is in the very next snapshot; without a change the snapshot is the same object", async (left) => {
+      const right = await left.open();
       const before = await left.catalog.snapshot();
       expect(await left.catalog.snapshot()).toBe(before);
       await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
@@ -164,9 +160,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect(await left.catalog.snapshot()).toBe(after);
     });
 
-    test("the prices are carried over by a change that sets none, and never past one of another connection that does", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("the prices are carried over by a change that sets none, and never past one of another connection that does", async (left) => {
+      const right = await left.open();
       const put = (pricePico: number) =>
         writes({
           kind: "put_price",
@@ -191,9 +186,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect(before.prices.map(({ pricePico }) => pricePico)).toEqual([1]);
     });
 
-    test("own changes to identity leave the snapshot as it is", async () => {
-      await using engine = createEngine();
-      const { catalog, identity } = await engine.open();
+    it("own changes to identity leave the snapshot as it is", async (stores) => {
+      const { catalog, identity } = stores;
       const before = await catalog.snapshot();
       await identity.createPrincipal(principal("ann"), AUDIT);
       expect(await catalog.snapshot()).toBe(before);
@@ -210,9 +204,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect((await connections[0]!.catalog.snapshot()).providers).toHaveLength(12);
     });
 
-    test("what a plan throws is thrown, and neither the catalog nor the audit trail changes", async () => {
-      await using engine = createEngine();
-      const { catalog, audit } = await engine.open();
+    it("what a plan throws is thrown, and neither the catalog nor the audit trail changes", async (stores) => {
+      const { catalog, audit } = stores;
       const refusal = new ProxyError("alias_exists", "used");
       const refused = catalog.change(() => {
         throw refusal;
@@ -222,9 +215,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
 
-    test("a change without audit entries writes none, and one with several writes all in order", async () => {
-      await using engine = createEngine();
-      const { catalog, audit } = await engine.open();
+    it("a change without audit entries writes none, and one with several writes all in order", async (stores) => {
+      const { catalog, audit } = stores;
       await catalog.change(() => ({
         ...writes({ kind: "put_provider", provider: provider("a") }),
         audit: [],

@@ -3,6 +3,7 @@ import { NO_TERMS } from "#identity/secret-terms.ts";
 import { toNotice } from "#notices/notice.ts";
 import type { Telling } from "#notices/store.ts";
 import { apiKey, principal, relayToken, START_US, type CatalogEngine } from "./support.ts";
+import { toPromises } from "./promises.ts";
 
 const told = (text: string, once: Partial<Telling> = {}): Telling => ({
   notice: toNotice({ type: "price.missing", text, facts: { model: text } }, `id-${text}`, START_US),
@@ -13,10 +14,10 @@ const mark = (name: string, untilUs = START_US + 10) => ({ name, untilUs });
 
 /** Notices that wait, and what was told already. */
 export function testNoticesContract(engineName: string, createEngine: () => CatalogEngine): void {
+  const it = toPromises(createEngine);
   describe(`${engineName}: notices`, () => {
-    test("wait in their order until they are removed, on every connection, with all that they tell", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("wait in their order until they are removed, on every connection, with all that they tell", async (left) => {
+      const right = await left.open();
       expect(await left.notices.list()).toEqual([]);
       const put = await left.notices.put([told("a"), told("b"), told("c")], START_US);
       expect(put.map(({ notice }) => notice)).toEqual(
@@ -29,9 +30,8 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(later!.sequence).toBeGreaterThan(put[2]!.sequence);
     });
 
-    test("are put once for a mark until it ends, also within one call, and set what else they make superfluous", async () => {
-      await using engine = createEngine();
-      const { notices } = await engine.open();
+    it("are put once for a mark until it ends, also within one call, and set what else they make superfluous", async (stores) => {
+      const { notices } = stores;
       const texts = async (...tellings: Telling[]) =>
         (await notices.put(tellings, START_US)).map(({ notice }) => notice.text);
       expect(await texts(told("a", { mark: mark("one") }), told("b", { mark: mark("one") }))).toEqual(["a"]);
@@ -46,9 +46,9 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(await texts(told("j", { clears: "one" }), told("k", { mark: mark("one") }))).toEqual(["j", "k"]);
     });
 
-    test("that take a mark away are put once for it: of replicas that saw the same end, one tells", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("that take a mark away are put once for it: of replicas that saw the same end, one tells", async (left) => {
+      const { engine } = left;
+      const right = await engine.open();
       const ended = told("ended", { clears: "one" });
       const puts = [
         await left.notices.put([ended], START_US),
@@ -89,9 +89,8 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(await notices.list()).toEqual([]);
     });
 
-    test("leave their marks behind until these end, which are listed by how they begin", async () => {
-      await using engine = createEngine();
-      const { notices } = await engine.open();
+    it("leave their marks behind until these end, which are listed by how they begin", async (stores) => {
+      const { notices } = stores;
       const marks = ["a 1", "a 2", "b 1", "A 3", "a%"].map((name, at) =>
         told(name, { mark: mark(name, START_US + at) }),
       );
@@ -105,9 +104,8 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(await notices.list()).toHaveLength(marks.length);
     });
 
-    test("are asked for by keys and relay tokens that expire in a while, but for what is paused, disabled, past or far off", async () => {
-      await using engine = createEngine();
-      const { identity, notices } = await engine.open();
+    it("are asked for by keys and relay tokens that expire in a while, but for what is paused, disabled, past or far off", async (stores) => {
+      const { identity, notices } = stores;
       await identity.createPrincipal(principal("ann"), null);
       await identity.createPrincipal(principal("bob", { enabled: false }), null);
       const until = (expiresAtUs: number | null, more = {}) => ({
@@ -140,9 +138,8 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(await notices.listExpiring({ ...range, rowsMax: 1 })).toHaveLength(2);
     });
 
-    test("are kept without a look at the limits, which stay the same object in memory", async () => {
-      await using engine = createEngine();
-      const { limits, notices } = await engine.open();
+    it("are kept without a look at the limits, which stay the same object in memory", async (stores) => {
+      const { limits, notices } = stores;
       const set = await limits.snapshot();
       const [put] = await notices.put([told("a", { mark: mark("one") })], START_US);
       expect(limits.peek()).toBe(set);

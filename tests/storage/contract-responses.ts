@@ -1,6 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { type KeptResponse, ORPHANED_AT_US } from "#catalog/kept-response.ts";
-import { principal, START_US, type CatalogEngine } from "./support.ts";
+import { START_US, type CatalogEngine } from "./support.ts";
+import { toPromises } from "./promises.ts";
 
 const kept = (idHash: string, changes: Partial<KeptResponse> = {}): KeptResponse => ({
   idHash,
@@ -16,18 +17,10 @@ const kept = (idHash: string, changes: Partial<KeptResponse> = {}): KeptResponse
 
 /** Where responses are that their providers keep. */
 export function testResponsesContract(engineName: string, createEngine: () => CatalogEngine): void {
+  const it = toPromises(createEngine, "ann", "bob");
   describe(`${engineName}: kept responses`, () => {
-    const openWithPeople = async (engine: CatalogEngine) => {
-      const stores = await engine.open();
-      await stores.identity.createPrincipal(principal("ann"), null);
-      await stores.identity.createPrincipal(principal("bob"), null);
-      return stores;
-    };
-
-    test("are found by hash and principal on every connection, and by no other principal", async () => {
-      await using engine = createEngine();
-      const left = await openWithPeople(engine);
-      const right = await engine.open();
+    it("are found by hash and principal on every connection, and by no other principal", async (left) => {
+      const right = await left.open();
       await left.responses.keep([kept("one"), kept("two", { isSettled: false })]);
       expect(await right.responses.find(["one"], "principal-ann")).toEqual(kept("one"));
       expect(await right.responses.find(["two"], "principal-ann")).toEqual(kept("two", { isSettled: false }));
@@ -37,9 +30,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(await right.responses.find([], "principal-ann")).toBeNull();
     });
 
-    test("are two entries when one id was given to two people, and the later one when it was given to one twice", async () => {
-      await using engine = createEngine();
-      const { responses } = await openWithPeople(engine);
+    it("are two entries when one id was given to two people, and the later one when it was given to one twice", async (stores) => {
+      const { responses } = stores;
       const ofBob = kept("one", { principalId: "principal-bob", modelId: "model-2" });
       const later = kept("one", {
         modelId: "model-3",
@@ -59,9 +51,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(await responses.find(["one"], "principal-bob")).toEqual(ofBob);
     });
 
-    test("stay those of the first event as long as it is not settled, and the ones that come later are told", async () => {
-      await using engine = createEngine();
-      const { responses } = await openWithPeople(engine);
+    it("stay those of the first event as long as it is not settled, and the ones that come later are told", async (stores) => {
+      const { responses } = stores;
       const first = kept("one", { isSettled: false });
       const second = kept("one", { modelId: "model-3", eventId: START_US + 9, isSettled: false });
       const third = kept("one", { eventId: START_US + 10, expiresAtUs: START_US + 2_000 });
@@ -77,9 +68,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(await responses.find(["one"], "principal-ann")).toEqual(third);
     });
 
-    test("are marked as settled one by one", async () => {
-      await using engine = createEngine();
-      const { responses } = await openWithPeople(engine);
+    it("are marked as settled one by one", async (stores) => {
+      const { responses } = stores;
       await responses.keep([kept("one", { isSettled: false }), kept("two", { isSettled: false })]);
       await responses.markSettled(kept("one"));
       await responses.markSettled(kept("none"));
@@ -87,9 +77,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect((await responses.find(["two"], "principal-ann"))?.isSettled).toBe(false);
     });
 
-    test("are removed when they have expired, so many at once, but for those that are to be settled", async () => {
-      await using engine = createEngine();
-      const { responses } = await openWithPeople(engine);
+    it("are removed when they have expired, so many at once, but for those that are to be settled", async (stores) => {
+      const { responses } = stores;
       const at = (idHash: string, expiresAtUs: number, isSettled = true) =>
         kept(idHash, { expiresAtUs, isSettled });
       await responses.keep([at("a", 10), at("b", 20), at("c", 30), at("d", 31), at("pending", 10, false)]);
@@ -103,9 +92,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(left.map((one) => one?.idHash)).toEqual([undefined, undefined, undefined, "d", "pending"]);
     });
 
-    test("of a deleted principal that are not settled wait for it and are found expired, also ones that come later", async () => {
-      await using engine = createEngine();
-      const { identity, responses } = await openWithPeople(engine);
+    it("of a deleted principal that are not settled wait for it and are found expired, also ones that come later", async (stores) => {
+      const { identity, responses } = stores;
       const pending = kept("pending", { isSettled: false });
       const ofBob = kept("pending", { isSettled: false, principalId: "principal-bob" });
       await responses.keep([pending, kept("settled"), ofBob]);
@@ -126,9 +114,8 @@ export function testResponsesContract(engineName: string, createEngine: () => Ca
       expect(await responses.find(["pending"], "principal-bob")).toEqual(ofBob);
     });
 
-    test("leave what is remembered of the catalog and the limits as it is", async () => {
-      await using engine = createEngine();
-      const { catalog, limits, responses } = await openWithPeople(engine);
+    it("leave what is remembered of the catalog and the limits as it is", async (stores) => {
+      const { catalog, limits, responses } = stores;
       const [set, snapshot] = [await limits.snapshot(), await catalog.snapshot()];
       await responses.keep([kept("one")]);
       await responses.markSettled(kept("one"));

@@ -11,6 +11,7 @@ import {
   PAGE,
   principal,
   provider,
+  put,
   relayToken,
   START_US,
 } from "./support.ts";
@@ -47,11 +48,7 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
       await left.identity.createSession({ ...session, expiresAtUs: START_US + 10 }, START_US);
       const made = provider("p");
       const sealedCredential = sealCredential(keyrings[0], made, "sk-upstream");
-      await left.catalog.change(() => ({
-        writes: [{ kind: "put_provider", provider: { ...made, sealedCredential } }],
-        audit: [],
-        result: () => null,
-      }));
+      await put(left, { kind: "put_provider", provider: { ...made, sealedCredential } });
       expect(await rotate(false)).toEqual({ credentials: 1, sessions: 1, revokedKeys: 0 });
 
       for (const [stores, ring] of [

@@ -1,14 +1,15 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { codeOf, PAGE, principal, type CatalogEngine } from "./support.ts";
+import { toPromises } from "./promises.ts";
 
 const ISSUER = "https://idp.example";
 
 /** Principals by what an identity provider calls them. */
 export function testSubjectsContract(engineName: string, createEngine: () => CatalogEngine): void {
+  const it = toPromises(createEngine);
   describe(`${engineName}: subjects of identity providers`, () => {
-    test("a principal made for a subject is found by it, by both of its parts, and by nothing like it", async () => {
-      await using engine = createEngine();
-      const { identity, audit } = await engine.open();
+    it("a principal made for a subject is found by it, by both of its parts, and by nothing like it", async (stores) => {
+      const { identity, audit } = stores;
       const ann = principal("ann", { role: "admin" });
       expect(await identity.findPrincipalBySubject(ISSUER, "42")).toBeNull();
       expect(await identity.createPrincipalForSubject(ann, { issuer: ISSUER, subject: "42" })).toEqual(ann);
@@ -29,9 +30,8 @@ export function testSubjectsContract(engineName: string, createEngine: () => Cat
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
 
-    test("one subject at two issuers is two principals", async () => {
-      await using engine = createEngine();
-      const { identity } = await engine.open();
+    it("one subject at two issuers is two principals", async (stores) => {
+      const { identity } = stores;
       const other = "https://other.example";
       await identity.createPrincipalForSubject(principal("ann"), { issuer: ISSUER, subject: "1" });
       await identity.createPrincipalForSubject(principal("bob"), { issuer: other, subject: "1" });
@@ -39,9 +39,8 @@ export function testSubjectsContract(engineName: string, createEngine: () => Cat
       expect((await identity.findPrincipalBySubject(other, "1"))?.name).toBe("bob");
     });
 
-    test("a used name is principal_exists: nobody is taken over by it, and the subject stays unknown", async () => {
-      await using engine = createEngine();
-      const { identity } = await engine.open();
+    it("a used name is principal_exists: nobody is taken over by it, and the subject stays unknown", async (stores) => {
+      const { identity } = stores;
       const local = principal("ann", { role: "admin" });
       await identity.createPrincipal(local, null);
       const attempt = identity.createPrincipalForSubject(principal("ann", { id: "other" }), {
@@ -53,9 +52,8 @@ export function testSubjectsContract(engineName: string, createEngine: () => Cat
       expect((await identity.listPrincipals(PAGE)).rows).toEqual([local]);
     });
 
-    test("of two sign-ins at once one makes the principal and the other gets the same", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("of two sign-ins at once one makes the principal and the other gets the same", async (left) => {
+      const right = await left.open();
       const subject = { issuer: ISSUER, subject: "42" };
       const [first, second] = await Promise.all([
         left.identity.createPrincipalForSubject(principal("ann"), subject),
@@ -65,9 +63,8 @@ export function testSubjectsContract(engineName: string, createEngine: () => Cat
       expect(await left.identity.countPrincipals()).toBe(1);
     });
 
-    test("a principal is found as it is now: disabled and promoted at once, gone after its deletion", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("a principal is found as it is now: disabled and promoted at once, gone after its deletion", async (left) => {
+      const right = await left.open();
       const subject = { issuer: ISSUER, subject: "42" };
       await left.identity.createPrincipalForSubject(principal("ann"), subject);
       await right.identity.updatePrincipal("principal-ann", { role: "admin" }, null);
@@ -82,9 +79,8 @@ export function testSubjectsContract(engineName: string, createEngine: () => Cat
       expect(again.id).toBe("new");
     });
 
-    test("a subject without an issuer or without a text is a bug that leaves no principal behind", async () => {
-      await using engine = createEngine();
-      const { identity } = await engine.open();
+    it("a subject without an issuer or without a text is a bug that leaves no principal behind", async (stores) => {
+      const { identity } = stores;
       for (const subject of [
         { issuer: "", subject: "42" },
         { issuer: ISSUER, subject: "" },

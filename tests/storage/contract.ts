@@ -1,14 +1,14 @@
 import { testCatalogContract } from "./contract-catalog.ts";
-import { testKeysContract } from "./contract-keys.ts";
 import { testLedgerContract } from "./contract-ledger.ts";
 import { testLimitsContract } from "./contract-limits.ts";
 import { testNoticesContract } from "./contract-notices.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
-import { testRelayTokensContract } from "./contract-relay-tokens.ts";
 import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
 import { testResponsesContract } from "./contract-responses.ts";
 import { testRotationContract } from "./contract-rotation.ts";
+import { testSecretsContract } from "./contract-secrets.ts";
+import { testSessionsContract } from "./contract-sessions.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { CatalogEngine, Engine } from "./support.ts";
 
@@ -26,8 +26,8 @@ export function testCatalogStoresContract(
   historyRuns = 6,
 ): void {
   testPrincipalsContract(engineName, createEngine);
-  testKeysContract(engineName, createEngine);
-  testRelayTokensContract(engineName, createEngine);
+  testSecretsContract(engineName, createEngine);
+  testSessionsContract(engineName, createEngine);
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
   testLimitsContract(engineName, createEngine);

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { AuditEntry } from "#audit/event.ts";
 import type { Model } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
+import type { CatalogPicture } from "#catalog/snapshot.ts";
+import type { CatalogWrite } from "#catalog/store.ts";
 import type { NewSecret } from "#identity/secret.ts";
 import { NO_TERMS } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
@@ -60,6 +62,11 @@ export interface CatalogEngine extends AsyncDisposable {
   open(options?: { readonly secrets?: Keyring }): Promise<OpenedCatalog>;
   /** Rows like the first, of a key or a relay token; where that is quicker than to make one after the other. */
   copySecrets?(first: NewSecret, copies: readonly NewSecret[]): Promise<void>;
+}
+
+/** Writes to the catalog, unaudited. */
+export function put({ catalog }: CatalogStores, ...writes: readonly CatalogWrite[]): Promise<CatalogPicture> {
+  return catalog.change(() => ({ writes, audit: [], result: (after) => after }));
 }
 
 /** All data of an engine under test. */
