@@ -10,6 +10,9 @@ import {
 import { beginServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
 import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
+import { WATERMARKS_MAX } from "#storage/threads/writer-tasks.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
+import { LIMIT } from "../limits/limit.ts";
 import { makeFolder } from "../support/folder.ts";
 import { toLines } from "./contract-writer.ts";
 import { createTestLog, DAY_US, ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
@@ -41,6 +44,8 @@ async function openLoop(name: string) {
   await loop.tasks.flush();
   return {
     tasks: loop.tasks,
+    serverRun,
+    append: (line: string) => appendFileSync(segmentPath(journalDirectory, 1), line),
     path,
     lines,
     maintain: () => loop.tasks.maintain({ nowUs: NEW_YEAR_US + 30 * DAY_US, ageUsMax: null }),
@@ -74,5 +79,22 @@ test("a maintenance pass goes on with the file that was restored beneath it", as
   await loop.tasks.restoreFile();
   await maintained;
   expect(loop.sealedDays()).toBe(DAYS);
+  expect(loop.lines).toEqual([]);
+});
+
+test("sums that cannot be read are refused, and hold up no batch behind their watermark", async () => {
+  await using loop = await openLoop("sums");
+  const database = openForWriting(loop.path);
+  database.run("ALTER TABLE cells RENAME TO away");
+  const watermark = loop.serverRun * WATERMARKS_MAX + 1;
+  loop.append(encodeJournalLine({ kind: "watermark", number: watermark }));
+  const sums = loop.tasks.sumLimits({
+    watermark,
+    question: { limits: [{ ...LIMIT, window: "month" }], nowUs: NEW_YEAR_US + DAY_US },
+  });
+  await loop.tasks.flush();
+  expect(await sums.then(() => "summed", String)).toContain("cells");
+  database.run("ALTER TABLE away RENAME TO cells");
+  database.close();
   expect(loop.lines).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { EncodedReport, ReportTransfer, StatsQuery } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { findEvent } from "#storage/writer/unsettled-events.ts";
+import { findEvent } from "#storage/writer/settlements.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { compressReport } from "./compressed-report.ts";
 import { readErrors } from "./errors.ts";

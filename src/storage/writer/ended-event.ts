@@ -5,7 +5,7 @@ import type { ReportedUsage, UsageDimensions } from "#usage/event.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { UsageFigures, UsageManner } from "#usage/journal-line.ts";
 
-/** A request that has ended, on its way into the ledger. Its ids are 0 until they are found (`Interning`). */
+/** A request that has ended, on its way into the ledger. Its ids are 0 until they are filled in (`Interning`). */
 export interface EndedEvent extends CountedEvent {
   readonly arrivedAtUs: InstantUs;
   readonly streamed: boolean;

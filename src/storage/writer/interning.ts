@@ -11,7 +11,7 @@ const ENTRIES_MAX = 50_000;
 /** 128 bits of SHA-256: the text itself would be kept twice. */
 const FINGERPRINT_BYTES = 16;
 
-/** What an event keeps of itself by number: filled in by `Interning.find`. */
+/** What an event keeps of itself by number: filled in by `Interning`. */
 export type Interned = Pick<
   EndedEvent,
   "dimensions" | "manner" | "streamed" | "combination" | "result" | "eventClass"
@@ -25,8 +25,8 @@ interface EndingIds {
 
 /**
  * What repeats from event to event, as small integers: label sets (the table `combination`), results, price sets, and event
- * classes (the table `manner`). `intern` is committed before the batch that names its rows, so that two writers that meet
- * something new never hold a batch up for each other, and a batch that fails leaves rows that the next one finds.
+ * classes (the table `manner`). Rows are added by the transaction that names them, before all that it writes to totals, and in
+ * the order of their key: no two writers wait for each other in a circle. After one that failed, `clear` forgets its ids.
  */
 export class Interning {
   readonly #labelSets = new Map<string, number>();
@@ -61,8 +61,19 @@ export class Interning {
     this.#labelSetCount = last?.id ?? 0;
   }
 
+  /** Fills in the ids of all of them, and adds the rows that are missing. */
+  *intern(events: readonly Interned[]): Script<void> {
+    const unknown = events.filter((event) => !this.#find(event));
+    if (unknown.length === 0) return;
+    // Before any is looked up: what this batch names is known until its end.
+    this.#makeRoom(this.#entriesMax);
+    yield* this.#internLabelSets(unknown);
+    yield* this.#internEndings(unknown);
+    for (const event of unknown) if (!this.#find(event)) throw new Error("an interned row is missing");
+  }
+
   /** Fills in the ids; false when one is not known yet. */
-  find(event: Interned): boolean {
+  #find(event: Interned): boolean {
     const { dimensions, manner } = event;
     const labelSet = this.#byDimensions.get(dimensions)?.get(toVariant(manner));
     const ending = this.#byManner.get(manner);
@@ -72,15 +83,6 @@ export class Interning {
     event.result = ending.result;
     event.eventClass = eventClass;
     return true;
-  }
-
-  /** Makes all of them known. Rows are added in the order of their key: no two writers wait for each other in a circle. */
-  *intern(events: readonly Interned[]): Script<void> {
-    // Before any is looked up: what this batch names is known until its end.
-    this.#makeRoom(this.#entriesMax);
-    yield* this.#internLabelSets(events);
-    yield* this.#internEndings(events);
-    for (const event of events) if (!this.find(event)) throw new Error("an interned row is missing");
   }
 
   #makeRoom(entriesMax: number): void {

@@ -83,13 +83,9 @@ export class OpenRequests {
    * their ends. They would be cut off, and counted again.
    */
   *endRecorded(): Script<void> {
-    const { isAnyOfKeys, toLane } = yield* dialectOf();
     const begins = [...this.#requests].filter(([, { isStored }]) => !isStored);
-    const rows = yield* all<{ id: number }>(
-      `SELECT id FROM event WHERE ${toLane("event")} = ? AND ${isAnyOfKeys("id")}`,
-      [this.#lane, begins.map(([, { begun }]) => begun.arrivedAtUs)],
-    );
-    const recorded = new Set(rows.map(({ id }) => id));
+    const arrivals = begins.map(([, { begun }]) => begun.arrivedAtUs);
+    const recorded = yield* findRecorded(this.#lane, arrivals);
     for (const [sequence, { begun }] of begins) if (recorded.has(begun.arrivedAtUs)) this.end(sequence);
   }
 
@@ -180,6 +176,16 @@ export class OpenRequests {
       this.#requests.set(entry.sequence, { begun: entry.begun, isStored: isStored || wasStored });
     } else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
   }
+}
+
+/** Which of some ids are events of a lane. */
+export function* findRecorded(lane: number, ids: readonly InstantUs[]): Script<ReadonlySet<InstantUs>> {
+  const { isAnyOfKeys, toLane } = yield* dialectOf();
+  const rows = yield* all<{ id: number }>(
+    `SELECT id FROM event WHERE ${toLane("event")} = ? AND ${isAnyOfKeys("id")}`,
+    [lane, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** The end of a request that was under way when its process was killed: its duration is unknown. */

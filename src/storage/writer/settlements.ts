@@ -1,20 +1,20 @@
 import type { EventOrigin } from "#kernel/ids.ts";
 import { countChanges } from "#storage/cells/counting.ts";
 import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
+import { type CountedEvent, toAmounts } from "#storage/cells/sums.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
-import type { Settlement } from "#usage/event.ts";
-import { decodeSettlement, encodeJournalLine } from "#usage/journal-line.ts";
-import { type EndedEvent, toEnded } from "./ended-event.ts";
-import type { OpenRequests } from "./open-requests.ts";
+import { type FoundEvent, PENDING_USAGE, type Settlement, type UsageDimensions } from "#usage/event.ts";
+import { toDuration } from "#usage/journal-fields.ts";
 import {
-  type EventRow,
-  toLooks,
-  toLooksSql,
-  toOriginKey,
-  toSettled,
-  toTakenEvent,
-  type UnsettledEvent,
-} from "./unsettled-events.ts";
+  decodeSettlement,
+  encodeJournalLine,
+  type UsageFigures,
+  type UsageManner,
+} from "#usage/journal-line.ts";
+import { type EndedEvent, toEnded } from "./ended-event.ts";
+import type { Interning } from "./interning.ts";
+import { findRecorded, type OpenRequests } from "./open-requests.ts";
 
 /** Applied in one transaction, for which batches of other lanes may have to wait. */
 const SETTLED_AT_ONCE_MAX = 200;
@@ -42,6 +42,17 @@ export function isPending({ manner }: Pick<EndedEvent, "manner">): boolean {
   return manner.shape === "pending";
 }
 
+/** Whether a settlement may change an event. */
+export function isUnsettled({
+  shape,
+  outcome,
+  errorKind,
+}: Pick<UsageManner, "shape" | "outcome" | "errorKind">): boolean {
+  // A kill may come between the answer that tells its id and the end: what the ledger then has of it says nothing.
+  const isCutOff = shape === null && outcome === "unreachable" && errorKind === "interrupted";
+  return shape === "pending" || isCutOff;
+}
+
 /** Notes events that are pending, so that they are found among millions; within the batch's transaction. */
 export function* storePending(lane: number, events: readonly EndedEvent[]): Script<void> {
   yield* insert(
@@ -60,13 +71,9 @@ export function* storeSettlements(
   { lane, open }: { readonly lane: number; readonly open: OpenRequests },
 ): Script<void> {
   if (settlements.length === 0) return;
-  const { isAnyOfKeys, toLane } = yield* dialectOf();
   const isEnded = ({ event }: Settlement) => event.lane === lane && !open.has(event.eventId);
-  const rows = yield* all<{ id: number }>(
-    `SELECT id FROM event WHERE ${toLane("event")} = ? AND ${isAnyOfKeys("id")}`,
-    [lane, settlements.filter(isEnded).map(({ event }) => event.eventId)],
-  );
-  const recorded = new Set(rows.map(({ id }) => id));
+  const ended = settlements.filter(isEnded).map(({ event }) => event.eventId);
+  const recorded = yield* findRecorded(lane, ended);
   const waiting = settlements.filter((one) => !isEnded(one) || recorded.has(one.event.eventId));
   yield* insert(
     SETTLEMENTS,
@@ -80,80 +87,145 @@ export function* storeSettlements(
   );
 }
 
-/** An event that is settled now, with what the totals have of it. */
-interface Change {
-  readonly unsettled: UnsettledEvent;
-  readonly ended: EndedEvent;
+/**
+ * Applies settlements whose events are there, of every lane: changes the rows, and counts the change. True when more may wait.
+ * Whichever replica comes last finds both: each applies once its own commit is made. One replica at a time: two would each take
+ * the other's event for the last of its totals. Locks are taken in the order in which batches take them: events before totals,
+ * and settlements last.
+ */
+export function* settle(interning: Interning): Script<boolean> {
+  const dialect = yield* dialectOf();
+  let due = yield* findDue();
+  if (due.length === 0) return false;
+  if (dialect.hasLocks) {
+    // Meets itself, and no batch. What another replica has settled meanwhile is committed by then.
+    yield* run("LOCK TABLE spool IN SHARE UPDATE EXCLUSIVE MODE");
+    due = yield* findDue();
+  }
+  const found = yield* findEvents(due.map(({ id, lane }) => ({ eventId: id, lane })));
+  const changes = due.flatMap(({ id, lane, line }) => {
+    const taken = found.get(toKey({ eventId: id, lane })) ?? null;
+    const settlement = decodeSettlement(Buffer.from(line));
+    if (taken === null || settlement === null) return [];
+    return [{ lane, taken, added: toSettled(taken, settlement) }];
+  });
+  yield* interning.intern(changes.map(({ added }) => added));
+  const byLane = [...Map.groupBy(changes, (change) => change.lane)].map(([lane, ofLane]) => ({
+    lane,
+    added: ofLane.map(({ added }) => added),
+    taken: ofLane.map(({ taken }) => taken),
+  }));
+  for (const { lane, added } of byLane) {
+    for (const event of added) yield* replaceRow(lane, event);
+    yield* remove("pending_event", lane, added);
+  }
+  yield* countChanges(byLane);
+  for (const [lane, ofLane] of Map.groupBy(due, (one) => one.lane)) yield* remove("settlement", lane, ofLane);
+  return due.length === SETTLED_AT_ONCE_MAX;
 }
 
-/** Settlements whose events are there, and what becomes of these. */
-export interface SettlementPlan {
-  readonly origins: readonly EventOrigin[];
-  readonly changes: readonly Change[];
-  readonly hasMore: boolean;
+/** See `UsageLedger.findEvent`. */
+export function* findEvent(origin: EventOrigin): Script<FoundEvent> {
+  const found = (yield* findEvents([origin])).get(toKey(origin));
+  if (found === undefined) return { kind: "absent" };
+  if (found === null) return { kind: "settled" };
+  const { id, dimensions, streamed, ending } = found;
+  return {
+    kind: "unsettled",
+    subject: { ...dimensions, arrivedAtUs: id, streamed },
+    ending: { ...ending, costPico: null, prices: {} },
+  };
 }
 
-/** Plans what `settle` does, for events of every lane. Whichever replica comes last finds both: each looks once its own commit is made. */
-export function* planSettlements(): Script<SettlementPlan> {
+function* findDue(): Script<readonly { id: number; lane: number; line: string }[]> {
   const { toLane } = yield* dialectOf();
-  const rows = yield* all<{ id: number; lane: number; line: string }>(
+  return yield* all(
     `SELECT s.id, ${toLane("s")} AS lane, s.line FROM settlement AS s
      WHERE EXISTS (SELECT 1 FROM event AS e WHERE e.id = s.id AND ${toLane("e")} = ${toLane("s")}) ORDER BY 1, 2 LIMIT ?`,
     [SETTLED_AT_ONCE_MAX],
   );
-  const origins = rows.map(({ id, lane }) => ({ eventId: id, lane }));
-  const unsettled = yield* findUnsettled(origins);
-  const changes = rows.flatMap(({ id, lane, line }): readonly Change[] => {
-    const found = unsettled.get(toOriginKey({ eventId: id, lane })) ?? null;
-    const settlement = decodeSettlement(Buffer.from(line));
-    if (settlement === null || found === null) return [];
-    const { dimensions, streamed } = found;
-    const { ending, manner } = toSettled(found, settlement);
-    return [{ unsettled: found, ended: toEnded({ arrivedAtUs: id, streamed, dimensions }, ending, manner) }];
-  });
-  return { origins, changes, hasMore: rows.length === SETTLED_AT_ONCE_MAX };
 }
 
-/**
- * Does what was planned, when the ids of the events are found, and counts it. One replica at a time: two would each take the
- * other's event for the last of its totals. Locks are taken in the order in which batches take them: events before totals.
- */
-export function* settle({ origins, changes }: SettlementPlan): Script<void> {
-  const dialect = yield* dialectOf();
-  // Meets itself, and no batch.
-  if (dialect.hasLocks) yield* run("LOCK TABLE spool IN SHARE UPDATE EXCLUSIVE MODE");
-  // Another replica may have settled some in between, which is committed by then.
-  const unsettled = yield* findUnsettled(origins);
-  for (const [lane, ofLane] of Map.groupBy(origins, (origin) => origin.lane))
-    yield* run(
-      `DELETE FROM settlement WHERE ${dialect.toLane("settlement")} = ? AND ${dialect.isAnyOf("id", "number")}`,
-      [lane, ofLane.map(({ eventId }) => eventId)],
-    );
-  const due = changes.filter((change) => unsettled.has(toOriginKey(change.unsettled.origin)));
-  const byLane = [...Map.groupBy(due, (change) => change.unsettled.origin.lane)];
-  for (const [lane, ofLane] of byLane) {
-    for (const { ended } of ofLane) yield* replaceRow(lane, ended);
-    yield* run(
-      `DELETE FROM pending_event WHERE ${dialect.toLane("pending_event")} = ? AND ${dialect.isAnyOf("id", "number")}`,
-      [lane, ofLane.map(({ ended }) => ended.id)],
-    );
-  }
-  yield* countChanges(
-    byLane.map(([lane, ofLane]) => ({
-      lane,
-      taken: ofLane.map((change) => toTakenEvent(change.unsettled)),
-      added: ofLane.map(({ ended }) => ended),
-    })),
+/** An event that a settlement may change, as the totals have it until then: a request, its duration and nothing else. */
+interface UnsettledEvent extends CountedEvent {
+  readonly streamed: boolean;
+  readonly dimensions: UsageDimensions;
+}
+
+type EventRow = Omit<UsageDimensions, "tags" | "fixedTags"> &
+  Pick<UsageFigures, "outcome" | "errorKind" | "statusCode" | "durationUs" | "timeToFirstByteUs"> &
+  Pick<UsageManner, "shape"> & {
+    readonly id: number;
+    readonly combination: number;
+    readonly result: number;
+    readonly streamed: number;
+    readonly tags: string;
+  };
+
+/** The events among some origins, by `toKey`: null for one that is settled, or was never pending. */
+function* findEvents(origins: readonly EventOrigin[]): Script<ReadonlyMap<string, UnsettledEvent | null>> {
+  const { isAnyOfKeys, toLane } = yield* dialectOf();
+  const rows = yield* all<EventRow & { readonly lane: number }>(
+    `SELECT e.id, ${toLane("e")} AS lane, e.combination, m.result, m.streamed, e.duration_us AS "durationUs",
+       e.first_byte_us AS "timeToFirstByteUs", c.principal_id AS "principalId", c.principal_name AS "principalName",
+       c.key_id AS "keyId", c.relay_token_id AS "relayTokenId", c.provider_id AS "providerId", c.model,
+       c.upstream_name AS "upstreamName", c.endpoint, c.client, c.tags, c.shape, r.outcome, r.error_kind AS "errorKind",
+       r.status_code AS "statusCode"
+     FROM event AS e JOIN combination AS c ON c.id = e.combination JOIN manner AS m ON m.id = e.manner
+       JOIN result AS r ON r.id = m.result
+     WHERE ${isAnyOfKeys("e.id")}`,
+    [origins.map(({ eventId }) => eventId)],
   );
+  // Others of the same microsecond may be among the rows.
+  const wanted = new Set(origins.map(toKey));
+  const found = rows.map(({ lane, ...row }) => [toKey({ eventId: row.id, lane }), toUnsettled(row)] as const);
+  return new Map(found.filter(([key]) => wanted.has(key)));
 }
 
-function* findUnsettled(origins: readonly EventOrigin[]): Script<ReadonlyMap<string, UnsettledEvent>> {
-  const ids = origins.map(({ eventId }) => eventId);
-  const rows = yield* all<EventRow>(toLooksSql(yield* dialectOf()), [ids]);
-  return new Map(
-    toLooks(rows, origins).flatMap(({ origin, unsettled }) =>
-      unsettled === null ? [] : [[toOriginKey(origin), unsettled] as const],
-    ),
+/** A key of maps: equal origins have equal texts. */
+function toKey({ eventId, lane }: EventOrigin): string {
+  return `${eventId} ${lane}`;
+}
+
+function toUnsettled({
+  id,
+  combination,
+  result,
+  streamed,
+  tags,
+  shape,
+  outcome,
+  errorKind,
+  statusCode,
+  durationUs,
+  timeToFirstByteUs,
+  ...labels
+}: EventRow): UnsettledEvent | null {
+  if (!isUnsettled({ shape, outcome, errorKind })) return null;
+  const usage = shape === "pending" ? PENDING_USAGE : null;
+  const figures = { statusCode, outcome, errorKind, durationUs, timeToFirstByteUs, usage };
+  return {
+    id,
+    combination,
+    result,
+    streamed: streamed === 1,
+    dimensions: { ...labels, ...parseStoredTags(tags) },
+    ending: { ...figures, costPico: null, unpriced: false },
+    cost: null,
+    amounts: toAmounts(null),
+  };
+}
+
+/** The event as it is from now on. It lasts until it is settled, so that limits, which count by the end, have it there. */
+function toSettled(
+  { id, streamed, dimensions, ending: { timeToFirstByteUs } }: UnsettledEvent,
+  { settledAtUs, statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced }: Settlement,
+): EndedEvent {
+  const figures = { statusCode, outcome, errorKind, usage, tier, costPico, unpriced };
+  return toEnded(
+    { arrivedAtUs: id, streamed, dimensions },
+    { ...figures, durationUs: toDuration(settledAtUs - id), timeToFirstByteUs },
+    { statusCode, outcome, errorKind, unpriced, tier, prices, shape: usage?.shape ?? null },
   );
 }
 
@@ -168,5 +240,17 @@ function* replaceRow(lane: number, event: EndedEvent): Script<void> {
     ...values,
     lane,
     id,
+  ]);
+}
+
+function* remove(
+  table: "pending_event" | "settlement",
+  lane: number,
+  rows: readonly { readonly id: number }[],
+): Script<void> {
+  const { isAnyOf, toLane } = yield* dialectOf();
+  yield* run(`DELETE FROM ${table} WHERE ${toLane(table)} = ? AND ${isAnyOf("id", "number")}`, [
+    lane,
+    rows.map(({ id }) => id),
   ]);
 }

@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { countChanges } from "#storage/cells/counting.ts";
 import { readRefusedBefore } from "#storage/cells/retention.ts";
-import { SegmentReader } from "#storage/journal/segment-reader.ts";
+import { type JournalChunk, SegmentReader } from "#storage/journal/segment-reader.ts";
 import {
   type JournalPosition,
   KeptSegments,
@@ -11,14 +11,20 @@ import {
 } from "#storage/journal/segments.ts";
 import { insert, type Script } from "#storage/sql/script.ts";
 import type { Commit } from "#storage/threads/writer-tasks.ts";
+import type { Settlement } from "#usage/event.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
-import { type Batch, type Damage, decodeBatch } from "./batch.ts";
-import type { EndedEvent } from "./ended-event.ts";
+import { LineCursor } from "#usage/journal-line.ts";
+import { type EndedEvent, toEnded } from "./ended-event.ts";
 import { Interning } from "./interning.ts";
-import { OpenRequests } from "./open-requests.ts";
-import { isPending, planSettlements, settle, storePending, storeSettlements } from "./settlements.ts";
-import { isUnsettled } from "./unsettled-events.ts";
+import { OpenRequests, toCutOff } from "./open-requests.ts";
+import { isPending, isUnsettled, settle, storePending, storeSettlements } from "./settlements.ts";
 import { PositionMovedError, type WriterEngine } from "./writer-engine.ts";
+
+/** Lines that were skipped: counts only, never what they held. */
+export interface Damage {
+  readonly lines: number;
+  readonly tornBytes: number;
+}
 
 export interface WriterOptions {
   readonly engine: WriterEngine;
@@ -66,7 +72,7 @@ export class UsageWriter {
   readonly #kept: KeptSegments;
   #position: JournalPosition | null = null;
   #lastBatch = 0;
-  /** Set when a transaction failed: memory may be ahead of the database. */
+  /** True while memory may be ahead of the database: after a failure it is read again. */
   #isStale = true;
   #attempt: Attempt | null = null;
   /** Whether settlements may be waiting whose events are there, or events whose settlements are. */
@@ -93,30 +99,30 @@ export class UsageWriter {
     const from = await this.#refresh();
     // Sums at a watermark have what was settled before it.
     await this.#settle();
-    await this.#reachMark();
+    await this.#reachWatermark();
     const startedMs = performance.now();
     this.#isHeldBack = this.#options.isLive?.(from.segment) ?? false;
     const chunk = this.#reader.read(from, this.#isHeldBack);
     if (isSame(chunk.next, from)) return false;
+    this.#isStale = true;
+    const batch = decodeBatch(chunk, { from, decoder: this.#decoder, open: this.#open });
     try {
-      const batch = decodeBatch(chunk, { from, decoder: this.#decoder, open: this.#open });
-      await this.#intern(batch.events);
       await this.#engine.transact(() => this.#store(batch, { from, startedMs }));
-      this.#position = batch.next;
-      this.#announce();
-      this.#open.forgetChanges();
-      if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
-      if (batch.next.segment !== from.segment) this.trimSegments();
-      this.#maySettle ||=
-        batch.settlements.length > 0 || batch.events.some(({ manner }) => isUnsettled(manner));
-      await this.#settle();
-      return batch.hasMore;
     } catch (cause) {
-      this.#isStale = true;
       // Where it is now is read by the next call.
       if (cause instanceof PositionMovedError) return true;
       throw cause;
     }
+    this.#isStale = false;
+    this.#position = batch.next;
+    this.#announce();
+    this.#open.forgetChanges();
+    if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
+    if (batch.next.segment !== from.segment) this.trimSegments();
+    this.#maySettle ||=
+      batch.settlements.length > 0 || batch.events.some(({ manner }) => isUnsettled(manner));
+    await this.#settle();
+    return batch.hasMore;
   }
 
   async saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
@@ -153,27 +159,20 @@ export class UsageWriter {
     this.#reader.close();
   }
 
-  /** Committed before it is named. */
-  async #intern(events: readonly EndedEvent[]): Promise<void> {
-    const unknown = events.filter((event) => !this.#interning.find(event));
-    if (unknown.length === 0) return;
-    try {
-      await this.#engine.transact(() => this.#interning.intern(unknown));
-    } catch (cause) {
-      this.#interning.clear();
-      throw cause;
+  async #settle(): Promise<void> {
+    while (this.#maySettle) {
+      this.#isStale = true;
+      this.#maySettle = await this.#engine.transact(() => settle(this.#interning));
+      this.#isStale = false;
     }
   }
 
-  async #settle(): Promise<void> {
-    while (this.#maySettle) {
-      const plan = await this.#engine.transact(planSettlements);
-      if (plan.origins.length > 0) {
-        await this.#intern(plan.changes.map(({ ended }) => ended));
-        await this.#engine.transact(() => settle(plan));
-      }
-      this.#maySettle = plan.hasMore;
-    }
+  async #reachWatermark(): Promise<void> {
+    if (this.#watermark === null) return;
+    this.#isStale = true;
+    await this.#options.onWatermark?.(this.#watermark);
+    this.#isStale = false;
+    this.#watermark = null;
   }
 
   *#store(
@@ -189,6 +188,7 @@ export class UsageWriter {
       lastBatch: this.#lastBatch,
       isRecorded: events.length > 0,
     });
+    yield* this.#interning.intern(events);
     if (events.length > 0) {
       const refusedBeforeUs = yield* readRefusedBefore();
       // What was pruned never comes back, also not by a late end; its totals do.
@@ -223,17 +223,6 @@ export class UsageWriter {
     this.#lastBatch = attempt.number;
     this.#options.onCommit?.(attempt.commit);
     this.#watermark = attempt.watermark;
-  }
-
-  async #reachMark(): Promise<void> {
-    if (this.#watermark === null) return;
-    try {
-      await this.#options.onWatermark?.(this.#watermark);
-      this.#watermark = null;
-    } catch (cause) {
-      this.#isStale = true;
-      throw cause;
-    }
   }
 
   /** Memory as of the last commit: the stored position and begins, and the begins of its segment up to it. */
@@ -276,3 +265,58 @@ const KEY_USE = {
   ending: `ON CONFLICT (key_id) DO UPDATE SET last_used_us = CASE WHEN key_use.last_used_us < excluded.last_used_us
     THEN excluded.last_used_us ELSE key_use.last_used_us END`,
 } as const;
+
+/** What the lines of one read mean, up to its end or to the first watermark. */
+interface Batch {
+  /** In the order in which they ended. */
+  readonly events: readonly EndedEvent[];
+  readonly settlements: readonly Settlement[];
+  readonly watermark: number | null;
+  readonly next: JournalPosition;
+  readonly hasMore: boolean;
+  readonly damage: Damage;
+}
+
+/** Reads the lines from a position on, and takes begins and ends into `open`. */
+function decodeBatch(
+  chunk: JournalChunk,
+  {
+    from,
+    decoder,
+    open,
+  }: { readonly from: JournalPosition; readonly decoder: JournalDecoder; readonly open: OpenRequests },
+): Batch {
+  if (from.offsetBytes === 0) decoder.startSegment();
+  const events: EndedEvent[] = [];
+  const settlements: Settlement[] = [];
+  let damagedLines = 0;
+  const line = new LineCursor(chunk.lines);
+  while (line.next()) {
+    const entry = decoder.decode(line);
+    if (entry === null) {
+      damagedLines += 1;
+    } else if (entry.kind === "run") {
+      // A new process began: what is open was cut off with the one before.
+      for (const begun of open.takeAll()) {
+        const { ending, manner } = toCutOff(begun);
+        events.push(toEnded(begun, ending, manner));
+      }
+    } else if (entry.kind === "watermark") {
+      // What follows belongs to the next transaction.
+      const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };
+      const damage = { lines: damagedLines, tornBytes: 0 };
+      return { events, settlements, watermark: entry.number, next, hasMore: true, damage };
+    } else if (entry.kind === "begin") {
+      open.begin(entry.sequence, entry.begun);
+    } else if (entry.kind === "end") {
+      const begun = open.end(entry.sequence);
+      if (begun === null) damagedLines += 1;
+      else events.push(toEnded(begun, entry.ending, entry.manner));
+    } else if (entry.kind === "settle") {
+      settlements.push(entry.settlement);
+    }
+  }
+  if (chunk.next.segment !== from.segment) open.leaveSegment();
+  const damage = { lines: damagedLines, tornBytes: chunk.tornBytes };
+  return { events, settlements, watermark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
+}

@@ -104,7 +104,8 @@ export class SqliteWriter implements WriterEngine {
   async readOfMoment<Answer>(script: () => Script<Answer>): Promise<{ readonly answer: Promise<Answer> }> {
     // At once: nothing is committed meanwhile. What is read of label sets and cells is not kept by a writer.
     const read = () => drive(this.#database, script(), { dialect: SQLITE });
-    return { answer: Promise.resolve(readTransaction(this.#database, read)) };
+    // What fails is the answer: asked for again, it would hold up every batch behind the watermark.
+    return { answer: Promise.try(() => readTransaction(this.#database, read)) };
   }
 
   async beat(): Promise<JournalPosition | null> {
