@@ -1,26 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
-import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
-import { failureOf } from "./support.ts";
-import { silentLog } from "../support.ts";
+import { connect, failureOf } from "./support.ts";
 
-const CALL_MS_MAX = 5_000;
-
-function open(url: string, changes: { callMsMax?: number; connectionsMax?: number } = {}): Promise<Postgres> {
-  return openPostgres({
-    target: { url, schema: "public" },
-    purpose: "test",
-    connectionsMax: 2,
-    callMsMax: CALL_MS_MAX,
-    log: silentLog,
-    ...changes,
-  });
-}
+const open = async () => connect((await sharedPostgres()).url, { connectionsMax: 2 });
 
 describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
   test("bigint and count arrive as numbers, numeric as text, bytea as bytes, and arrays as arrays", async () => {
-    const postgres = await open((await sharedPostgres()).url);
+    await using postgres = await open();
     const [row] = await postgres.all(
       `SELECT count(*) AS n, $1::bigint AS b, 1.5::numeric AS m, $2::bytea AS y, $3::bigint[] AS bs, $4::text[] AS ts,
          $5::bytea[] AS ys, $6::double precision[] AS ds, $7::boolean AS f`,
@@ -45,7 +32,6 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
       ds: [0.1],
       f: true,
     });
-    await postgres.close();
   });
 
   test("what the role or the database sets for its sessions changes no value, no isolation and no limit", async () => {
@@ -60,7 +46,7 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     await server.sql("CREATE ROLE odd LOGIN PASSWORD 'odd'");
     for (const [name, value] of Object.entries(settings))
       await server.sql(`ALTER ROLE odd SET ${name} = '${value}'`);
-    const postgres = await open(server.urlOf("odd", "odd"));
+    const postgres = await connect(server.urlOf("odd", "odd"));
     const ask = () =>
       postgres.all(
         `SELECT '\\x00ff5c'::bytea AS bytes, 1234567890.123456::double precision AS instant,
@@ -80,7 +66,7 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
   });
 
   test("an integer beyond 2^53 is refused instead of being rounded, and one that a number said is read as that number", async () => {
-    const postgres = await open((await sharedPostgres()).url);
+    await using postgres = await open();
     const lastInstantUs = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000;
     expect(
       await postgres.all("SELECT $1::bigint AS b, $2::bigint[] AS bs", [lastInstantUs, [lastInstantUs]]),
@@ -88,34 +74,17 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     const failure = await failureOf(postgres.all("SELECT 9007199254740993::bigint AS b"));
     expect(failure).toBeInstanceOf(StatementError);
     expect(failure).toHaveProperty("code", "22003");
-    await postgres.close();
   });
 
   test("a cursor hands on every row in parts", async () => {
-    const postgres = await open((await sharedPostgres()).url);
+    await using postgres = await open();
     const query = { text: "SELECT generate_series(1, $1::integer) AS n", bindings: [7], rowsPerFetch: 3 };
     const parts = await postgres.transaction(async (tx) => Array.fromAsync(tx.parts<{ n: number }>(query)));
     expect(parts.map((rows) => rows.map(({ n }) => n))).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
-    await postgres.close();
-  });
-
-  test("what a step throws is thrown after the rollback, and nothing of it was made", async () => {
-    const postgres = await open((await sharedPostgres()).url);
-    await postgres.run("CREATE TABLE rolled_back (a integer)");
-    const failure = await failureOf(
-      postgres.transaction(async (tx) => {
-        await tx.run("INSERT INTO rolled_back VALUES ($1)", [1]);
-        throw new RangeError("mine");
-      }),
-    );
-    expect(failure).toEqual(new RangeError("mine"));
-    expect(await postgres.all("SELECT a FROM rolled_back")).toEqual([]);
-    await postgres.run("DROP TABLE rolled_back");
-    await postgres.close();
   });
 
   test("a transaction whose step swallowed a failed statement is not told to be committed", async () => {
-    const postgres = await open((await sharedPostgres()).url);
+    await using postgres = await open();
     const failure = await failureOf(
       postgres.transaction(async (tx) => {
         await tx.run("CREATE TABLE swallowed (a integer)");
@@ -124,16 +93,14 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     );
     expect(failure).toMatchObject({ name: "StatementError", code: "25P02" });
     expect(await postgres.all("SELECT to_regclass('swallowed') AS found")).toEqual([{ found: null }]);
-    await postgres.close();
   });
 
   test("a statement that comes after its transaction has ended is refused, and runs nowhere", async () => {
-    const postgres = await open((await sharedPostgres()).url);
+    await using postgres = await open();
     const late = await postgres.transaction(async (tx) => ({
       run: () => tx.run("CREATE TABLE late (a integer)"),
     }));
     expect(await failureOf(late.run())).toMatchObject({ name: "StatementError", code: "25P02" });
     expect(await postgres.all("SELECT to_regclass('late') AS found")).toEqual([{ found: null }]);
-    await postgres.close();
   });
 });

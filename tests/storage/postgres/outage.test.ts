@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { createLog } from "#kernel/log.ts";
-import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { PostgresOptions } from "#storage/postgres/connection/pool.ts";
-import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, startPostgres, type TestServer } from "../../support/postgres.ts";
 import { createTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { busyLimit, timed } from "../../support/waiting.ts";
-import { failureOf, isRunning, untilRunning } from "./support.ts";
+import { connect, failureOf } from "./support.ts";
 
 const CALL_MS_MAX = 600;
 /** A call ends at its limit; the rest is what an idle machine may take. */
@@ -28,12 +28,11 @@ interface Network extends AsyncDisposable {
 }
 
 /** Connections to the server through a network that can be cut. */
-async function connect(changes: Partial<PostgresOptions> = {}): Promise<Network> {
+async function openNetwork(changes: Partial<PostgresOptions> = {}): Promise<Network> {
   const { url, port } = await server();
   const proxy = createTcpProxy(port);
-  const target = { url: proxy.toUrl(url), schema: "public" };
-  const options = { target, purpose: "test", connectionsMax: 3, callMsMax: CALL_MS_MAX, log };
-  const postgres = await openPostgres({ ...options, ...changes });
+  const options = { connectionsMax: 3, callMsMax: CALL_MS_MAX, log, ...changes };
+  const postgres = await connect(proxy.toUrl(url), options);
   return {
     proxy,
     postgres,
@@ -47,7 +46,7 @@ async function connect(changes: Partial<PostgresOptions> = {}): Promise<Network>
 
 describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", () => {
   test("a silent partition ends a call at its limit, what is under way beside it at once, and the next call has a new connection", async () => {
-    await using network = await connect();
+    await using network = await openNetwork();
     const { postgres, proxy } = network;
     await Promise.all([1, 2, 3].map((n) => postgres.all("SELECT $1::integer", [n])));
     proxy.silence();
@@ -67,51 +66,8 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("a connection that is made in silence ends at the limit too", async () => {
-    await using network = await connect();
-    network.proxy.silence();
-    network.proxy.reset();
-    // The driver has heard of the resets.
-    await Bun.sleep(20);
-    for (const _ of [1, 2]) {
-      const { tookMs, result } = await timed(() => failureOf(network.postgres.all("SELECT 1")));
-      expect(result).toMatchObject({ name: "DatabaseUnreachableError", mayBeCommitted: false });
-      expect(tookMs).toBeLessThan(busyLimit(CALL_MS_MAX + LATE_MS_MAX));
-    }
-  });
-
-  test("a transaction whose connection is lost before its COMMIT has made nothing, and says so", async () => {
-    await using network = await connect();
-    const { postgres, proxy } = network;
-    await postgres.run("CREATE TABLE lost_before (a integer)");
-    const failure = await failureOf(
-      postgres.transaction(async (tx) => {
-        await tx.run("INSERT INTO lost_before VALUES ($1)", [1]);
-        proxy.reset();
-        await tx.run("INSERT INTO lost_before VALUES ($1)", [2]);
-      }),
-    );
-    expect(failure).toMatchObject({ name: "DatabaseUnreachableError", mayBeCommitted: false });
-    expect(await settled(postgres, "SELECT a FROM lost_before")).toEqual([]);
-  });
-
-  test("a COMMIT whose answer is lost tells that it may have been made", async () => {
-    await using network = await connect();
-    const { postgres, proxy } = network;
-    await postgres.run("CREATE TABLE lost_answer (a integer)");
-    const failure = await failureOf(
-      postgres.transaction(async (tx) => {
-        await tx.run("INSERT INTO lost_answer VALUES ($1)", [1]);
-        proxy.loseAnswers();
-      }),
-    );
-    expect(failure).toMatchObject({ name: "DatabaseUnreachableError", code: "limit", mayBeCommitted: true });
-    proxy.resume();
-    expect(await settled(postgres, "SELECT a FROM lost_answer")).toEqual([{ a: 1 }]);
-  });
-
   test("a refused connection fails at once, and the first call after its return succeeds", async () => {
-    await using network = await connect();
+    await using network = await openNetwork();
     const { postgres, proxy } = network;
     proxy.refuse();
     // The driver has heard of the resets.
@@ -124,7 +80,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
   });
 
   test("no report fails for a restart of the server between it and the one before, and none is read twice", async () => {
-    await using network = await connect();
+    await using network = await openNetwork();
     const running = await server();
     const { postgres } = network;
     const report = () =>
@@ -149,7 +105,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
   });
 
   test("a report on a connection that died in silence fails within the limit of a call, not that of its statements, and the next one is read", async () => {
-    await using network = await connect();
+    await using network = await openNetwork();
     const { postgres, proxy } = network;
     const report = (text: string) =>
       postgres.transaction((tx) => tx.all(text), { isReadOnly: true, callMsMax: 60_000 });
@@ -166,7 +122,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
   });
 
   test("a statement that is only slow ends on the server, and costs no other call its connection", async () => {
-    await using network = await connect();
+    await using network = await openNetwork();
     const { postgres } = network;
     const slow = failureOf(postgres.all("SELECT pg_sleep(10)"));
     const beside = failureOf(Bun.sleep(250).then(() => postgres.all("SELECT pg_sleep(0.2)")));
@@ -177,7 +133,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
   });
 
   test("a call that waits for a free connection ends at its limit, and the connections stay", async () => {
-    await using network = await connect({ connectionsMax: 1 });
+    await using network = await openNetwork({ connectionsMax: 1 });
     const { postgres } = network;
     const held = Promise.withResolvers<void>();
     const holding = postgres.transaction(async () => held.promise);
@@ -187,30 +143,12 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("a server that takes no changes any more is left, and looked for anew at its address", async () => {
-    await using network = await connect();
-    const { postgres } = network;
-    const running = await server();
-    const pidOf = async () => (await postgres.all<{ pid: number }>("SELECT pg_backend_pid() AS pid"))[0]?.pid;
-    await postgres.run("CREATE TABLE demoted (a integer)");
-    const before = await pidOf();
-    await running.sql("ALTER SYSTEM SET default_transaction_read_only = on");
-    await running.sql("SELECT pg_reload_conf()");
-    const write = () => postgres.run("INSERT INTO demoted VALUES ($1)", [1]);
-    while ((await failureOf(write())) === null) await Bun.sleep(5);
-    expect(await failureOf(write())).toMatchObject({ code: "25006", mayBeCommitted: false });
-    expect(await pidOf()).not.toBe(before);
-    await running.sql("ALTER SYSTEM RESET default_transaction_read_only");
-    await running.sql("SELECT pg_reload_conf()");
-    while ((await failureOf(write())) !== null) await Bun.sleep(5);
-  });
-
   test("a call that meets a connection which takes no changes is made on a new one, once, and not refused", async () => {
     const running = await server();
     await running.sql("CREATE TABLE promoted (a integer)");
     await running.sql("ALTER DATABASE postgres SET default_transaction_read_only = on");
     // Its sessions stay as they began, as those to a server that is no primary any more.
-    await using network = await connect();
+    await using network = await openNetwork();
     const { postgres } = network;
     await using other = new SQL(running.url.replace(/postgres$/, "template1"), { max: 1 });
     let steps = 0;
@@ -231,16 +169,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
 
   test("a host whose name leads to no address is told as that, and one that refuses as one that refuses", async () => {
     const { url } = await server();
-    const open = (target: string) =>
-      failureOf(
-        openPostgres({
-          target: { url: target, schema: "public" },
-          purpose: "test",
-          connectionsMax: 1,
-          callMsMax: 5_000,
-          log,
-        }),
-      );
+    const open = (target: string) => failureOf(connect(target, { log }));
     const unknown = await open(url.replace("127.0.0.1", "planted.invalid") + "?sslmode=require");
     expect(unknown).toMatchObject({ code: "unresolved", mayBeCommitted: false });
     expect(String(unknown)).toContain(
@@ -250,23 +179,8 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await open(url.replace(/:\d+\//, ":1/"))).toMatchObject({ code: "refused" });
   });
 
-  test("an abort ends the statement on the server, and the transaction with it", async () => {
-    await using network = await connect({ callMsMax: 300_000 });
-    const { postgres } = network;
-    const stop = new AbortController();
-    const slow = failureOf(
-      postgres.transaction((tx) => tx.all("SELECT pg_sleep(200)"), { signal: stop.signal }),
-    );
-    await untilRunning(postgres, "pg_sleep(200)");
-    stop.abort();
-    const failure = await slow;
-    expect(failure).toBeInstanceOf(StatementError);
-    expect(failure).toHaveProperty("code", "57014");
-    expect(await isRunning(postgres, "pg_sleep(200)")).toBe(false);
-  });
-
   test("an abort that overtakes its statement ends it all the same, and nothing that comes after it on its connection", async () => {
-    await using network = await connect({ callMsMax: 5_000, connectionsMax: 2 });
+    await using network = await openNetwork({ callMsMax: 5_000, connectionsMax: 2 });
     const { postgres, proxy } = network;
     const main = await server();
     const backend = (tx: Transaction) => tx.all<{ pid: number }>("SELECT pg_backend_pid() AS pid");
@@ -299,13 +213,3 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(lines.join("")).not.toMatch(/127\.0\.0\.1|postgres:|SELECT|INSERT/);
   });
 });
-
-/** Other connections of the pool may have been lost as well, and each tells it once. */
-async function settled(postgres: Postgres, text: string, tries = 4): Promise<readonly unknown[]> {
-  try {
-    return await postgres.all(text);
-  } catch (cause) {
-    if (!(cause instanceof DatabaseUnreachableError) || tries === 1) throw cause;
-    return settled(postgres, text, tries - 1);
-  }
-}

@@ -20,11 +20,10 @@ afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
 /** Whether the one connection is encrypted, or what refused it. */
 async function open(url: string): Promise<unknown> {
-  const postgres = await connect(url);
+  await using postgres = await connect(url);
   const [row] = await postgres.all<{ ssl: boolean }>(
     "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
   );
-  await postgres.close();
   return row?.ssl;
 }
 
