@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import { toCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/catalog/connection.ts";
+import { openCatalogDatabase, toCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { BUSY_WAIT_MS_MAX } from "#storage/sqlite/catalog/catalog-driver.ts";
 import { REMEMBERED_MAX } from "#storage/catalog/secret-memory.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
@@ -9,8 +8,6 @@ import {
   apiKey,
   AUDIT,
   codeOf,
-  createFakeClock,
-  createTempDir,
   PAGE,
   principal,
   provider,
@@ -91,21 +88,6 @@ describe("a lock that another process holds", () => {
 });
 
 describe("a transaction", () => {
-  test("whose step is asynchronous is refused and undone, since its rest would run outside of it", async () => {
-    using dir = createTempDir();
-    const client = openSqlite(join(dir.path, "a.db"));
-    client.run("CREATE TABLE letters (body TEXT)");
-    const connection = createConnection(client, createFakeClock());
-    const attempt = connection.write(async () => {
-      client.run("INSERT INTO letters VALUES ('first')");
-      await Promise.resolve();
-    });
-    expect(await attempt.catch((cause: unknown) => cause)).toBeInstanceOf(TypeError);
-    expect(client.query("SELECT * FROM letters").all()).toEqual([]);
-    expect(client.inTransaction).toBe(false);
-    await connection.close();
-  });
-
   test("that a full disk ends is undone whole, and the connection works again once there is room", async () => {
     await using engine = createSqliteEngine();
     const { audit } = await engine.open();
@@ -167,20 +149,29 @@ describe("remembered keys", () => {
   });
 });
 
-test("asked once per turn of the event loop, another's commit is seen in the next turn, and under the lock at once", async () => {
-  using dir = createTempDir();
-  const path = join(dir.path, "a.db");
-  const asked = createConnection(openSqlite(path), createFakeClock(), { freshness: "turn" });
-  const client = openSqlite(path);
-  const other = createConnection(client, createFakeClock());
-  const before = asked.dataVersion();
-  await other.write(() => client.run("CREATE TABLE letters (body TEXT)"));
-  expect(asked.dataVersion()).toBe(before);
-  expect(await asked.write(() => asked.dataVersion())).not.toBe(before);
-  await other.write(() => client.run("CREATE TABLE numbers (body TEXT)"));
-  const beforeTurn = asked.dataVersion();
+test("a server sees another's commit in the next turn of the event loop, and under the lock at once", async () => {
+  await using engine = createSqliteEngine();
+  const { path, clock } = engine;
+  const options = { path, clock, secrets: toSecrets(), log: silentLog, isServing: true };
+  await using serving = new AsyncDisposableStack();
+  const { catalog } = serving.adopt(await openCatalogDatabase(options), (one) => one.close());
+  await catalog.change(() => ({
+    writes: [{ kind: "put_provider", provider: provider("one") }],
+    audit: [],
+    result: () => null,
+  }));
+  const rename = (name: string) => engine.openRaw().run("UPDATE providers SET name = ?", [name]);
+  await catalog.snapshot();
+  rename("two");
+  expect(catalog.peek()?.providers).toMatchObject([{ name: "one" }]);
   await new Promise<void>((resolve) => void setImmediate(resolve));
-  expect(asked.dataVersion()).not.toBe(beforeTurn);
-  await asked.close();
-  await other.close();
+  expect(catalog.peek()).toBeNull();
+  expect((await catalog.snapshot()).providers).toMatchObject([{ name: "two" }]);
+
+  rename("three");
+  expect(catalog.peek()?.providers).toMatchObject([{ name: "two" }]);
+  await catalog.change((before) => {
+    expect(before.findProvider("three")).not.toBeNull();
+    return { writes: [], audit: [], result: () => null };
+  });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Migration } from "#storage/sql/migration.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { apiKey, createTempDir, principal, relayToken, spawnChild, START_US } from "./support.ts";

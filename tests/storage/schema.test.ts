@@ -6,7 +6,7 @@ import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api"
 import { ENGINES } from "#drizzle/tables.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { MIGRATIONS } from "#storage/postgres/connection/migrate.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 import { postgresMissing } from "../support/postgres.ts";
 import { createDatabase } from "./postgres/support.ts";

@@ -1,9 +1,12 @@
 import { SILENT_LOG } from "#kernel/log.ts";
 import { rotateSecret } from "#storage/catalog/rotation.ts";
-import { openCatalogDatabase } from "./catalog/catalog-database.ts";
-import { findCatalogAge } from "./catalog/inspect.ts";
+import {
+  findCatalogAge,
+  openCatalogBesideServer,
+  openCatalogDatabase,
+  readCatalogDatabase,
+} from "./catalog/catalog-database.ts";
 import { toCatalogPath } from "./file/open.ts";
-import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
 import { openInstallation } from "#storage/installation.ts";
 import { findLedger } from "./ledger/ledger.ts";
 

@@ -1,7 +1,7 @@
 import { isDamage } from "#storage/files/setup-errors.ts";
 import { countDamagedLines } from "#storage/journal/segment-reader.ts";
 import { findSegments } from "#storage/journal/segments.ts";
-import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
+import { findCatalogAge, inspectCatalog } from "./catalog/catalog-database.ts";
 import { requireIntact } from "./file/open.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/database.ts";
 import type { SnapshotOptions } from "./ledger/file/snapshot.ts";

@@ -56,3 +56,13 @@ export class CatalogFile {
     );
   }
 }
+
+/** Counts a commit that leaves alone what servers remember: by it they tell such a one from what another program has written. */
+export function countAside(client: Database): void {
+  client.run(`PRAGMA user_version = ${readAsides(client) + 1}`);
+}
+
+/** The number stands in the header of the file, which costs no page more. */
+export function readAsides(client: Database): number {
+  return client.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
+}

@@ -4,7 +4,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toFileIdentity } from "#storage/files/file-watch.ts";
-import { isBusy } from "#storage/files/setup-errors.ts";
 import { syncData } from "#storage/files/sync-folder.ts";
 import { TaskFailedError, WorkerClient } from "#storage/threads/worker-client.ts";
 
@@ -25,7 +24,10 @@ export interface CheckpointStart {
 }
 
 export interface CheckpointTasks {
-  /** True when all that the log held at the call is in the database now, and on the disk. Rejects when the disk refuses. */
+  /**
+   * True when all that the log held at the call is in the database now, and on the disk. The log begins anew then, unless
+   * something is read from it. Rejects when the disk refuses.
+   */
   copy(): boolean;
 }
 
@@ -34,8 +36,8 @@ export interface LogSync {
   /** Fulfilled once every commit before the call is on the disk; calls that come meanwhile share one sync. Throws `internal_error`. */
   synced(): Promise<void>;
   /**
-   * A change waits for it before its transaction: the log is being shortened, and the first commit after it was copied
-   * would begin it anew, with a sync. Null nearly always.
+   * A change waits for it before its transaction: the log is being copied, and is begun anew only if nothing was added
+   * meanwhile. Null nearly always.
    */
   held(): Promise<void> | null;
   /** After the sync that is under way: the descriptor's number may be another file's next. */
@@ -96,7 +98,6 @@ export function createLogSync(
   const shorten = async () => {
     try {
       await copyLog();
-      if (restartLog(client, file)) await sync();
     } catch (cause) {
       log.warn("catalog: its log grows until it can be copied into the database", describeCause(cause));
     }
@@ -128,46 +129,4 @@ export function createLogSync(
     held: () => shortening,
     close: () => (closing ??= closeOnce()),
   };
-}
-
-/**
- * Begins a write-ahead log anew without a sync on the calling thread. SQLite itself would overwrite it from its beginning,
- * and sync the new header before the first pages of the commit that does so, since old pages behind an old header would be
- * taken for the database's after a loss of power. An empty file has none: what of its first commit is on the disk and what
- * is not makes no difference (sqlite.org/walformat.html, 4.4 and 4.5). `file` is a descriptor of the log. False while
- * something is to be copied, or read from it.
- */
-function restartLog(client: Database, file: number): boolean {
-  const inLog = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(NOOP)").get();
-  if (inLog === null || inLog.log !== inLog.checkpointed) return false;
-  // A commit of another process in between is copied and synced here.
-  const emptied = client.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  if (emptied?.busy !== 0) return false;
-  client.run("PRAGMA synchronous = OFF");
-  try {
-    writeFirstPage(client, file);
-  } catch (cause) {
-    // Another process begins it, with a sync of its own.
-    if (!isBusy(cause)) throw cause;
-  } finally {
-    if (client.inTransaction) client.run("ROLLBACK");
-    client.run("PRAGMA synchronous = NORMAL");
-  }
-  return true;
-}
-
-function writeFirstPage(client: Database, file: number): void {
-  client.run("BEGIN IMMEDIATE");
-  // Only another process can have written to it.
-  if (fstatSync(file).size > 0) return;
-  const row = client.query<{ user_version: number }, []>("PRAGMA user_version").get();
-  // Changes nothing, and is a commit all the same.
-  client.run(`PRAGMA user_version = ${row?.user_version ?? 0}`);
-  client.run("COMMIT");
-}
-
-interface CheckpointRow {
-  readonly busy: number;
-  readonly log: number;
-  readonly checkpointed: number;
 }
