@@ -105,7 +105,6 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
     await move();
     for (const [table, column] of [
       ["combination", "id"],
-      ["tag", "id"],
       ["result", "id"],
       ["price_set", "id"],
       ["manner", "id"],

@@ -4,19 +4,13 @@ import type { MovedTable } from "./tables.ts";
 
 export type Cell = string | number | Uint8Array | null;
 
-/** Rows of a table by their columns: `columns[i][row]` is in the column `names[i]`. */
-export interface Batch {
-  readonly rows: number;
-  readonly columns: readonly (readonly Cell[])[];
-}
-
 /** An installation that is to be moved, all of it as of one moment. */
 export interface InstallationSource {
   /** The columns of a table, in the order of `batches`. */
   columnsOf(table: MovedTable): readonly string[];
   countRows(table: MovedTable): number;
-  /** All rows in the table's order, so many at a time. */
-  batches(table: MovedTable, rowsMax: number): Iterable<Batch>;
+  /** All rows in the table's order, each in that of its columns; so many at a time, and fewer at the end alone. */
+  batches(table: MovedTable, rowsMax: number): Iterable<readonly (readonly Cell[])[]>;
   /** The UTC days since 1970 that have rows in the request log, ascending. */
   readonly days: readonly number[];
   close(): void;

@@ -1,8 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { InstallationSource, MovedRows, MoveProgress, MoveTarget } from "#storage/move/move.ts";
-import { MOVED_TABLES } from "#storage/move/tables.ts";
-import { quoteName } from "#storage/postgres/connection/values.ts";
+import type { Cell, InstallationSource, MovedRows, MoveProgress, MoveTarget } from "#storage/move/move.ts";
+import { LEFT_COLUMNS, MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
+import { quoteName, toStored } from "#storage/postgres/connection/values.ts";
 import { migrate, migrateWithin, untilUnlocked } from "#storage/postgres/connection/migrate.ts";
 import { withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -17,7 +17,6 @@ import {
 } from "#storage/postgres/ledger/partitions.ts";
 import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { findDifferentRow, findTable, toInsertSql, toParameters, type TargetTable } from "./rows.ts";
 
 /** One INSERT of as many takes some 40 ms and 2 MB. */
 const BATCH_ROWS = 5_000;
@@ -120,25 +119,26 @@ async function copyTables(
   const moved = new Map<string, number>();
   const total = MOVED_TABLES.reduce((sum, table) => sum + source.countRows(table), 0);
   let done = 0;
-  for (const each of MOVED_TABLES) {
-    const table = await findTable(tx, each, source);
-    const insert = toInsertSql(table);
+  for (const table of MOVED_TABLES) {
+    const columns = await findColumns(tx, table, source);
+    const insert = toInsertSql(table, columns);
     let rows = 0;
     let before: Promise<unknown> = Promise.resolve();
     for (const batch of source.batches(table, BATCH_ROWS)) {
       progress.signal.throwIfAborted();
       progress.step(`copying ${table.noun}`, done / total);
+      const values = columns.map(({ position }) => batch.map((row) => toCell(row, position)));
       // The next batch is read while the server has this one.
-      const written = tx.run(insert, toParameters(batch, table));
+      const written = tx.run(insert, values);
       written.catch(() => undefined);
       await before;
       before = written;
-      rows += batch.rows;
-      done += batch.rows;
+      rows += batch.length;
+      done += batch.length;
     }
     await before;
     moved.set(table.name, rows);
-    await moveSequences(tx, table);
+    await moveSequences(tx, table, columns);
   }
   progress.step("gathering statistics", null);
   // Else the first reports would be planned for empty tables.
@@ -146,8 +146,67 @@ async function copyTables(
   return moved;
 }
 
+/** A column that is moved. */
+interface MovedColumn {
+  readonly name: string;
+  /** In PostgreSQL's spelling, such as `double precision`. */
+  readonly type: string;
+  readonly isIdentity: boolean;
+  /** Its place among those of the source; -1 for the number of the writer, which SQLite's rows have not. */
+  readonly position: number;
+}
+
+/** The number of the one writer of SQLite. */
+const FIRST_LANE = 0;
+
+function toCell(row: readonly Cell[], position: number): Cell {
+  return position < 0 ? FIRST_LANE : (row[position] ?? null);
+}
+
+/**
+ * The columns that both engines have, and `lane`. Throws for one of the source that the table lacks, and for one without a
+ * default that the source lacks: a row would lose something, or could not be told from others.
+ */
+async function findColumns(
+  tx: Sql,
+  table: MovedTable,
+  source: Pick<InstallationSource, "columnsOf">,
+): Promise<readonly MovedColumn[]> {
+  const names = source.columnsOf(table);
+  const found = await tx.all<Omit<MovedColumn, "position"> & { readonly isNeeded: boolean }>(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, attidentity <> '' AS "isIdentity",
+       attnotnull AND NOT atthasdef AND attidentity = '' AS "isNeeded"
+     FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`,
+    [quoteName(table.name)],
+  );
+  const left = names.find(
+    (name) => !LEFT_COLUMNS.includes(name) && !found.some((column) => column.name === name),
+  );
+  if (left !== undefined) throw new TypeError(`${table.name}.${left} has no place in PostgreSQL`);
+  return found.flatMap((column) => {
+    const position = names.indexOf(column.name);
+    if (position >= 0 || column.name === "lane") return [{ ...column, position }];
+    if (column.isNeeded) throw new TypeError(`${table.name}.${column.name} is not in the source`);
+    return [];
+  });
+}
+
+/** The INSERT of a batch, column by column. */
+function toInsertSql({ name }: MovedTable, columns: readonly MovedColumn[]): string {
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
+  return `INSERT INTO ${quoteName(name)} (${toNames(columns)}) SELECT * FROM unnest(${arrays})`;
+}
+
+function toNames(columns: readonly MovedColumn[]): string {
+  return columns.map(({ name }) => quoteName(name)).join(", ");
+}
+
 /** New rows get ids behind those that were moved. */
-async function moveSequences(tx: Transaction, { name: table, columns }: TargetTable): Promise<void> {
+async function moveSequences(
+  tx: Sql,
+  { name: table }: MovedTable,
+  columns: readonly MovedColumn[],
+): Promise<void> {
   for (const { name, isIdentity } of columns) {
     if (!isIdentity) continue;
     const last = `max(${quoteName(name)})`;
@@ -163,25 +222,47 @@ async function compareTables(
   source: InstallationSource,
   progress: MoveProgress,
 ): Promise<void> {
-  for (const [index, each] of MOVED_TABLES.entries()) {
+  for (const [index, table] of MOVED_TABLES.entries()) {
     progress.signal.throwIfAborted();
-    progress.step(`comparing ${each.noun}`, index / MOVED_TABLES.length);
-    const difference = await compare(tx, source, await findTable(tx, each, source));
+    progress.step(`comparing ${table.noun}`, index / MOVED_TABLES.length);
+    const difference = await findDifference(tx, source, table);
     if (difference === null) continue;
     throw new SetupError(
       "failure",
-      `What was copied is not what is in the source (${each.noun}, ${each.name}: ${difference}): all of it was taken back, and the target is as it was.`,
+      `What was copied is not what is in the source (${table.noun}, ${table.name}: ${difference}): all of it was taken back, and the target is as it was.`,
     );
   }
 }
 
-async function compare(
+/** Returns what differs first, without what is in it; null when nothing does. Both are read in the table's order. */
+async function findDifference(
   tx: Transaction,
   source: InstallationSource,
-  table: TargetTable,
+  table: MovedTable,
 ): Promise<string | null> {
   const [counted] = await tx.all<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoteName(table.name)}`);
   const [expected, found] = [source.countRows(table), counted?.rows ?? 0];
   if (expected !== found) return `${expected} rows in the source, ${found} in the target`;
-  return findDifferentRow(tx, table, source.batches(table, BATCH_ROWS));
+  const columns = await findColumns(tx, table, source);
+  const text = `SELECT ${toNames(columns)} FROM ${quoteName(table.name)} ORDER BY ${table.order}`;
+  const parts = tx.parts<{ readonly [column: string]: unknown }>({ text, rowsPerFetch: BATCH_ROWS });
+  let number = 0;
+  for (const batch of source.batches(table, BATCH_ROWS)) {
+    const { value: rows = [] } = await parts.next();
+    for (const [index, row] of batch.entries()) {
+      number += 1;
+      const wrong = columns.find(
+        ({ name, type, position }) => !isSame(toCell(row, position), rows[index]?.[name], type),
+      );
+      if (wrong !== undefined) return `row ${number} differs in ${wrong.name}`;
+    }
+  }
+  return null;
+}
+
+function isSame(source: Cell, target: unknown, type: string): boolean {
+  if (source instanceof Uint8Array)
+    return target instanceof Uint8Array && Buffer.compare(source, target) === 0;
+  if (typeof source === "string") return target === toStored(source);
+  return target === (type === "boolean" && source !== null ? source === 1 : source);
 }
