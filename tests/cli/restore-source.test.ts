@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sha256Hex } from "#kernel/crypto.ts";
 import { writeArchive } from "#storage/backup/archive-writer.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -177,11 +176,7 @@ async function seal({ parts, claimed = parts, more = {}, manifest }: Sealed): Pr
         interface_version: "1.0.0",
         catalog_schema: "0000_catalog",
         usage_schema: null,
-        parts: Object.entries(claimed).map(([name, bytes]) => ({
-          name,
-          size_bytes: bytes.length,
-          sha256: sha256Hex(bytes),
-        })),
+        parts: Object.entries(claimed).map(([name, bytes]) => ({ name, size_bytes: bytes.length })),
         ...more,
       }),
   );

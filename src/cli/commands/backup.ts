@@ -59,7 +59,6 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
           parts: manifest.parts.map((part) => ({
             name: part.name,
             size_bytes: part.sizeBytes,
-            sha256: part.sha256,
           })),
         },
         sentence: `Wrote ${file} (${toSize(sizeBytes)}), the installation as of ${manifest.createdAt}. ${advice}`,

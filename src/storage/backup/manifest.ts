@@ -8,13 +8,10 @@ const FIXED_NAMES = new Set([CATALOG_NAME, USAGE_NAME, SECRET_KEY_NAME]);
 
 const FORMAT = "lockport-backup";
 const FORMAT_VERSION = 1;
-const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 
 export interface BackupPart {
   readonly name: string;
   readonly sizeBytes: number;
-  /** Lower-case hex. */
-  readonly sha256: string;
 }
 
 /** The first entry of a backup, which describes it. Holds no secret. */
@@ -47,7 +44,7 @@ export function encodeManifest(manifest: BackupManifest): Buffer {
     catalog_schema: catalogSchema,
     usage_schema: usageSchema,
     has_secret_key: hasSecretKey(manifest),
-    parts: parts.map(({ name, sizeBytes, sha256 }) => ({ name, size_bytes: sizeBytes, sha256 })),
+    parts: parts.map(({ name, sizeBytes }) => ({ name, size_bytes: sizeBytes })),
   };
   return Buffer.from(`${JSON.stringify(wire, null, 2)}\n`);
 }
@@ -93,10 +90,9 @@ function parsePart(value: unknown): BackupPart | null {
   if (!isObject(value)) return null;
   const name = value["name"];
   const sizeBytes = value["size_bytes"];
-  const sha256 = value["sha256"];
   if (typeof name !== "string" || !(FIXED_NAMES.has(name) || isJournalName(name))) return null;
-  if (typeof sizeBytes !== "number" || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0) return null;
-  return typeof sha256 === "string" && SHA256_PATTERN.test(sha256) ? { name, sizeBytes, sha256 } : null;
+  const isSize = typeof sizeBytes === "number" && Number.isSafeInteger(sizeBytes) && sizeBytes >= 0;
+  return isSize ? { name, sizeBytes } : null;
 }
 
 function parseObject(bytes: Uint8Array): { readonly [field: string]: unknown } | null {

@@ -1,7 +1,7 @@
-import { createReadStream, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
-import { createSecretBox, sha256Hex, type SecretBox } from "#kernel/crypto.ts";
+import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
@@ -56,24 +56,25 @@ export async function writeBackup(
   const names = await copyParts(staging, { config, watch });
   const catalog = files.inspect.inspectCatalog(join(staging, CATALOG_NAME));
   const usage = names.includes(USAGE_NAME) ? files.inspect.inspectUsage(join(staging, USAGE_NAME)) : null;
-  const entries = names.map((name) => ({ name, content: join(staging, name) }));
-  const parts = withSecretKey
-    ? [...entries, { name: SECRET_KEY_NAME, content: toKeyFile(config, catalog.secretCheckValue) }]
-    : entries;
-  const weighed: Weighed[] = [];
-  for (const part of parts) weighed.push(await weigh(part, watch));
-
+  const entries: ArchiveEntry[] = names.map((name) => {
+    const content = join(staging, name);
+    return { name, content, sizeBytes: statSync(content).size };
+  });
+  if (withSecretKey) {
+    const content = toKeyFile(config, catalog.secretCheckValue);
+    entries.push({ name: SECRET_KEY_NAME, content, sizeBytes: content.length });
+  }
   const manifest: BackupManifest = {
     createdAt: formatInstant(createdAtUs),
     interfaceVersion: INTERFACE_VERSION,
     catalogSchema: catalog.schema,
     usageSchema: usage?.schema ?? null,
-    parts: weighed.map(({ name, sizeBytes, sha256 }) => ({ name, sizeBytes, sha256 })),
+    parts: entries,
   };
   const head = encodeManifest(manifest);
   const secrets = findSecrets(config, catalog.secretCheckValue);
-  const totalBytes = weighed.reduce((sum, { sizeBytes }) => sum + sizeBytes, head.length);
-  await writeArchive([{ name: MANIFEST_NAME, sizeBytes: head.length, content: head }, ...weighed], {
+  const totalBytes = entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, head.length);
+  await writeArchive([{ name: MANIFEST_NAME, sizeBytes: head.length, content: head }, ...entries], {
     modifiedAtSeconds: Math.floor(createdAtUs / 1e6),
     write,
     onRead: (doneBytes) => watch.step("writing the backup", doneBytes / totalBytes),
@@ -149,26 +150,4 @@ function toKeyFile(config: FileConfig, checkValue: string | null): Uint8Array {
     );
   }
   return Buffer.from(`${Buffer.from(secret).toString("base64")}\n`);
-}
-
-type Weighed = ArchiveEntry & { readonly sha256: string };
-
-async function weigh(
-  { name, content }: Pick<ArchiveEntry, "name" | "content">,
-  { step, signal }: Watch,
-): Promise<Weighed> {
-  if (typeof content !== "string") {
-    return { name, content, sizeBytes: content.length, sha256: sha256Hex(content) };
-  }
-  const totalBytes = statSync(content).size;
-  const hasher = new Bun.CryptoHasher("sha256");
-  let sizeBytes = 0;
-  for await (const bytes of createReadStream(content, { highWaterMark: 1024 * 1024 })) {
-    if (!(bytes instanceof Uint8Array)) continue;
-    signal.throwIfAborted();
-    hasher.update(bytes);
-    sizeBytes += bytes.length;
-    step(`hashing ${basename(name)}`, sizeBytes / totalBytes);
-  }
-  return { name, content, sizeBytes, sha256: hasher.digest("hex") };
 }
