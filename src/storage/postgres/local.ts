@@ -88,6 +88,5 @@ async function requireCurrent(postgres: Postgres): Promise<void> {
 }
 
 function toGuest(postgres: Postgres, { clock, onUnconfirmed }: OpenOptions, memory: StoreMemory): Freshness {
-  const { schema } = postgres;
-  return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds(), onUnconfirmed });
+  return createGuestFreshness({ postgres, memory, clock, ids: createSystemIds(), onUnconfirmed });
 }

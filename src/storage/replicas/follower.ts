@@ -50,27 +50,22 @@ export class ReplicaFollower extends Follower {
 /** Any role of the database may send hints, as many as it likes: what answers them is done 200 times a second at most. */
 const HINT_MS_MIN = 5;
 
-export interface HintsDeps {
-  readonly postgres: Pick<Postgres, "all" | "listen">;
-  readonly schema: string;
-}
-
 /**
  * Notifications that there is something to ask for. They say nothing by themselves, and whatever is told by one is found
  * without it by the next heartbeat: any role may forge them, and may fill the queue of the server, so that none is sent.
  */
 export class Hints {
-  readonly #deps: HintsDeps;
+  readonly #postgres: Postgres;
   readonly #channel: string;
 
-  constructor(deps: HintsDeps) {
-    this.#deps = deps;
-    this.#channel = toChannel(deps.schema);
+  constructor(postgres: Postgres) {
+    this.#postgres = postgres;
+    this.#channel = toChannel(postgres.schema);
   }
 
   /** Never within a transaction: a notification that is refused would take it along, and its COMMIT waits for all others'. */
   send(): void {
-    void this.#deps.postgres.all("SELECT pg_notify($1, '')", [this.#channel]).catch(() => undefined);
+    void this.#postgres.all("SELECT pg_notify($1, '')", [this.#channel]).catch(() => undefined);
   }
 
   /** Returns what ends it. Those that come soon after another are one. */
@@ -88,7 +83,7 @@ export class Hints {
       if (waitMs <= 0) answer();
       else timer = setTimeout(answer, waitMs);
     };
-    const stop = await this.#deps.postgres.listen(this.#channel, hear);
+    const stop = await this.#postgres.listen(this.#channel, hear);
     return async () => {
       clearTimeout(timer);
       await stop();

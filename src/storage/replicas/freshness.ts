@@ -28,7 +28,6 @@ export interface Freshness {
 
 export interface GuestOptions {
   readonly postgres: Postgres;
-  readonly schema: string;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -38,11 +37,11 @@ export interface GuestOptions {
 
 /** For a command beside the replicas: it asks each time, nothing waits for it, and its changes wait for all of them. */
 export function createGuestFreshness(options: GuestOptions): Freshness {
-  const { postgres, schema, memory, ...rest } = options;
+  const { postgres, memory, ...rest } = options;
   const follower = new ReplicaFollower({ postgres, memory });
   const refreshed = joinNext(() => follower.poll());
   const barrier = new Barrier({ postgres, clock: rest.clock, idleTimes: new IdleTimes(), ownId: null });
-  const hints = new Hints({ postgres, schema });
+  const hints = new Hints(postgres);
   const isTrusted = () => false;
   const mutator = new Mutator({ postgres, hints, barrier, follower, isTrusted, refreshed, ...rest });
   return { isTrusted, refreshed, change: (script) => mutator.change(script) };

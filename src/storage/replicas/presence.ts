@@ -69,7 +69,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const idleTimes = new IdleTimes();
   const trust = new TrustWindow(clock, identity.graceMs);
   const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
-  const hints = new Hints({ postgres: pulse, schema: pulse.schema });
+  const hints = new Hints(pulse);
   const slots = new SlotLeases({
     pools: new SlotPools({ postgres: pulse, replicaId: id, notify: () => hints.send() }),
     isLeased: () => lease.isOpen(),
@@ -90,10 +90,10 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
   const isTrusted = () => trust.isOpen();
   const mutator = new Mutator({ postgres, hints, barrier, follower, isTrusted, refreshed, clock, ids });
-  const maintenance = new PeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
+  const maintain = createPeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
   await heartbeat.begin();
   const stopListening = await listen(hints, heartbeat, log);
-  const stopSending = startHeartbeats(heartbeat, maintenance, log);
+  const stopSending = startHeartbeats(heartbeat, maintain, log);
   const leave = async () => {
     heartbeat.end();
     await stopSending();
@@ -133,7 +133,7 @@ async function listen(hints: Hints, heartbeat: Heartbeat, log: Log): Promise<() 
 }
 
 /** Returns what ends it, fulfilled when the last heartbeat has its answer. */
-function startHeartbeats(heartbeat: Heartbeat, maintenance: PeerMaintenance, log: Log): () => Promise<void> {
+function startHeartbeats(heartbeat: Heartbeat, maintain: PeerMaintenance, log: Log): () => Promise<void> {
   const stopping = new AbortController();
   const keepSending = async () => {
     for (;;) {
@@ -142,7 +142,7 @@ function startHeartbeats(heartbeat: Heartbeat, maintenance: PeerMaintenance, log
       heartbeat.cutExpired();
       try {
         await heartbeat.send();
-        await maintenance.run(heartbeat.peers);
+        await maintain(heartbeat.peers);
       } catch (cause) {
         log.debug("a heartbeat failed", describeCause(cause));
       }
@@ -161,7 +161,7 @@ const SLOT_MARGIN_MS = 5_000;
 const IDLE_MS_MIN = 5_000;
 const TRIM_MS = 60_000;
 
-export interface PeerMaintenanceDeps {
+interface PeerMaintenanceDeps {
   readonly postgres: Postgres;
   readonly clock: Clock;
   readonly idleTimes: IdleTimes;
@@ -169,19 +169,14 @@ export interface PeerMaintenanceDeps {
   readonly log: Log;
 }
 
+/** Fences replicas that have gone idle, so that the next change does not wait for them, and frees their slots later. */
+type PeerMaintenance = (peers: readonly Peer[]) => Promise<void>;
+
 /** The maintenance that any replica does for all of them. */
-export class PeerMaintenance {
-  readonly #deps: PeerMaintenanceDeps;
-  #trimmedAtMs: number;
-
-  constructor(deps: PeerMaintenanceDeps) {
-    this.#deps = deps;
-    this.#trimmedAtMs = deps.clock.monotonicMs();
-  }
-
-  /** Fences replicas that have gone idle, so that the next change does not wait for them, and frees their slots later. */
-  async run(peers: readonly Peer[]): Promise<void> {
-    const { postgres, clock, idleTimes, slotLeaseMs, log } = this.#deps;
+export function createPeerMaintenance(deps: PeerMaintenanceDeps): PeerMaintenance {
+  const { postgres, clock, idleTimes, slotLeaseMs, log } = deps;
+  let trimmedAtMs = clock.monotonicMs();
+  return async (peers) => {
     const nowMs = clock.monotonicMs();
     for (const peer of peers) {
       const idleMs = idleTimes.ofPeer(peer, nowMs);
@@ -197,19 +192,14 @@ export class PeerMaintenance {
         });
       }
     }
-    if (nowMs - this.#trimmedAtMs < TRIM_MS) return;
-    this.#trimmedAtMs = nowMs;
-    await trim(postgres);
-  }
+    if (nowMs - trimmedAtMs < TRIM_MS) return;
+    trimmedAtMs = nowMs;
+    await postgres.run(TRIM);
+  };
 }
 
 /** Deletes changes that every replica has applied and that are older than a quarter of an hour, and replicas that ended a week ago without a word. */
-async function trim(postgres: Postgres): Promise<void> {
-  await postgres.run(
-    `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
-       AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced)`,
-  );
-  await postgres.run(
-    "DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'",
-  );
-}
+const TRIM = `
+  DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
+    AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced);
+  DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'`;

@@ -74,24 +74,18 @@ export class ReplicaRow {
    * another history than the database's counts as none, else a change would not wait for this replica.
    */
   async sendHeartbeat(applied: CatalogVersion | null): Promise<HeartbeatAnswer | null> {
-    const [row] = await this.#postgres.all<AnswerRow>(HEARTBEAT, [
+    const [answer = null] = await this.#postgres.all<HeartbeatAnswer>(HEARTBEAT, [
       this.#own.id,
       applied?.version ?? 0,
       applied?.token ?? null,
       DEMAND_MS_MAX,
     ]);
-    return row === undefined ? null : { ...row, shortPools: row.shortPools ?? [], peers: row.peers ?? [] };
+    return answer;
   }
 
   async remove(): Promise<void> {
     await this.#postgres.run("DELETE FROM replica WHERE id = $1", [this.#own.id]);
   }
-}
-
-interface AnswerRow extends CatalogVersion {
-  readonly server: string;
-  readonly peers: readonly Peer[] | null;
-  readonly shortPools: readonly string[] | null;
 }
 
 const HEARTBEAT = `
@@ -107,9 +101,10 @@ const HEARTBEAT = `
     (SELECT version FROM catalog_state) AS version,
     (SELECT token FROM catalog_state) AS token,
     pg_postmaster_start_time()::text AS server,
-    (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'heartbeats', heartbeats, 'graceMs', grace_ms, 'isFenced', is_fenced))
+    (SELECT coalesce(json_agg(json_build_object(
+       'id', id, 'lane', lane, 'heartbeats', heartbeats, 'graceMs', grace_ms, 'isFenced', is_fenced)), '[]')
      FROM replica other WHERE other.id <> $1) AS peers,
-    (SELECT json_agg(DISTINCT pool) FROM slot_lease
+    (SELECT coalesce(json_agg(DISTINCT pool), '[]') FROM slot_lease
      WHERE wanted > slots AND replica_id <> $1
        AND asked_at > clock_timestamp() - $4 * interval '1 millisecond') AS "shortPools"`;
 

@@ -97,9 +97,8 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       return { ...stores, change: driver.change, freshness, presence, memory, parts, close };
     },
     async openGuest(postgres) {
-      const { schema } = (await ready).target;
       const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
-      const freshness = createGuestFreshness({ postgres, schema, memory, clock, ids });
+      const freshness = createGuestFreshness({ postgres, memory, clock, ids });
       return createCatalogStores(createPostgresDriver({ postgres, memory, freshness }), { isShared: true });
     },
     async copySecrets(first, copies) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { PeerMaintenance } from "#storage/replicas/presence.ts";
+import { createPeerMaintenance } from "#storage/replicas/presence.ts";
 import { IdleTimes, type Peer } from "#storage/replicas/replica-row.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTestLog } from "../../../ledger/usage.ts";
@@ -22,13 +22,13 @@ async function createReplicas() {
   const idleTimes = new IdleTimes();
   const { log, lines } = createTestLog();
   const deps = { postgres, clock, idleTimes, slotLeaseMs: 10_000, log };
-  return { ...database, postgres, clock, idleTimes, lines, maintenance: new PeerMaintenance(deps) };
+  return { ...database, postgres, clock, idleTimes, lines, maintain: createPeerMaintenance(deps) };
 }
 
 describe.skipIf(postgresMissing !== null)("what any replica does for all", () => {
   test("a silent replica is fenced, and its slots are free only after it has had time to cut its requests", async () => {
     await using all = await createReplicas();
-    const { postgres, clock, idleTimes, maintenance } = all;
+    const { postgres, clock, idleTimes, maintain } = all;
     await postgres.run("INSERT INTO slot_pool VALUES ('host', now(), now())");
     await postgres.run("INSERT INTO slot_lease VALUES ('host', $1, 3, 3, null, now())", [SILENT]);
     const keep = async () => {
@@ -37,7 +37,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
         `SELECT id::text AS id, lane, heartbeats, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
       );
       idleTimes.observe("server", rows, clock.monotonicMs());
-      await maintenance.run(rows);
+      await maintain(rows);
       const fenced = await postgres.all<{ lane: number }>(
         "SELECT lane FROM replica WHERE is_fenced ORDER BY lane",
       );
@@ -69,7 +69,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
 
   test("the log of changes keeps what a replica has not applied, and a quarter of an hour", async () => {
     await using all = await createReplicas();
-    const { postgres, clock, maintenance } = all;
+    const { postgres, clock, maintain } = all;
     await postgres.run("DELETE FROM change_log");
     await postgres.run(
       `INSERT INTO change_log (version, ordinal, token, kind, at)
@@ -79,7 +79,7 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
     await postgres.run("UPDATE catalog_state SET version = 6");
     const versions = async () => {
       clock.advanceMs(61_000);
-      await maintenance.run([]);
+      await maintain([]);
       const rows = await postgres.all<{ version: number }>("SELECT version FROM change_log ORDER BY version");
       return rows.map(({ version }) => version);
     };
