@@ -248,7 +248,8 @@ async function findDifference(
   const parts = tx.parts<{ readonly [column: string]: unknown }>({ text, rowsPerFetch: BATCH_ROWS });
   let number = 0;
   for (const batch of source.batches(table, BATCH_ROWS)) {
-    const { value: rows = [] } = await parts.next();
+    const part = await parts.next();
+    const rows = part.done === true ? [] : part.value;
     for (const [index, row] of batch.entries()) {
       number += 1;
       const wrong = columns.find(
