@@ -80,12 +80,7 @@ export interface KeyStore extends SecretStore {
   findNames(ids: readonly string[]): Promise<ReadonlyMap<string, SecretName>>;
 }
 
-/**
- * Principals, keys, relay tokens and sessions. One method is one transaction; each mutation commits its audit entry with it
- * (`null`: there is none). Whatever a method returns is true at the moment it is asked, also of what
- * another process has just written.
- */
-export interface IdentityStore {
+export interface PrincipalStore {
   /** Throws `principal_exists`. */
   createPrincipal(principal: Principal, audit: AuditEntry | null): Promise<void>;
   /** Makes the principal unless one of its name exists; returns the one that exists afterwards. */
@@ -110,10 +105,9 @@ export interface IdentityStore {
    * as it is afterwards. Throws `principal_exists`, and writes nothing, when the name belongs to another principal.
    */
   createPrincipalForSubject(principal: Principal, subject: OidcSubject): Promise<Principal>;
+}
 
-  readonly keys: KeyStore;
-  readonly relayTokens: SecretStore;
-
+export interface SessionStore {
   /** Sessions that have expired by `nowUs` are removed on the way. */
   createSession(session: Session, nowUs: InstantUs): Promise<void>;
   /** Null when unknown, deleted or expired. */
@@ -142,6 +136,16 @@ export interface IdentityStore {
     audit: AuditEntry | null,
     keptTokenHash?: string | null,
   ): Promise<number>;
+}
+
+/**
+ * Principals, keys, relay tokens and sessions. One method is one transaction; each mutation commits its audit entry with it
+ * (`null`: there is none). Whatever a method returns is true at the moment it is asked, also of what
+ * another process has just written.
+ */
+export interface IdentityStore extends PrincipalStore, SessionStore {
+  readonly keys: KeyStore;
+  readonly relayTokens: SecretStore;
 }
 
 /** When a key or relay token was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */

@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { changeCatalog, type Change, changed, Follower, VERSIONS_KEPT } from "#storage/catalog/change.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
-import type { Query } from "#storage/sql/script.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
+import { connection, type Query, type Script } from "#storage/sql/script.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import {
@@ -12,7 +13,9 @@ import {
   principal,
   provider,
   relayToken,
+  silentLog,
   START_US,
+  toSecrets,
   type OpenedCatalog,
 } from "./support.ts";
 
@@ -164,6 +167,28 @@ describe("what a process of SQLite remembers", () => {
   });
 });
 
+test("a key that is asked for is not remembered when it was changed before its answer came", async () => {
+  await using engine = createSqliteEngine();
+  const { identity } = await engine.open();
+  await identity.createPrincipal(principal("ann"), null);
+  await identity.keys.create(apiKey("one", "principal-ann"), null);
+  const database = engine.openRaw();
+  const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
+  const find = () => memory.keys.find("hash-one");
+  function* findLate(): Script<void> {
+    const finding = find();
+    const own = yield* connection();
+    for (let step = finding.next(own); step.done !== true; step = finding.next(own)) {
+      yield step.value;
+      (yield* memory.read([{ kind: "key", id: "key-one" }]))();
+    }
+  }
+  drive(database, findLate());
+  expect(memory.keys.peek("hash-one")).toBeNull();
+  expect(drive(database, find())?.secret.id).toBe("key-one");
+  expect(memory.keys.peek("hash-one")).not.toBeNull();
+});
+
 /** A database that has nothing but versions and the changes that they made. */
 function createVersions() {
   const database = new Database(":memory:", { strict: true });
@@ -222,14 +247,14 @@ test("what was read of an earlier version is not taken over once an own change h
     if (step.done !== true && step.value.kind === "all")
       step.value.rows = database.query(step.value.sql).all(...(step.value.bindings as number[]));
   };
-  const connection = { dialect: SQLITE };
-  answer(follow.next(connection));
-  const waiting = follow.next(connection);
+  const own = { dialect: SQLITE };
+  answer(follow.next(own));
+  const waiting = follow.next(own);
   answer(waiting);
   expect(drive(database, follower.follow())()).toBe(true);
   const next = commit(6, "own");
   drive(database, follower.readOwn([{ kind: "key", id: "own" }], next))();
-  const late = follow.next(connection);
+  const late = follow.next(own);
   expect(late.done === true && late.value()).toBe(false);
   expect(follower.applied).toEqual(next);
   expect(reads).toHaveLength(3);

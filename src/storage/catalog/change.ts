@@ -59,13 +59,24 @@ export function* changeCatalog<Answer>(
   return { answer, version: next.version, takeOver: () => void install() };
 }
 
+/** Rows that are not in force: their names are taken all the same. */
+export interface UnseenRows {
+  readonly providers: readonly { readonly name: string }[];
+  readonly models: readonly { readonly alias: string; readonly providerId: string | null }[];
+}
+
+export interface ReadCatalog {
+  readonly snapshot: CatalogSnapshot;
+  readonly unseen: UnseenRows;
+}
+
 /** The connection of a script that changes the catalog, and what was told in it. */
 export class ChangeTransaction implements Connection {
   readonly dialect: Dialect;
   readonly atUs: InstantUs;
   readonly changes: Change[] = [];
   /** The catalog as the transaction leaves it, once it was read. */
-  after: CatalogSnapshot | null = null;
+  after: ReadCatalog | null = null;
 
   constructor(dialect: Dialect, atUs: InstantUs) {
     this.dialect = dialect;

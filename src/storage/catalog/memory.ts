@@ -1,11 +1,19 @@
+import type { PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
-import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
+import { eachRow, select, selectOne } from "#storage/sql/rows.ts";
 import { connection, type Script } from "#storage/sql/script.ts";
 import { toModels } from "./catalog-rows.ts";
-import { type Change, changeTransaction, ChangeTransaction, type Memory } from "./change.ts";
+import {
+  type Change,
+  changeTransaction,
+  ChangeTransaction,
+  type Memory,
+  type ReadCatalog,
+  type UnseenRows,
+} from "./change.ts";
 import { LimitMemory } from "./limit-rows.ts";
 import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
@@ -33,7 +41,7 @@ export class StoreMemory implements Memory {
   readonly tell: TellUnreadable;
   readonly keys: SecretMemory;
   readonly relayTokens: SecretMemory;
-  #catalog: CatalogSnapshot | null = null;
+  #catalog: ReadCatalog | null = null;
 
   constructor({ secrets, log, hasAllSecrets }: MemoryOptions) {
     const tell = createUnreadableTelling(log);
@@ -48,6 +56,15 @@ export class StoreMemory implements Memory {
 
   /** Throws before everything was read. */
   catalog(): CatalogSnapshot {
+    return this.#getCatalog().snapshot;
+  }
+
+  /** Providers and models that are not in `catalog`, since their rows or those that they need cannot be read. */
+  unseen(): UnseenRows {
+    return this.#getCatalog().unseen;
+  }
+
+  #getCatalog(): ReadCatalog {
     if (this.#catalog === null) throw new Error("the catalog was not read");
     return this.#catalog;
   }
@@ -63,7 +80,8 @@ export class StoreMemory implements Memory {
    */
   *catalogAfter(): Script<CatalogSnapshot> {
     const transaction = yield* changeTransaction();
-    return (transaction.after ??= yield* this.#readCatalog(transaction.changes));
+    transaction.after ??= yield* this.#readCatalog(transaction.changes);
+    return transaction.after.snapshot;
   }
 
   /** Nothing is taken over before everything is read, and then in one turn of the event loop. */
@@ -96,23 +114,36 @@ export class StoreMemory implements Memory {
   }
 
   /** What the change that is under way has read already is not read twice. */
-  *#readOnce(changes: readonly Change[] | null): Script<CatalogSnapshot> {
+  *#readOnce(changes: readonly Change[] | null): Script<ReadCatalog> {
     const transaction = yield* connection();
     const after = transaction instanceof ChangeTransaction ? transaction.after : null;
     return after ?? (yield* this.#readCatalog(changes));
   }
 
   /** To read and sort the prices is most of the work: they are kept while none has changed. */
-  *#readCatalog(changes: readonly Change[] | null): Script<CatalogSnapshot> {
-    const known = toIds(changes, "price") === undefined ? this.#catalog : null;
+  *#readCatalog(changes: readonly Change[] | null): Script<ReadCatalog> {
+    const known = toIds(changes, "price") === undefined ? this.#catalog?.snapshot.priceBook : undefined;
     const feed = yield* selectOne(pricingFeed, "");
-    return createSnapshot({
-      providers: listReadable(providers, yield* select(providers), this.tell),
-      models: listReadable(models, yield* select(models), this.tell).flatMap(toModels),
-      prices: known?.priceBook ?? (yield* selectAll(prices)),
+    const providerRows = yield* select(providers);
+    const modelRows = yield* select(models);
+    const snapshot = createSnapshot({
+      providers: listReadable(providers, providerRows, this.tell),
+      models: listReadable(models, modelRows, this.tell).flatMap(toModels),
+      prices: known ?? (yield* readPrices()),
       feed: feed === null ? null : { version: feed.version, loadedAtUs: feed.loadedAtUs },
     });
+    const unseen = {
+      providers: providerRows.filter(({ id }) => snapshot.findProviderById(id) === null),
+      models: modelRows.filter(({ id }) => snapshot.findModelById(id) === null),
+    };
+    return { snapshot, unseen };
   }
+}
+
+function* readPrices(): Script<readonly PriceRow[]> {
+  const rows: PriceRow[] = [];
+  yield* eachRow(prices, (row) => void rows.push(row));
+  return rows;
 }
 
 function toIds(changes: readonly Change[] | null, kind: ChangeKind): Ids | undefined {

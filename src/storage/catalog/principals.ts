@@ -1,8 +1,8 @@
 import type { Principal } from "#identity/principal.ts";
-import type { IdentityStore, OidcSubject } from "#identity/store.ts";
+import type { PrincipalStore } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
-import { all, run, type Script } from "#storage/sql/script.ts";
+import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit, recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
@@ -11,22 +11,16 @@ import { orphanResponses } from "./responses.ts";
 import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
-type PrincipalStore = Pick<
-  IdentityStore,
-  | "createPrincipal"
-  | "ensurePrincipal"
-  | "findPrincipalByName"
-  | "listPrincipals"
-  | "countPrincipals"
-  | "updatePrincipal"
-  | "deletePrincipal"
-  | "findPrincipalBySubject"
-  | "createPrincipalForSubject"
->;
-
 /** Principals and their subjects. Every uniqueness rule is asked under the catalog's lock, so none can be raced. */
 export function createPrincipalStore({ read, ask, change, memory }: CatalogDriver): PrincipalStore {
   const { tell } = memory;
+  const findByName = (name: string) => findPrincipal("WHERE name = ?", [name], tell);
+  const findBySubject = (issuer: string, subject: string) =>
+    findPrincipal(
+      "WHERE id = (SELECT principal_id FROM oidc_subject WHERE issuer = ? AND subject = ?)",
+      [issuer, subject],
+      tell,
+    );
   return {
     createPrincipal: (principal, audit) =>
       change(function* () {
@@ -35,17 +29,17 @@ export function createPrincipalStore({ read, ask, change, memory }: CatalogDrive
       }),
 
     async ensurePrincipal(principal) {
-      const found = await ask(() => findByName(principal.name, tell));
+      const found = await ask(() => findByName(principal.name));
       if (found !== null) return found;
       return change(function* () {
-        const madeMeanwhile = yield* findByName(principal.name, tell);
+        const madeMeanwhile = yield* findByName(principal.name);
         if (madeMeanwhile !== null) return madeMeanwhile;
         yield* insertPrincipal(principal);
         return principal;
       });
     },
 
-    findPrincipalByName: (name) => ask(() => findByName(name, tell)),
+    findPrincipalByName: (name) => ask(() => findByName(name)),
 
     listPrincipals: ({ limit, offset }) =>
       read(function* () {
@@ -79,12 +73,12 @@ export function createPrincipalStore({ read, ask, change, memory }: CatalogDrive
         yield* recordChange(audit, "principal", id);
       }),
 
-    findPrincipalBySubject: (issuer, subject) => ask(() => findBySubject({ issuer, subject }, tell)),
+    findPrincipalBySubject: (issuer, subject) => ask(() => findBySubject(issuer, subject)),
 
     createPrincipalForSubject: (principal, { issuer, subject }) =>
       change(function* () {
         // Another sign-in of the same account may have been first.
-        const found = yield* findBySubject({ issuer, subject }, tell);
+        const found = yield* findBySubject(issuer, subject);
         if (found !== null) return found;
         yield* insertPrincipal(principal);
         yield* insert(oidcSubjects, [{ issuer, subject, principalId: principal.id }]);
@@ -104,30 +98,32 @@ function* requireRow(id: string): Script<PrincipalRow> {
   return row;
 }
 
-function* findByName(name: string, tell?: TellUnreadable): Script<Principal | null> {
-  const row = yield* selectOne(principals, "WHERE name = ?", [name]);
-  return row === null ? null : toPrincipal(row, tell);
-}
-
-function* findBySubject({ issuer, subject }: OidcSubject, tell: TellUnreadable): Script<Principal | null> {
-  const row = yield* selectOne(
-    principals,
-    "WHERE id = (SELECT principal_id FROM oidc_subject WHERE issuer = ? AND subject = ?)",
-    [issuer, subject],
-  );
+function* findPrincipal(
+  where: string,
+  bindings: readonly Binding[],
+  tell: TellUnreadable,
+): Script<Principal | null> {
+  const row = yield* selectOne(principals, where, bindings);
   return row === null ? null : toPrincipal(row, tell);
 }
 
 function* insertPrincipal(principal: Principal): Script<void> {
-  if ((yield* findByName(principal.name)) !== null) throw toPrincipalExists();
+  if ((yield* count(principals, "WHERE name = ?", [principal.name])) > 0)
+    throw new ProxyError("principal_exists", "A principal of this name exists already.", { param: "name" });
   yield* insert(principals, [principal]);
   yield* changed("principal", principal.id);
 }
 
+/** `after` null: the principal is gone. Throws `last_admin`. */
 function* requireAdminLeft(before: Principal, after: Principal | null): Script<void> {
-  if (!losesAdmin(before, after)) return;
+  if (!isEnabledAdmin(before) || (after !== null && isEnabledAdmin(after))) return;
   const others = yield* count(principals, "WHERE role = 'admin' AND enabled AND id <> ?", [before.id]);
-  if (others === 0) throw toLastAdmin(before);
+  if (others > 0) return;
+  throw new ProxyError("last_admin", `"${before.name}" is the last enabled admin: make another one first.`);
+}
+
+function isEnabledAdmin({ role, enabled }: Principal): boolean {
+  return role === "admin" && enabled;
 }
 
 const OWNED = [
@@ -149,23 +145,6 @@ function* tellOwned(principalId: string): Script<void> {
   }
 }
 
-/** Whether an enabled admin would be missing afterwards; null: the principal is gone. */
-function losesAdmin(before: Principal, after: Principal | null): boolean {
-  return isEnabledAdmin(before) && (after === null || !isEnabledAdmin(after));
-}
-
-function isEnabledAdmin({ role, enabled }: Principal): boolean {
-  return role === "admin" && enabled;
-}
-
 export function toPrincipalNotFound(): ProxyError {
   return new ProxyError("principal_not_found", "No principal has this id.");
-}
-
-function toPrincipalExists(): ProxyError {
-  return new ProxyError("principal_exists", "A principal of this name exists already.", { param: "name" });
-}
-
-function toLastAdmin({ name }: Principal): ProxyError {
-  return new ProxyError("last_admin", `"${name}" is the last enabled admin: make another one first.`);
 }

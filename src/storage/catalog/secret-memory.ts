@@ -1,11 +1,11 @@
 import type { Principal } from "#identity/principal.ts";
 import type { SecretName } from "#identity/secret.ts";
 import type { FoundSecret } from "#identity/store.ts";
-import { select, selectAll, selectOne } from "#storage/sql/rows.ts";
+import { eachRow, select, selectOne } from "#storage/sql/rows.ts";
 import { dialectOf, type Script } from "#storage/sql/script.ts";
 import type { RowOf, Table } from "#storage/sql/table.ts";
 import { toFoundSecret, toPrincipal } from "./catalog-rows.ts";
-import { principals, type PrincipalRow, type SecretRow, type SecretTable } from "./tables.ts";
+import { principals, type SecretRow, type SecretTable } from "./tables.ts";
 import { isReadable, type TellUnreadable } from "./unreadable.ts";
 
 /**
@@ -27,6 +27,7 @@ interface MemoryOptions {
 export class PrincipalMemory {
   readonly #options: MemoryOptions;
   #byId = new Map<string, Principal>();
+  #reads = 0;
 
   constructor(options: MemoryOptions) {
     this.#options = options;
@@ -40,25 +41,29 @@ export class PrincipalMemory {
   *get(id: string): Script<Principal | null> {
     const known = this.#byId.get(id);
     if (known !== undefined || this.#options.hasAll) return known ?? null;
+    const reads = this.#reads;
     const row = yield* selectOne(principals, "WHERE id = ?", [id]);
-    return row === null ? null : this.#add(row);
-  }
-
-  /** Reads those of `ids`, or all (null). What is returned replaces them. */
-  *read(ids: readonly string[] | null): Script<() => void> {
-    const rows = this.#options.hasAll ? yield* selectByIds(principals, ids) : [];
-    return () => {
-      if (ids === null) this.#byId = new Map();
-      for (const id of ids ?? []) this.#byId.delete(id);
-      for (const row of rows) this.#add(row);
-    };
-  }
-
-  #add(row: PrincipalRow): Principal {
+    if (row === null) return null;
     const principal = toPrincipal(row, this.#options.tell);
-    if (!this.#options.hasAll && this.#byId.size >= REMEMBERED_MAX) this.#byId.delete(oldestOf(this.#byId));
-    this.#byId.set(row.id, principal);
+    // What has changed meanwhile would never be read again.
+    if (reads === this.#reads) {
+      if (this.#byId.size >= REMEMBERED_MAX) this.#byId.delete(oldestOf(this.#byId));
+      this.#byId.set(id, principal);
+    }
     return principal;
+  }
+
+  /** Reads those of `ids`, or all (null). What is returned replaces them, without a wait. */
+  *read(ids: readonly string[] | null): Script<() => void> {
+    const { hasAll, tell } = this.#options;
+    const read = new Map<string, Principal>();
+    if (hasAll) yield* eachById(principals, ids, (row) => void read.set(row.id, toPrincipal(row, tell)));
+    return () => {
+      this.#reads += 1;
+      if (ids === null) this.#byId = read;
+      for (const id of ids ?? []) this.#byId.delete(id);
+      if (ids !== null) for (const [id, principal] of read) this.#byId.set(id, principal);
+    };
   }
 }
 
@@ -74,10 +79,8 @@ export class SecretMemory {
   readonly #table: SecretTable;
   readonly #owners: PrincipalMemory;
   readonly #options: MemoryOptions;
-  #byHash = new Map<string, SecretRow>();
-  #byId = new Map<string, SecretRow>();
-  /** Made as they are asked for: most of 100,000 never are. */
-  #made = new Map<string, Made>();
+  #index = new SecretIndex();
+  #reads = 0;
 
   constructor(table: SecretTable, owners: PrincipalMemory, options: MemoryOptions) {
     this.#table = table;
@@ -87,7 +90,7 @@ export class SecretMemory {
 
   /** Null also where it is not remembered. */
   peek(hash: string): FoundSecret | null {
-    const row = this.#byHash.get(hash);
+    const row = this.#index.byHash.get(hash);
     const principal = row === undefined ? undefined : this.#owners.find(row.principalId);
     return row === undefined || principal === undefined ? null : this.#make(row, principal, hash);
   }
@@ -96,72 +99,83 @@ export class SecretMemory {
   *find(hash: string): Script<FoundSecret | null> {
     const known = this.peek(hash);
     if (known !== null || this.#options.hasAll) return known;
+    const reads = this.#reads;
     const row = yield* selectOne(this.#table, "WHERE hash = ?1 OR former_hash = ?1", [hash]);
     const principal = row === null ? null : yield* this.#owners.get(row.principalId);
     if (row === null || principal === null) return null;
-    this.#add(row);
+    // What has changed meanwhile would never be read again.
+    if (reads === this.#reads) {
+      if (this.#index.byId.size >= REMEMBERED_MAX) this.#index.remove(oldestOf(this.#index.byId));
+      this.#index.add(row);
+    }
     return this.#make(row, principal, hash);
   }
 
   /** See `KeyStore.findNames`. */
   *findNames(ids: readonly string[]): Script<ReadonlyMap<string, SecretName>> {
-    const rows = this.#options.hasAll
-      ? ids.flatMap((id) => this.#byId.get(id) ?? [])
-      : yield* selectByIds(this.#table, ids);
-    return new Map(rows.map(({ id, label, suffix }) => [id, { label, suffix }]));
+    const names = new Map<string, SecretName>();
+    const add = ({ id, label, suffix }: SecretRow) => void names.set(id, { label, suffix });
+    if (this.#options.hasAll) ids.flatMap((id) => this.#index.byId.get(id) ?? []).forEach(add);
+    else yield* eachById(this.#table, ids, add);
+    return names;
   }
 
   /** Reads those of `ids`, or all (null). What is returned replaces them, without a wait. */
   *read(ids: readonly string[] | null): Script<() => void> {
-    const rows = this.#options.hasAll ? yield* selectByIds(this.#table, ids) : [];
+    const read = new SecretIndex();
+    if (this.#options.hasAll) yield* eachById(this.#table, ids, (row) => read.add(row));
     return () => {
-      if (ids === null) this.#clear();
-      for (const id of ids ?? []) this.#remove(id);
-      for (const row of rows) this.#add(row);
+      this.#reads += 1;
+      if (ids === null) this.#index = read;
+      for (const id of ids ?? []) this.#index.remove(id);
+      if (ids !== null) for (const row of read.byId.values()) this.#index.add(row);
     };
   }
 
   #make(row: SecretRow, principal: Principal, hash: string): FoundSecret {
-    const known = this.#made.get(hash);
+    const { byHash, made } = this.#index;
+    const known = made.get(hash);
     if (known?.row === row && known.principal === principal) return known.found;
     const found = toFoundSecret({ secret: row, principal }, hash);
     isReadable(this.#table, row, this.#options.tell);
-    if (this.#byHash.get(hash) === row) this.#made.set(hash, { row, principal, found });
+    if (byHash.get(hash) === row) made.set(hash, { row, principal, found });
     return found;
-  }
-
-  #add(row: SecretRow): void {
-    if (!this.#options.hasAll && this.#byId.size >= REMEMBERED_MAX) this.#remove(oldestOf(this.#byId));
-    this.#byId.set(row.id, row);
-    this.#byHash.set(row.hash, row);
-    if (row.formerHash !== null) this.#byHash.set(row.formerHash, row);
-  }
-
-  #remove(id: string): void {
-    const row = this.#byId.get(id);
-    if (row === undefined) return;
-    this.#byId.delete(id);
-    for (const hash of [row.hash, row.formerHash ?? ""]) {
-      this.#byHash.delete(hash);
-      this.#made.delete(hash);
-    }
-  }
-
-  #clear(): void {
-    this.#byHash = new Map();
-    this.#byId = new Map();
-    this.#made = new Map();
   }
 }
 
-function* selectByIds<Of extends Table>(
+class SecretIndex {
+  readonly byId = new Map<string, SecretRow>();
+  readonly byHash = new Map<string, SecretRow>();
+  /** Made as they are asked for: most of 100,000 never are. */
+  readonly made = new Map<string, Made>();
+
+  add(row: SecretRow): void {
+    this.byId.set(row.id, row);
+    this.byHash.set(row.hash, row);
+    if (row.formerHash !== null) this.byHash.set(row.formerHash, row);
+  }
+
+  remove(id: string): void {
+    const row = this.byId.get(id);
+    if (row === undefined) return;
+    this.byId.delete(id);
+    for (const hash of [row.hash, row.formerHash ?? ""]) {
+      this.byHash.delete(hash);
+      this.made.delete(hash);
+    }
+  }
+}
+
+function* eachById<Of extends Table>(
   table: Of,
   ids: readonly string[] | null,
-): Script<readonly RowOf<Of>[]> {
-  if (ids === null) return yield* selectAll(table);
-  if (ids.length === 0) return [];
-  const { isAnyOf } = yield* dialectOf();
-  return yield* select(table, `WHERE ${isAnyOf("id", "text")}`, [ids]);
+  onRow: (row: RowOf<Of>) => void,
+): Script<void> {
+  if (ids === null) yield* eachRow(table, onRow);
+  else if (ids.length > 0) {
+    const { isAnyOf } = yield* dialectOf();
+    (yield* select(table, `WHERE ${isAnyOf("id", "text")}`, [ids])).forEach(onRow);
+  }
 }
 
 function oldestOf(remembered: ReadonlyMap<string, unknown>): string {

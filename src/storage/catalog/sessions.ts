@@ -1,5 +1,5 @@
 import type { Principal } from "#identity/principal.ts";
-import { type IdentityStore, type Session, SESSIONS_LISTED_MAX } from "#identity/store.ts";
+import { type Session, SESSIONS_LISTED_MAX, type SessionStore } from "#identity/store.ts";
 import { columnsOf, decode, insert, selectOne } from "#storage/sql/rows.ts";
 import { all, type Binding, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
 import { toPrincipal } from "./catalog-rows.ts";
@@ -8,18 +8,6 @@ import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { loginLinks, principals, type PrincipalRow, sessions } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
-
-type SessionStore = Pick<
-  IdentityStore,
-  | "createSession"
-  | "findSession"
-  | "deleteSession"
-  | "advanceSession"
-  | "createLoginLink"
-  | "takeLoginLink"
-  | "listSessions"
-  | "revokeSessions"
->;
 
 /**
  * Sessions and login links. No process remembers them: each request that shows a cookie asks the database, so that one that

@@ -23,12 +23,12 @@ export function* select<Of extends Table>(
 }
 
 /** All rows, in parts: however many there are, each part has the limit of a call for itself, and requests are served in between. */
-export function* selectAll<Of extends Table>(table: Of): Script<readonly RowOf<Of>[]> {
-  const read: RowOf<Of>[] = [];
+export function* eachRow<Of extends Table>(table: Of, onRow: (row: RowOf<Of>) => void): Script<void> {
+  const decodeRow = toDecoder(table);
   yield* each<RowOf<Of>>(`SELECT ${yield* columnsOf(table)} FROM ${table.name}`, [], (row) => {
-    read.push(row);
+    decodeRow(row);
+    onRow(row);
   });
-  return decode(table, read);
 }
 
 /** The first row, or null. */
@@ -57,11 +57,18 @@ export function* columnsOf(table: Table, alias = table.name): Script<string> {
 
 /** Makes values of what the database has in rows of `columnsOf`, in place; what else was selected stays as it is. */
 export function decode<Row extends object>(table: Table, rows: readonly Row[]): readonly Row[] {
-  for (const [property, column] of Object.entries(table.columns)) {
-    if (column.type !== "boolean" && column.codec === undefined) continue;
-    for (const row of rows) Reflect.set(row, property, toValue(column, Reflect.get(row, property)));
-  }
+  rows.forEach(toDecoder(table));
   return rows;
+}
+
+function toDecoder({ columns }: Table): (row: object) => void {
+  const coded = Object.entries(columns).filter(
+    ([, { type, codec }]) => type === "boolean" || codec !== undefined,
+  );
+  return (row) => {
+    for (const [property, column] of coded)
+      Reflect.set(row, property, toValue(column, Reflect.get(row, property)));
+  };
 }
 
 function toValue({ codec }: Column, cell: unknown): unknown {
