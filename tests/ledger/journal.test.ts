@@ -5,19 +5,10 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { spawnLedger } from "../storage/support.ts";
 import { checkLedger } from "../support/invariants.ts";
-import { openLedger } from "../support/ledger.ts";
+import { serveLedger } from "../support/ledger.ts";
 import { readLines } from "../support/process.ts";
 import { makeDirectory, openJournal } from "./journal-bench.ts";
-import {
-  createManualClock,
-  createTestLog,
-  ENDING,
-  EVERYTHING,
-  LineEncoder,
-  NEW_YEAR_US,
-  RUN_LINE,
-  SUBJECT,
-} from "./usage.ts";
+import { ENDING, EVERYTHING, LineEncoder, NEW_YEAR_US, RUN_LINE, SUBJECT } from "./usage.ts";
 
 /** Lines of requests as they stand in the first segment, by their numbers. */
 function createLines() {
@@ -118,9 +109,7 @@ describe("a full disk", () => {
       child.kill("SIGKILL");
       await child.exited;
       rmSync(ballast);
-      const clock = createManualClock();
-      const { log } = createTestLog();
-      const opened = await openLedger({ dataDir: mount, clock, log, sync: "interval", retentionDays: null });
+      const opened = await serveLedger({ dataDir: mount });
       await opened.ledger.flush();
       // Requests that the kill cut off have events too, and are not ok.
       const ok = { ...EVERYTHING, filter: { ...EVERYTHING.filter, outcomes: ["ok"] as const } };

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,9 @@ import type { LedgerCheck } from "#storage/ledger-check.ts";
 import { CELL_PERIODS, type CellPeriod } from "#storage/cells/stored-cells.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
-import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
 import {
   arbitraryUsage,
-  createManualClock,
-  createTestLog,
   DAY_US,
   ENDING,
   NEW_YEAR_US,
@@ -21,17 +18,12 @@ import {
   writeUsages,
   type WriteOptions,
 } from "./usage.ts";
-import { openLedger } from "../support/ledger.ts";
-
-const folder = makeFolder();
-afterAll(() => folder.remove());
-
-let counter = 0;
+import { serveLedger } from "../support/ledger.ts";
+import { makeDirectory } from "./journal-bench.ts";
 
 /** A data folder without a server. */
 function makeLedger(usages: readonly RandomUsage[], options: WriteOptions = {}): string {
-  counter += 1;
-  const dataDir = join(folder.path, String(counter));
+  const dataDir = makeDirectory();
   const { reader, writer } = writeUsages(dataDir, usages, options);
   reader.close();
   writer.close();
@@ -174,19 +166,17 @@ describe("lockport ledger check", () => {
   });
 
   test("finds nothing beside a server that records, and tells what waits in the journal of a killed one", async () => {
-    counter += 1;
-    const dataDir = join(folder.path, String(counter));
-    mkdirSync(dataDir);
-    const clock = createManualClock();
-    const { log } = createTestLog();
-    const opened = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+    const opened = await serveLedger({ dataDir: makeDirectory() });
+    const { dataDir } = opened;
     let count = 0;
     const record = async () => {
       count += 1;
-      const arrivedAtUs = NEW_YEAR_US + count * 100_000;
-      await opened.ledger
-        .open({ ...SUBJECT, arrivedAtUs, client: `client/${count % 7}` })
-        .end({ ...ENDING, durationUs: count });
+      const subject = {
+        ...SUBJECT,
+        arrivedAtUs: NEW_YEAR_US + count * 100_000,
+        client: `client/${count % 7}`,
+      };
+      await opened.ledger.open(subject).end({ ...ENDING, durationUs: count });
     };
     for (let round = 0; round < 10; round += 1) {
       for (let index = 0; index < 300; index += 1) await record();

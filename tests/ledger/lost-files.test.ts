@@ -1,43 +1,25 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/threads/ledger.ts";
-import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { serveLedger } from "../support/ledger.ts";
 import { until } from "../support/waiting.ts";
-import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
-import { openLedger } from "../support/ledger.ts";
+import { makeDirectory } from "./journal-bench.ts";
 
 /** A loss is noticed within 5 s. */
 const NOTICED_MS_MAX = 5_000;
 const TEST_MS_MAX = 30_000;
 
-const folder = makeFolder();
-afterAll(() => folder.remove());
-
-let counter = 0;
-
-/** A data folder of its own: the tests wait beside one another for what is looked at once a second. */
-function makeDataDir(): string {
-  counter += 1;
-  const dataDir = join(folder.path, String(counter));
-  mkdirSync(dataDir);
-  return dataDir;
-}
-
 /** A server's ledger on the folder, which records requests one microsecond after the other. */
-async function serve(dataDir: string, firstUs = NEW_YEAR_US) {
-  const { log, lines } = createTestLog();
-  const clock = createManualClock();
-  const opened = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+async function serve(dataDir = makeDirectory(), first = 0) {
+  const opened = await serveLedger({ dataDir });
   let count = 0;
   return {
-    opened,
-    lines,
+    ...opened,
     record: async (times: number) => {
       for (let index = 0; index < times; index += 1) {
-        await opened.ledger.open({ ...SUBJECT, arrivedAtUs: firstUs + count }).end(ENDING);
+        await opened.record(first + count);
         count += 1;
       }
     },
@@ -45,20 +27,21 @@ async function serve(dataDir: string, firstUs = NEW_YEAR_US) {
     /** Waits for a line of the log, as long as a loss may go unnoticed. */
     said: (sentence: string) =>
       until(
-        () => lines.some((line) => line.includes(sentence)),
-        () => `${sentence}: ${lines.join("")}`,
+        () => opened.lines.some((line) => line.includes(sentence)),
+        () => `${sentence}: ${opened.lines.join("")}`,
         NOTICED_MS_MAX,
       ),
+    /** A report does not wait long for a writer on a busy machine: it is asked again until it has that many, and no more. */
+    async expectTotal(wanted: number) {
+      while (opened.gauges().filesMissing > 0 || (await opened.countRecorded()) < wanted) await Bun.sleep(10);
+      expect(await opened.countRecorded()).toBe(wanted);
+    },
+    /** Closes it, and finds in its files what it has recorded. */
+    async closeWith(eventCount: number) {
+      await opened.close();
+      return checkLedger(dataDir, { eventCount, isAtRest: true });
+    },
   };
-}
-
-const total = async (opened: OpenedLedger) =>
-  (await opened.stats.listRequests(EVERYTHING, { limit: 1, offset: 0 })).total;
-
-/** A report does not wait long for a writer on a busy machine: it is asked again until it has that many, and no more. */
-async function expectTotal(opened: OpenedLedger, count: number): Promise<void> {
-  while ((await total(opened)) < count) await Bun.sleep(50);
-  expect(await total(opened)).toBe(count);
 }
 
 const REMOVED = "was removed or replaced";
@@ -68,11 +51,10 @@ describe("a second server that starts because the lock file was removed", () => 
   test.concurrent(
     "has every request that the first one acknowledged once; the first says so in one line, and records no more",
     async () => {
-      const dataDir = makeDataDir();
-      const first = await serve(dataDir);
+      const first = await serve();
       await first.record(50);
-      rmSync(join(dataDir, "serving.lock"));
-      const second = await serve(dataDir, NEW_YEAR_US + 100_000);
+      rmSync(join(first.dataDir, "serving.lock"));
+      const second = await serve(first.dataDir, 100_000);
       // Both at once, until the first one knows.
       const refusal = await (async () => {
         for (;;) {
@@ -87,14 +69,13 @@ describe("a second server that starts because the lock file was removed", () => 
         }
       })();
       expect(refusal).toMatchObject({ code: "internal_error" });
-      await first.opened.superseded;
+      await first.superseded;
       expect(first.lines.filter((line) => line.includes("another server has taken over"))).toHaveLength(1);
-      await first.opened.close();
+      await first.close();
       await second.record(10);
       const recorded = first.recordedCount() + second.recordedCount();
-      await expectTotal(second.opened, recorded);
-      await second.opened.close();
-      const events = checkLedger(dataDir, { eventCount: recorded, isAtRest: true });
+      await second.expectTotal(recorded);
+      const events = await second.closeWith(recorded);
       expect(events.filter(({ outcome }) => outcome !== "ok")).toEqual([]);
     },
     TEST_MS_MAX,
@@ -103,15 +84,13 @@ describe("a second server that starts because the lock file was removed", () => 
   test.concurrent(
     "comes too late once the first has noticed: it has locked the file that is there now",
     async () => {
-      const dataDir = makeDataDir();
-      const first = await serve(dataDir);
-      rmSync(join(dataDir, "serving.lock"));
+      const first = await serve();
+      rmSync(join(first.dataDir, "serving.lock"));
       await first.said(BACK);
-      const refusal: unknown = await serve(dataDir).catch((cause: unknown) => cause);
-      expect(refusal).toBeInstanceOf(SetupError);
+      expect(await serve(first.dataDir).catch((cause: unknown) => cause)).toBeInstanceOf(SetupError);
       await first.record(1);
-      await expectTotal(first.opened, 1);
-      await first.opened.close();
+      await first.expectTotal(1);
+      await first.close();
     },
     TEST_MS_MAX,
   );
@@ -153,28 +132,24 @@ describe("what a running server has open", () => {
   test.concurrent.each(LOSSES)(
     "is back under its name within 5 s of the loss of %s, and nothing acknowledged is lost or doubled",
     async (_, lose) => {
-      const dataDir = makeDataDir();
-      const { opened, record, said, lines } = await serve(dataDir);
-      await record(40);
-      await opened.ledger.flush();
-      await record(20);
+      const first = await serve();
+      const { dataDir, lines } = first;
+      await first.record(40);
+      await first.ledger.flush();
+      await first.record(20);
       lose(dataDir);
-      await record(20);
-      await said(REMOVED);
-      await said(BACK);
-      await record(20);
-      while (opened.gauges().filesMissing > 0) await Bun.sleep(10);
-      await expectTotal(opened, 100);
-      expect(opened.gauges().filesLost).toBeGreaterThan(0);
+      await first.record(20);
+      await first.said(REMOVED);
+      await first.said(BACK);
+      await first.record(20);
+      await first.expectTotal(100);
+      expect(first.gauges().filesLost).toBeGreaterThan(0);
       expect(lines.filter((line) => line.includes("could not be put back"))).toEqual([]);
-      await opened.close();
-      checkLedger(dataDir, { eventCount: 100, isAtRest: true });
-
-      const again = await serve(dataDir, NEW_YEAR_US + 1_000);
+      await first.closeWith(100);
+      const again = await serve(dataDir, 1_000);
       await again.record(1);
-      await expectTotal(again.opened, 101);
-      await again.opened.close();
-      checkLedger(dataDir, { eventCount: 101, isAtRest: true });
+      await again.expectTotal(101);
+      await again.closeWith(101);
     },
     TEST_MS_MAX,
   );
@@ -182,24 +157,22 @@ describe("what a running server has open", () => {
   test.concurrent(
     "is back with all that was recorded once there is a folder again in the place of the removed one, and what to do is said until then",
     async () => {
-      const dataDir = makeDataDir();
-      const { opened, record, said, lines } = await serve(dataDir);
-      await record(10);
-      await opened.ledger.flush();
+      const server = await serve();
+      const { dataDir } = server;
+      await server.record(10);
+      await server.ledger.flush();
       rmSync(dataDir, { recursive: true });
       writeFileSync(dataDir, "in the way");
-      await record(10);
-      await said("make the data folder usable before the server ends");
-      expect(opened.gauges().filesMissing).toBe(3);
-      expect(lines.filter((line) => line.includes(BACK))).toEqual([]);
+      await server.record(10);
+      await server.said("make the data folder usable before the server ends");
+      expect(server.gauges().filesMissing).toBe(3);
+      expect(server.lines.filter((line) => line.includes(BACK))).toEqual([]);
       rmSync(dataDir);
       mkdirSync(dataDir);
-      await record(10);
-      await said(BACK);
-      while (opened.gauges().filesMissing > 0) await Bun.sleep(10);
-      await expectTotal(opened, 30);
-      await opened.close();
-      checkLedger(dataDir, { eventCount: 30, isAtRest: true });
+      await server.record(10);
+      await server.said(BACK);
+      await server.expectTotal(30);
+      await server.closeWith(30);
     },
     TEST_MS_MAX,
   );
@@ -207,16 +180,16 @@ describe("what a running server has open", () => {
   test.concurrent(
     "takes the name from what was put there, which stays beside it",
     async () => {
-      const dataDir = makeDataDir();
-      const { opened, record, said } = await serve(dataDir);
-      await record(1);
-      await opened.ledger.flush();
-      rmSync(join(dataDir, "usage.db"));
-      writeFileSync(join(dataDir, "usage.db"), "of another program");
-      await said(BACK);
-      expect(existsSync(join(dataDir, "usage.db.found-1"))).toBe(true);
-      await expectTotal(opened, 1);
-      await opened.close();
+      const server = await serve();
+      const path = join(server.dataDir, "usage.db");
+      await server.record(1);
+      await server.ledger.flush();
+      rmSync(path);
+      writeFileSync(path, "of another program");
+      await server.said(BACK);
+      expect(existsSync(`${path}.found-1`)).toBe(true);
+      await server.expectTotal(1);
+      await server.close();
     },
     TEST_MS_MAX,
   );

@@ -13,9 +13,9 @@ import {
   segmentPath,
   UNFINISHED,
 } from "#storage/journal/segments.ts";
-import { openLedger } from "../support/ledger.ts";
+import { serveLedger } from "../support/ledger.ts";
 import { makeDirectory, openJournal, readFrom } from "./journal-bench.ts";
-import { createManualClock, createTestLog, EVERYTHING, RUN_LINE, SUBJECT, toBeginLine } from "./usage.ts";
+import { RUN_LINE, SUBJECT, toBeginLine } from "./usage.ts";
 
 const RESERVED_BYTES_MIN = 1024 * 1024;
 const SEGMENT_BYTES_MAX = 500;
@@ -139,14 +139,11 @@ describe("a segment", () => {
     mkdirSync(moved);
     writeFileSync(segmentPath(moved, 1), readFileSync(segmentPath(directory, 1)));
     writeFileSync(`${segmentPath(moved, 2)}${UNFINISHED}`, reserved(RESERVED_BYTES_MIN / 2));
-    const { log, lines } = createTestLog();
-    const clock = createManualClock();
-    const opened = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+    await using opened = await serveLedger({ dataDir });
     expect(readdirSync(moved).filter((name) => !name.endsWith(".journal"))).toEqual([]);
     await opened.ledger.flush();
-    expect((await opened.stats.listRequests(EVERYTHING, { limit: 1, offset: 0 })).total).toBe(3);
-    await opened.close();
-    expect(lines).toEqual([]);
+    expect(await opened.countRecorded()).toBe(3);
+    expect(opened.lines).toEqual([]);
   });
 
   test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(

@@ -1,34 +1,18 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
 import { NO_LIMITS } from "#limits/limit-gate.ts";
 import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
-import { makeFolder } from "../support/folder.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
-import { openLedger } from "../support/ledger.ts";
+import { serveLedger } from "../support/ledger.ts";
 
 const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 async function createBench() {
-  const folder = makeFolder();
   const clock = createManualClock();
   const { log } = createTestLog();
-  const opened = await openLedger({
-    dataDir: folder.path,
-    clock,
-    log,
-    sync: "interval",
-    retentionDays: null,
-  });
-  cleanups.push(
-    () => folder.remove(),
-    () => opened.close(),
-  );
+  const opened = await serveLedger({ clock });
   const { ledger } = opened;
   const metrics = createUsageMetrics();
   const heard: { readonly before: UsageEnding; readonly after: UsageEnding }[] = [];
@@ -39,7 +23,8 @@ async function createBench() {
   const snapshot = {} as CatalogSnapshot;
   const catalog = { peek: () => snapshot, snapshot: async () => snapshot };
   const settlements = new Settlements({ catalog, ledger, limits, clock, log });
-  return { ...opened, dataDir: folder.path, clock, log, metrics, heard, settlements };
+  const ask = async () => (await opened.stats.listRequests(EVERYTHING, { limit: 10, offset: 0 })).rows;
+  return { ...opened, clock, metrics, heard, settlements, ask };
 }
 
 function toEnd({ metrics }: Pick<Awaited<ReturnType<typeof createBench>>, "metrics">): BackgroundEnd {
@@ -56,10 +41,9 @@ function toEnd({ metrics }: Pick<Awaited<ReturnType<typeof createBench>>, "metri
 
 describe("an answer in the background", () => {
   test("is settled once, at the prices of then, however many polls tell its end, and at once", async () => {
-    const bench = await createBench();
-    const { ledger, clock, heard, settlements, metrics, stats } = bench;
+    await using bench = await createBench();
+    const { ledger, clock, heard, settlements, metrics, ask } = bench;
     await ledger.open(SUBJECT).end(PENDING);
-    const ask = async () => (await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 })).rows;
     expect(await ask()).toMatchObject([{ outcome: "ok", costPico: null, usage: PENDING_USAGE }]);
 
     clock.now += 60_000_000;
@@ -88,8 +72,8 @@ describe("an answer in the background", () => {
   test.each(["ends as pending", "ends with its usage"] as const)(
     "that is told while its request is open counts once that %s",
     async (how) => {
-      const bench = await createBench();
-      const { ledger, clock, heard, settlements, metrics, stats } = bench;
+      await using bench = await createBench();
+      const { ledger, clock, heard, settlements, metrics, ask } = bench;
       const open = ledger.open(SUBJECT);
       settlements.began(SUBJECT);
       clock.now += 60_000_000;
@@ -100,7 +84,7 @@ describe("an answer in the background", () => {
       const written = open.end(ending);
       settlements.ended(SUBJECT, ending);
       await written;
-      const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
+      const rows = await ask();
       if (how === "ends as pending") {
         expect(rows).toMatchObject([{ durationUs: 60_000_000, costPico: ENDING.costPico }]);
         expect(heard).toMatchObject([{ before: PENDING, after: { durationUs: 60_000_000 } }]);
@@ -114,15 +98,14 @@ describe("an answer in the background", () => {
   );
 
   test("of a model that is gone is unpriced, and one that was not reported is unmetered", async () => {
-    const bench = await createBench();
-    const { ledger, settlements, stats } = bench;
+    await using bench = await createBench();
+    const { ledger, settlements, ask } = bench;
     for (const index of [0, 1])
       await ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index }).end(PENDING);
     const end = toEnd(bench);
     await settlements.settle({ ...end, findPrices: () => null });
     await settlements.settle({ ...end, event: { eventId: NEW_YEAR_US + 1, lane: 0 }, usage: null });
-    const { rows } = await stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
-    expect(rows).toMatchObject([
+    expect(await ask()).toMatchObject([
       { usage: null, costPico: null },
       { usage: ENDING.usage, costPico: null },
     ]);
