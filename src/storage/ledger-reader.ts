@@ -118,6 +118,6 @@ async function answerFromNothing<Name extends ReportName>(
 ): Promise<AnswerOf<Name>> {
   // A server never needs the reports on its own thread: they are loaded here, and not above.
   const { toScript } = await import("./reports/reports.ts");
-  const { readEmpty } = await import("./sqlite/ledger/empty-ledger.ts");
+  const { readEmpty } = await import("./sqlite/drive.ts");
   return readEmpty(toScript(name, question));
 }

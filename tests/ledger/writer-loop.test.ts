@@ -3,11 +3,11 @@ import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { segmentPath } from "#storage/journal/segments.ts";
 import {
+  beginServerRun,
   openForReading,
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import { beginServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
 import { SqliteWriter } from "#storage/sqlite/ledger/sqlite-writer.ts";
 import { WriterLoop } from "#storage/writer/writer-loop.ts";
 import { WATERMARKS_MAX } from "#storage/threads/writer-tasks.ts";

@@ -1,7 +1,7 @@
-import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { SQLITE } from "#storage/sql/dialect.ts";
 import type { Binding, Connection, InsertTarget, Query, Script } from "#storage/sql/script.ts";
-import { readTransaction } from "./read-transaction.ts";
+import { SCHEMA_SQL } from "./ledger/file/schema.ts";
 
 /** Rows of a scan that are in memory at a time: half a megabyte or so. */
 const ROWS_PER_SCAN = 4_096;
@@ -13,6 +13,32 @@ export function readFrom<Answer>(database: Database, reading: Script<Answer>): A
   // What is read of a transaction under way may never be committed: nothing of it is remembered.
   const connection = database.inTransaction ? { dialect: SQLITE } : getConnection(database);
   return readTransaction(database, () => drive(database, reading, connection));
+}
+
+/** Reads a ledger in memory in which nothing was ever recorded. */
+export function readEmpty<Answer>(script: Script<Answer>): Answer {
+  const empty = new Database(":memory:", { strict: true });
+  try {
+    empty.run(SCHEMA_SQL);
+    return readFrom(empty, script);
+  } finally {
+    empty.close();
+  }
+}
+
+/**
+ * One picture of the file for everything that `read` asks: totals and rows of different commits would not fit together.
+ * Within another one it is part of that.
+ */
+export function readTransaction<Answer>(database: Database, read: () => Answer): Answer {
+  if (database.inTransaction) return read();
+  database.run("BEGIN");
+  try {
+    return read();
+  } finally {
+    // An error may have rolled back by itself; a second time would throw, and hide it.
+    if (database.inTransaction) database.run("ROLLBACK");
+  }
 }
 
 /** As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. */

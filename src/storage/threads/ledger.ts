@@ -152,7 +152,7 @@ export async function openLedger(
   };
   const watch = new FileWatch(
     [
-      ...parts.listFiles({ lockFile, restoreDatabase: () => writer.restoreFile() }),
+      ...parts.listFiles({ lockFile, restoreDatabase: () => writer.worker.askUntilAnswered("restoreFile") }),
       {
         name: basename(journalDirectory),
         isInPlace: () => journal.isInPlace(),
@@ -172,7 +172,7 @@ export async function openLedger(
     });
   const flush = joinNext(async () => {
     await journal.stored();
-    await writer.flush();
+    await writer.worker.askUntilAnswered("flush");
   });
   let watermarkCount = 0;
   const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
@@ -186,7 +186,7 @@ export async function openLedger(
     return sums;
   };
   const ageUsMax = retentionDays === null ? null : retentionDays * DAY_US;
-  const maintain = () => writer.maintain({ nowUs: clock.nowUs(), ageUsMax });
+  const maintain = () => writer.worker.askUntilAnswered("maintain", { nowUs: clock.nowUs(), ageUsMax });
   const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
 
   const flushAll = async () => {
@@ -199,7 +199,7 @@ export async function openLedger(
     watch.stop();
     const flushed =
       !isSuperseded &&
-      writer.isRunning &&
+      writer.worker.isRunning &&
       (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
     if (!flushed) {
       log.warn(
@@ -225,7 +225,7 @@ export async function openLedger(
     close,
   });
   try {
-    await writer.ready();
+    await writer.worker.ready();
   } catch (cause) {
     await ledger.close();
     throw cause;

@@ -1,11 +1,11 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import type { Log } from "#kernel/log.ts";
-import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
+import type { WriterLoop } from "#storage/writer/writer-loop.ts";
 import { WorkerClient } from "./worker-client.ts";
-import type { Commit, WatermarkQuestion, WriterEvent, WriterStart, WriterTasks } from "./writer-tasks.ts";
+import type { Commit, WatermarkQuestion, WriterEvent, WriterStart } from "./writer-tasks.ts";
 
 /**
  * The pace of batches: what came in between goes into one transaction. Every 50 ms cost a third more processor time an
@@ -30,80 +30,55 @@ export interface WriterClientOptions {
 }
 
 /**
- * The data plane's end of the writer Worker. All but sums may be asked twice: nothing is answered before its transaction is
+ * The serving thread's end of the writer Worker. All but sums may be asked twice: nothing is answered before its transaction is
  * committed.
  */
 export class WriterClient {
-  readonly #worker: WorkerClient<WriterTasks, WriterStart, WriterEvent>;
+  readonly worker: WorkerClient<WriterLoop["tasks"], WriterStart, WriterEvent>;
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   readonly #keyUse = new Map<string, InstantUs>();
   readonly #saveKeyUse = joinNext(async () => {
     const uses = [...this.#keyUse];
-    await this.#worker.askUntilAnswered("saveKeyUse", uses);
+    await this.worker.askUntilAnswered("saveKeyUse", uses);
     for (const [id, atUs] of uses) if (this.#keyUse.get(id) === atUs) this.#keyUse.delete(id);
   });
-  #commitCount = 0;
-  #eventCount = 0;
-  #failureCount = 0;
-  #lastCommit: Commit | null = null;
+  readonly #counts = {
+    writerCommits: 0,
+    writerEvents: 0,
+    writerFailures: 0,
+    writerLastCommitMs: 0,
+    combinations: 0,
+  };
 
   constructor({ workerUrl, start, place, log, onCommit, onEnded, onSuperseded }: WriterClientOptions) {
-    this.#worker = new WorkerClient({
+    this.worker = new WorkerClient({
       name: "usage writer",
       url: workerUrl,
       log,
       start: { ...start, ...place },
       onEvent: (event) => {
         if (event.kind === "superseded") onSuperseded();
-        else if (event.kind === "failed") this.#failureCount += 1;
+        else if (event.kind === "failed") this.#counts.writerFailures += 1;
         else {
           this.#count(event.commit);
           onCommit(event.commit);
         }
       },
       onEnded,
-      onRestart: () => this.#worker.tell("wake"),
+      onRestart: () => this.worker.tell("wake"),
     });
-  }
-
-  /** Starts the Worker. */
-  ready(): Promise<void> {
-    return this.#worker.ready();
-  }
-
-  get isRunning(): boolean {
-    return this.#worker.isRunning;
   }
 
   /** Since the process started, over every Worker that there was. */
   gauges(): WriterGauges {
-    return {
-      writerRunning: this.#worker.isRunning,
-      writerCommits: this.#commitCount,
-      writerEvents: this.#eventCount,
-      writerFailures: this.#failureCount,
-      writerLastCommitMs: this.#lastCommit?.durationMs ?? 0,
-      combinations: this.#lastCommit?.combinations ?? 0,
-    };
+    return { writerRunning: this.worker.isRunning, ...this.#counts };
   }
 
   wake(): void {
     this.#wakeTimer ??= setTimeout(() => {
       this.#wakeTimer = null;
-      this.#worker.tell("wake");
+      this.worker.tell("wake");
     }, BATCH_INTERVAL_MS);
-  }
-
-  flush(): Promise<void> {
-    return this.#worker.askUntilAnswered("flush");
-  }
-
-  maintain(pass: MaintenancePass): Promise<void> {
-    return this.#worker.askUntilAnswered("maintain", pass);
-  }
-
-  restoreFile(): Promise<void> {
-    return this.#worker.askUntilAnswered("restoreFile");
   }
 
   /**
@@ -112,7 +87,7 @@ export class WriterClient {
    */
   async sumLimits(asked: WatermarkQuestion): Promise<readonly LimitSum[]> {
     try {
-      return await this.#worker.ask("sumLimits", asked);
+      return await this.worker.ask("sumLimits", asked);
     } catch (cause) {
       throw new Error("what was used could not be added up", { cause });
     }
@@ -135,12 +110,13 @@ export class WriterClient {
 
   async stop(waitMsMax?: number): Promise<void> {
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
-    await this.#worker.stop(waitMsMax);
+    await this.worker.stop(waitMsMax);
   }
 
-  #count(commit: Commit): void {
-    this.#commitCount += 1;
-    this.#eventCount += commit.eventIds.length;
-    this.#lastCommit = commit;
+  #count({ eventIds, durationMs, combinations }: Commit): void {
+    this.#counts.writerCommits += 1;
+    this.#counts.writerEvents += eventIds.length;
+    this.#counts.writerLastCommitMs = durationMs;
+    this.#counts.combinations = combinations;
   }
 }

@@ -1,6 +1,4 @@
-import type { InstantUs } from "#kernel/clock.ts";
-import type { MaintenancePass } from "#storage/cells/retention.ts";
-import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
+import type { LimitQuestion } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 
 /** Watermarks of one run of a server: more than it can set in a year, and times the number of runs far below 2^53. */
@@ -15,21 +13,6 @@ export interface WriterStart {
   readonly firstSegment: number;
   /** How long lines may still come into them; 0 when their server has certainly ended. */
   readonly earlierLiveMs: number;
-}
-
-/** What the writer Worker of an engine does. */
-export interface WriterTasks {
-  /** New lines are in the journal. */
-  wake(): void;
-  /** Answered when everything that is in the journal now is committed. */
-  flush(): Promise<void>;
-  saveKeyUse(uses: readonly (readonly [string, InstantUs])[]): Promise<void>;
-  /** Seals days, reads the clock and removes old rows, in slices between batches or beside them. Answered after the last. */
-  maintain(pass: MaintenancePass): Promise<void>;
-  /** Answered once the journal's line of the watermark is committed. */
-  sumLimits(asked: WatermarkQuestion): Promise<readonly LimitSum[]>;
-  /** The file of the database has lost its name: answered when it is back under it. */
-  restoreFile(): Promise<void>;
 }
 
 export interface WatermarkQuestion {

@@ -1,8 +1,9 @@
-import { describeCause } from "#kernel/log.ts";
-import type { WorkerChannel } from "#storage/threads/worker-server.ts";
-import type { WriterEvent, WriterStart, WriterTasks } from "#storage/threads/writer-tasks.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { MaintenancePass } from "#storage/cells/retention.ts";
+import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
+import type { WatermarkQuestion, WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
 import { WatermarkSums } from "./watermark-sums.ts";
-import { UsageWriter } from "./writer.ts";
+import { type KeyUses, UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
 
 /** How long another's lock, a full disk or a database that is away is left alone before the next attempt. */
@@ -19,30 +20,41 @@ export interface WriterLoopOptions {
   readonly start: WriterStart;
   readonly channel: WorkerChannel<WriterEvent>;
   readonly open: () => Promise<WriterEngine> | WriterEngine;
-  /** See `WriterOptions.onSetBack`. */
-  readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
+}
+
+/** Serves a `WriterClient` with the connection of an engine, which is told where its database is beside `WriterStart`. */
+export function serveWriter(open: (start: never, log: Log) => Promise<WriterEngine> | WriterEngine): void {
+  serveWorker((start: never, channel: WorkerChannel<WriterEvent>) => {
+    const loop = new WriterLoop({ start, channel, open: () => open(start, channel.log) });
+    return { tasks: loop.tasks, close: () => loop.close() };
+  });
 }
 
 /** What a writer Worker does: one transaction at a time, the journal first. In between, messages are taken in. */
 export class WriterLoop {
   readonly tasks = {
+    /** New lines are in the journal. */
     wake: () => this.#wake(),
+    /** Answered when everything that is in the journal now is committed. */
     flush: () => this.#add(() => {}),
-    saveKeyUse: (uses) => this.#add((writer) => writer.saveKeyUse(uses)),
-    maintain: async (pass) => {
+    saveKeyUse: (uses: KeyUses) => this.#add((writer) => writer.saveKeyUse(uses)),
+    /** Seals days, reads the clock and removes old rows, in slices between batches or beside them. Answered after the last. */
+    maintain: async (pass: MaintenancePass) => {
       const engine = await this.#add((writer, opened) => {
         writer.trimSegments();
         return opened;
       });
       await engine.maintain(pass, (step) => this.#add((_, opened) => step(opened)));
     },
-    sumLimits: (asked) => {
+    /** Answered once the journal's line of the watermark is committed. */
+    sumLimits: (asked: WatermarkQuestion) => {
       const sums = this.#watermarks.ask(asked);
       this.#wake();
       return sums;
     },
+    /** The file of the database has lost its name: answered when it is back under it. */
     restoreFile: () => this.#add((_, engine) => this.#restoreFile(engine)),
-  } satisfies WriterTasks;
+  };
   readonly #options: WriterLoopOptions;
   readonly #startedMs = performance.now();
   readonly #watermarks: WatermarkSums;
@@ -181,7 +193,7 @@ export class WriterLoop {
   }
 
   async #open(): Promise<{ readonly writer: UsageWriter; readonly engine: WriterEngine }> {
-    const { start, channel, open, onSetBack } = this.#options;
+    const { start, channel, open } = this.#options;
     const { log, tell } = channel;
     const engine = (this.#engine ??= await open());
     this.#writer ??= new UsageWriter({
@@ -195,7 +207,16 @@ export class WriterLoop {
       onWatermark: (watermark) =>
         this.#watermarks.begin(watermark, (script, signal) => engine.readOfMoment(script, signal)),
       onCommit: (commit) => tell({ kind: "committed", commit }),
-      ...(onSetBack !== undefined && { onSetBack }),
+      onSetBack({ isKept }) {
+        if (isKept)
+          log.warn(
+            "usage writer: the database is older than it was, its usage is brought back from the journal",
+          );
+        else
+          log.error(
+            "usage writer: the journal does not reach back to what the database has; usage in between, if there was any, is lost",
+          );
+      },
     });
     return { writer: this.#writer, engine };
   }

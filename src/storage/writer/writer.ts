@@ -20,6 +20,8 @@ import { OpenRequests, toCutOff } from "./open-requests.ts";
 import { isPending, isUnsettled, settle, storePending, storeSettlements } from "./settlements.ts";
 import { PositionMovedError, type WriterEngine } from "./writer-engine.ts";
 
+export type KeyUses = readonly (readonly [keyId: string, atUs: InstantUs])[];
+
 /** Lines that were skipped: counts only, never what they held. */
 export interface Damage {
   readonly lines: number;
@@ -125,7 +127,7 @@ export class UsageWriter {
     return batch.hasMore;
   }
 
-  async saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
+  async saveKeyUse(uses: KeyUses): Promise<void> {
     const latest = new Map<string, InstantUs>();
     for (const [keyId, atUs] of uses) latest.set(keyId, Math.max(atUs, latest.get(keyId) ?? 0));
     // In one order: two replicas that used the same keys never wait for each other in a circle.
@@ -239,7 +241,9 @@ export class UsageWriter {
     // It is come to once more.
     if (isBack) this.#watermark = null;
     const isKept = reachesBackTo(position, this.#options.journalDirectory);
-    if (isBack || (this.#position === null && !isKept)) this.#options.onSetBack?.({ isKept });
+    // Where no segments are kept the journal of a restored database is never whole.
+    const isTold = this.#engine.keptMs > 0 && (isBack || (this.#position === null && !isKept));
+    if (isTold) this.#options.onSetBack?.({ isKept });
     const isWhole = this.#open.reload(begins, { reader: this.#reader, decoder: this.#decoder, position });
     if (!isWhole) await this.#engine.transact(() => this.#open.endRecorded());
     this.#position = position;

@@ -8,8 +8,13 @@ import type { LedgerSource } from "#storage/ledger-reader.ts";
 import { readInTurns } from "#storage/sqlite/drive.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import type { LedgerParts } from "#storage/threads/ledger.ts";
-import { hasUsageDatabase, openForReading, prepareUsageDatabase, type UsagePlace } from "./file/database.ts";
-import { beginServerRun } from "./file/server-run.ts";
+import {
+  beginServerRun,
+  hasUsageDatabase,
+  openForReading,
+  prepareUsageDatabase,
+  type UsagePlace,
+} from "./file/database.ts";
 import { RecordedEvents } from "./recorded-events.ts";
 
 const READER_URL = new URL("./reader-worker.ts", import.meta.url);

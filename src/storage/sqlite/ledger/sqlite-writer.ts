@@ -8,11 +8,9 @@ import { READ_BYTES_MAX } from "#storage/journal/segment-reader.ts";
 import { findFileIdentity } from "#storage/files/file-watch.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
-import { drive } from "#storage/sqlite/drive.ts";
-import { readTransaction } from "#storage/sqlite/read-transaction.ts";
-import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
+import { drive, readTransaction } from "#storage/sqlite/drive.ts";
+import { endServerRun, readPosition, readServerRun } from "#storage/sqlite/ledger/file/database.ts";
 import { restoreDatabaseFile } from "#storage/sqlite/file/copy.ts";
-import { endServerRun, readServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
   type InTurn,

@@ -37,7 +37,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const source = createSource(spool);
     for (let index = 0; index < 3_000; index += 1) source.add(index);
     const worker = await startWorker(database, spool);
-    await worker.client.flush();
+    await worker.flush();
     expect((await checkPostgresTotals(database.postgres)).length).toBe(3_000);
     expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(3_000);
 
@@ -52,11 +52,11 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
       watermark,
       question: { limits: [MONTH], nowUs: NEW_YEAR_US + DAY_US },
     });
-    await worker.client.flush();
+    await worker.flush();
     expect(await sums).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 3_005n }] }]);
 
     const today = NEW_YEAR_US / DAY_US + 5;
-    await worker.client.maintain({ nowUs: today * DAY_US, ageUsMax: null });
+    await worker.client.worker.askUntilAnswered("maintain", { nowUs: today * DAY_US, ageUsMax: null });
     const [sealed] = await database.postgres.all<{ n: number; parts: number }>(
       `SELECT (SELECT count(*) FROM open_cell) AS n,
          (SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass) AS parts`,
@@ -87,7 +87,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
       });
     };
     for (let index = 0; index < 5; index += 1) source.add(index);
-    await worker.client.flush();
+    await worker.flush();
     // Sums of a month read it, and batches do not.
     const blocked = await database.open();
     const freed = Promise.withResolvers<void>();
@@ -100,12 +100,12 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     await locked.promise;
     const first = failureOf(ask(1));
     for (let index = 0; index < 7; index += 1) source.add(1_000 + index);
-    await worker.client.flush();
+    await worker.flush();
     expect(await countEvents(database)).toBe(12);
     const second = ask(2);
     expect(String(await first)).toContain("what was used could not be added up");
     for (let index = 0; index < 3; index += 1) source.add(2_000 + index);
-    await worker.client.flush();
+    await worker.flush();
     expect(await countEvents(database)).toBe(15);
     freed.resolve();
     await blocking;
@@ -127,7 +127,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     ])
       spool.append(2, line);
     const worker = await startWorker(database, spool, { firstSegment: 2, earlierLiveMs: 500 });
-    await worker.client.flush();
+    await worker.flush();
     expect(await countEvents(database)).toBe(2);
     await worker.client.stop();
   });
@@ -139,10 +139,10 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const source = createSource(spool);
     const worker = await startWorker(database, spool);
     source.add(1);
-    await worker.client.flush();
+    await worker.flush();
     const dump = await dumpSchema(server, database.target);
     for (let index = 2; index < 9; index += 1) source.add(index);
-    await worker.client.flush();
+    await worker.flush();
     await restoreSchema(server, database.target, dump);
     await until(
       async () => (await countEvents(database)) >= 8,
@@ -161,7 +161,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const source = createSource(spool);
     const worker = await startWorker(database, spool);
     source.add(1);
-    await worker.client.flush();
+    await worker.flush();
     await server.stop("fast");
     for (let index = 2; index < 500; index += 1) source.add(index);
     worker.client.wake();
@@ -170,7 +170,7 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
       () => "three attempts have failed",
     );
     await server.start();
-    expect((await timed(() => worker.client.flush())).tookMs).toBeLessThan(busyLimit(BACK_MS_MAX));
+    expect((await timed(() => worker.flush())).tookMs).toBeLessThan(busyLimit(BACK_MS_MAX));
     expect((await checkPostgresTotals(database.postgres)).length).toBe(499);
     expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(499);
     await worker.client.stop();
@@ -185,10 +185,10 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const target = { ...database.target, url: proxy.toUrl(database.target.url) };
     const worker = await startWorker({ target, postgres: database.postgres }, spool);
     source.add(1);
-    await worker.client.flush();
+    await worker.flush();
     proxy.silence();
     source.add(2);
-    const committed = worker.client.flush();
+    const committed = worker.flush();
     await Bun.sleep(SILENCE_MS);
     expect(await countEvents(database)).toBe(1);
     proxy.resume();
@@ -232,6 +232,7 @@ async function startWorker(
     onEnded: () => {},
     onSuperseded: () => superseded.resolve(),
   });
-  await client.ready();
-  return { client, commits, lines, run: claim.run, superseded: superseded.promise };
+  await client.worker.ready();
+  const flush = () => client.worker.askUntilAnswered("flush");
+  return { client, flush, commits, lines, run: claim.run, superseded: superseded.promise };
 }

@@ -31,7 +31,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `pending_event` has the ids of the rows of `event` that wait for a settlement: retention passes them over.
  * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
- * `server_run` says which server may write (`server-run.ts`).
+ * `server_run` says which server may write (`ServerRun`).
  * day = days, hour = hours since 1970-01-01 UTC.
  */
 export const SCHEMA_SQL = `
