@@ -1,7 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { Pico, PriceSet } from "#kernel/units.ts";
-import { priceUsage } from "#usage/cost.ts";
-import type { ReportedUsage } from "#usage/event.ts";
+import type { Pico } from "#kernel/units.ts";
 
 /** Filters that no total can answer; each bound is inclusive, null is open. */
 export interface RowFilter {
@@ -31,24 +29,6 @@ export function parseRowFilter(query: URLSearchParams): RowFilter | null {
   };
   const isOpen = Object.values(filter).every((bound) => bound === null || bound === false);
   return isOpen ? null : filter;
-}
-
-interface Row {
-  readonly costPico: Pico | null;
-  readonly durationUs: number;
-  readonly usage: ReportedUsage | null;
-  readonly prices: PriceSet;
-}
-
-/** Whether a row of the log is within the bounds. */
-export function matchesRowFilter({ costPico, durationUs, usage, prices }: Row, filter: RowFilter): boolean {
-  return (
-    (filter.minCostPico === null || (costPico !== null && costPico >= filter.minCostPico)) &&
-    (filter.maxCostPico === null || (costPico !== null && costPico <= filter.maxCostPico)) &&
-    (filter.minDurationUs === null || durationUs >= filter.minDurationUs) &&
-    (filter.maxDurationUs === null || durationUs <= filter.maxDurationUs) &&
-    (!filter.isUnpriced || priceUsage(usage, prices).unpriced)
-  );
 }
 
 function parseUnpriced(query: URLSearchParams): boolean {

@@ -7,9 +7,9 @@ import { BANDS } from "#storage/cells/measures.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { Fold, type FoldSum } from "./fold.ts";
 import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
-import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
+import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
-import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
+import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
 import { readSeriesOf, refuseTooManyBuckets, SUMS_MAX } from "./series.ts";
@@ -65,19 +65,23 @@ function* readParts(
   const { filter, groups } = window;
   const subjects = toSubjects(groups, FIELDS);
   const results = new Map(filter.results.map((result) => [result.id, result]));
-  const foldOf = function* foldGroups(of: LabelGroups, toEnding: (result: Result) => number): Script<Fold> {
-    const fold = new Fold(toKeys(of, filter, toEnding), MEASURES);
-    yield* foldWindow(fold, { ...window, groups: of });
-    return fold;
-  };
   const toOwn = (sum: FoldSum) => toPart(subjects[sum.group], results.get(sum.ending), sum);
-  const whole = yield* foldOf(groups, ({ id }) => id);
+  const whole = new Fold(
+    toKeys(groups, filter, ({ id }) => id),
+    MEASURES,
+  );
+  yield* foldWindow(whole, window);
   if (whole.size <= sumsMax) return { parts: [...whole.sums()].map(toOwn), isFolded: false };
-  const least = foldLeastUsed(whole, groups, { subjects, sumsMax });
+  const { keptOf, restOf, subjects: ofRest } = splitLeastUsed(whole, subjects, sumsMax);
   const coarse = new CoarseResults(filter.results);
-  const kept = yield* foldOf(least.kept, ({ id }) => id);
-  const rest = yield* foldOf(least.rest, ({ id }) => coarse.numberOf[id] ?? NOT_CHOSEN);
-  const toRest = (sum: FoldSum) => toPart(least.subjects[sum.group], coarse.results[sum.ending], sum);
+  const rest = whole.regroup({
+    groupOf: restOf,
+    groupCount: ofRest.length,
+    endingOf: coarse.numberOf,
+    endingCount: coarse.results.length,
+  });
+  const toRest = (sum: FoldSum) => toPart(ofRest[sum.group], coarse.results[sum.ending], sum);
+  const kept = whole.regroup({ groupOf: keptOf });
   return { parts: [...[...kept.sums()].map(toOwn), ...[...rest.sums()].map(toRest)], isFolded: true };
 }
 

@@ -23,7 +23,7 @@ export interface FoldSum extends UnitTotals {
   readonly bands: readonly number[];
 }
 
-/** Where label sets and results belong. */
+/** Where label sets and results belong, or groups and classes that are put together. */
 export interface FoldKeys {
   /** By the id of the label set its group, or `NOT_CHOSEN`. */
   readonly groupOf: Int32Array;
@@ -89,6 +89,20 @@ export class Fold {
     if (found === 0) return;
     const chosen = { rows: rows.subarray(0, found), sums: sums.subarray(0, found) };
     for (const column of this.#columns) column.add(measures[column.measure] ?? null, chosen, this.#count);
+  }
+
+  /** What was added up, without its periods, by other groups and classes of those that it has. */
+  regroup(keys: Partial<FoldKeys>): Fold {
+    const { endingCount } = this.keys;
+    const endingOf = Int32Array.from({ length: endingCount }, (_, ending) => ending);
+    const fold = new Fold(
+      { ...this.keys, endingOf, ...keys },
+      this.#columns.map(({ name }) => name),
+    );
+    const measures: MeasureColumn[] = CELL_MEASURES.map(() => null);
+    for (const { measure, values } of this.#columns) measures[measure] = values;
+    fold.add({ count: this.#count, combinations: this.#groups, results: this.#endings, measures });
+    return fold;
   }
 
   /** What was added up; sums of nothing are left out. */

@@ -9,7 +9,7 @@ import { RELAY_PROVIDER } from "#usage/event.ts";
 import { toChosenBindings, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { findRowWindow } from "./row-window.ts";
+import { cutToRows } from "./row-window.ts";
 import { SUMS_MAX } from "./series.ts";
 import type { RawRange } from "./window-cut.ts";
 
@@ -45,13 +45,9 @@ export function* readMissingPrices(
     conditions: [...asked.conditions, { label: "model" as const, isMet: () => true }],
   };
   const groups = yield* groupLabelSets(filter, NAME);
-  const rows = yield* findRowWindow(query.window, {
-    filter: asked,
-    groups: yield* groupLabelSets(asked, []),
-  });
-  if (rows === null) return { ...toUnpricedUses([]), snapped: null };
-  const range = { fromUs: rows.startUs, toUs: Math.min(query.window.untilUs ?? rows.endUs, rows.endUs) };
-  const ranges = yield* listUnpricedRanges(range, rowsMax);
+  const whole = { filter: asked, groups: yield* groupLabelSets(asked, []) };
+  const { cut, range } = yield* cutToRows(query.window, whole);
+  const ranges = range === null ? [] : yield* listUnpricedRanges(range, rowsMax);
   const dialect = yield* dialectOf();
   const joins = toEventJoins(dialect, filter);
   const chosen = toChosenBindings({ filter, groups });
@@ -75,9 +71,7 @@ export function* readMissingPrices(
     return toUses(use, name);
   });
   const report = toUnpricedUses(found);
-  const endUs = Math.max(query.window.untilUs ?? rows.endUs, rows.startUs);
-  const snapped = rows.isSnapped ? { sinceUs: rows.startUs, untilUs: endUs } : null;
-  return { ...report, truncated: report.truncated || isFolded, snapped };
+  return { ...report, truncated: report.truncated || isFolded, snapped: cut.snapped };
 }
 
 interface HourRow {

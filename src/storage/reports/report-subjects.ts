@@ -49,43 +49,31 @@ const KEPT_MAX = REPORT_ROWS_MAX - COARSE_GROUPS_MAX;
  * the sums.
  */
 export interface LeastUsed {
-  /** The subjects that keep to themselves. */
-  readonly kept: LabelGroups;
-  /** What the rest becomes. */
-  readonly rest: LabelGroups;
-  /** The subjects of `rest`, by the number of their group. */
+  /** By group itself, or `NOT_CHOSEN` where it does not keep to itself. */
+  readonly keptOf: Int32Array;
+  /** By group one of `subjects`, or `NOT_CHOSEN` where it keeps to itself. */
+  readonly restOf: Int32Array;
   readonly subjects: readonly ReportSubject[];
 }
 
 /** Splits the groups of a fold by subject that has more sums than `sumsMax`: the most used are kept. */
-export function foldLeastUsed(
-  fold: Fold,
-  groups: LabelGroups,
-  { subjects, sumsMax }: { readonly subjects: readonly ReportSubject[]; readonly sumsMax: number },
-): LeastUsed {
-  const uses = new Float64Array(groups.count);
-  const sumsOf = new Float64Array(groups.count);
+export function splitLeastUsed(fold: Fold, subjects: readonly ReportSubject[], sumsMax: number): LeastUsed {
+  const uses = new Float64Array(subjects.length);
+  const sumsOf = new Float64Array(subjects.length);
   for (const { group, requests } of fold.sums()) {
     uses[group] = (uses[group] ?? 0) + requests;
     sumsOf[group] = (sumsOf[group] ?? 0) + 1;
   }
   const isKept = chooseMostUsed(uses, sumsOf, sumsMax);
-  const coarse = toCoarse(subjects, uses, {
-    toSubject: dropChosenFreely,
-    groupsMax: COARSE_GROUPS_MAX,
-  }) ??
-    toCoarse(subjects, uses, { toSubject: dropAllButPrincipal, groupsMax: Number.POSITIVE_INFINITY }) ?? {
-      numberOf: [],
-      subjects: [],
-    };
-  const kept = groups.groupOf.map((group) => (isKept[group] === 1 ? group : NOT_CHOSEN));
-  const rest = groups.groupOf.map((group) =>
-    group === NOT_CHOSEN || isKept[group] === 1 ? NOT_CHOSEN : (coarse.numberOf[group] ?? NOT_CHOSEN),
-  );
+  const coarse =
+    toCoarse(subjects, uses, dropChosenFreely) ??
+    toCoarse(subjects, uses, dropAllButPrincipal, Number.POSITIVE_INFINITY);
   return {
-    kept: { ...groups, groupOf: kept },
-    rest: { ...groups, groupOf: rest, count: coarse.subjects.length },
-    subjects: coarse.subjects,
+    keptOf: Int32Array.from(isKept, (kept, group) => (kept === 1 ? group : NOT_CHOSEN)),
+    restOf: Int32Array.from(isKept, (kept, group) =>
+      kept === 1 ? NOT_CHOSEN : (coarse?.numberOf[group] ?? NOT_CHOSEN),
+    ),
+    subjects: coarse?.subjects ?? [],
   };
 }
 
@@ -114,10 +102,8 @@ interface Coarse {
 function toCoarse(
   subjects: readonly ReportSubject[],
   uses: Float64Array,
-  {
-    toSubject,
-    groupsMax,
-  }: { readonly toSubject: (subject: ReportSubject) => ReportSubject; readonly groupsMax: number },
+  toSubject: (subject: ReportSubject) => ReportSubject,
+  groupsMax = COARSE_GROUPS_MAX,
 ): Coarse | null {
   const coarse = new Map<string, { readonly number: number; readonly subject: ReportSubject }>();
   const numberOf: number[] = [];

@@ -8,8 +8,7 @@ import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
 import { sumLimits } from "./limit-sums.ts";
 import { readMissingPrices } from "./missing-prices.ts";
-import { listRecorded } from "./recorded-rows.ts";
-import { listRequests, type RequestPage } from "./request-log.ts";
+import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
 
 import { readGroupedSeries, readSeries } from "./series.ts";
 import { readSummary } from "./summary.ts";

@@ -1,17 +1,15 @@
-import { HOUR_US } from "#kernel/clock.ts";
+import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { RequestLog, StatsQuery } from "#stats/store.ts";
-import { toFirstDay } from "#storage/cells/calendar.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
-import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
+import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
-import { Fold } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
+import { countPeriods, countRows, toSpans, toWithin } from "./matches.ts";
 import { resolveFilter } from "./request-filter.ts";
 import {
   type EventKey,
@@ -23,7 +21,7 @@ import {
   toLogOrder,
 } from "./request-rows.ts";
 import { refuseTooManyRows } from "./row-window.ts";
-import { type CellSpan, cutRows, NOTHING, type RawRange, toPeriodAt, type WindowCut } from "./window-cut.ts";
+import { type CellSpan, cutRows, type RawRange, type WindowCut } from "./window-cut.ts";
 
 /**
  * A page in an order (`newest` when absent), and whether the total is needed: without it, what lies beyond the page is not
@@ -82,8 +80,6 @@ function* readOrdered(wanted: Wanted, listing: Listing): Script<Paged<RequestLog
 /** Newest first: what lies before the page is counted and passed over, and so is what lies behind it, for the total. */
 function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<RequestLogRow>> {
   const isTotalWanted = page.isTotalWanted !== false;
-  const cut = cutRows(yield* readEdges(), window);
-  const counts = new RowCounts(wanted, cut);
   const ranges: RawRange[] = [];
   let total = 0;
   let skip = page.offset;
@@ -97,25 +93,26 @@ function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
     skip = 0;
   };
   const takeSpan = function* within(span: CellSpan, isCounted: boolean): Script<void> {
-    for (const [at, count] of yield* counts.of(span)) {
-      if (isCounted) total += count;
+    const counts = yield* countPeriods(span, wanted);
+    for (const { at, requests } of counts.toReversed()) {
+      if (isCounted) total += requests;
       if (left <= 0) {
         if (!isCounted || !isTotalWanted) return;
-      } else if (skip >= count) skip -= count;
+      } else if (skip >= requests) skip -= requests;
       else {
         const shorter = toWithin(span, at);
         if (shorter !== null) yield* within(shorter, false);
-        else take({ fromUs: at * HOUR_US, toUs: (at + 1) * HOUR_US }, count);
+        else take({ fromUs: at * HOUR_US, toUs: (at + 1) * HOUR_US }, requests);
       }
     }
   };
-  for (const part of toParts(cut, wanted)) {
+  for (const part of toParts(cutRows(yield* readEdges(), window), wanted)) {
     if (left <= 0 && !isTotalWanted) break;
     if ("period" in part) {
       yield* takeSpan(part, true);
       continue;
     }
-    const count = yield* countRows(wanted, part);
+    const count = yield* countRows(part, wanted);
     total += count;
     if (left > 0 && skip < count) take(part, count);
     else if (left > 0) skip -= count;
@@ -124,87 +121,11 @@ function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
   return { rows, total: isTotalWanted ? total : 0 };
 }
 
-/** The parts of a cut, newest first. Where the totals of hours tell, these are all that is looked at. */
-function toParts({ cells, hours, raw }: WindowCut, { filter }: Wanted): readonly (CellSpan | RawRange)[] {
-  const isEmpty = hours.first >= hours.end;
-  const spans = filter.isByOutcomeOnly && !isEmpty ? [{ period: "hour" as const, ...hours }] : cells;
-  const isBehind = ({ fromUs }: RawRange) => fromUs >= hours.end * HOUR_US;
-  const newest = raw.filter(isBehind).toReversed();
-  return [...newest, ...spans.toReversed(), ...raw.filter((range) => !isBehind(range)).toReversed()];
-}
-
-/** The shorter periods of a period; null for an hour. */
-function toWithin({ period }: CellSpan, at: number): CellSpan | null {
-  if (period === "hour") return null;
-  return period === "month"
-    ? { period: "day", first: toFirstDay(at), end: toFirstDay(at + 1) }
-    : { period: "hour", first: at * 24, end: (at + 1) * 24 };
-}
-
-function* countRows(wanted: Wanted, { fromUs, toUs }: RawRange): Script<number> {
-  const row = yield* one<{ count: number }>(
-    `SELECT count(*) AS count FROM event AS e ${toEventJoins(yield* dialectOf(), wanted.filter)} WHERE e.id >= ? AND e.id < ?`,
-    [...toChosenBindings(wanted), fromUs, toUs],
-  );
-  return row?.count ?? 0;
-}
-
-interface HourCount {
-  readonly hour: number;
-  readonly requests: number;
-}
-
-/** How many requests of periods match. */
-class RowCounts {
-  readonly #wanted: Wanted;
-  readonly #hours: WindowCut["hours"];
-  #open: readonly HourCount[] | null = null;
-
-  constructor(wanted: Wanted, { hours }: WindowCut) {
-    this.#wanted = wanted;
-    this.#hours = hours;
-  }
-
-  /** The periods of a span that have any, newest first. */
-  *of(span: CellSpan): Script<readonly (readonly [at: number, count: number])[]> {
-    const { filter, groups } = this.#wanted;
-    const counts = new Map<number, number>();
-    const add = (at: number, requests: number) => counts.set(at, (counts.get(at) ?? 0) + requests);
-    if (filter.isByOutcomeOnly)
-      for (const { hour, requests } of yield* this.#countHours(span)) add(hour, requests);
-    else {
-      const toPeriod = (instantUs: number) => toPeriodAt(span.period, instantUs);
-      const fold = new Fold(toKeys(groups, filter), ["requests"]);
-      yield* foldWindow(fold, { cut: { ...NOTHING, cells: [span] }, filter, groups, toPeriod });
-      for (const { period, requests } of fold.sums()) add(period, requests);
-      for (const { hour, requests } of yield* this.#readOpen()) {
-        const at = toPeriod(hour * HOUR_US);
-        if (at >= span.first && at < span.end) add(at, requests);
-      }
-    }
-    return [...counts].filter(([, count]) => count !== 0).sort(([left], [right]) => right - left);
-  }
-
-  *#countHours({ first, end }: CellSpan): Script<readonly HourCount[]> {
-    const { outcomes } = this.#wanted.filter;
-    const { isAnyOf } = yield* dialectOf();
-    const isChosen = outcomes === null ? "" : `AND ${isAnyOf("outcome", "text")}`;
-    return yield* all<HourCount>(
-      `SELECT hour, sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ? ${isChosen} GROUP BY hour`,
-      [first, end, ...(outcomes === null ? [] : [outcomes])],
-    );
-  }
-
-  /** By hour, what is not sealed of the window. */
-  *#readOpen(): Script<readonly HourCount[]> {
-    const { isAnyOf, isByte } = yield* dialectOf();
-    const { filter, groups } = this.#wanted;
-    return (this.#open ??= yield* all<HourCount>(
-      `SELECT hour, sum(requests) AS requests FROM open_cell WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ?
-         AND ${isAnyOf("result", "number")} GROUP BY hour ORDER BY hour`,
-      [groups.shapes, this.#hours.first, this.#hours.end, filter.results.map(({ id }) => id)],
-    ));
-  }
+/** The parts of a cut, newest first. */
+function toParts(cut: WindowCut, { filter }: Wanted): readonly (CellSpan | RawRange)[] {
+  const isBehind = ({ fromUs }: RawRange) => fromUs >= cut.hours.end * HOUR_US;
+  const before = cut.raw.filter((range) => !isBehind(range));
+  return [...before, ...toSpans(cut, filter), ...cut.raw.filter(isBehind)].toReversed();
 }
 
 function toOrderBy(dialect: Dialect, order: LogOrder): string {
@@ -236,6 +157,31 @@ function* scanPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
     [...toChosenBindings(wanted), fromUs, toUs, page.limit, page.offset],
   );
   const listed = yield* readRowsByKey(keys);
-  const total = page.isTotalWanted === false ? 0 : yield* countRows(wanted, { fromUs, toUs });
+  const total = page.isTotalWanted === false ? 0 : yield* countRows({ fromUs, toUs }, wanted);
   return { rows: listed, total };
+}
+
+interface RecordedPage {
+  /** Its window is not looked at. */
+  readonly query: StatsQuery;
+  readonly ids: readonly InstantUs[];
+  /** The lane of each; null: 0. */
+  readonly lanes: readonly number[] | null;
+  readonly page: Page;
+}
+
+/** The events with these ids that match, newest first, and how many they are; each is looked up, nothing else is read. */
+export function* listRecorded({ query, ids, lanes, page }: RecordedPage): Script<Paged<RequestLogRow>> {
+  const filter = yield* resolveFilter(query);
+  const wanted = { filter, groups: yield* groupLabelSets(filter, []) };
+  const dialect = yield* dialectOf();
+  const asked = new Set(ids.map((id, index) => `${id} ${lanes?.[index] ?? 0}`));
+  const found = yield* all<EventKey>(
+    `SELECT ${toKeyColumns(dialect)} FROM event AS e ${toEventJoins(dialect, filter)} WHERE ${dialect.isAnyOfKeys("e.id")}
+     ORDER BY ${toLogOrder(dialect, "e")}`,
+    [...toChosenBindings(wanted), ids],
+  );
+  const keys = found.filter(({ id, lane }) => asked.has(`${id} ${lane}`));
+  const rows = yield* readRowsByKey(keys.slice(page.offset, page.offset + page.limit));
+  return { rows, total: keys.length };
 }

@@ -5,13 +5,13 @@ import { toDay, toHour } from "#storage/cells/calendar.ts";
 import type { CellPeriod } from "#storage/cells/stored-cells.ts";
 import { one, type Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
-import { countMatches, findFirstMatch, findFirstRow } from "./first-match.ts";
+import { countMatches, findFirstMatch, findFirstRow } from "./matches.ts";
 import { readEdges } from "./ledger-edges.ts";
 import type { LedgerEdges, RawRange, WindowCut } from "./window-cut.ts";
 import { cutRange, cutWindow, NOTHING, toRowsEnd, toRowsFrom } from "./window-cut.ts";
 
 /** The part of a window that rows can tell of. */
-export interface RowWindow {
+interface RowWindow {
   /** The window's own start; else the hour of the first row that matches, or the first hour that has all of its rows, at most its end. */
   readonly startUs: InstantUs;
   /** No row stands here or later. */
@@ -25,42 +25,56 @@ export interface RowWindow {
  * Where to read a window row by row, or by cells of hours. Hours that lost rows are left out whole, since one that has a part
  * of them would look like a quiet one. Null when nothing was ever recorded in it, and without a start when nothing in it matches.
  */
-export function* findRowWindow(window: Window, wanted: Wanted): Script<RowWindow | null> {
+function* findRowWindow({ sinceUs, untilUs }: Window, wanted: Wanted): Script<RowWindow | null> {
   const edges = yield* readEdges();
   if (edges === null) return null;
   const { firstUs } = edges;
   const rowsFromUs = toRowsFrom(edges);
   const endUs = toRowsEnd(edges);
-  const { sinceUs, untilUs } = window;
   const completeFromUs = Math.ceil(rowsFromUs / HOUR_US) * HOUR_US;
+  const startAt = (startUs: InstantUs, isSnapped: boolean) => ({ startUs, endUs, isSnapped, edges });
   // Never beyond what was asked for: a window that ends before the rows begin has none of its hours.
-  const toStart = (instantUs: InstantUs) => Math.min(instantUs, untilUs ?? instantUs);
+  const startAtMost = (startUs: InstantUs, isSnapped: boolean) =>
+    startAt(Math.min(startUs, untilUs ?? startUs), isSnapped);
   if (sinceUs !== null) {
     const isWithin = untilUs === null || (untilUs > firstUs && untilUs > sinceUs);
     const isSnapped = sinceUs < rowsFromUs && rowsFromUs > firstUs && isWithin;
-    return {
-      startUs: isSnapped ? toStart(Math.max(completeFromUs, sinceUs)) : sinceUs,
-      endUs,
-      isSnapped,
-      edges,
-    };
+    return isSnapped ? startAtMost(Math.max(completeFromUs, sinceUs), true) : startAt(sinceUs, false);
   }
   if (wanted.filter.rows !== null) {
     // What was removed may have matched: no cell tells.
-    if (rowsFromUs > firstUs) return { startUs: toStart(completeFromUs), endUs, isSnapped: true, edges };
-    const range = { fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) };
-    const startUs = yield* findFirstRow(range, wanted);
-    return startUs === null ? null : { startUs, endUs, isSnapped: false, edges };
+    if (rowsFromUs > firstUs) return startAtMost(completeFromUs, true);
+    const startUs = yield* findFirstRow({ fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) }, wanted);
+    return startUs === null ? null : startAt(startUs, false);
   }
-  const matchUs = yield* findFirstMatch(
-    cutWindow(edges, window, { longest: "month", snapUs: DAY_US }),
-    wanted,
-  );
+  const days = cutWindow(edges, { sinceUs, untilUs }, { longest: "month", snapUs: DAY_US });
+  const matchUs = yield* findFirstMatch(days, wanted);
   if (matchUs === null) return null;
-  if (yield* isBefore({ matchUs, completeFromUs }, wanted, edges)) {
-    return { startUs: toStart(completeFromUs), endUs, isSnapped: true, edges };
-  }
-  return { startUs: toStart(Math.max(matchUs, completeFromUs)), endUs, isSnapped: false, edges };
+  if (yield* isBefore({ matchUs, completeFromUs }, wanted, edges)) return startAtMost(completeFromUs, true);
+  return startAtMost(Math.max(matchUs, completeFromUs), false);
+}
+
+/** A window as rows tell of it. */
+export interface RowsCut {
+  /** Its whole hours by their cells, but for a filter on single requests. */
+  readonly cut: WindowCut;
+  /** All of it; null when it is empty. */
+  readonly range: RawRange | null;
+  /** Null when nothing in it matches and it has no start of its own. */
+  readonly startUs: InstantUs | null;
+}
+
+/** Cuts a window of this ledger to what rows can tell of. */
+export function* cutToRows(window: Window, wanted: Wanted): Script<RowsCut> {
+  const rows = yield* findRowWindow(window, wanted);
+  if (rows === null) return { cut: NOTHING, range: null, startUs: window.sinceUs };
+  const { startUs, endUs, edges } = rows;
+  const untilUs = window.untilUs ?? endUs;
+  const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(untilUs, startUs) } : null;
+  const range = { fromUs: startUs, toUs: Math.min(untilUs, endUs) };
+  if (range.fromUs >= range.toUs) return { cut: { ...NOTHING, snapped }, range: null, startUs };
+  const cut = wanted.filter.rows === null ? cutRange(range, "hour", edges) : { ...NOTHING, raw: [range] };
+  return { cut: { ...cut, snapped }, range, startUs };
 }
 
 /** Rows that one report may look at one by one: some seconds. */
@@ -100,15 +114,9 @@ export function* cutFiltered(
   wanted: Wanted,
 ): Script<WindowCut> {
   if (wanted.filter.rows === null) return cutWindow(yield* readEdges(), window, { longest, snapUs });
-  const rows = yield* findRowWindow(window, wanted);
-  if (rows === null) return NOTHING;
-  const { startUs } = rows;
-  const untilUs = window.untilUs ?? rows.endUs;
-  const range = { fromUs: startUs, toUs: Math.min(untilUs, rows.endUs) };
-  const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(untilUs, startUs) } : null;
-  if (range.fromUs >= range.toUs) return { ...NOTHING, snapped };
-  yield* refuseTooManyRows([range]);
-  return { ...NOTHING, raw: [range], snapped };
+  const { cut } = yield* cutToRows(window, wanted);
+  yield* refuseTooManyRows(cut.raw);
+  return cut;
 }
 
 /** Whether anything that matches arrived before the first complete hour, of whose day only the day itself tells. */

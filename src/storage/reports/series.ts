@@ -4,14 +4,14 @@ import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
 import type { EncodedReport, ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
-import { findFirstMatch } from "./first-match.ts";
 import { Fold, type FoldSum } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
+import { findFirstMatch } from "./matches.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
-import { findRowWindow, refuseTooManyRows } from "./row-window.ts";
+import { cutToRows, refuseTooManyRows } from "./row-window.ts";
 import {
   SERIES_MEASURES,
   sumHours,
@@ -19,7 +19,7 @@ import {
   toSeriesBucket,
   toSeriesFigures,
 } from "./series-figures.ts";
-import { cutRange, cutWindow, NOTHING, type WindowCut } from "./window-cut.ts";
+import { cutWindow, NOTHING, type WindowCut } from "./window-cut.ts";
 
 export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
 
@@ -125,19 +125,12 @@ function* planSeries(
 
 /** Hours that lost rows to retention have no cells any more: such a series begins behind them. */
 function* planRows(query: SeriesQuery, wanted: Wanted): Script<PlannedSeries> {
-  const { sinceUs, untilUs } = query.window;
-  const rows = yield* findRowWindow(query.window, wanted);
-  const startUs = rows?.startUs ?? sinceUs;
+  const { cut, startUs } = yield* cutToRows(query.window, wanted);
   if (startUs === null) return { plan: null, cut: NOTHING, isByHour: false };
   const plan = planFrom(query, startUs);
-  if (rows === null) return { plan, cut: NOTHING, isByHour: false };
-  const endUs = untilUs ?? plan.endUs;
-  const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(endUs, startUs) } : null;
-  const range = { fromUs: startUs, toUs: Math.min(endUs, rows.endUs) };
-  const isEmpty = range.fromUs >= range.toUs;
-  const inRows = { ...NOTHING, raw: isEmpty ? [] : [range] };
-  const cut = isEmpty || wanted.filter.rows !== null ? inRows : cutRange(range, "hour", rows.edges);
   yield* refuseTooManyRows(cut.raw);
+  const untilUs = query.window.untilUs ?? plan.endUs;
+  const snapped = cut.snapped && { sinceUs: startUs, untilUs: Math.max(untilUs, startUs) };
   return { plan, cut: { ...cut, snapped }, isByHour: false };
 }
 

@@ -6,9 +6,9 @@ import { encodeSummary, type SummaryPart } from "#stats/summary.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { Fold, type FoldSum } from "./fold.ts";
-import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import { foldWindow, toKeys } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
-import { foldLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
+import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { cutFiltered } from "./row-window.ts";
 import { SERIES_MEASURES } from "./series-figures.ts";
@@ -36,22 +36,18 @@ export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<En
   const groups = yield* groupLabelSets(filter, toSubjectLabels(fields));
   const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups });
   const subjects = toSubjects(groups, fields);
-  const whole = yield* foldParts({ cut, filter, groups });
+  const whole = new Fold(toKeys(groups, filter, toClass), SERIES_MEASURES);
+  yield* foldWindow(whole, { cut, filter, groups });
   if (whole.size <= sumsMax) {
     const parts = toParts(whole, subjects);
     return { ...encodeSummary(parts, query), snapped: cut.snapped };
   }
-  const least = foldLeastUsed(whole, groups, { subjects, sumsMax });
-  const kept = yield* foldParts({ cut, filter, groups: least.kept });
-  const rest = yield* foldParts({ cut, filter, groups: least.rest });
-  const parts = [...toParts(kept, subjects), ...toParts(rest, least.subjects)];
+  const { keptOf, restOf, subjects: coarse } = splitLeastUsed(whole, subjects, sumsMax);
+  const parts = [
+    ...toParts(whole.regroup({ groupOf: keptOf }), subjects),
+    ...toParts(whole.regroup({ groupOf: restOf, groupCount: coarse.length }), coarse),
+  ];
   return { ...encodeSummary(parts, query), truncated: true, snapped: cut.snapped };
-}
-
-function* foldParts(window: FoldedWindow): Script<Fold> {
-  const fold = new Fold(toKeys(window.groups, window.filter, toClass), SERIES_MEASURES);
-  yield* foldWindow(fold, window);
-  return fold;
 }
 
 /** A relay call may name no model, and what only asks or counts uses none. */

@@ -37,7 +37,7 @@ export interface LedgerEdges {
   readonly endUs: InstantUs;
   /** Rows that arrived before it were removed. */
   readonly prunedBeforeUs: InstantUs;
-  /** The first and the last row; null when there is none. */
+  /** An instant before which no row is, and the last row; null when there is none. */
   readonly rows: { readonly firstUs: InstantUs; readonly lastUs: InstantUs } | null;
 }
 

@@ -36,8 +36,6 @@ export interface Dialect {
   readonly forUpdate: "" | " FOR UPDATE";
   /** Tells a table from another one that has taken its place, or from itself in a server that was restored: each gives its ids anew. */
   readonly toIdentity: (table: string) => string;
-  /** True where events lie in a table for each day: to plan a statement takes long unless it names the instants that it is about. */
-  readonly areEventsPartitioned: boolean;
 }
 
 export const SQLITE = {
@@ -61,7 +59,6 @@ export const SQLITE = {
   forUpdate: "",
   // Another file has another connection.
   toIdentity: () => "''",
-  areEventsPartitioned: false,
 } satisfies Dialect;
 
 export const POSTGRES: Dialect = {
@@ -87,5 +84,4 @@ export const POSTGRES: Dialect = {
   eventKey: ["id", "lane"],
   forUpdate: " FOR UPDATE",
   toIdentity: (table) => `pg_postmaster_start_time()::text || pg_relation_filenode('${table}')`,
-  areEventsPartitioned: true,
 };

@@ -10,7 +10,7 @@ import { readBreakdown } from "#storage/reports/breakdown.ts";
 import { readErrors } from "#storage/reports/errors.ts";
 import { loadLastUsed } from "#storage/reports/key-use.ts";
 import { readMissingPrices } from "#storage/reports/missing-prices.ts";
-import { listRecorded } from "#storage/reports/recorded-rows.ts";
+import { listRecorded } from "#storage/reports/request-log.ts";
 import { listRequests } from "#storage/reports/request-log.ts";
 import { readFacets } from "#storage/reports/facets.ts";
 import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
