@@ -404,14 +404,24 @@ CREATE TABLE carried_total (
   ended_day integer NOT NULL,
   arrived_day integer NOT NULL,
   combination integer NOT NULL,
+  result integer NOT NULL,
   lane integer NOT NULL,
   requests double precision NOT NULL,
+  priced_requests double precision NOT NULL,
   unpriced_requests double precision NOT NULL,
-  unknown_requests double precision NOT NULL DEFAULT 0,
+  pending_requests double precision NOT NULL,
+  unmetered_requests double precision NOT NULL,
   cost_hi double precision NOT NULL,
   cost_lo double precision NOT NULL,
-  tokens double precision NOT NULL,
-  PRIMARY KEY (ended_day, arrived_day, combination, lane)
+  input_tokens double precision,
+  output_tokens double precision,
+  cached_input_tokens double precision,
+  audio_us double precision,
+  images double precision,
+  search_units double precision,
+  web_searches double precision,
+  priced_by_request double precision,
+  PRIMARY KEY (ended_day, arrived_day, combination, result, lane)
 );
 --> statement-breakpoint
 CREATE TABLE key_use (

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import type { Limit } from "#limits/limit.ts";
-import { sumLimits, toTotals } from "#storage/reports/limit-sums.ts";
+import { sumLimits, fromTotals } from "#storage/reports/limit-sums.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { toEventTotal, type CheckedEvent } from "./ledger-totals.ts";
 import { LIMIT } from "../limits/limit.ts";
@@ -46,7 +46,7 @@ export function checkLimitSums(
   for (const nowUs of moments) {
     // Where retention has removed rows there are totals without events: those are left out of both.
     const kept = Math.ceil(pruned / DAY_US);
-    const sums = readFrom(database, sumLimits({ limits, nowUs }, toTotals(kept)));
+    const sums = readFrom(database, sumLimits({ limits, nowUs }, fromTotals(kept)));
     const told = new Map<string, Sum>();
     for (const { limitId, value, parts } of sums)
       for (const { startUs, ...part } of parts) {

@@ -1,18 +1,9 @@
-import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
-import { isUnknown, isUnmetered, type Outcome } from "#usage/event.ts";
+import { isUnmetered, type Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
 import { lowerLastSeen } from "./last-seen.ts";
-import {
-  BANDS,
-  CARRIED_MEASURES,
-  CELL_MEASURES,
-  HOUR_MEASURES,
-  type Measure,
-  toAddingSql,
-  TOKEN_COLUMNS,
-} from "./measures.ts";
+import { BANDS, CELL_MEASURES, HOUR_MEASURES, type Measure, toAddingSql } from "./measures.ts";
 import { COST_SEAM, type CountedEvent } from "./sums.ts";
 
 /** What a transaction changes in the totals of a lane. */
@@ -34,8 +25,9 @@ export function* countChanges(changes: readonly LaneChange[]): Script<void> {
     const count = (event: CountedEvent, sign: 1 | -1) => {
       sums.add(event, sign);
       const [endedDay, arrivedDay] = [toDay(event.id + event.ending.durationUs), toDay(event.id)];
-      if (endedDay !== arrivedDay)
-        carried.add([endedDay, arrivedDay, event.combination, lane], toCarriedValues(event, sign));
+      if (endedDay === arrivedDay) return;
+      const { values } = new CellSums().add(event, sign);
+      carried.add([endedDay, arrivedDay, event.combination, event.result, lane], values);
     };
     for (const event of taken) count(event, -1);
     for (const event of added) count(event, 1);
@@ -71,15 +63,19 @@ class CellSums {
   /** By hour and label set, which mostly has one result. */
   readonly #byHour = new Map<number, Map<number, CellSum[]>>();
 
-  /** An event that is taken out was counted as what was known of it: its duration, and whether its usage was still to come. */
-  add(event: CountedEvent, sign: 1 | -1): void {
+  /**
+   * Returns the sum of the event's hour. An event that is taken out was counted as what was known of it: its duration, and
+   * whether its usage was still to come.
+   */
+  add(event: CountedEvent, sign: 1 | -1): CellSum {
     const { id, ending, cost, amounts } = event;
-    const { values } = this.#findOrAdd(event);
+    const sum = this.#findOrAdd(event);
+    const { values } = sum;
     plus(values, AT.requests, sign);
     plus(values, AT.duration, ending.durationUs * sign);
     plus(values, AT.bands + toBand(ending.durationUs), sign);
     if (ending.usage?.shape === "pending") plus(values, AT.pending, sign);
-    if (sign === -1) return;
+    if (sign === -1) return sum;
     if (cost !== null) {
       plus(values, AT.priced, 1);
       plus(values, AT.costHigh, cost.hi);
@@ -93,6 +89,7 @@ class CellSums {
       if (amount !== null) plus(values, AT.units + index, amount);
     }
     values[AT.lastSeen] = Math.max(values[AT.lastSeen] ?? 0, id);
+    return sum;
   }
 
   #findOrAdd({ id, combination, result, ending: { outcome } }: CountedEvent): CellSum {
@@ -140,15 +137,6 @@ function toBand(durationUs: number): number {
   return band;
 }
 
-const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
-
-/** What limits count of an event, in the order of `CARRIED_MEASURES`. */
-function toCarriedValues({ ending, cost, amounts }: CountedEvent, sign: 1 | -1): readonly number[] {
-  const tokens = TOKENS_AT.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
-  const [unpriced, unknown] = [ending.unpriced ? 1 : 0, isUnknown(ending) ? 1 : 0];
-  return [1, unpriced, unknown, cost?.hi ?? 0, cost?.lo ?? 0, tokens].map((value) => value * sign);
-}
-
 /** A table of totals. Where there are lanes, replicas write no row of each other. */
 interface TotalTable {
   readonly name: string;
@@ -170,8 +158,14 @@ const OPEN_CELL: TotalTable = {
 };
 const CARRIED_TOTAL: TotalTable = {
   name: "carried_total",
-  keys: [["ended_day", "integer"], ["arrived_day", "integer"], ["combination", "integer"], LANE],
-  measures: CARRIED_MEASURES,
+  keys: [
+    ["ended_day", "integer"],
+    ["arrived_day", "integer"],
+    ["combination", "integer"],
+    ["result", "integer"],
+    LANE,
+  ],
+  measures: HOUR_MEASURES,
 };
 
 type Key = number | string;

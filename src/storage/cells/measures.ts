@@ -36,7 +36,7 @@ const COST: readonly Measure[] = [
   { name: "cost_lo", adds: "low", sqlite: "REAL" },
 ];
 
-/** The measures of `hour_total`. A unit of `UNIT_TABLE` is one by itself. */
+/** The measures of `hour_total` and `carried_total`. A unit of `UNIT_TABLE` is one by itself. */
 export const HOUR_MEASURES: readonly Measure[] = [
   toCount("requests"),
   toCount("priced_requests"),
@@ -59,16 +59,8 @@ export const CELL_MEASURES: readonly Measure[] = [
   ...BANDS.map(toCount),
 ];
 
-/** What limits count of a request that ended on another day than it arrived, the measures of `carried_total`. */
-export const CARRIED_MEASURES: readonly Measure[] = [
-  toCount("requests"),
-  toCount("unpriced_requests"),
-  toCount("unknown_requests"),
-  ...COST,
-  { name: "tokens", adds: "sum", sqlite: "REAL" },
-];
-/** The tokens that limits count: those of input, cached or not, and of output. */
-export const TOKEN_COLUMNS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+/** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
+export const LONG_REQUEST_US = 600_000_000;
 
 /** The columns of measures in the DDL of usage.db. */
 export function toSqliteColumns(measures: readonly Measure[]): string {

@@ -1,11 +1,15 @@
 import { DAY_US } from "#kernel/clock.ts";
-import { isSliding, toWindowStart } from "#limits/limit-window.ts";
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
-import { type CountedRow, toCountedCosts } from "#storage/reports/counted-rows.ts";
-import { type CountedSource, sumLimits, toTotals } from "#storage/reports/limit-sums.ts";
-import { toCountedColumns } from "#storage/reports/counted-columns.ts";
-import { EVENT_JOINS } from "#storage/reports/event-measures.ts";
-import { dialectOf, one, type Script, scan } from "#storage/sql/script.ts";
+import {
+  createFold,
+  foldLimited,
+  fromTotals,
+  groupLimits,
+  type LimitSource,
+  sumLimits,
+  toEventEnd,
+} from "#storage/reports/limit-sums.ts";
+import { one, type Script } from "#storage/sql/script.ts";
 import { readFirstWholeDay } from "./pruned-rows.ts";
 
 type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
@@ -14,83 +18,43 @@ type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 export function* checkLimits(options: CheckOptions): Script<LimitCheck> {
   const { limits, nowUs } = options;
   const rowsFromDay = yield* readFirstWholeDay();
+  const events = yield* one<{ count: number }>("SELECT count(*) AS count FROM event WHERE id >= ?", [
+    rowsFromDay * DAY_US,
+  ]);
   const question = { limits, nowUs };
   return {
-    events: yield* countRows(rowsFromDay),
+    events: events?.count ?? 0,
     rowsFromUs: rowsFromDay * DAY_US,
-    byRows: yield* sumLimits(question, toRows({ ...options, rowsFromDay })),
-    byTotals: yield* sumLimits(question, toTotals(rowsFromDay)),
+    byRows: yield* sumLimits(question, fromRows(rowsFromDay, options)),
+    byTotals: yield* sumLimits(question, fromTotals(rowsFromDay)),
     whole: yield* sumLimits(question),
   };
 }
 
-const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(unknown_requests) AS unknown, sum(tokens) AS tokens,
-  ${toCountedCosts()}`;
-
-interface Rows extends CheckOptions {
-  readonly rowsFromDay: number;
-}
-
 /**
- * Adds up every row, once for each window: no total, no index and no rule about how long a request takes stands between a
- * limit and its events.
+ * Adds up every row by the end that places it in a window, a day at a time: no total, no index and no rule about how long a
+ * request takes stands between a limit and its events.
  */
-function toRows({ limits, rowsFromDay, onShare, signal }: Rows): CountedSource {
-  const windows = new Set(
-    limits.flatMap(({ window }) => (window === null || isSliding(window) ? [] : window)),
-  );
-  let windowsRead = 0;
-  return {
-    *readCalendar({ window, fromDay }, onRows) {
-      const dialect = yield* dialectOf();
-      const { first, last } = yield* readDays(rowsFromDay);
-      for (let day = first; day <= last; day += 1) {
-        signal.throwIfAborted();
-        yield* scan<Omit<CountedRow, "startUs"> & { day: number }>(
-          `SELECT combination, day, ${SUMS} FROM (
-             SELECT e.combination, ${dialect.toStep("(e.id + e.duration_us)", DAY_US)} / ${DAY_US} AS day, ${toCountedColumns(dialect)}
-             FROM event AS e ${EVENT_JOINS} WHERE e.id >= ? AND e.id < ? AND e.id + e.duration_us >= ?) AS counted
-           GROUP BY combination, day`,
-          [day * DAY_US, (day + 1) * DAY_US, fromDay * DAY_US],
-          (rows) =>
-            onRows(
-              rows.map(({ day: ended, ...row }) => ({
-                ...row,
-                startUs: toWindowStart(window, ended * DAY_US),
-              })),
-            ),
-        );
-        onShare((windowsRead + (day - first + 1) / (last - first + 1)) / windows.size);
-      }
-      windowsRead += 1;
-    },
-    *readSliding({ fromUs, stepUs, by }, onRows) {
-      const dialect = yield* dialectOf();
-      // A plus sign keeps an index away: the rows alone say what is there.
-      const at = by === "begin" ? "+e.id" : "(+e.id + e.duration_us)";
-      yield* scan<CountedRow>(
-        `SELECT combination, ${dialect.toStep("at", stepUs)} AS "startUs", ${SUMS} FROM (
-           SELECT e.combination, ${at} AS at, ${toCountedColumns(dialect)}
-           FROM event AS e ${EVENT_JOINS} WHERE ${at} >= ?) AS counted
-         GROUP BY 1, 2`,
-        [fromUs],
-        onRows,
-      );
-    },
+function fromRows(rowsFromDay: number, { limits, onShare, signal }: CheckOptions): LimitSource {
+  const groupCount = groupLimits(limits).length;
+  let done = 0;
+  return function* foldRows(counted) {
+    const { windows } = counted;
+    const span = yield* one<{ first: number | null; last: number | null }>(
+      `SELECT min(id) / ${DAY_US} AS first, max(id) / ${DAY_US} AS last FROM event`,
+    );
+    const first = Math.max(span?.first ?? 0, windows.sliding === null ? rowsFromDay : 0);
+    const last = span?.last ?? -1;
+    const fold = createFold(counted.keys);
+    for (let day = first; day <= last; day += 1) {
+      signal.throwIfAborted();
+      yield* foldLimited(fold, counted, {
+        condition: `e.id >= ? AND e.id < ? AND ${toEventEnd(windows.by)} >= ?`,
+        bindings: [day * DAY_US, (day + 1) * DAY_US, windows.fromUs],
+      });
+      onShare((done + (day - first + 1) / (last - first + 1)) / groupCount);
+    }
+    done += 1;
+    return [{ fold, names: windows.names, sign: 1 }];
   };
-}
-
-/** The days of which rows are looked at. */
-function* readDays(rowsFromDay: number): Script<{ readonly first: number; readonly last: number }> {
-  const span = yield* one<{ first: number | null; last: number | null }>(
-    `SELECT min(id) / ${DAY_US} AS first, max(id) / ${DAY_US} AS last FROM event`,
-  );
-  return { first: Math.max(span?.first ?? 0, rowsFromDay), last: span?.last ?? -1 };
-}
-
-function* countRows(rowsFromDay: number): Script<number> {
-  const found = yield* one<{ count: number }>("SELECT count(*) AS count FROM event WHERE id >= ?", [
-    rowsFromDay * DAY_US,
-  ]);
-  return found?.count ?? 0;
 }

@@ -40,7 +40,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("event", "request log", "id"),
   usage("hour_total", "totals of hours", "hour, outcome"),
   usage("open_cell", "sums of hours that are not sealed", "hour, combination, result"),
-  usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination"),
+  usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination, result"),
 ];
 
 /**

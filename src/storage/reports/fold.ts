@@ -49,7 +49,7 @@ export class Fold {
   readonly #sumAt: SumPlaces;
   #period = 0;
   #count = 0;
-  #periods = new Int32Array(SUMS_MIN);
+  #periods = new Float64Array(SUMS_MIN);
   #groups = new Int32Array(SUMS_MIN);
   #endings = new Int32Array(SUMS_MIN);
 
@@ -152,9 +152,9 @@ export class Fold {
     if (known !== NO_SUM) return known;
     const at = this.#count;
     if (at === this.#periods.length) {
-      this.#periods = grow(this.#periods);
-      this.#groups = grow(this.#groups);
-      this.#endings = grow(this.#endings);
+      this.#periods = grow(this.#periods, new Float64Array(at * 2));
+      this.#groups = grow(this.#groups, new Int32Array(at * 2));
+      this.#endings = grow(this.#endings, new Int32Array(at * 2));
     }
     this.#periods[at] = this.#period;
     this.#groups[at] = group;
@@ -198,8 +198,7 @@ class SumPlaces {
 
 const SUMS_MIN = 64;
 
-function grow(values: Int32Array): Int32Array<ArrayBuffer> {
-  const grown = new Int32Array(values.length * 2);
+function grow<Values extends Int32Array | Float64Array>(values: Values, grown: Values): Values {
   grown.set(values);
   return grown;
 }
@@ -228,9 +227,8 @@ class SumColumn {
 
   add(column: MeasureColumn, chosen: ChosenRows, count: number): void {
     if (count > this.values.length) {
-      const grown = new Float64Array(Math.max(count, this.values.length * 2)).fill(this.#nothing);
-      grown.set(this.values);
-      this.values = grown;
+      const size = Math.max(count, this.values.length * 2);
+      this.values = grow(this.values, new Float64Array(size).fill(this.#nothing));
     }
     if (column === null) return;
     if (this.#adds === "last") addLast(this.values, column, chosen);

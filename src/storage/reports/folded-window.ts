@@ -1,8 +1,8 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
-import { dialectOf, each, type Script } from "#storage/sql/script.ts";
-import { toChosenBindings, toChosenMeasures, toEventJoins } from "./chosen-events.ts";
+import { type Binding, dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { toChosenBindings, toChosenMeasures, toEventJoins, type Wanted } from "./chosen-events.ts";
 import type { FoldedCells } from "./decoded-cells.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
@@ -27,7 +27,7 @@ export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
   for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
   if (cut.hours.first < cut.hours.end) yield* foldOpenCells(fold, { ...window, toPeriod });
   for (const range of cut.raw)
-    for (const part of toMonths(range)) yield* foldEvents(fold, part, { ...window, toPeriod });
+    for (const part of toMonths(range)) yield* foldRange(fold, part, { ...window, toPeriod });
 }
 
 /** The keys of a fold: groups of label sets, and results by what `toEnding` makes of them. */
@@ -64,33 +64,62 @@ function* foldSpan(fold: Fold, span: CellSpan, { groups, toPeriod }: FoldedWindo
 
 function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Periods): Script<void> {
   const { isByte } = yield* dialectOf();
-  const rows = new RowCells(fold);
-  yield* each<CellRow>(
-    `SELECT hour AS at, combination, result, ${rows.names.join(", ")} FROM open_cell
-     WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ? ORDER BY hour`,
-    [groups.shapes, cut.hours.first, cut.hours.end],
-    (row) => rows.add(toPeriod(row.at * HOUR_US), row),
-  );
-  rows.flush();
+  yield* foldRows(fold, {
+    toSql: (names) => `SELECT hour AS at, combination, result, ${names.join(", ")} FROM open_cell
+      WHERE ${isByte("?1", "combination", ">", 0)} AND hour >= ? AND hour < ? ORDER BY hour`,
+    bindings: [groups.shapes, cut.hours.first, cut.hours.end],
+    toPeriod: (hour) => toPeriod(hour * HOUR_US),
+  });
+}
+
+function* foldRange(
+  fold: Fold,
+  { fromUs, toUs }: RawRange,
+  { toPeriod, stepUs = HOUR_US, ...wanted }: FoldedWindow & Periods,
+): Script<void> {
+  const dialect = yield* dialectOf();
+  const isOnePeriod = toPeriod(fromUs) === toPeriod(toUs - 1);
+  yield* foldEvents(fold, {
+    ...wanted,
+    at: isOnePeriod ? dialect.toConstant(fromUs) : dialect.toStep("e.id", stepUs),
+    condition: "e.id >= ? AND e.id < ?",
+    bindings: [fromUs, toUs],
+    toPeriod,
+  });
+}
+
+/** Events that are added up one by one. */
+export interface FoldedEvents extends Wanted {
+  /** What tells the period of an event, in SQL over `event AS e`. */
+  readonly at: string;
+  readonly condition: string;
+  readonly bindings: readonly Binding[];
+  readonly toPeriod: (at: number) => number;
 }
 
 /** By label set and result, so that few rows leave the database, and in the order of periods: each begins once. */
-function* foldEvents(
+export function* foldEvents(
   fold: Fold,
-  { fromUs, toUs }: RawRange,
-  { filter, groups, toPeriod, stepUs = HOUR_US }: FoldedWindow & Periods,
+  { filter, groups, at, condition, bindings, toPeriod }: FoldedEvents,
 ): Script<void> {
   const dialect = yield* dialectOf();
-  const rows = new RowCells(fold);
   const measures = toChosenMeasures(dialect);
-  const isOnePeriod = toPeriod(fromUs) === toPeriod(toUs - 1);
-  const at = isOnePeriod ? dialect.toConstant(fromUs) : dialect.toStep("e.id", stepUs);
-  yield* each<CellRow>(
-    `SELECT ${at} AS at, e.combination, m.result, ${toSums(rows.names, (name) => measures.get(name) ?? "NULL")}
-     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
-    [...toChosenBindings({ filter, groups }), fromUs, toUs],
-    (row) => rows.add(toPeriod(row.at), row),
-  );
+  const toSql = (names: readonly string[]) =>
+    `SELECT ${at} AS at, e.combination, m.result, ${toSums(names, (name) => measures.get(name) ?? "NULL")}
+     FROM event AS e ${toEventJoins(dialect, filter)} WHERE ${condition} GROUP BY 1, 2, 3 ORDER BY 1`;
+  const chosen = toChosenBindings({ filter, groups });
+  yield* foldRows(fold, { toSql, bindings: [...chosen, ...bindings], toPeriod });
+}
+
+/** Rows of `at`, a label set, a result, and the measures that are named. */
+export interface FoldedRows extends Pick<FoldedEvents, "bindings" | "toPeriod"> {
+  readonly toSql: (names: readonly string[]) => string;
+}
+
+/** Adds up rows of a statement: those of one period should follow one another. */
+export function* foldRows(fold: Fold, { toSql, bindings, toPeriod }: FoldedRows): Script<void> {
+  const rows = new RowCells(fold);
+  yield* each<CellRow>(toSql(rows.names), bindings, (row) => rows.add(toPeriod(row.at), row));
   rows.flush();
 }
 

@@ -133,15 +133,3 @@ export class LabelSets {
     return true;
   }
 }
-
-/** Hands over a few label sets by their ids. */
-export function* readSomeLabelSets(
-  ids: readonly number[],
-  onBlock: (block: LabelBlock) => void,
-): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  const block = new LabelBlock();
-  const sql = `SELECT id, ${LABELS.join(", ")} FROM combination WHERE ${isAnyOf("id", "number")}`;
-  yield* each<StoredLabels>(sql, [ids], (row) => block.add(row));
-  onBlock(block);
-}

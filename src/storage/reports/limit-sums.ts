@@ -1,33 +1,281 @@
-import type { Script } from "#storage/sql/script.ts";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { LimitIndex } from "#limits/limit-index.ts";
-import type { LimitQuestion, LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
-import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
+import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
+import { isSliding, type SlidingWindow, toStepUs, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
+import { LONG_REQUEST_US } from "#storage/cells/measures.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { joinCost } from "#storage/cells/sums.ts";
-import {
-  type CalendarRange,
-  type CountedRow,
-  type OnCounted,
-  readCalendarRows,
-  readSlidingRows,
-  type SlidingRange,
-} from "./counted-rows.ts";
-import { type Label, type LabelBlock, readSomeLabelSets } from "./label-sets.ts";
-import { readLabelSets } from "./report-memory.ts";
+import { dialectOf, type Script } from "#storage/sql/script.ts";
+import type { Wanted } from "./chosen-events.ts";
+import { Fold, type FoldKeys, type FoldSum } from "./fold.ts";
+import { type FoldedEvents, foldEvents, foldRows, foldWindow, toKeys } from "./folded-window.ts";
+import { groupLabelSets, type LabelGroups } from "./label-groups.ts";
+import type { Label } from "./label-sets.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { readResults } from "./request-filter.ts";
+import { cutRange, NOTHING } from "./window-cut.ts";
 
-/** Which sum of a limit something belongs to. */
-type SumKey = Pick<LimitSum, "value" | "label" | "principalId" | "principalName">;
-
-/** What a limit, or a value of its `each`, holds. */
-interface Held extends SumKey {
-  readonly limit: Limit;
-  readonly parts: Map<InstantUs, HeldPart>;
+/** What is folded for some windows. */
+export interface Counted extends Wanted {
+  readonly windows: CountedWindows;
+  readonly keys: FoldKeys;
 }
 
-/** Numbers, which add up ten times as fast as exact ones; each is exact as far as its rows go. */
-interface HeldPart {
+/** Sums by the periods of `CountedWindows`. */
+export interface CountedFold {
+  readonly fold: Fold;
+  /** The windows that they count in. */
+  readonly names: readonly LimitWindow[];
+  /** -1 takes out what a window does not hold. */
+  readonly sign: 1 | -1;
+}
+
+/** Adds up what some windows hold. */
+export type LimitSource = (counted: Counted) => Script<readonly CountedFold[]>;
+
+/** Adds up usage for limits. See `LimitLedger.sumLimits`. */
+export function* sumLimits(
+  { limits, nowUs }: LimitQuestion,
+  source: LimitSource = fromTotals(),
+): Script<readonly LimitSum[]> {
+  const results = yield* readResults();
+  const lastResult = results.at(-1)?.id ?? 0;
+  const filter = { conditions: [], results, lastResult, rows: null, isByOutcomeOnly: true, outcomes: null };
+  const labels = LABELS.flatMap(([label, isNeeded]) => (limits.some(isNeeded) ? [label] : []));
+  const groups = yield* groupLabelSets(
+    filter,
+    labels.map((label) => ({ label })),
+  );
+  const keys = toKeys(groups, filter);
+  const requests = new Requests(labels, groups);
+  const sums: LimitSum[] = [];
+  for (const alike of groupLimits(limits)) {
+    const windows = new CountedWindows(alike, nowUs);
+    const uses = new Uses(alike, { requests, windows });
+    for (const folded of yield* source({ windows, filter, groups, keys })) uses.add(folded);
+    sums.push(...uses.toSums());
+  }
+  return sums;
+}
+
+/** Groups limits whose windows are folded together: those of a sliding one by each end of requests, and all calendar ones. */
+export function groupLimits(limits: readonly Limit[]): readonly (readonly Limit[])[] {
+  const recorded = limits.filter(({ window }) => window !== null);
+  const toName = ({ window, measure }: Limit) =>
+    window !== null && isSliding(window) ? `${window} ${measure === "requests"}` : "";
+  return [...Map.groupBy(recorded, toName).values()];
+}
+
+/** The windows of a group of limits. */
+export class CountedWindows {
+  readonly names: readonly LimitWindow[];
+  /** The one that slides; null for those of the calendar. */
+  readonly sliding: SlidingWindow | null;
+  /** The end of a request that places it in a window. */
+  readonly by: "begin" | "end";
+  readonly nowUs: InstantUs;
+  /** What lies before it is in no window. */
+  readonly fromUs: InstantUs;
+  /** The length of a step of a sliding window; calendar windows are made of whole days. */
+  readonly stepUs: number;
+
+  constructor(limits: readonly Limit[], nowUs: InstantUs) {
+    this.names = [...new Set(limits.flatMap(({ window }) => window ?? []))];
+    this.sliding = this.names.find(isSliding) ?? null;
+    const isByBegin = this.sliding !== null && limits.some(({ measure }) => measure === "requests");
+    this.by = isByBegin ? "begin" : "end";
+    this.nowUs = nowUs;
+    this.fromUs = Math.min(...this.names.map((name) => toWindowStart(name, nowUs)));
+    this.stepUs = this.sliding === null ? DAY_US : toStepUs(this.sliding);
+  }
+
+  /** The instant with which a period begins: a step of a sliding window, and of the calendar as long as no window begins. */
+  toPeriod(instantUs: InstantUs): InstantUs {
+    return this.sliding === null
+      ? Math.max(...this.names.map((name) => toWindowStart(name, instantUs)))
+      : Math.floor(instantUs / this.stepUs) * this.stepUs;
+  }
+
+  /** When the windows began that a period lies in, or its step of a sliding one; without those that ended before `nowUs`. */
+  toStarts(names: readonly LimitWindow[], period: InstantUs): ReadonlyMap<LimitWindow | null, InstantUs> {
+    return new Map(
+      names
+        .map((name) => [name, isSliding(name) ? period : toWindowStart(name, period)] as const)
+        .filter(([name, startUs]) => startUs >= toWindowStart(name, this.nowUs)),
+    );
+  }
+}
+
+/** Reads totals, and for sliding windows events. The calendar's leave out what arrived before `arrivedFromDay`. */
+export function fromTotals(arrivedFromDay = 0): LimitSource {
+  return (counted) =>
+    counted.windows.sliding === null ? foldCalendar(counted, arrivedFromDay) : foldSliding(counted);
+}
+
+/**
+ * Each window has the cells that fill it. What is not sealed is read once for all, and what ended on another day than it
+ * arrived: totals are by arrival, so it is taken out of one window and added to the other.
+ */
+function* foldCalendar(
+  { windows, filter, groups, keys }: Counted,
+  arrivedFromDay: number,
+): Script<readonly CountedFold[]> {
+  const { names, nowUs } = windows;
+  const toPeriod = windows.toPeriod.bind(windows);
+  const held = createFold(keys);
+  const moved = createFold(keys);
+  const folds: CountedFold[] = [
+    { fold: held, names, sign: 1 },
+    { fold: moved, names, sign: -1 },
+  ];
+  const edges = yield* readEdges();
+  const toCut = (fromUs: InstantUs, longest: "day" | "month") => {
+    const firstUs = Math.max(fromUs, arrivedFromDay * DAY_US);
+    return edges === null || firstUs >= edges.endUs
+      ? NOTHING
+      : cutRange({ fromUs: firstUs, toUs: edges.endUs }, longest, edges);
+  };
+  const { hours } = toCut(windows.fromUs, "day");
+  yield* foldWindow(held, { cut: { ...NOTHING, hours }, filter, groups, toPeriod });
+  for (const name of names) {
+    const { cells } = toCut(
+      toWindowStart(name, nowUs),
+      name === "month" || name === "total" ? "month" : "day",
+    );
+    const fold = createFold(keys);
+    const toWindow = (instantUs: InstantUs) => toPeriod(toWindowStart(name, instantUs));
+    yield* foldWindow(fold, { cut: { ...NOTHING, cells }, filter, groups, toPeriod: toWindow });
+    folds.push({ fold, names: [name], sign: 1 });
+  }
+  const ends = [
+    { fold: held, day: "ended_day" },
+    { fold: moved, day: "arrived_day" },
+  ];
+  for (const { fold, day } of ends) {
+    const from = `FROM carried_total WHERE ${day} >= ? AND arrived_day >= ? ORDER BY 1`;
+    yield* foldRows(fold, {
+      toSql: (measures) => `SELECT ${day} AS at, combination, result, ${measures.join(", ")} ${from}`,
+      bindings: [windows.fromUs / DAY_US, arrivedFromDay],
+      toPeriod: (at) => toPeriod(at * DAY_US),
+    });
+  }
+  return folds;
+}
+
+/** What began or ended in a sliding window; requests that took long are found by an index of their end. */
+function* foldSliding(counted: Counted): Script<readonly CountedFold[]> {
+  const { names, by, fromUs } = counted.windows;
+  const fold = createFold(counted.keys);
+  if (by === "begin") yield* foldLimited(fold, counted, { condition: "e.id >= ?", bindings: [fromUs] });
+  else {
+    const end = toEventEnd(by);
+    yield* foldLimited(fold, counted, {
+      condition: `e.id >= ? AND e.duration_us < ${LONG_REQUEST_US} AND ${end} >= ?`,
+      bindings: [fromUs - LONG_REQUEST_US, fromUs],
+    });
+    yield* foldLimited(fold, counted, {
+      condition: `e.duration_us >= ${LONG_REQUEST_US} AND ${end} >= ?`,
+      bindings: [fromUs],
+    });
+  }
+  return [{ fold, names, sign: 1 }];
+}
+
+/** Adds up events one by one, where a condition is met. */
+export function* foldLimited(
+  fold: Fold,
+  { windows, filter, groups }: Counted,
+  range: Pick<FoldedEvents, "condition" | "bindings">,
+): Script<void> {
+  const { toStep } = yield* dialectOf();
+  const at = toStep(toEventEnd(windows.by), windows.stepUs);
+  yield* foldEvents(fold, { ...range, filter, groups, at, toPeriod: windows.toPeriod.bind(windows) });
+}
+
+/** The end of a request that places it in a window, in SQL over `event AS e`. */
+export function toEventEnd(by: CountedWindows["by"]): string {
+  return by === "begin" ? "e.id" : "(e.id + e.duration_us)";
+}
+
+/** The tokens that limits count: those of input, cached or not, and of output. */
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+const COUNTED_MEASURES = [
+  "requests",
+  "unpriced_requests",
+  "pending_requests",
+  "unmetered_requests",
+  "cost_hi",
+  "cost_lo",
+  ...TOKENS,
+];
+
+/** An empty fold of what limits count. */
+export function createFold(keys: FoldKeys): Fold {
+  return new Fold(keys, COUNTED_MEASURES);
+}
+
+const hasTags = ({ subject, each }: Limit) => subject.kind === "tag" || each?.kind === "tag";
+const hasModel = ({ model }: Limit) => model !== null;
+/** What requests are told apart by, and the limits that need it: the fewer labels, the fewer groups. */
+const LABELS: readonly (readonly [label: Label, isNeeded: (limit: Limit) => boolean])[] = [
+  ["endpoint", () => true],
+  [
+    "principal_id",
+    ({ subject, each }) => subject.kind === "principal" || (each !== null && each.kind !== "key"),
+  ],
+  ["principal_name", ({ each }) => each !== null && each.kind !== "key"],
+  ["key_id", ({ subject, each }) => subject.kind === "key" || each?.kind === "key"],
+  ["relay_token_id", ({ subject }) => subject.kind === "relay_token"],
+  ["tags", hasTags],
+  ["model", hasModel],
+  ["provider_id", hasModel],
+  ["upstream_name", hasModel],
+];
+
+interface NamedRequest extends LimitedRequest {
+  readonly principalName: string;
+}
+
+/** What the requests of each group have in common, as far as these limits need it. */
+class Requests {
+  readonly #labels: readonly Label[];
+  readonly #groups: LabelGroups;
+  readonly #known: NamedRequest[] = [];
+
+  constructor(labels: readonly Label[], groups: LabelGroups) {
+    this.#labels = labels;
+    this.#groups = groups;
+  }
+
+  get(group: number): NamedRequest {
+    return (this.#known[group] ??= this.#toRequest(this.#groups.values[group] ?? []));
+  }
+
+  #toRequest(values: readonly (string | null)[]): NamedRequest {
+    const find = (label: Label) => values[this.#labels.indexOf(label)] ?? null;
+    return {
+      principalId: find("principal_id") ?? "",
+      principalName: find("principal_name") ?? "",
+      keyId: find("key_id"),
+      relayTokenId: find("relay_token_id"),
+      providerId: find("provider_id") ?? "",
+      model: find("model"),
+      upstreamName: find("upstream_name"),
+      endpoint: find("endpoint") ?? "",
+      ...parseStoredTags(find("tags") ?? "[]"),
+    };
+  }
+}
+
+/** What a limit, or a value of its `each`, holds: by the start of a window, or of a step. */
+interface Use extends Omit<LimitSum, "limitId" | "parts"> {
+  readonly limit: Limit;
+  readonly parts: Map<InstantUs, UsePart>;
+}
+
+/** Numbers, which add up ten times as fast as exact ones; each is exact as far as its sums go. */
+interface UsePart {
   requests: number;
   unpriced: number;
   unknown: number;
@@ -36,162 +284,94 @@ interface HeldPart {
   tokens: number;
 }
 
-/** Where the rows come from that are added up. */
-export interface CountedSource {
-  readonly readCalendar: (range: Omit<CalendarRange, "arrivedFromDay">, onRows: OnCounted) => Script<void>;
-  readonly readSliding: (range: SlidingRange, onRows: OnCounted) => Script<void>;
+interface UsedLimit {
+  readonly limit: Limit;
+  /** By the value of its `each`, and of a tag by who used it. */
+  readonly uses: Map<string, Use>;
 }
 
-/** Calendar windows by totals, sliding ones by the rows of the last hour. */
-export function toTotals(arrivedFromDay = 0): CountedSource {
-  return {
-    readCalendar: (range, onRows) => readCalendarRows({ ...range, arrivedFromDay }, onRows),
-    readSliding: readSlidingRows,
-  };
-}
+/** What the limits of a group hold. */
+class Uses {
+  readonly #limits: readonly UsedLimit[];
+  readonly #index: LimitIndex<UsedLimit>;
+  readonly #requests: Requests;
+  readonly #windows: CountedWindows;
+  readonly #ofGroup: (readonly Use[])[] = [];
 
-/** Adds up usage for limits. See `LimitLedger.sumLimits`. */
-export function* sumLimits(
-  { limits, nowUs }: LimitQuestion,
-  source: CountedSource = toTotals(),
-): Script<readonly LimitSum[]> {
-  const requests = new Requests();
-  const sums: LimitSum[] = [];
-  for (const [window, alike] of Map.groupBy(limits, (limit) => limit.window)) {
-    if (window !== null) sums.push(...(yield* sumWindow(source, { limits: alike, window, nowUs, requests })));
+  constructor(
+    limits: readonly Limit[],
+    { requests, windows }: { readonly requests: Requests; readonly windows: CountedWindows },
+  ) {
+    this.#limits = limits.map((limit) => ({ limit, uses: new Map() }));
+    this.#index = new LimitIndex(this.#limits);
+    this.#requests = requests;
+    this.#windows = windows;
   }
-  return sums;
-}
 
-function* sumWindow(
-  { readCalendar, readSliding }: CountedSource,
-  {
-    limits,
-    window,
-    nowUs,
-    requests,
-  }: {
-    readonly limits: readonly Limit[];
-    readonly window: LimitWindow;
-    readonly nowUs: InstantUs;
-    readonly requests: Requests;
-  },
-): Script<readonly LimitSum[]> {
-  const held = new Map<Limit, Map<string, Held>>();
-  const fromUs = toWindowStart(window, nowUs);
-  const toAdding = (chosen: readonly Limit[]): OnCounted => {
-    const index = new LimitIndex(chosen.map((limit) => ({ limit })));
-    return function* add(rows) {
-      yield* requests.load(rows);
-      for (const row of rows) {
-        const request = requests.find(row.combination);
-        if (request === null) continue;
-        index.visit(request, ({ limit }, value) => {
-          addTo(getHeld(held, limit, toKey(limit, value, request)), row);
-        });
+  add({ fold, names, sign }: CountedFold): void {
+    let period = Number.NaN;
+    let starts: ReadonlyMap<LimitWindow | null, InstantUs> = new Map();
+    for (const sum of fold.sums()) {
+      if (sum.period !== period) starts = this.#windows.toStarts(names, (period = sum.period));
+      for (const { limit, parts } of (this.#ofGroup[sum.group] ??= this.#find(sum.group))) {
+        const startUs = starts.get(limit.window);
+        if (startUs === undefined) continue;
+        let part = parts.get(startUs);
+        if (part === undefined) parts.set(startUs, (part = toEmptyPart()));
+        addTo(part, sum, sign);
       }
-    };
-  };
-  if (isSliding(window)) {
-    const stepUs = toStepUs(window);
-    const byBegin = limits.filter(({ measure }) => measure === "requests");
-    const byEnd = limits.filter(({ measure }) => measure !== "requests");
-    if (byBegin.length > 0) yield* readSliding({ fromUs, stepUs, by: "begin" }, toAdding(byBegin));
-    if (byEnd.length > 0) yield* readSliding({ fromUs, stepUs, by: "end" }, toAdding(byEnd));
-  } else {
-    yield* readCalendar({ window, fromDay: fromUs / DAY_US }, toAdding(limits));
+    }
   }
-  return [...held.values()].flatMap((byName) => [...byName.values()].map(toSum));
+
+  toSums(): readonly LimitSum[] {
+    return this.#limits.flatMap(({ uses }) =>
+      [...uses.values()].filter(({ parts }) => parts.size > 0).map(toSum),
+    );
+  }
+
+  #find(group: number): readonly Use[] {
+    const request = this.#requests.get(group);
+    const found: Use[] = [];
+    this.#index.visit(request, ({ limit, uses }, value) => {
+      const isByPrincipal = limit.each?.kind === "tag";
+      const name = isByPrincipal ? `${value} ${request.principalId}` : value;
+      let use = uses.get(name);
+      if (use === undefined) uses.set(name, (use = toUse(limit, value, request)));
+      found.push(use);
+    });
+    return found;
+  }
 }
 
-function toKey(limit: Limit, value: string, { principalId, principalName }: NamedRequest): SumKey {
+function toUse(limit: Limit, value: string, { principalId, principalName }: NamedRequest): Use {
   const kind = limit.each?.kind;
-  if (kind === "tag") return { value, label: value, principalId, principalName };
-  const label = kind === "principal" ? principalName : value;
-  return { value, label, principalId: "", principalName: "" };
+  const use = { limit, value, parts: new Map<InstantUs, UsePart>() };
+  if (kind === "tag") return { ...use, label: value, principalId, principalName };
+  return { ...use, label: kind === "principal" ? principalName : value, principalId: "", principalName: "" };
 }
 
-function toSum({ limit, parts, ...key }: Held): LimitSum {
-  const list: LimitSumPart[] = [];
-  for (const [startUs, part] of parts)
-    list.push({ startUs, amount: toAmount(limit, part), unpriced: part.unpriced, unknown: part.unknown });
-  return { ...key, limitId: limit.id, parts: list.sort((one, other) => one.startUs - other.startUs) };
+function toSum({ limit, parts, ...use }: Use): LimitSum {
+  const list = Array.from(parts, ([startUs, part]) => {
+    const { unpriced, unknown } = part;
+    return { startUs, amount: toAmount(limit, part), unpriced, unknown };
+  });
+  return { ...use, limitId: limit.id, parts: list.sort((one, other) => one.startUs - other.startUs) };
 }
 
-function getHeld(held: Map<Limit, Map<string, Held>>, limit: Limit, key: SumKey): Held {
-  let byName = held.get(limit);
-  if (byName === undefined) held.set(limit, (byName = new Map<string, Held>()));
-  const name = key.principalId === "" ? key.value : `${key.value} ${key.principalId}`;
-  let known = byName.get(name);
-  if (known === undefined) byName.set(name, (known = { ...key, limit, parts: new Map() }));
-  return known;
+function toEmptyPart(): UsePart {
+  return { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
 }
 
-function addTo({ parts }: Held, row: CountedRow): void {
-  let part = parts.get(row.startUs);
-  if (part === undefined) {
-    part = { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
-    parts.set(row.startUs, part);
-  }
-  part.requests += row.requests;
-  part.unpriced += row.unpriced;
-  part.unknown += row.unknown;
-  part.costHi += row.costHi;
-  part.costLo += row.costLo;
-  part.tokens += row.tokens;
+function addTo(part: UsePart, sum: FoldSum, sign: 1 | -1): void {
+  part.requests += sign * sum.requests;
+  part.unpriced += sign * sum.unpriced_requests;
+  part.unknown += sign * (sum.pending_requests + sum.unmetered_requests);
+  part.costHi += sign * sum.cost_hi;
+  part.costLo += sign * sum.cost_lo;
+  for (const unit of TOKENS) part.tokens += sign * (sum[unit] ?? 0);
 }
 
-function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: HeldPart): bigint {
+function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: UsePart): bigint {
   if (measure === "cost") return joinCost(costHi, costLo);
   return BigInt(measure === "tokens" ? Math.round(tokens) : requests);
-}
-
-interface NamedRequest extends LimitedRequest {
-  readonly principalName: string;
-}
-
-/** Past so many looks one by one, all are read together. */
-const LOOKS_MAX = 1_000;
-
-/** Who asked for what, by the label set's id; each is read once. */
-class Requests {
-  readonly #known = new Map<number, NamedRequest>();
-  #looks = 0;
-  #isWhole = false;
-
-  /** Null for one that is not there. */
-  find(id: number): NamedRequest | null {
-    return this.#known.get(id) ?? null;
-  }
-
-  /** Reads those of these rows that are not known yet. */
-  *load(rows: readonly CountedRow[]): Script<void> {
-    if (this.#isWhole) return;
-    const missing = new Set<number>();
-    for (const { combination } of rows) if (!this.#known.has(combination)) missing.add(combination);
-    if (missing.size === 0) return;
-    this.#looks += missing.size;
-    this.#isWhole = this.#looks >= LOOKS_MAX;
-    const add = (block: LabelBlock) => {
-      for (let row = 0; row < block.count; row += 1)
-        this.#known.set(block.ids[row] ?? 0, toNamedRequest(block, row));
-    };
-    if (this.#isWhole) yield* (yield* readLabelSets()).blocks(add);
-    else yield* readSomeLabelSets([...missing], add);
-  }
-}
-
-function toNamedRequest(block: LabelBlock, row: number): NamedRequest {
-  const find = (label: Label) => block.find(row, label);
-  return {
-    principalId: find("principal_id") ?? "",
-    principalName: find("principal_name") ?? "",
-    keyId: find("key_id"),
-    relayTokenId: find("relay_token_id"),
-    providerId: find("provider_id") ?? "",
-    model: find("model"),
-    upstreamName: find("upstream_name"),
-    endpoint: find("endpoint") ?? "",
-    ...parseStoredTags(find("tags") ?? "[]"),
-  };
 }

@@ -43,7 +43,6 @@ type InsertedRow = readonly (number | string | boolean | Uint8Array | null)[];
 type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
 type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
 type OnRow<Found> = (row: Found) => void;
-type OnRows<Found> = (rows: readonly Found[]) => Script<void>;
 
 /** What a runner tells a reading of its connection. */
 export interface Connection {
@@ -90,15 +89,6 @@ export function* each<Found>(sql: string, bindings: readonly Binding[], onRow: O
   while (query.hasMore) {
     yield query;
     for (const row of query.rows) onRow(row);
-  }
-}
-
-/** Some thousand rows at a time; between them something else may be read. */
-export function* scan<Found>(sql: string, bindings: readonly Binding[], onRows: OnRows<Found>): Script<void> {
-  const query: Scan<Found> = { kind: "scan", sql, bindings, rows: [], hasMore: true };
-  while (query.hasMore) {
-    yield query;
-    yield* onRows(query.rows);
   }
 }
 

@@ -1,5 +1,4 @@
-import { CELL_MEASURES, HOUR_MEASURES, toSqliteColumns } from "#storage/cells/measures.ts";
-import { LONG_REQUEST_US } from "#storage/reports/counted-columns.ts";
+import { CELL_MEASURES, HOUR_MEASURES, LONG_REQUEST_US, toSqliteColumns } from "#storage/cells/measures.ts";
 
 /** "LPUC": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505543;
@@ -140,13 +139,9 @@ CREATE TABLE carried_total (
   ended_day INTEGER NOT NULL,
   arrived_day INTEGER NOT NULL,
   combination INTEGER NOT NULL,
-  requests INTEGER NOT NULL,
-  unpriced_requests INTEGER NOT NULL,
-  unknown_requests INTEGER NOT NULL,
-  cost_hi REAL NOT NULL,
-  cost_lo REAL NOT NULL,
-  tokens REAL NOT NULL,
-  PRIMARY KEY (ended_day, arrived_day, combination)
+  result INTEGER NOT NULL,
+  ${HOUR_COLUMNS},
+  PRIMARY KEY (ended_day, arrived_day, combination, result)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pending_event (
