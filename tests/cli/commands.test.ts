@@ -349,7 +349,7 @@ describe("what every command has in common", () => {
   test.skipIf(isOnPostgres)("a database of a newer version ends a command with exit code 78", async () => {
     await run("principal create ann");
     const database = new Database(join(dataDir, "catalog.db"));
-    database.run("INSERT INTO schema_migrations VALUES (9999, 'later', 'x', 1)");
+    database.run("INSERT INTO migration VALUES ('9999_later', 'x')");
     database.close();
     const { code, messages } = await run("principal list");
     expect(code).toBe(78);

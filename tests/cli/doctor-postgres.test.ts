@@ -111,7 +111,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
   });
 
   test("names a schema of a newer version, and looks at nothing in it", async () => {
-    await server.sql(`INSERT INTO ${SCHEMA}.migration (name, sha256) VALUES ('9999_later', '')`);
+    await server.sql(`INSERT INTO ${SCHEMA}.migration (name, hash) VALUES ('9999_later', '')`);
     const find = await diagnose(server.url);
     await server.sql(`DELETE FROM ${SCHEMA}.migration WHERE name = '9999_later'`);
     expect(find("database")).toMatchObject({ status: "fail" });

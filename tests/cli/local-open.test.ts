@@ -200,7 +200,7 @@ describe("a command that changes something", () => {
   test("is refused on a catalog of a newer version, as reading is", async () => {
     await run("admin bootstrap");
     const database = new Database(catalogPath);
-    database.run("INSERT INTO schema_migrations VALUES (9999, 'later', 'x', 1)");
+    database.run("INSERT INTO migration VALUES ('9999_later', 'x')");
     database.close(true);
     const before = look();
     for (const line of [...changes, "key list", "export"]) {

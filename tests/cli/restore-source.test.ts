@@ -128,7 +128,7 @@ describe("a file that is no whole backup", () => {
     expectNewer(await restore());
 
     const catalog = new Database(join(dataDir, "catalog.db"));
-    catalog.run("INSERT INTO schema_migrations VALUES (99, '0099_later', 'x', 0)");
+    catalog.run("INSERT INTO migration VALUES ('0099_later', 'x')");
     catalog.close();
     // This version refuses to make such a backup as well.
     expect((await run(`backup ${file} --with-secret-key`)).messages).toContain("newer version");

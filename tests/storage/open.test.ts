@@ -102,18 +102,6 @@ describe("a database that cannot be used", () => {
     expect(refusal.message).toContain("damaged");
   });
 
-  test("a database of another program is refused and stays as it is", async () => {
-    using dir = createTempDir();
-    const path = join(dir.path, "other.db");
-    const other = openSqlite(path);
-    other.run("CREATE TABLE letters (body TEXT)");
-    other.close(true);
-    expect((await refusalOf(open(path))).message).toContain("another program");
-    const after = openSqlite(path);
-    expect(after.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "letters" }]);
-    after.close(true);
-  });
-
   test("a secret key that is not the one it was made with is refused, and the right one still opens it", async () => {
     await using engine = createSqliteEngine();
     const database = await engine.open();

@@ -65,7 +65,7 @@ test("a second server is refused before it touches the catalog, which the first 
 }, 20_000);
 
 test.each([
-  ["catalog.db", "UPDATE schema_migrations SET hash = 'of an earlier text'", "no released lockport"],
+  ["catalog.db", "UPDATE migration SET hash = 'of an earlier text'", "no released lockport"],
   ...UNRELEASED_APPLICATION_IDS.map(
     (id) => ["usage.db", `PRAGMA application_id = ${id}`, "unreleased lockport"] as const,
   ),

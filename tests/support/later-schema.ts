@@ -18,7 +18,7 @@ export function makeSchemaLater(): Disposable {
 export function countMigrations(path: string): number {
   const database = openSqlite(path);
   try {
-    return database.query("SELECT position FROM schema_migrations").all().length;
+    return database.query("SELECT name FROM migration").all().length;
   } finally {
     database.close(true);
   }

@@ -49,7 +49,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
  * nothing that waits for their ends.
  */
 export const LEFT_TABLES: readonly string[] = [
-  "schema_migrations",
+  "migration",
   "catalog_state",
   "change_log",
   "server_run",

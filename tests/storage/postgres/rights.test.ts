@@ -38,7 +38,7 @@ describe.skipIf(postgresMissing !== null)("the rights that SECURITY.md gives", (
   test("are asked for in one sentence by a start whose role may not use the schema, or whose database takes no connections", async () => {
     const elsewhere = server.schema();
     await server.sql(
-      `CREATE SCHEMA ${elsewhere.schema}; CREATE TABLE ${elsewhere.schema}.migration (name text, sha256 text)`,
+      `CREATE SCHEMA ${elsewhere.schema}; CREATE TABLE ${elsewhere.schema}.migration (name text, hash text)`,
     );
     await server.sql("CREATE DATABASE closed ALLOW_CONNECTIONS false");
     const url = urlOf("lockport_server", SERVER_PASSWORD);

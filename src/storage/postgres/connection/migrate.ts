@@ -1,8 +1,9 @@
 import installation0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text" };
 import { SetupError } from "#kernel/errors.ts";
-import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
+import { type Migration, readPending, recordMigration, toMigrationTable } from "#storage/sql/migration.ts";
 import type { DatabaseAge } from "#storage/place.ts";
 import { sleep } from "#kernel/timer.ts";
+import { drive, toConnection } from "./drive.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";
 import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
@@ -73,7 +74,7 @@ export async function migrateWithin(
     const steps = await lock(tx, schema, migrations);
     for (const step of steps) {
       await apply(tx, step);
-      await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [step.name, hashOf(step)]);
+      await drive(tx, toConnection(), recordMigration(step));
     }
     await tx.run("SET LOCAL lock_timeout = 0");
     return steps.map(({ name }) => name);
@@ -96,7 +97,7 @@ async function lock(
   await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   if (state === "none") await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
   if (state !== "ours") {
-    await tx.run(MIGRATION_TABLE_SQL);
+    await tx.run(toMigrationTable('text COLLATE "C"'));
     return pending;
   }
   await tx.run("LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE");
@@ -114,12 +115,6 @@ export function findSchemaAge(postgres: Postgres): Promise<DatabaseAge> {
     { isReadOnly: true },
   );
 }
-
-const MIGRATION_TABLE_SQL = `CREATE TABLE migration (
-  name text COLLATE "C" PRIMARY KEY,
-  sha256 text COLLATE "C" NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
-)`;
 
 async function apply(tx: Sql, { name, sql }: Migration): Promise<void> {
   try {
@@ -144,13 +139,8 @@ interface SchemaState {
 async function find(tx: Sql, schema: string, migrations: readonly Migration[]): Promise<SchemaState> {
   const state = await findState(tx, schema);
   if (state !== "ours") return { state, pending: migrations };
-  const applied = await tx.all<AppliedMigration>(
-    'SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"',
-  );
-  return {
-    state,
-    pending: listPending(migrations, applied, { what: `The schema ${schema}`, copy: "a dump" }),
-  };
+  const named = { what: `The schema ${schema}`, copy: "a dump" };
+  return { state, pending: await drive(tx, toConnection(), readPending(migrations, named)) };
 }
 
 async function findState(tx: Sql, schema: string): Promise<SchemaState["state"]> {

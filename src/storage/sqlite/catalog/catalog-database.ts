@@ -58,12 +58,11 @@ export interface CatalogDatabase extends CatalogStores {
  * others commit at its next call. Throws SetupError for a file that cannot be used and for a secret that is not its own.
  */
 export async function openCatalogDatabase(options: CatalogDatabaseOptions): Promise<CatalogDatabase> {
-  const { path, secrets, clock, log } = options;
+  const { path, secrets, log } = options;
   const client = openSqlite(path);
   try {
     const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
       path,
-      nowUs: clock.nowUs(),
       seed: () => drive(client, requireOwnSecret(secrets, `the database ${path}`)),
     });
     // All of them make a new database, which is no news.
@@ -119,7 +118,7 @@ export async function readCatalogDatabase(options: CatalogDatabaseOptions): Prom
     const copy = copyToMemory(client, path);
     client.close(true);
     client = copy;
-    migrate(client, CATALOG_MIGRATIONS, { path, nowUs: options.clock.nowUs(), isBackedUp: false });
+    migrate(client, CATALOG_MIGRATIONS, { path, isBackedUp: false });
     const database = toCatalogDatabase(client, options);
     client.run("PRAGMA query_only = ON");
     return database;

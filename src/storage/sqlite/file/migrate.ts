@@ -1,15 +1,14 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { backUp } from "./copy.ts";
-import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/sql/migration.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { readPending, type Migration, recordMigration, toMigrationTable } from "#storage/sql/migration.ts";
+import { drive } from "#storage/sqlite/drive.ts";
+import { backUp } from "./copy.ts";
 import { requireReferences } from "./open.ts";
 
 export interface MigrateOptions {
   /** The database's own file; a backup is laid beside it. */
   readonly path: string;
-  readonly nowUs: InstantUs;
   /** Runs in the transaction that makes a new database, for rows that it must never be without. Synchronous. */
   readonly seed?: () => void;
   /** False for a copy that is thrown away. */
@@ -22,14 +21,6 @@ export interface MigrateOutcome {
   /** The copy of the database as it was before, when it was not new. */
   readonly backupPath: string | null;
 }
-
-const MIGRATIONS_TABLE = "schema_migrations";
-const MIGRATIONS_TABLE_SQL = `CREATE TABLE ${MIGRATIONS_TABLE} (
-  position INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  applied_at_us INTEGER NOT NULL
-)`;
 
 /**
  * Brings a database to the schema of this version: all missing migrations in one transaction, under the write lock, so
@@ -47,7 +38,7 @@ export function migrate(
     // Ignored inside a transaction; with it on, rebuilding a table would delete the rows that refer to it.
     db.run("PRAGMA foreign_keys = OFF");
     try {
-      return applyPending(db, migrations, options);
+      return db.transaction(() => applyPending(db, migrations, options)).immediate();
     } finally {
       db.run("PRAGMA foreign_keys = ON");
     }
@@ -57,35 +48,22 @@ export function migrate(
 function applyPending(
   db: Database,
   migrations: readonly Migration[],
-  options: MigrateOptions,
+  { path, seed, isBackedUp = true }: MigrateOptions,
 ): MigrateOutcome {
-  db.run("BEGIN IMMEDIATE");
-  try {
-    const pending = findPending(db, migrations, options.path);
-    const first = pending[0];
-    const isNew = pending.length === migrations.length;
-    // Another connection copies the last commit while this one holds the write lock: nothing can slip in between.
-    const backupPath =
-      first === undefined || isNew || options.isBackedUp === false
-        ? null
-        : backUp(options.path, `${options.path}.before-${first.name}`);
-    if (isNew) db.run(MIGRATIONS_TABLE_SQL);
-    const record = db.prepare(
-      `INSERT INTO ${MIGRATIONS_TABLE} (position, name, hash, applied_at_us) VALUES (?, ?, ?, ?)`,
-    );
-    for (const migration of pending) {
-      db.run(migration.sql);
-      record.run(migrations.indexOf(migration), migration.name, hashOf(migration), options.nowUs);
-    }
-    record.finalize();
-    if (isNew) options.seed?.();
-    requireReferences(db, options.path);
-    db.run("COMMIT");
-    return { applied: pending.map((migration) => migration.name), backupPath };
-  } catch (cause) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw cause;
+  const pending = findPending(db, migrations, path);
+  const [first] = pending;
+  const isNew = pending.length === migrations.length;
+  // Another connection copies the last commit while this one holds the write lock: nothing can slip in between.
+  const backupPath =
+    first === undefined || isNew || !isBackedUp ? null : backUp(path, `${path}.before-${first.name}`);
+  if (isNew) db.run(toMigrationTable("TEXT"));
+  for (const migration of pending) {
+    db.run(migration.sql);
+    drive(db, recordMigration(migration));
   }
+  if (isNew) seed?.();
+  requireReferences(db, path);
+  return { applied: pending.map(({ name }) => name), backupPath };
 }
 
 /** The migrations that a database lacks. Throws a SetupError for a newer or altered schema, and for a database that is not ours. */
@@ -94,21 +72,17 @@ export function findPending(
   migrations: readonly Migration[],
   path: string,
 ): readonly Migration[] {
-  return listPending(migrations, readApplied(db, path), { what: `The database ${path}`, copy: "a backup" });
-}
-
-function readApplied(db: Database, path: string): readonly AppliedMigration[] {
   const tables = db
     .query<{ name: string }, []>(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     )
     .all();
-  if (tables.length === 0) return [];
-  if (!tables.some((table) => table.name === MIGRATIONS_TABLE)) {
+  if (tables.length === 0) return migrations;
+  if (!tables.some(({ name }) => name === "migration")) {
     throw new SetupError(
       "configuration",
       `The file ${path} is a database of another program: set another path.`,
     );
   }
-  return db.query<AppliedMigration, []>(`SELECT name, hash FROM ${MIGRATIONS_TABLE} ORDER BY position`).all();
+  return drive(db, readPending(migrations, { what: `The database ${path}`, copy: "a backup" }));
 }
