@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
-  addCells,
-  type CellColumns,
+  type Cells,
   decodeCells,
   encodeCells,
   type OpenCellRow,
+  sumCells,
   toCells,
+  toNothing,
   withoutEmpty,
 } from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
@@ -38,9 +39,15 @@ function toText({ combination, result, ...values }: OpenCellRow): string {
   return JSON.stringify([combination, result, ...CELL_MEASURES.map(({ name }) => values[name] ?? -1)]);
 }
 
-function toRows({ count: rows, combinations, results, measures }: CellColumns) {
+function toRows({ count: rows, combinations, results, measures }: Cells<Float64Array | null>) {
   return Array.from({ length: rows }, (_, row) =>
-    JSON.stringify([combinations[row], results[row], ...measures.map((values) => values[row])]),
+    JSON.stringify([
+      combinations[row],
+      results[row],
+      ...measures.map((values, measure) =>
+        values === null ? toNothing(CELL_MEASURES[measure]!.adds) : values[row],
+      ),
+    ]),
   );
 }
 
@@ -58,7 +65,7 @@ test("cells are read back as they were written: fractions, what is not reported,
         const encoded = encodeCells(cells);
         expect(toRows(decodeCells(encoded))).toEqual(values);
         const some = decodeCells(encoded, measuresMax);
-        expect(some.measures).toEqual(cells.measures.slice(0, measuresMax));
+        expect(toRows(some)).toEqual(toRows({ ...cells, measures: cells.measures.slice(0, measuresMax) }));
       },
     ),
   );
@@ -67,7 +74,7 @@ test("cells are read back as they were written: fractions, what is not reported,
 test("cells add up to the same, however rows are cut into parts", () => {
   fc.assert(
     fc.property(fc.array(smallRow, { maxLength: 60 }), fc.nat({ max: 60 }), (rows, cut) => {
-      const sum = addCells(toCells(rows.slice(0, cut)), toCells(rows.slice(cut)));
+      const sum = sumCells([toCells(rows.slice(0, cut)), toCells(rows.slice(cut))]);
       expect(toRows(sum)).toEqual(toRows(toCells(rows)));
       for (const low of sum.measures[CELL_MEASURES.findIndex(({ adds }) => adds === "low")]!)
         expect(low).toBeLessThan(1e9);
@@ -91,7 +98,7 @@ test("a row whose requests are all taken out again is gone, and one of which as 
     { ...other, requests: -1, duration_us: -3 },
     { ...other, requests: 1, duration_us: 5 },
   ];
-  const sum = withoutEmpty(addCells(toCells([row, other]), toCells(late)));
+  const sum = withoutEmpty(sumCells([toCells([row, other]), toCells(late)]));
   expect(toRows(sum)).toEqual(toRows(toCells([{ ...other, duration_us: 9 }])));
 });
 

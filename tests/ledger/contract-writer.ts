@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import * as fc from "fast-check";
-import { decodeCells } from "#storage/cells/cells.ts";
-import { toOpenCellRows } from "#storage/check/cell-comparison.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { UsageEvent } from "#usage/event.ts";
+import { readCellRows } from "../support/ledger-totals.ts";
 import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
 import {
@@ -500,7 +499,7 @@ async function readDays(bench: WriterBench): Promise<readonly Record<string, num
   const sealed = await bench.read<{ columns: Uint8Array<ArrayBuffer> }>(
     "SELECT columns FROM cells WHERE period = 1",
   );
-  return [...open, ...sealed.flatMap(({ columns }) => toOpenCellRows(decodeCells(columns)))];
+  return [...open, ...sealed.flatMap(({ columns }) => readCellRows(columns))];
 }
 
 function sumUp(events: readonly UsageEvent[]): Sums {

@@ -200,20 +200,21 @@ function toOpenRows(
   columns: Uint8Array<ArrayBuffer>,
   outcomes: ReadonlyMap<number, string>,
 ): OpenRow[] {
-  const { count, combinations, results, measures } = decodeCells(columns);
-  return Array.from({ length: count }, (_, row) => {
+  return readCellRows(columns).map((row) =>
+    Object.assign(row, { hour: at, outcome: outcomes.get(row.result) ?? "none" }),
+  );
+}
+
+/** The rows of cells as those of `open_cell` are read. */
+export function readCellRows(columns: Uint8Array<ArrayBuffer>) {
+  const { combinations, results, measures } = decodeCells(columns);
+  return Array.from(combinations, (combination, row) => {
     const values = CELL_MEASURES.map(({ name, adds }, index) => {
-      const value = measures[index]![row]!;
-      return [name, adds === "reported" && value === -1 ? null : value];
+      const nothing = adds === "reported" ? null : 0;
+      const value = measures[index]?.[row] ?? nothing;
+      return [name, adds === "reported" && value === -1 ? nothing : value];
     });
-    const result = results[row]!;
-    return {
-      ...Object.fromEntries(values),
-      hour: at,
-      combination: combinations[row]!,
-      result,
-      outcome: outcomes.get(result) ?? "none",
-    };
+    return { ...Object.fromEntries(values), combination, result: results[row]! };
   });
 }
 

@@ -8,15 +8,20 @@ import { COST_SEAM } from "./sums.ts";
  */
 export const PART_SIZE = 16_384;
 
-/** What is sealed of a period, of the label sets of one part: rows by (label set, result), column by column. */
-export interface CellColumns {
+/** The values of a measure; of a `Uint32Array` the highest value says that nothing was reported. Null where all add nothing. */
+export type MeasureColumn = Uint32Array | Float64Array | null;
+export const NOTHING_NARROW = 0xffffffff;
+const NOTHING_WIDE = -1;
+
+/** Sums by label set and result, column by column. */
+export interface Cells<Column extends MeasureColumn = MeasureColumn> {
   readonly count: number;
-  /** Ids of label sets (`combination`), ascending. */
+  /** Ids of label sets (`combination`). */
   readonly combinations: Int32Array;
-  /** Ids of `result`, ascending within a label set. */
+  /** Ids of `result`. */
   readonly results: Int32Array;
-  /** The first of `CELL_MEASURES`, as many as were asked for; -1 where nothing reported a unit. */
-  readonly measures: readonly Float64Array[];
+  /** The first of `CELL_MEASURES`, as many as were asked for, or more. */
+  readonly measures: readonly Column[];
 }
 
 /** A row of `open_cell`; its measures by their names. */
@@ -29,107 +34,131 @@ export function toPart(combination: number): number {
 }
 
 /** Rows in any order as cells; those of one label set and result become one. */
-export function toCells(rows: readonly OpenCellRow[]): CellColumns {
-  const sorted = rows.toSorted(
-    (one, other) => one.combination - other.combination || one.result - other.result,
-  );
-  const targets = new Int32Array(sorted.length);
-  const keys = new Keys(sorted.length);
-  for (const [index, { combination, result }] of sorted.entries())
-    targets[index] = keys.add(combination, result);
-  const columns = CELL_MEASURES.map(({ name }) => Float64Array.from(sorted, (row) => row[name] ?? -1));
-  return sumUp(keys, [{ targets, columns }]);
+export function toCells(rows: readonly OpenCellRow[]): Cells<Float64Array> {
+  const measures = CELL_MEASURES.map(({ name, adds }) => {
+    const [column, nothing] = [new Float64Array(rows.length), toNothing(adds)];
+    for (const [index, row] of rows.entries()) column[index] = row[name] ?? nothing;
+    return column;
+  });
+  const combinations = Int32Array.from(rows, ({ combination }) => combination);
+  const results = Int32Array.from(rows, ({ result }) => result);
+  return sumCells([{ count: rows.length, combinations, results, measures }]);
 }
 
-/** Adds up the cells of two. */
-export function addCells(one: CellColumns, other: CellColumns): CellColumns {
-  const keys = new Keys(one.count + other.count);
-  const targets = [new Int32Array(one.count), new Int32Array(other.count)] as const;
-  for (let [first, second] = [0, 0]; first < one.count || second < other.count;) {
-    const order =
-      (one.combinations[first] ?? Number.MAX_VALUE) - (other.combinations[second] ?? Number.MAX_VALUE) ||
-      (one.results[first] ?? 0) - (other.results[second] ?? 0);
-    const { combinations, results } = order <= 0 ? one : other;
-    const at = order <= 0 ? first : second;
-    const row = keys.add(combinations[at] ?? 0, results[at] ?? 0);
-    if (order <= 0) targets[0][first++] = row;
-    if (order >= 0) targets[1][second++] = row;
-  }
-  return sumUp(keys, [
-    { targets: targets[0], columns: one.measures },
-    { targets: targets[1], columns: other.measures },
-  ]);
-}
+/** Above every id of a result, so that the two ids of a row are one number below 2^53. */
+const RESULTS_MAX = 2 ** 22;
 
-/** Label sets and results in their order, each once. */
-class Keys {
-  readonly combinations: Int32Array;
-  readonly results: Int32Array;
-  count = 0;
-
-  constructor(countMax: number) {
-    this.combinations = new Int32Array(countMax);
-    this.results = new Int32Array(countMax);
-  }
-
-  /** Returns the row of a key that is not before the last one. */
-  add(combination: number, result: number): number {
-    const last = this.count - 1;
-    if (this.combinations[last] === combination && this.results[last] === result) return last;
-    this.combinations[this.count] = combination;
-    this.results[this.count] = result;
-    this.count += 1;
-    return this.count - 1;
-  }
-}
-
-interface Summands {
-  /** For each row of the columns, that of the sum. */
-  readonly targets: Int32Array;
-  readonly columns: readonly Float64Array[];
-}
-
-function sumUp({ count, combinations, results }: Keys, parts: readonly Summands[]): CellColumns {
-  const measures = CELL_MEASURES.map(({ adds }, index) => {
-    const sums = new Float64Array(count).fill(toNothing(index));
-    for (const { targets, columns } of parts) {
-      const values = columns[index];
-      if (values !== undefined) ADDITIONS[adds](sums, values, targets);
+/** Adds up cells. Each label set and result is one row of the sum, in the order of their ids. */
+export function sumCells(parts: readonly Cells[]): Cells<Float64Array> {
+  const keysOf = parts.map(toKeys);
+  const keys = toSortedOnce(keysOf);
+  const chosen = keysOf.map((ofPart) => findRows(ofPart, keys));
+  const measures = CELL_MEASURES.map(({ adds }, measure) => {
+    const sums = new Float64Array(keys.length).fill(toNothing(adds));
+    for (const [index, part] of parts.entries()) {
+      const [column = null, rows] = [part.measures[measure], chosen[index]];
+      if (column !== null && rows !== undefined) ADDITIONS[adds](sums, column, rows);
     }
     return sums;
   });
   carry(measures);
-  return { count, combinations: combinations.slice(0, count), results: results.slice(0, count), measures };
+  const [combinations, results] = [new Int32Array(keys.length), new Int32Array(keys.length)];
+  for (let row = 0; row < keys.length; row += 1) {
+    const key = keys[row] ?? 0;
+    combinations[row] = Math.floor(key / RESULTS_MAX);
+    results[row] = key % RESULTS_MAX;
+  }
+  return { count: keys.length, combinations, results, measures };
 }
 
-type Addition = (sums: Float64Array, values: Float64Array, targets: Int32Array) => void;
+function toKeys({ count, combinations, results }: Cells): Float64Array {
+  const keys = new Float64Array(count);
+  for (let row = 0; row < count; row += 1)
+    keys[row] = (combinations[row] ?? 0) * RESULTS_MAX + (results[row] ?? 0);
+  return keys;
+}
 
-const addSum: Addition = (sums, values, targets) => {
-  for (let at = 0; at < values.length; at += 1) {
-    const row = targets[at] ?? 0;
-    sums[row] = (sums[row] ?? 0) + (values[at] ?? 0);
+function toSortedOnce(keysOf: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(keysOf.reduce((count, keys) => count + keys.length, 0));
+  let count = 0;
+  for (const keys of keysOf) {
+    all.set(keys, count);
+    count += keys.length;
+  }
+  all.sort();
+  count = 0;
+  for (let at = 0; at < all.length; at += 1) {
+    const key = all[at] ?? 0;
+    if (count > 0 && all[count - 1] === key) continue;
+    all[count] = key;
+    count += 1;
+  }
+  return all.subarray(0, count);
+}
+
+/** Where each key stands among the sorted ones, which have it. */
+function findRows(keys: Float64Array, sorted: Float64Array): ChosenRows {
+  const [rows, sums] = [new Int32Array(keys.length), new Int32Array(keys.length)];
+  for (let row = 0; row < keys.length; row += 1) {
+    const key = keys[row] ?? 0;
+    let [low, high] = [0, sorted.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[middle] ?? 0) < key) low = middle + 1;
+      else high = middle;
+    }
+    rows[row] = row;
+    sums[row] = low;
+  }
+  return { rows, sums };
+}
+
+/** Rows of a column, and the sum that each is added to. */
+export interface ChosenRows {
+  readonly rows: Int32Array;
+  readonly sums: Int32Array;
+}
+
+type Addition = (sums: Float64Array, column: Uint32Array | Float64Array, chosen: ChosenRows) => void;
+
+const addSum: Addition = (sums, column, chosen) => {
+  const { rows, sums: places } = chosen;
+  for (let at = 0; at < rows.length; at += 1) {
+    const place = places[at] ?? 0;
+    sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
   }
 };
 
-/** A function each: one loop that asks for the way in every row takes three times as long. */
-const ADDITIONS: { readonly [way in Adding]: Addition } = {
+/**
+ * Adds a column to sums, which begin with `toNothing`: a function for each way, since one loop that asks for the way in every
+ * row takes three times as long. What exceeds the low half of an amount is carried by the caller.
+ */
+export const ADDITIONS: { readonly [way in Adding]: Addition } = {
   sum: addSum,
   high: addSum,
   low: addSum,
-  reported(sums, values, targets) {
-    for (let at = 0; at < values.length; at += 1) {
-      const row = targets[at] ?? 0;
-      const [sum, value] = [sums[row] ?? -1, values[at] ?? -1];
-      if (value !== -1) sums[row] = sum === -1 ? value : sum + value;
+  reported(sums, column, { rows, sums: places }) {
+    const nothing = column instanceof Uint32Array ? NOTHING_NARROW : NOTHING_WIDE;
+    for (let at = 0; at < rows.length; at += 1) {
+      const value = column[rows[at] ?? 0] ?? nothing;
+      if (value === nothing) continue;
+      const place = places[at] ?? 0;
+      const sum = sums[place] ?? NOTHING_WIDE;
+      sums[place] = sum === NOTHING_WIDE ? value : sum + value;
     }
   },
-  last(sums, values, targets) {
-    for (let at = 0; at < values.length; at += 1) {
-      const row = targets[at] ?? 0;
-      sums[row] = Math.max(sums[row] ?? 0, values[at] ?? 0);
+  last(sums, column, { rows, sums: places }) {
+    for (let at = 0; at < rows.length; at += 1) {
+      const place = places[at] ?? 0;
+      sums[place] = Math.max(sums[place] ?? 0, column[rows[at] ?? 0] ?? 0);
     }
   },
 };
+
+/** What stands for nothing in a column. */
+export function toNothing(adds: Adding): number {
+  return adds === "reported" ? NOTHING_WIDE : 0;
+}
 
 const HIGH = CELL_MEASURES.findIndex(({ adds }) => adds === "high");
 const LOW = CELL_MEASURES.findIndex(({ adds }) => adds === "low");
@@ -148,7 +177,7 @@ function carry(measures: readonly Float64Array[]): void {
  * Leaves out rows whose requests were all taken out again: of whole sums only, since a part of one may have as many requests
  * taken out as added, and other durations.
  */
-export function withoutEmpty(cells: CellColumns): CellColumns {
+export function withoutEmpty(cells: Cells<Float64Array>): Cells<Float64Array> {
   const [requests] = cells.measures;
   if (requests === undefined || !requests.includes(0)) return cells;
   const isKept = (_: number, row: number) => requests[row] !== 0;
@@ -200,12 +229,8 @@ const COUNT_BYTES = 4;
  * The cells of one period and part as bytes, compressed with Zstandard: the number of rows, then the columns, each behind its
  * place in `STORED_COLUMNS`. Label sets are the differences to the one before. A column with nothing in it is left out.
  */
-export function encodeCells({
-  count,
-  combinations,
-  results,
-  measures,
-}: CellColumns): Uint8Array<ArrayBuffer> {
+export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<ArrayBuffer> {
+  const { count, combinations, results, measures } = cells;
   const sizeMax = COUNT_BYTES + STORED_COLUMNS.length * (1 + toPackedBytesMax(count));
   const view = new DataView(new ArrayBuffer(sizeMax));
   view.setUint32(0, count, true);
@@ -220,9 +245,10 @@ export function encodeCells({
   );
   put(RESULT, Float64Array.from(results));
   for (const [place, index] of MEASURE_AT.entries()) {
-    const values = measures[index];
-    const nothing = toNothing(index);
-    if (values?.some((value) => value !== nothing) === true) put(place, values);
+    const [values = null, measure] = [measures[index], CELL_MEASURES[index]];
+    if (values === null || measure === undefined) continue;
+    const nothing = toNothing(measure.adds);
+    if (values.some((value) => value !== nothing)) put(place, values);
   }
   return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end)));
 }
@@ -231,7 +257,7 @@ export function encodeCells({
 export function decodeCells(
   encoded: Uint8Array<ArrayBuffer>,
   measuresMax: number = CELL_MEASURES.length,
-): CellColumns {
+): Cells<Float64Array | null> {
   const bytes = Bun.zstdDecompressSync(encoded);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const count = view.getUint32(0, true);
@@ -248,15 +274,5 @@ export function decodeCells(
     } else if (place === RESULT) results.set(unpackColumn(view, at + 1, count));
     else if (index in measures) measures[index] = unpackColumn(view, at + 1, count);
   }
-  return {
-    count,
-    combinations,
-    results,
-    measures: measures.map((values, index) => values ?? new Float64Array(count).fill(toNothing(index))),
-  };
-}
-
-/** What stands for nothing in a column. */
-function toNothing(measure: number): number {
-  return CELL_MEASURES[measure]?.adds === "reported" ? -1 : 0;
+  return { count, combinations, results, measures };
 }

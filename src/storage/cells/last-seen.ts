@@ -1,7 +1,7 @@
 import { HOUR_US } from "#kernel/clock.ts";
 import { dialectOf, one, type Script, run } from "#storage/sql/script.ts";
 import { toFirstDay, toMonth } from "./calendar.ts";
-import { type CellColumns, decodeCells, toPart } from "./cells.ts";
+import { type Cells, decodeCells, toPart } from "./cells.ts";
 import { CELL_MEASURES } from "./measures.ts";
 import { type CellPlace, type CellRange, findCells, readCells, saveCells } from "./stored-cells.ts";
 
@@ -93,7 +93,7 @@ function* findLastCells(
 function* lower(place: CellPlace, keys: readonly CellKey[], findLasts: () => Script<Lasts>): Script<boolean> {
   const cells = yield* findCells(place);
   const seen = cells?.measures[LAST_SEEN];
-  if (cells === null || seen === undefined) return false;
+  if (cells === null || seen === undefined || seen === null) return false;
   const lasts = yield* findLasts();
   let isLowered = false;
   for (const key of keys) {
@@ -107,6 +107,9 @@ function* lower(place: CellPlace, keys: readonly CellKey[], findLasts: () => Scr
 }
 
 /** -1 where the key has no row. */
-function findRow({ combinations, results }: CellColumns, { combination, result }: CellKey): number {
+function findRow(
+  { combinations, results }: Pick<Cells, "combinations" | "results">,
+  { combination, result }: CellKey,
+): number {
   return combinations.findIndex((id, row) => id === combination && results[row] === result);
 }

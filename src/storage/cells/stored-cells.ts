@@ -1,5 +1,5 @@
 import { all, dialectOf, one, type Script, run } from "#storage/sql/script.ts";
-import { addCells, type CellColumns, decodeCells, encodeCells, withoutEmpty } from "./cells.ts";
+import { type Cells, decodeCells, encodeCells, sumCells, withoutEmpty } from "./cells.ts";
 
 /**
  * The table `cells`: what is sealed, by period and part. What is sealed of a period and its rows of `open_cell` are everything
@@ -44,7 +44,7 @@ export interface CellPlace {
 }
 
 /** The cells of one period and part, which no other transaction changes until the end of this one; null where none are. */
-export function* findCells({ period, at, part }: CellPlace): Script<CellColumns | null> {
+export function* findCells({ period, at, part }: CellPlace): Script<Cells<Float64Array | null> | null> {
   const { forUpdate } = yield* dialectOf();
   const row = yield* one<{ columns: Uint8Array<ArrayBuffer> }>(
     `SELECT columns FROM cells WHERE period = ? AND at = ? AND part = ?${forUpdate}`,
@@ -54,7 +54,7 @@ export function* findCells({ period, at, part }: CellPlace): Script<CellColumns 
 }
 
 /** Puts cells in the place of what is there. */
-export function* saveCells({ period, at, part }: CellPlace, cells: CellColumns): Script<void> {
+export function* saveCells({ period, at, part }: CellPlace, cells: Cells<Float64Array | null>): Script<void> {
   const columns = encodeCells(cells);
   yield* run(
     `INSERT INTO cells (period, at, part, revision, columns) VALUES (?, ?, ?, ?, ?)
@@ -72,7 +72,7 @@ function toRevision(columns: Uint8Array): number {
 const REVISION_SHIFT = 11n;
 
 /** Adds to the cells of one period and part. */
-export function* mergeCells(place: CellPlace, added: CellColumns): Script<void> {
+export function* mergeCells(place: CellPlace, added: Cells<Float64Array>): Script<void> {
   const stored = yield* findCells(place);
-  yield* saveCells(place, withoutEmpty(stored === null ? added : addCells(stored, added)));
+  yield* saveCells(place, withoutEmpty(stored === null ? added : sumCells([stored, added])));
 }

@@ -1,4 +1,10 @@
-import { type CellColumns, decodeCells } from "#storage/cells/cells.ts";
+import {
+  type Cells,
+  decodeCells,
+  type MeasureColumn,
+  NOTHING_NARROW,
+  toNothing,
+} from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import {
   CELL_PERIODS,
@@ -14,23 +20,9 @@ const DECODED_BYTES_MAX = 128 * 2 ** 20;
 /** Periods whose cells are read at a time: those of a year would be many megabytes. */
 const PERIODS_PER_READ = 24;
 
-/** The values of a measure; of a `Uint32Array` the highest value says that nothing was reported. Null where all add nothing. */
-export type MeasureColumn = Uint32Array | Float64Array | null;
-export const NOTHING_NARROW = 0xffffffff;
-export const NOTHING_WIDE = -1;
-
-/** Cells as reports add them up. */
-export interface FoldedCells {
-  readonly count: number;
-  readonly combinations: Int32Array;
-  readonly results: Int32Array;
-  /** As many of `CELL_MEASURES` as were asked for, or more. */
-  readonly measures: readonly MeasureColumn[];
-}
-
 interface Kept {
   readonly revision: number;
-  readonly cells: FoldedCells;
+  readonly cells: Cells;
   readonly sizeBytes: number;
 }
 
@@ -54,10 +46,10 @@ export class DecodedCells {
   /** Hands over the cells of periods in their order; ends early once `onCells` says that it has enough. */
   *read(
     { period, first, end, measuresMax, isWanted }: CellsWanted,
-    onCells: (at: number, cells: FoldedCells) => boolean | void,
+    onCells: (at: number, cells: Cells) => boolean | void,
   ): Script<void> {
     const listed = (yield* listRevisions(period, { first, end })).filter(({ part }) => isWanted(part));
-    let read = new Map<string, FoldedCells>();
+    let read = new Map<string, Cells>();
     let readUntil = first;
     for (const { at, part, revision } of listed) {
       const name = `${period} ${at} ${part}`;
@@ -67,7 +59,7 @@ export class DecodedCells {
         read = new Map();
         for (const row of yield* readCells(period, { first: at, end: readUntil })) {
           if (!isWanted(row.part)) continue;
-          const cells = toFolded(decodeCells(row.columns, measuresMax));
+          const cells = toNarrow(decodeCells(row.columns, measuresMax));
           read.set(`${period} ${row.at} ${row.part}`, cells);
           this.#keep(`${period} ${row.at} ${row.part}`, row.revision, cells);
         }
@@ -77,7 +69,7 @@ export class DecodedCells {
     }
   }
 
-  #find(name: string, revision: number, measuresMax: number): FoldedCells | null {
+  #find(name: string, revision: number, measuresMax: number): Cells | null {
     const kept = this.#kept.get(name);
     if (kept === undefined || kept.revision !== revision || kept.cells.measures.length < measuresMax)
       return null;
@@ -86,7 +78,7 @@ export class DecodedCells {
     return kept.cells;
   }
 
-  #keep(name: string, revision: number, cells: FoldedCells): void {
+  #keep(name: string, revision: number, cells: Cells): void {
     const columns = [cells.combinations, cells.results, ...cells.measures];
     const sizeBytes = columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 0);
     this.#bytes += sizeBytes - (this.#kept.get(name)?.sizeBytes ?? 0);
@@ -108,20 +100,17 @@ function listRevisions(period: CellPeriod, { first, end }: CellRange): Script<re
 }
 
 /** Half the memory, and columns that add nothing are passed over. */
-function toFolded({ count, combinations, results, measures }: CellColumns): FoldedCells {
-  const narrowed = measures.map((values, index) =>
-    toColumn(values, CELL_MEASURES[index]?.adds === "reported"),
+function toNarrow(cells: Cells<Float64Array | null>): Cells {
+  const measures = cells.measures.map((values, index) =>
+    values === null ? null : toColumn(values, toNothing(CELL_MEASURES[index]?.adds ?? "sum")),
   );
-  return { count, combinations, results, measures: narrowed };
+  return { ...cells, measures };
 }
 
-function toColumn(values: Float64Array, isReported: boolean): MeasureColumn {
-  const nothing = isReported ? NOTHING_WIDE : 0;
-  let isEmpty = true;
+function toColumn(values: Float64Array, nothing: number): MeasureColumn {
   for (const value of values) {
-    if (value !== nothing) isEmpty = false;
     // What is no whole number from 0 to 2^32 - 2; "not reported" is the number behind.
-    if (value !== (value >>> 0) % NOTHING_NARROW && !(isReported && value === NOTHING_WIDE)) return values;
+    if (value !== (value >>> 0) % NOTHING_NARROW && value !== nothing) return values;
   }
-  return isEmpty ? null : Uint32Array.from(values);
+  return Uint32Array.from(values);
 }

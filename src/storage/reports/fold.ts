@@ -1,7 +1,13 @@
 import { toUnitTotals, UNIT_COLUMNS, type UnitTotals } from "#kernel/units.ts";
-import { BANDS, CELL_MEASURES } from "#storage/cells/measures.ts";
+import { type Adding, BANDS, CELL_MEASURES } from "#storage/cells/measures.ts";
+import {
+  ADDITIONS,
+  type Cells,
+  type ChosenRows,
+  type MeasureColumn,
+  toNothing,
+} from "#storage/cells/cells.ts";
 import { COST_SEAM } from "#storage/cells/sums.ts";
-import { type FoldedCells, type MeasureColumn, NOTHING_NARROW, NOTHING_WIDE } from "./decoded-cells.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
 
 /** What the requests of one group add up to, in one period, that ended in one way. What was not folded is zero or null. */
@@ -75,7 +81,7 @@ export class Fold {
     this.#sumAt.clear();
   }
 
-  add({ count, combinations, results, measures }: FoldedCells): void {
+  add({ count, combinations, results, measures }: Cells): void {
     const rows = new Int32Array(count);
     const sums = new Int32Array(count);
     let found = 0;
@@ -203,25 +209,19 @@ function grow<Values extends Int32Array | Float64Array>(values: Values, grown: V
   return grown;
 }
 
-/** Rows of cells, and the sum that each is added to. */
-interface ChosenRows {
-  readonly rows: Int32Array;
-  readonly sums: Int32Array;
-}
-
 /** The sums of one measure. */
 class SumColumn {
   readonly name: string;
   readonly measure: number;
-  readonly #adds: string;
+  readonly #adds: Adding;
   readonly #nothing: number;
   values: Float64Array;
 
-  constructor(name: string, { measure, adds }: { readonly measure: number; readonly adds: string }) {
+  constructor(name: string, { measure, adds }: { readonly measure: number; readonly adds: Adding }) {
     this.name = name;
     this.measure = measure;
     this.#adds = adds;
-    this.#nothing = adds === "reported" ? NOTHING_WIDE : 0;
+    this.#nothing = toNothing(adds);
     this.values = new Float64Array(SUMS_MIN).fill(this.#nothing);
   }
 
@@ -230,50 +230,12 @@ class SumColumn {
       const size = Math.max(count, this.values.length * 2);
       this.values = grow(this.values, new Float64Array(size).fill(this.#nothing));
     }
-    if (column === null) return;
-    if (this.#adds === "last") addLast(this.values, column, chosen);
-    else if (this.#adds === "reported") addReported(this.values, column, chosen);
-    else addPlain(this.values, column, chosen);
+    if (column !== null) ADDITIONS[this.#adds](this.values, column, chosen);
   }
 }
 
-function addPlain(
-  sums: Float64Array,
-  column: Uint32Array | Float64Array,
-  { rows, sums: places }: ChosenRows,
-): void {
-  for (let at = 0; at < rows.length; at += 1) {
-    const place = places[at] ?? 0;
-    sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
-  }
-}
+const NOTHING_REPORTED = toNothing("reported");
 
-function addLast(
-  sums: Float64Array,
-  column: Uint32Array | Float64Array,
-  { rows, sums: places }: ChosenRows,
-): void {
-  for (let at = 0; at < rows.length; at += 1) {
-    const place = places[at] ?? 0;
-    sums[place] = Math.max(sums[place] ?? 0, column[rows[at] ?? 0] ?? 0);
-  }
-}
-
-function addReported(
-  sums: Float64Array,
-  column: Uint32Array | Float64Array,
-  { rows, sums: places }: ChosenRows,
-): void {
-  const nothing = column instanceof Uint32Array ? NOTHING_NARROW : NOTHING_WIDE;
-  for (let at = 0; at < rows.length; at += 1) {
-    const value = column[rows[at] ?? 0] ?? nothing;
-    if (value === nothing) continue;
-    const place = places[at] ?? 0;
-    const sum = sums[place] ?? NOTHING_WIDE;
-    sums[place] = sum === NOTHING_WIDE ? value : sum + value;
-  }
-}
-
-function toReported(sum = NOTHING_WIDE): number | null {
-  return sum === NOTHING_WIDE ? null : sum;
+function toReported(sum = NOTHING_REPORTED): number | null {
+  return sum === NOTHING_REPORTED ? null : sum;
 }

@@ -2,8 +2,8 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { type Binding, dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { type Cells, toNothing } from "#storage/cells/cells.ts";
 import { toChosenBindings, toChosenMeasures, toEventJoins, type Wanted } from "./chosen-events.ts";
-import type { FoldedCells } from "./decoded-cells.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 import { memoryOf } from "./report-memory.ts";
@@ -170,7 +170,7 @@ class RowCells {
     const measures = CELL_MEASURES.slice(0, fold.measuresMax);
     this.names = measures.map(({ name }) => name);
     this.#columns = measures.map(({ name, adds }) => {
-      return { name, nothing: adds === "reported" ? -1 : 0, values: new Float64Array(ROWS_MAX) };
+      return { name, nothing: toNothing(adds), values: new Float64Array(ROWS_MAX) };
     });
   }
 
@@ -187,7 +187,7 @@ class RowCells {
   flush(): void {
     if (this.#count === 0) return;
     this.#fold.begin(this.#period);
-    const cells: FoldedCells = {
+    const cells: Cells = {
       count: this.#count,
       combinations: this.#combinations,
       results: this.#results,

@@ -2,7 +2,7 @@ import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { toFirstDay } from "#storage/cells/calendar.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
-import type { FoldedCells } from "./decoded-cells.ts";
+import type { Cells } from "#storage/cells/cells.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { foldWindow, toKeys } from "./folded-window.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
@@ -117,7 +117,7 @@ export function* countPeriods(
 }
 
 function countChosen(
-  { count, combinations, results, measures: [requests] }: FoldedCells,
+  { count, combinations, results, measures: [requests] }: Cells,
   { groupOf, endingOf }: FoldKeys,
 ): number {
   let chosen = 0;
