@@ -6,6 +6,7 @@ import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
 import { toModelRow } from "./catalog-rows.ts";
 import { changed } from "./change.ts";
 import { followModels } from "./limit-models.ts";
+import type { StoreMemory } from "./memory.ts";
 import { models, prices, pricingFeed, providers } from "./tables.ts";
 
 type PriceKind = "put_price" | "delete_price";
@@ -22,7 +23,8 @@ const PRICES_PER_STATEMENT = 5_000;
  * 20,000 round trips. Prices refer to nothing, so they are written last. A step that finds no row or breaks a rule of the
  * schema is a bug of its plan.
  */
-export function* applyWrites(writes: readonly CatalogWrite[]): Script<void> {
+export function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Script<void> {
+  yield* followModels(writes, memory);
   const ofRows = writes.filter((write) => write.kind !== "put_price" && write.kind !== "delete_price");
   for (const steps of toRuns(ofRows)) yield* applyRun(steps);
   yield* changed("catalog", null);
@@ -72,12 +74,13 @@ function* applyRun(steps: readonly RowWrite[]): Script<void> {
         REPLACING,
       );
       return;
-    case "put_model": {
-      const rows = steps.flatMap((step) => (step.kind === "put_model" ? toModelRow(step.model) : []));
-      yield* followModels(rows);
-      yield* insert(models, rows, REPLACING);
+    case "put_model":
+      yield* insert(
+        models,
+        steps.flatMap((step) => (step.kind === "put_model" ? toModelRow(step.model) : [])),
+        REPLACING,
+      );
       return;
-    }
     case "delete_provider":
       yield* deleteProviders(steps.map(toId));
       return;

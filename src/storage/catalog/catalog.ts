@@ -1,9 +1,11 @@
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { applyWrites } from "./catalog-writes.ts";
-import type { UnseenRows } from "./change.ts";
+import { changeTransaction } from "./change.ts";
+import type { UnseenRows } from "./memory.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
@@ -15,17 +17,18 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
       return memory.catalog();
     },
     async change(plan) {
-      const { toResult, after } = await change(function* () {
+      const after: CatalogSnapshot[] = [];
+      const toResult = await change(function* () {
         requireSecretPresent(memory.secrets);
-        const before = memory.catalog();
-        const { writes, audit, result } = plan(before);
+        const { writes, audit, result } = plan(memory.catalog());
         requireAllSeen(writes, memory.unseen());
         yield* recordAudit(audit);
-        if (writes.length === 0) return { toResult: result, after: before };
-        yield* applyWrites(writes);
-        return { toResult: result, after: yield* memory.catalogAfter() };
+        if (writes.length > 0) yield* applyWrites(writes, memory);
+        (yield* changeTransaction()).onTakenOver = () => void after.push(memory.catalog());
+        return result;
       });
-      return toResult(after);
+      // Where the answer to the COMMIT was lost memory has followed it by itself.
+      return toResult(after.at(0) ?? memory.catalog());
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { insert, selectOne } from "#storage/sql/rows.ts";
@@ -48,26 +47,19 @@ export function* changeCatalog<Answer>(
 ): Script<MadeChange<Answer>> {
   const dialect = yield* dialectOf();
   const before = yield* readVersion(dialect.forUpdate);
-  while (!follower.isAt(before)) (yield* follower.follow())();
+  while (!follower.isAt(before)) (yield* follower.follow(before))();
   const transaction = new ChangeTransaction(dialect, atUs);
   const answer = yield* within(transaction, script);
   const { changes } = transaction;
-  if (changes.length === 0) return { answer, version: null, takeOver: () => {} };
+  if (changes.length === 0) return { answer, version: null, takeOver: () => transaction.onTakenOver() };
   const next = { version: before.version + 1, token };
   yield* recordChanges(changes, next);
-  const install = yield* within(transaction, follower.readOwn(changes, next));
-  return { answer, version: next.version, takeOver: () => void install() };
-}
-
-/** Rows that are not in force: their names are taken all the same. */
-export interface UnseenRows {
-  readonly providers: readonly { readonly name: string }[];
-  readonly models: readonly { readonly alias: string; readonly providerId: string | null }[];
-}
-
-export interface ReadCatalog {
-  readonly snapshot: CatalogSnapshot;
-  readonly unseen: UnseenRows;
+  const install = yield* follower.follow(next);
+  const takeOver = () => {
+    install();
+    transaction.onTakenOver();
+  };
+  return { answer, version: next.version, takeOver };
 }
 
 /** The connection of a script that changes the catalog, and what was told in it. */
@@ -75,8 +67,8 @@ export class ChangeTransaction implements Connection {
   readonly dialect: Dialect;
   readonly atUs: InstantUs;
   readonly changes: Change[] = [];
-  /** The catalog as the transaction leaves it, once it was read. */
-  after: ReadCatalog | null = null;
+  /** Called when the change is committed and memory has it, in the same turn of the event loop. */
+  onTakenOver = (): void => {};
 
   constructor(dialect: Dialect, atUs: InstantUs) {
     this.dialect = dialect;
@@ -140,13 +132,13 @@ export class Follower {
   }
 
   /**
-   * Reads what memory lacks of the version that the transaction sees. What is returned brings memory to it; false: memory is
-   * at another version by now, and has to follow again.
+   * Reads what memory lacks of a version, by default the one that the transaction sees. What is returned brings memory to it;
+   * false: memory is at another version by now, and has to follow again.
    */
-  *follow(): Script<() => boolean> {
+  *follow(to?: CatalogVersion): Script<() => boolean> {
     // Before the transaction sees anything: an own change that is committed meanwhile must not be taken back.
     const from = this.#applied;
-    const now = yield* readVersion();
+    const now = to ?? (yield* readVersion());
     if (isSameVersion(from, now)) return () => true;
     const changes = from === null ? null : yield* readChanges(from, now);
     if (this.#applied !== from) return () => false;
@@ -156,21 +148,12 @@ export class Follower {
     }
     const start = this.#applied;
     const install = yield* this.#memory.read(changes === "foreign" ? null : changes);
-    return () => this.#moveOn(start, now, install);
-  }
-
-  /** Reads what the transaction has changed itself, for `next`, the version that it makes. To be called when it is committed. */
-  *readOwn(changes: readonly Change[], next: CatalogVersion): Script<() => boolean> {
-    const from = this.#applied;
-    const install = yield* this.#memory.read(changes);
-    return () => this.#moveOn(from, next, install);
-  }
-
-  #moveOn(from: CatalogVersion | null, to: CatalogVersion, install: () => void): boolean {
-    if (this.#applied !== from) return false;
-    install();
-    this.#applied = to;
-    return true;
+    return () => {
+      if (this.#applied !== start) return false;
+      install();
+      this.#applied = now;
+      return true;
+    };
   }
 }
 

@@ -1,10 +1,13 @@
+import type { CatalogWrite } from "#catalog/store.ts";
 import type { NamedTarget } from "#limits/limit.ts";
-import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
+import { dialectOf, run, type Script } from "#storage/sql/script.ts";
 import { select } from "#storage/sql/rows.ts";
+import { toModelRow } from "./catalog-rows.ts";
 import { changed } from "./change.ts";
 import { FORMER_MODELS, type FormerModels } from "./codecs.ts";
 import { NO_FORMER_MODELS } from "./limit-rows.ts";
-import { limits, type ModelValues } from "./tables.ts";
+import type { RoutedModel, StoreMemory } from "./memory.ts";
+import { limits } from "./tables.ts";
 
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;
@@ -15,51 +18,37 @@ interface NamingLimit {
   readonly formerModels: FormerModels;
 }
 
-type RoutedModel = Pick<ModelValues, "id" | "alias" | "providerId" | "upstreamName" | "targetId">;
-/** Where requests to a model go. */
-type ModelTarget = Omit<NamedTarget, "name">;
+type ModelsById = ReadonlyMap<string, RoutedModel>;
 
 /**
- * Keeps limits with models that are written, also under another alias. Within the change that writes the models, before it
- * does.
+ * Keeps limits with models that a change writes, also under another alias. Within the change, where memory is as the lock has
+ * found the catalog.
  */
-export function* followModels(written: readonly RoutedModel[]): Script<void> {
-  const { isAnyOf } = yield* dialectOf();
-  const rows = yield* all<Pick<RoutedModel, "id" | "alias">>(
-    `SELECT id, alias FROM models WHERE ${isAnyOf("id", "text")}`,
-    [written.map(({ id }) => id)],
-  );
-  const aliases = new Map(rows.map(({ id, alias }) => [id, alias]));
-  const isAnyRenamed = written.some(({ id, alias }) => aliases.get(id) !== alias);
-  // Under the aliases that they had they concern limits that remember names.
-  const found = yield* select(
-    limits,
-    `WHERE former_models <> ? ${isAnyRenamed ? "OR model IS NOT NULL" : ""}`,
-    [FORMER_MODELS.write(NO_FORMER_MODELS)],
-  );
+export function* followModels(
+  writes: readonly CatalogWrite[],
+  memory: Pick<StoreMemory, "catalog" | "unseen">,
+): Script<void> {
+  if (!writes.some(({ kind }) => kind === "put_model")) return;
+  const found = yield* select(limits, "WHERE model IS NOT NULL");
   if (found.length === 0) return;
+  const known = [...memory.catalog().models.map(({ model }) => toModelRow(model)), ...memory.unseen().models];
+  const models = new Map<string, RoutedModel>(known.map((row) => [row.id, row]));
   const naming = found.map(({ id, model, formerModels = NO_FORMER_MODELS }) => ({ id, model, formerModels }));
-  const models = yield* readModels();
-  const followed = new Map(naming.map((limit) => [limit.id, limit]));
+  const followed = new Map<string, NamingLimit>(naming.map((limit) => [limit.id, limit]));
   // In the order in which they are written: a later one may take the name that an earlier one has left.
-  for (const row of written) {
+  for (const write of writes) {
+    if (write.kind === "delete_model") models.delete(write.id);
+    if (write.kind !== "put_model") continue;
+    const row = toModelRow(write.model);
+    const before = models.get(row.id)?.alias;
     for (const limit of followed.values()) {
-      const after = followModel(limit, { before: aliases.get(row.id), row }, models);
+      const after = followModel(limit, { before, row }, models);
       if (after !== null) followed.set(limit.id, after);
     }
     models.set(row.id, row);
   }
-  const unchanged = new Set(naming);
+  const unchanged = new Set<NamingLimit>(naming);
   yield* writeLimits([...followed.values()].filter((limit) => !unchanged.has(limit)));
-}
-
-type ModelsById = Map<string, RoutedModel>;
-
-function* readModels(): Script<ModelsById> {
-  const rows = yield* all<RoutedModel>(
-    `SELECT id, alias, provider_id AS "providerId", upstream_name AS "upstreamName", target_id AS "targetId" FROM models`,
-  );
-  return new Map(rows.map((row) => [row.id, row]));
 }
 
 function* writeLimits(renamed: readonly NamingLimit[]): Script<void> {
@@ -100,6 +89,8 @@ function followModel(
   if (targets.some((other) => other.name === alias && isSameTarget(target, other))) return null;
   return { ...limit, formerModels: toFormerModels(names, [...targets, { name: alias, ...target }]) };
 }
+
+type ModelTarget = Omit<NamedTarget, "name">;
 
 /** Null: it goes nowhere. */
 function toTarget(row: RoutedModel, models: ModelsById): ModelTarget | null {

@@ -4,20 +4,22 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { eachRow, select, selectOne } from "#storage/sql/rows.ts";
-import { connection, type Script } from "#storage/sql/script.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { toModels } from "./catalog-rows.ts";
-import {
-  type Change,
-  changeTransaction,
-  ChangeTransaction,
-  type Memory,
-  type ReadCatalog,
-  type UnseenRows,
-} from "./change.ts";
+import type { Change, Memory } from "./change.ts";
 import { LimitMemory } from "./limit-rows.ts";
 import { PrincipalMemory, SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
-import { apiKeys, type ChangeKind, models, prices, pricingFeed, providers, relayTokens } from "./tables.ts";
+import {
+  apiKeys,
+  type ChangeKind,
+  models,
+  type ModelValues,
+  prices,
+  pricingFeed,
+  providers,
+  relayTokens,
+} from "./tables.ts";
 import { createUnreadableTelling, listReadable, type TellUnreadable } from "./unreadable.ts";
 
 interface MemoryOptions {
@@ -26,6 +28,20 @@ interface MemoryOptions {
   readonly log: Log;
   /** Whether all keys and relay tokens are remembered, or those that were asked for. */
   readonly hasAllSecrets: boolean;
+}
+
+/** Where requests to a model go, by its row. */
+export type RoutedModel = Pick<ModelValues, "id" | "alias" | "providerId" | "upstreamName" | "targetId">;
+
+/** Rows that are not in force, since they or those that they need cannot be read: their names are taken all the same. */
+export interface UnseenRows {
+  readonly providers: readonly { readonly name: string }[];
+  readonly models: readonly RoutedModel[];
+}
+
+interface ReadCatalog {
+  readonly snapshot: CatalogSnapshot;
+  readonly unseen: UnseenRows;
 }
 
 /** The ids of a kind that are to be read again; null: all of it. */
@@ -59,7 +75,7 @@ export class StoreMemory implements Memory {
     return this.#getCatalog().snapshot;
   }
 
-  /** Providers and models that are not in `catalog`, since their rows or those that they need cannot be read. */
+  /** Providers and models that are not in `catalog`. */
   unseen(): UnseenRows {
     return this.#getCatalog().unseen;
   }
@@ -74,16 +90,6 @@ export class StoreMemory implements Memory {
     return this.#limits.set;
   }
 
-  /**
-   * The catalog as a change leaves it, which is remembered when it is committed. Within `CatalogDriver.change`, after its last
-   * write to the catalog and its last `changed`.
-   */
-  *catalogAfter(): Script<CatalogSnapshot> {
-    const transaction = yield* changeTransaction();
-    transaction.after ??= yield* this.#readCatalog(transaction.changes);
-    return transaction.after.snapshot;
-  }
-
   /** Nothing is taken over before everything is read, and then in one turn of the event loop. */
   *read(changes: readonly Change[] | null): Script<() => void> {
     const installs: (() => void)[] = [];
@@ -94,7 +100,7 @@ export class StoreMemory implements Memory {
       installs.push(() => followSecrets(state, this.secrets, this.#log));
     }
     if (wanted("catalog") !== undefined || wanted("price") !== undefined) {
-      const catalog = yield* this.#readOnce(changes);
+      const catalog = yield* this.#readCatalog(changes);
       installs.push(() => {
         this.#catalog = catalog;
       });
@@ -111,13 +117,6 @@ export class StoreMemory implements Memory {
     return () => {
       for (const install of installs) install();
     };
-  }
-
-  /** What the change that is under way has read already is not read twice. */
-  *#readOnce(changes: readonly Change[] | null): Script<ReadCatalog> {
-    const transaction = yield* connection();
-    const after = transaction instanceof ChangeTransaction ? transaction.after : null;
-    return after ?? (yield* this.#readCatalog(changes));
   }
 
   /** To read and sort the prices is most of the work: they are kept while none has changed. */

@@ -9,7 +9,7 @@ import type { Freshness } from "#storage/replicas/freshness.ts";
 
 export interface PostgresDriverDeps {
   readonly postgres: Postgres;
-  readonly freshness: Freshness;
+  readonly freshness: Pick<Freshness, "isTrusted" | "refreshed" | "change">;
   readonly memory: StoreMemory;
 }
 
@@ -31,7 +31,7 @@ export function createPostgresDriver({ postgres, freshness, memory }: PostgresDr
     aside: (script) => transact(script),
     put: ask,
     memory,
-    isTrusted: () => freshness.isTrusted(),
+    isTrusted: freshness.isTrusted,
     async current() {
       if (!freshness.isTrusted()) await freshness.refreshed().catch(throwRefusal);
     },

@@ -8,9 +8,8 @@ import type { Memory } from "#storage/catalog/change.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
 import { Hints, ReplicaFollower } from "./follower.ts";
-import type { Freshness } from "./freshness.ts";
+import { Freshness } from "./freshness.ts";
 import { Heartbeat, Reachability, TrustWindow } from "./heartbeat.ts";
-import { Mutator } from "./mutation.ts";
 import { OpenUseBoard } from "./open-use.ts";
 import { fenceIdle, IdleTimes, type Peer, type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
 import { SlotLeases } from "./slot-leases.ts";
@@ -89,7 +88,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const refreshed = () => (identity.graceMs > 0 ? heartbeat.send() : poll());
   const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
   const isTrusted = () => trust.isOpen();
-  const mutator = new Mutator({ postgres, hints, barrier, follower, isTrusted, refreshed, clock, ids });
+  const freshness = new Freshness({ postgres, hints, barrier, follower, isTrusted, refreshed, clock, ids });
   const maintain = createPeerMaintenance({ postgres: pulse, clock, idleTimes, slotLeaseMs, log });
   await heartbeat.begin();
   const stopListening = await listen(hints, heartbeat, log);
@@ -107,14 +106,14 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   };
   let leaving: Promise<void> | null = null;
   return {
-    freshness: { isTrusted, refreshed, change: (script) => mutator.change(script) },
+    freshness,
     slots,
     limitBoard: new OpenUseBoard(pulse, id),
     health() {
       const trustLeftMs = trust.leftMs();
       const isDatabaseUp = reachability.isUp;
       const isServing = isDatabaseUp || trustLeftMs > 0;
-      return { trustLeftMs, isDatabaseUp, isServing, barrierMs: mutator.barrierMs };
+      return { trustLeftMs, isDatabaseUp, isServing, barrierMs: freshness.barrierMs };
     },
     close: () => (leaving ??= leave()),
   };

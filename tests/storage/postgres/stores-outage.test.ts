@@ -26,7 +26,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL is away", () => {
     };
     await identity.createSession(session, START_US);
     const untrusted = {
-      ...freshness,
+      change: freshness.change.bind(freshness),
       isTrusted: () => false,
       refreshed: () => Promise.reject(new DatabaseUnreachableError("25006", { mayBeCommitted: false })),
     };
