@@ -1,14 +1,8 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import type { StatsStore } from "#stats/store.ts";
-import { readBreakdown } from "#storage/reports/breakdown.ts";
+import { toScript } from "#storage/reports/reports.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
-import { readErrors } from "#storage/reports/errors.ts";
-import { readFacets } from "#storage/reports/facets.ts";
-import { readMissingPrices } from "#storage/reports/missing-prices.ts";
-import { listRequests } from "#storage/reports/request-log.ts";
-
-import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
-import { readSummary } from "#storage/reports/summary.ts";
+import { createStats } from "#storage/threads/stats.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
 import type { Cast } from "./events.ts";
 import type { Answer, Question, World } from "./oracle.ts";
@@ -38,25 +32,11 @@ const NAMED: World["named"] = new Map([["Renamed", ["output_tokens", "cached_inp
 
 /** `bob` and `alice`, who has deleted a key; `openai`, `local`, and the model `fast` with some prices. Both names of a deleted predecessor live on in events. */
 export async function startBench(): Promise<Bench> {
-  let stats: StatsStore | null = null;
+  let stats = createStats(() => Promise.reject(new Error("the bench is not pointed at a ledger")), null);
   let nowUs = 0;
-  const current = () => {
-    if (stats === null) throw new Error("the bench is not pointed at a ledger");
-    return stats;
-  };
   const harness: Harness = await startHarness({
     clock: { nowUs: () => nowUs, monotonicMs: () => performance.now() },
-    stats: {
-      listRequests: (query, page, options) => current().listRequests(query, page, options),
-      listRecorded: (query, page, options) => current().listRecorded(query, page, options),
-      readSeries: (query, options) => current().readSeries(query, options),
-      readGroupedSeries: (query, options) => current().readGroupedSeries(query, options),
-      readSummary: (query, options) => current().readSummary(query, options),
-      readBreakdown: (query, options) => current().readBreakdown(query, options),
-      readFacets: (query, options) => current().readFacets(query, options),
-      readErrors: (query, options) => current().readErrors(query, options),
-      readMissingPrices: (query, options) => current().readMissingPrices(query, options),
-    },
+    stats: new Proxy(stats, { get: (_, name) => Reflect.get(stats, name) }),
   });
   for (const name of ["openai", "local"]) {
     const body = { name, base_url: "http://127.0.0.1:1/v1" };
@@ -110,26 +90,14 @@ export async function startBench(): Promise<Bench> {
       return { answer: { status: 200, body }, text, counted };
     },
     pointAt(ledger, atUs) {
-      stats = "listRequests" in ledger ? ledger : createDirectStats(ledger);
+      // A file is read without the reader's thread.
+      stats =
+        ledger instanceof Database
+          ? createStats(async (name, question) => readFrom(ledger, toScript(name, question)), null)
+          : ledger;
       nowUs = atUs;
     },
     stop: () => harness.stop(),
-  };
-}
-
-/** The reader's functions without its thread. */
-function createDirectStats(database: Database): StatsStore {
-  return {
-    listRequests: async (query, page, options) =>
-      readFrom(database, listRequests(query, { ...page, order: options?.order })),
-    listRecorded: () => Promise.reject(new Error("there is no writer")),
-    readSeries: async (query) => readFrom(database, readSeries(query)),
-    readGroupedSeries: async (query) => readFrom(database, readGroupedSeries(query)),
-    readSummary: async (query) => readFrom(database, readSummary(query)),
-    readBreakdown: async (query) => readFrom(database, readBreakdown(query)),
-    readFacets: async (query) => readFrom(database, readFacets(query)),
-    readErrors: async (query) => readFrom(database, readErrors(query)),
-    readMissingPrices: async (query) => readFrom(database, readMissingPrices(query)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import * as fc from "fast-check";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -10,7 +11,7 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { makeFolder } from "../support/folder.ts";
-import { DAY_US } from "./events.ts";
+import { DAY_US, DAYS } from "./events.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /** A ledger without threads: it is written to when a test says so. */
@@ -74,6 +75,16 @@ export interface Writing {
   /** Rows from before it are removed in the end. */
   readonly pruneBeforeUs?: number;
 }
+
+export const arbitrarySealing = (sceneUs: number) =>
+  fc.array(
+    fc.record({
+      beforeUs: fc.constantFrom(...DAYS).map((day) => sceneUs + (day + 1) * DAY_US),
+      // Sealed before the last event has come: what comes later for such a day is late.
+      afterShare: fc.constantFrom(0.3, 0.8, 1),
+    }),
+    { maxLength: 3 },
+  );
 
 /** A ledger that these events were written to, in this order. */
 export function writeLedger(events: readonly UsageEvent[], writing: Writing): TestLedger {

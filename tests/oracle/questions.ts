@@ -9,58 +9,22 @@ import type { BreakdownSort, GroupQuestion, Question } from "./oracle.ts";
 const HOUR_US = 3_600_000_000;
 const MINUTE_US = 60_000_000;
 
-/** The reports, whose they are, and which parameters they take. */
+/** The reports; one's own takes no filters. */
 const REPORTS = [
-  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false },
-  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false },
-  {
-    path: "/stats/requests",
-    report: "requests",
-    grouping: "team",
-    filters: "all",
-    own: false,
-  },
-  {
-    path: "/stats/requests/facets",
-    report: "facets",
-    grouping: "team",
-    filters: "all",
-    own: false,
-  },
-  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false },
-  {
-    path: "/admin/v1/requests",
-    report: "requests",
-    grouping: "team",
-    filters: "all",
-    own: false,
-  },
-  {
-    path: "/admin/v1/usage/summary",
-    report: "summary",
-    grouping: "admin",
-    filters: "all",
-    own: false,
-  },
-  {
-    path: "/admin/v1/usage/series",
-    report: "series",
-    grouping: "admin",
-    filters: "all",
-    own: false,
-  },
-  { path: "/stats/breakdown", report: "breakdown", grouping: "team", filters: "all", own: false },
-  { path: "/stats/breakdown", report: "breakdown", grouping: "team", filters: "all", own: false },
-  { path: "/my/usage/breakdown", report: "breakdown", grouping: "own", filters: "none", own: true },
-  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true },
-  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true },
-  {
-    path: "/admin/v1/usage/missing-prices",
-    report: "missing",
-    grouping: "admin",
-    filters: "all",
-    own: false,
-  },
+  { path: "/stats/series", report: "series", grouping: "team", isOwn: false },
+  { path: "/stats/summary", report: "summary", grouping: "team", isOwn: false },
+  { path: "/stats/requests", report: "requests", grouping: "team", isOwn: false },
+  { path: "/stats/requests/facets", report: "facets", grouping: "team", isOwn: false },
+  { path: "/stats/errors", report: "errors", grouping: "team", isOwn: false },
+  { path: "/stats/breakdown", report: "breakdown", grouping: "team", isOwn: false },
+  { path: "/stats/breakdown", report: "breakdown", grouping: "team", isOwn: false },
+  { path: "/admin/v1/requests", report: "requests", grouping: "team", isOwn: false },
+  { path: "/admin/v1/usage/summary", report: "summary", grouping: "admin", isOwn: false },
+  { path: "/admin/v1/usage/series", report: "series", grouping: "admin", isOwn: false },
+  { path: "/admin/v1/usage/missing-prices", report: "missing", grouping: "admin", isOwn: false },
+  { path: "/my/usage", report: "summary", grouping: "own", isOwn: true },
+  { path: "/my/usage/series", report: "series", grouping: "own", isOwn: true },
+  { path: "/my/usage/breakdown", report: "breakdown", grouping: "own", isOwn: true },
 ] as const;
 
 /** A value as it is meant and as it is spelled. */
@@ -70,6 +34,8 @@ interface Spelled<Meaning> {
 }
 
 const same = <Text extends string>(text: Text): Spelled<Text> => ({ meaning: text, text });
+
+const as = <Meaning>(text: string, meaning: Meaning): Spelled<Meaning> => ({ text, meaning });
 
 /** Nothing is asked, or an empty parameter stands there. */
 const sometimes = <Meaning>(
@@ -123,102 +89,38 @@ const arbitraryBound = (sceneUs: number): fc.Arbitrary<Spelled<number | null> | 
   );
 
 const OUTCOMES: readonly Spelled<readonly Outcome[]>[] = [
-  { text: "ok", meaning: ["ok"] },
-  { text: "cancelled", meaning: ["cancelled"] },
-  { text: "upstream_error", meaning: ["upstream_error"] },
-  { text: "unreachable", meaning: ["unreachable"] },
-  { text: "failed", meaning: ["upstream_error", "unreachable", "cancelled"] },
+  ...(["ok", "cancelled", "upstream_error", "unreachable"] as const).map((outcome) => as(outcome, [outcome])),
+  as("failed", ["upstream_error", "unreachable", "cancelled"] as const),
 ];
 
 const TAGS: readonly Spelled<string>[] = [
-  same("app:checkout"),
-  same("env:prod"),
-  same("team:a.b_c"),
-  same("no:such"),
-  same("app"),
-  { text: " APP:Checkout ", meaning: "app:checkout" },
+  ...["app:checkout", "env:prod", "team:a.b_c", "no:such", "app"].map(same),
+  as(" APP:Checkout ", "app:checkout"),
 ];
-
-const page = fc.record({
-  limit: fc.constantFrom<Spelled<number> | null>(
-    null,
-    { text: "1", meaning: 1 },
-    { text: "7", meaning: 7 },
-    { text: "500", meaning: 500 },
-    { text: "501", meaning: 100 },
-    { text: "0", meaning: 100 },
-    { text: "x", meaning: 100 },
-  ),
-  offset: fc.oneof(
-    fc.constantFrom<Spelled<number> | null>(null, { text: "-1", meaning: 0 }, { text: "1.5", meaning: 0 }),
-    fc.nat({ max: 60 }).map((offset) => ({ text: String(offset), meaning: offset })),
-  ),
-});
 
 type GroupedBy = GroupQuestion["by"];
 
-/** What is asked for, and what of it the report of one's own usage refuses. */
-const GROUPED_BY: readonly Spelled<GroupedBy>[] = [
+const LABELS: readonly Spelled<GroupedBy>[] = [
   ...(
     ["model", "principal", "provider", "client", "key", "tag:app", "tag:env", "tag:app-x", "tag:no"] as const
   ).map(same),
-  { text: "tag: APP", meaning: "tag:app" },
-  ...["tag", "tag:", "tag:a:b", "tag:-", "Model", "outcome"].map((text) => ({
-    text,
-    meaning: "refused" as const,
-  })),
+  as("tag: APP", "tag:app"),
+];
+const GROUPED_BY: readonly Spelled<GroupedBy>[] = [
+  ...LABELS,
+  ...["tag", "tag:", "tag:a:b", "tag:-", "Model", "outcome"].map((text) => as(text, "refused" as const)),
 ];
 
-const grouping = fc.record({
-  by: fc.oneof(
-    { weight: 4, arbitrary: fc.constant(null) },
-    { weight: 1, arbitrary: fc.constant({ text: "", meaning: null }) },
-    { weight: 6, arbitrary: fc.constantFrom(...GROUPED_BY.slice(0, 10)) },
-    { weight: 1, arbitrary: fc.constantFrom(...GROUPED_BY) },
-  ),
-  order: sometimes(fc.constantFrom(same("cost"), same("requests"), same("tokens"))),
-  top: fc.constantFrom<Spelled<number> | null>(
+/** Numbers; what is none, or out of bounds, means the default. */
+const number = (allowed: readonly number[], others: readonly string[], fallback: number) =>
+  fc.constantFrom<Spelled<number> | null>(
     null,
-    { text: "1", meaning: 1 },
-    { text: "2", meaning: 2 },
-    { text: "3", meaning: 3 },
-    { text: "100", meaning: 100 },
-    { text: "0", meaning: 10 },
-    { text: "101", meaning: 10 },
-    { text: "x", meaning: 10 },
-  ),
-});
-
-const COUNTS: readonly Spelled<boolean>[] = [
-  { text: "1", meaning: true },
-  { text: "0", meaning: false },
-  { text: "true", meaning: false },
-];
-
-/** Filters on single requests: the text of each in the query, with what it means. */
-interface Bounds {
-  readonly unpriced: Spelled<boolean> | null;
-  readonly min_cost: Spelled<bigint | null> | null;
-  readonly max_cost: Spelled<bigint | null> | null;
-  readonly min_duration_ms: Spelled<number | null> | null;
-  readonly max_duration_ms: Spelled<number | null> | null;
-}
+    ...allowed.map((value) => as(String(value), value)),
+    ...others.map((text) => as(text, fallback)),
+  );
 
 /** Each value with its text; an empty one means nothing. */
 type Several<Meaning> = readonly Spelled<Meaning | null>[];
-
-interface Filters {
-  readonly principal: Several<string>;
-  readonly key: Several<string>;
-  readonly provider: Several<string>;
-  readonly model: Several<string>;
-  readonly client: Several<string>;
-  readonly outcome: Several<readonly Outcome[]>;
-  readonly error_kind: Several<string>;
-  readonly status: Several<string>;
-  readonly bounds: Bounds;
-  readonly tags: readonly Spelled<string>[];
-}
 
 /** Nothing, one value or several, and perhaps an empty one among them. */
 const anyOf = <Meaning>(values: readonly Spelled<Meaning>[], weight = 3): fc.Arbitrary<Several<Meaning>> =>
@@ -248,33 +150,80 @@ const bound = <Meaning>(...values: readonly Spelled<Meaning>[]) =>
     { weight: 2, arbitrary: fc.constantFrom(...values) },
   );
 
-const COSTS: readonly Spelled<bigint>[] = [
-  { text: "0", meaning: 0n },
-  { text: "0.000000000001", meaning: 1n },
-  { text: "0.01", meaning: 10_000_000_000n },
-  { text: "12.5", meaning: 12_500_000_000_000n },
-];
-const MILLISECONDS: readonly Spelled<number>[] = [
-  { text: "0", meaning: 0 },
-  { text: "999.999", meaning: 999_999 },
-  { text: "1000", meaning: 1_000_000 },
-  { text: "59999.999", meaning: 59_999_999 },
-];
-const UNPRICED: Spelled<boolean> = { text: "true", meaning: true };
+const costs = bound(
+  as("0", 0n),
+  as("0.000000000001", 1n),
+  as("0.01", 10_000_000_000n),
+  as("12.5", 12_500_000_000_000n),
+);
+const durations = bound(
+  as("0", 0),
+  as("999.999", 999_999),
+  as("1000", 1_000_000),
+  as("59999.999", 59_999_999),
+);
 
-const arbitraryBounds: fc.Arbitrary<Bounds> = fc.record({
-  unpriced: fc.oneof(
-    { weight: 8, arbitrary: fc.constant(null) },
-    { weight: 1, arbitrary: fc.constant({ text: "", meaning: false }) },
-    { weight: 1, arbitrary: fc.constant(UNPRICED) },
-  ),
-  min_cost: bound(...COSTS),
-  max_cost: bound(...COSTS),
-  min_duration_ms: bound(...MILLISECONDS),
-  max_duration_ms: bound(...MILLISECONDS),
-});
+const sorts: readonly BreakdownSort[] = [
+  "cost",
+  "cost_per_request",
+  "requests",
+  "failed",
+  "failed_share",
+  "cancelled",
+  "unpriced",
+  "unmetered",
+  "p50",
+  "p95",
+];
 
-const arbitraryFilters = (cast: Cast): fc.Arbitrary<Filters> =>
+/** Parameters that are said once, by their names, but for the two of the name `order`: of the log, and of groups. */
+const arbitraryOnce = (sceneUs: number) =>
+  fc.record({
+    since: arbitraryBound(sceneUs),
+    until: arbitraryBound(sceneUs),
+    bucket: sometimes<BucketName>(fc.constantFrom(same("hour"), same("day"), same("week"), same("month")), 4),
+    limit: number([1, 7, 500], ["501", "0", "x"], 100),
+    offset: fc.oneof(
+      number([], ["-1", "1.5"], 0),
+      fc.nat({ max: 60 }).map((skip) => as(String(skip), skip)),
+    ),
+    counts: sometimes(fc.constantFrom(as("1", true), as("0", false), as("true", false)), 4),
+    by: fc.constantFrom<Spelled<Question["by"]>>(same("endpoint"), ...LABELS, ...GROUPED_BY),
+    sort: fc.option(
+      fc.constantFrom<Spelled<BreakdownSort>>(...sorts.map(same), as("", "cost"), as("tokens", "refused")),
+      {
+        freq: 4,
+      },
+    ),
+    logOrder: fc.option(
+      fc.constantFrom<Spelled<Question["order"]>>(
+        ...(["newest", "oldest", "cost", "duration"] as const).map(same),
+        as("", "newest"),
+        as("tokens", "refused"),
+      ),
+      { freq: 2 },
+    ),
+    group_by: fc.oneof(
+      { weight: 4, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: fc.constant(as("", null)) },
+      { weight: 6, arbitrary: fc.constantFrom(...LABELS) },
+      { weight: 1, arbitrary: fc.constantFrom(...GROUPED_BY) },
+    ),
+    groupOrder: sometimes(fc.constantFrom(same("cost"), same("requests"), same("tokens"))),
+    top: number([1, 2, 3, 100], ["0", "101", "x"], 10),
+    unpriced: fc.oneof(
+      { weight: 8, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: fc.constant(as("", false)) },
+      { weight: 1, arbitrary: fc.constant(as("true", true)) },
+    ),
+    min_cost: costs,
+    max_cost: costs,
+    min_duration_ms: durations,
+    max_duration_ms: durations,
+  });
+
+/** Filters that may have several values. */
+const arbitrarySeveral = (cast: Cast) =>
   fc.record({
     principal: anyOf(["alice", "bob", "carol", "Alice", "nobody"].map(same)),
     key: anyOf([cast.aliceKeyId, "key-deleted", "token-of-bob", "none"].map(same)),
@@ -284,168 +233,81 @@ const arbitraryFilters = (cast: Cast): fc.Arbitrary<Filters> =>
     outcome: anyOf(OUTCOMES),
     error_kind: anyOf(["timeout", "rate_limit_error", "connection_error", "none"].map(same), 1),
     status: anyOf(["200", "429", "4xx", "5xx", "302"].map(same), 1),
-    bounds: arbitraryBounds,
-    tags: fc.oneof(
+    tag: fc.oneof(
       { weight: 3, arbitrary: fc.constant([]) },
       { weight: 2, arbitrary: fc.array(fc.constantFrom(...TAGS), { maxLength: 4 }) },
     ),
   });
 
-const BREAKDOWN_SORTS: readonly Spelled<BreakdownSort>[] = [
-  ...(
-    [
-      "cost",
-      "cost_per_request",
-      "requests",
-      "failed",
-      "failed_share",
-      "cancelled",
-      "unpriced",
-      "unmetered",
-      "p50",
-      "p95",
-    ] as const
-  ).map(same),
-  { text: "", meaning: "cost" },
-  { text: "tokens", meaning: "refused" },
-];
+type Drawn<Value> = Value extends fc.Arbitrary<infer Drawing> ? Drawing : never;
 
-const LOG_ORDERS: readonly Spelled<Question["order"]>[] = [
-  ...(["newest", "oldest", "cost", "duration"] as const).map(same),
-  { text: "", meaning: "newest" },
-  { text: "tokens", meaning: "refused" },
-];
+interface Chosen {
+  readonly asked: (typeof REPORTS)[number];
+  readonly once: Drawn<ReturnType<typeof arbitraryOnce>>;
+  readonly several: Drawn<ReturnType<typeof arbitrarySeveral>>;
+}
 
 /** Any question to any report: what is meant, and its path and query as a client spells them. */
 export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Question> {
   return fc
     .record({
       asked: fc.constantFrom(...REPORTS),
-      filters: arbitraryFilters(cast),
-      since: arbitraryBound(sceneUs),
-      until: arbitraryBound(sceneUs),
-      bucket: sometimes<BucketName>(
-        fc.constantFrom(same("hour"), same("day"), same("week"), same("month")),
-        4,
-      ),
-      page,
-      counts: sometimes(fc.constantFrom(...COUNTS), 4),
-      by: fc.constantFrom<Spelled<Question["by"]>>(
-        same("endpoint"),
-        ...GROUPED_BY.slice(0, 10),
-        ...GROUPED_BY,
-      ),
-      sort: fc.option(fc.constantFrom(...BREAKDOWN_SORTS), { freq: 4 }),
-      order: fc.option(fc.constantFrom(...LOG_ORDERS), { freq: 2 }),
-      grouping,
+      once: arbitraryOnce(sceneUs),
+      several: arbitrarySeveral(cast),
     })
     .map((chosen) => toQuestion(cast, chosen));
 }
 
-interface Chosen {
-  readonly asked: (typeof REPORTS)[number];
-  readonly filters: Filters;
-  readonly since: Spelled<number | null> | null;
-  readonly until: Spelled<number | null> | null;
-  readonly bucket: Spelled<BucketName | null> | null;
-  readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
-  readonly counts: Spelled<boolean | null> | null;
-  readonly by: Spelled<Question["by"]>;
-  readonly sort: Spelled<BreakdownSort> | null;
-  readonly order: Spelled<Question["order"]> | null;
-  readonly grouping: {
-    readonly by: Spelled<GroupedBy | null> | null;
-    readonly order: Spelled<GroupQuestion["order"] | null> | null;
-    readonly top: Spelled<number> | null;
-  };
-}
-
-function toQuestion(
-  cast: Cast,
-  {
-    asked,
-    filters: chosen,
-    since,
-    until,
-    bucket,
-    page: paged,
-    counts,
-    by: breakdownBy,
-    sort,
-    order: logOrder,
-    grouping: grouped,
-  }: Chosen,
-): Question {
+/** Every parameter is said, also to reports that do not take it: those must not care. */
+function toQuestion(cast: Cast, { asked, once, several }: Chosen): Question {
+  const { path, report, grouping, isOwn } = asked;
+  const { logOrder, groupOrder, ...said } = once;
   const query = new URLSearchParams();
-  const say = (name: string, value: { readonly text: string } | null) => {
-    if (value !== null) query.append(name, value.text);
-  };
-  // All are said, also to reports that do not take them: those must not care.
-  const { bounds, tags, ...values } = chosen;
-  const { by, top } = grouped;
-  // The log and the groups of a series have a parameter of that name each.
-  const order = asked.report === "requests" ? logOrder : grouped.order;
-  const spoken = {
-    since,
-    until,
-    bucket,
-    ...bounds,
-    ...paged,
-    counts,
-    group_by: by,
-    order,
-    top,
-    by: breakdownBy,
-    sort,
-  };
-  for (const [name, value] of Object.entries(spoken)) say(name, value);
-  for (const [name, several] of Object.entries({ ...values, tag: tags })) {
-    for (const value of several) say(name, value);
-  }
-  const all = asked.filters === "all";
-  const { principal, key, provider, model, client, outcome, error_kind: errorKind, status } = values;
-  const valuesOf = <Meaning>(several: Several<Meaning>) => (all ? toMeanings(several) : []);
+  const parameters = { ...said, order: report === "requests" ? logOrder : groupOrder, ...several };
+  for (const [name, values] of Object.entries(parameters))
+    for (const value of [values].flat()) if (value !== null) query.append(name, value.text);
+  const toFilter = <Meaning>(values: Several<Meaning>) => (isOwn ? [] : toMeanings(values));
+  const toBound = <Meaning>(value: Spelled<Meaning | null> | null) =>
+    isOwn ? null : (value?.meaning ?? null);
+  // There is one principal in one's own usage.
+  const toLabel = <Label>(label: Label) => (isOwn && label === "principal" ? "refused" : label);
+  const groupBy = once.group_by?.meaning ?? null;
   return {
-    path: `${asked.path}?${query.toString()}`,
-    report: asked.report,
-    grouping: asked.grouping,
-    principalId: asked.own ? cast.bobId : null,
-    principals: valuesOf(principal),
-    keyIds: valuesOf(key),
-    providers: valuesOf(provider),
-    models: valuesOf(model),
-    clientPrefixes: valuesOf(client),
-    tags: all ? tags.map(({ meaning }) => meaning) : [],
-    outcomes: valuesOf(outcome).flat(),
-    errorKinds: valuesOf(errorKind),
-    statuses: valuesOf(status),
-    isUnpriced: all && bounds.unpriced?.meaning === true,
-    minCostPico: all ? (bounds.min_cost?.meaning ?? null) : null,
-    maxCostPico: all ? (bounds.max_cost?.meaning ?? null) : null,
-    minDurationUs: all ? (bounds.min_duration_ms?.meaning ?? null) : null,
-    maxDurationUs: all ? (bounds.max_duration_ms?.meaning ?? null) : null,
-    by: asked.own && breakdownBy.meaning === "principal" ? "refused" : breakdownBy.meaning,
-    sort: sort?.meaning ?? "cost",
+    path: `${path}?${query.toString()}`,
+    report,
+    grouping,
+    principalId: isOwn ? cast.bobId : null,
+    principals: toFilter(several.principal),
+    keyIds: toFilter(several.key),
+    providers: toFilter(several.provider),
+    models: toFilter(several.model),
+    clientPrefixes: toFilter(several.client),
+    tags: toFilter(several.tag),
+    outcomes: toFilter(several.outcome).flat(),
+    errorKinds: toFilter(several.error_kind),
+    statuses: toFilter(several.status),
+    isUnpriced: toBound(once.unpriced) === true,
+    minCostPico: toBound(once.min_cost),
+    maxCostPico: toBound(once.max_cost),
+    minDurationUs: toBound(once.min_duration_ms),
+    maxDurationUs: toBound(once.max_duration_ms),
+    by: toLabel(once.by.meaning),
+    sort: once.sort?.meaning ?? "cost",
     order: logOrder?.meaning ?? "newest",
-    sinceUs: since?.meaning ?? null,
-    untilUs: until?.meaning ?? null,
-    bucket: bucket?.meaning ?? "day",
-    // An admin's series has none.
+    sinceUs: once.since?.meaning ?? null,
+    untilUs: once.until?.meaning ?? null,
+    bucket: once.bucket?.meaning ?? "day",
+    // An admin's series has no groups.
     groupBy:
-      asked.report === "series" && asked.grouping !== "admin" ? toGroupQuestion(asked.own, grouped) : null,
-    limit: paged.limit?.meaning ?? 100,
-    offset: paged.offset?.meaning ?? 0,
-    counts: counts?.meaning ?? false,
-  };
-}
-
-function toGroupQuestion(isOwn: boolean, { by, order, top }: Chosen["grouping"]): GroupQuestion | null {
-  const meaning = by?.meaning ?? null;
-  if (meaning === null) return null;
-  return {
-    // There is one principal in one's own usage.
-    by: isOwn && meaning === "principal" ? "refused" : meaning,
-    order: order?.meaning ?? "cost",
-    top: top?.meaning ?? 10,
+      groupBy === null || report !== "series" || grouping === "admin"
+        ? null
+        : {
+            by: toLabel(groupBy),
+            order: groupOrder?.meaning ?? "cost",
+            top: once.top?.meaning ?? 10,
+          },
+    limit: once.limit?.meaning ?? 100,
+    offset: once.offset?.meaning ?? 0,
+    counts: once.counts?.meaning ?? false,
   };
 }

@@ -5,7 +5,7 @@ import type { UsageEvent } from "#usage/event.ts";
 import type { Asked, Bench } from "./bench.ts";
 import { startBench } from "./bench.ts";
 import { arbitraryEvent, DAY_US, DAYS, SCENES_US } from "./events.ts";
-import { writeLedger } from "./ledger.ts";
+import { arbitrarySealing, writeLedger } from "./ledger.ts";
 import type { Question, World } from "./oracle.ts";
 import { createOracle, hasBounds } from "./oracle.ts";
 import { arbitraryQuestion } from "./questions.ts";
@@ -111,16 +111,6 @@ function expectClose({ world, question, counted, rowsFromUs }: Snapped): void {
   if (!isClose) expect({ question, counted }).toEqual({ question, counted: asked });
 }
 
-const sealing = (sceneUs: number) =>
-  fc.array(
-    fc.record({
-      beforeUs: fc.constantFrom(...DAYS).map((day) => sceneUs + (day + 1) * DAY_US),
-      // Sealed before the last event has come: what comes later for such a day is late.
-      afterShare: fc.constantFrom(0.3, 0.8, 1),
-    }),
-    { maxLength: 3 },
-  );
-
 /** The present: the moment of the last event, or some time after it. */
 const toNow = (events: readonly UsageEvent[], sceneUs: number, laterUs: number) =>
   Math.max(sceneUs, ...events.map(({ arrivedAtUs }) => arrivedAtUs)) + events.length + laterUs;
@@ -139,7 +129,7 @@ describe("every report, for any filter, window and bucket", () => {
             minLength: QUESTIONS_PER_LEDGER,
             maxLength: QUESTIONS_PER_LEDGER,
           }),
-          sealing: sealing(sceneUs),
+          sealing: arbitrarySealing(sceneUs),
           laterUs: later,
         }),
       );
@@ -197,7 +187,7 @@ describe("every report, for any filter, window and bucket", () => {
             minLength: QUESTIONS_PER_LEDGER,
             maxLength: QUESTIONS_PER_LEDGER,
           }),
-          sealing: sealing(sceneUs),
+          sealing: arbitrarySealing(sceneUs),
           // Away from every arrival, and hence from what an instant that many share spreads to.
           pruneBeforeUs: fc.constantFrom(...DAYS).map((day) => sceneUs + day * DAY_US + 3 * HOUR_US),
         }),

@@ -71,7 +71,7 @@ const LONG_PARTS: readonly LongPart[] = [
     option: "moved-events",
     count: 1_000_000,
     variable: "LOCKPORT_MOVED_EVENTS",
-    tests: ["tests/oracle/migrate.test.ts"],
+    tests: ["tests/oracle/postgres.test.ts"],
   },
   {
     option: "deletions",
