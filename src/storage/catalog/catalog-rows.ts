@@ -75,19 +75,12 @@ export function applySecretChange(
   plan: (before: OwnedSecret) => SecretChange,
 ) {
   const before = toListedSecret(found);
-  const { label = before.label, terms = before.terms, tags, rotation } = plan(before);
+  const { terms = before.terms, rotation, ...change } = plan(before);
   return {
-    after: {
-      ...before,
-      label,
-      terms,
-      tags: tags ?? before.tags,
-      suffix: rotation?.suffix ?? before.suffix,
-    },
+    after: { ...before, ...change, terms, suffix: rotation?.suffix ?? before.suffix },
     columns: {
-      label,
+      ...change,
       ...terms,
-      ...(tags !== undefined && { tags }),
       ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
     },
   };

@@ -26,8 +26,6 @@ export interface Dialect {
   readonly toLeast: (first: string, second: string) => string;
   /** A member of an object, or of an array, as text; `json` is a column of text. */
   readonly toMember: (json: string, member: string | number) => string;
-  /** An array of two texts as text, without spaces. */
-  readonly toPair: (first: string, second: string) => string;
   /** The last whole multiple of `step` that is not above `value`. */
   readonly toStep: (value: string, step: number) => string;
   /** The columns by which an event is told from all others, in the order of the log. */
@@ -53,7 +51,6 @@ export const SQLITE = {
   toConstant: String,
   toLeast: (first, second) => `min(${first}, ${second})`,
   toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
-  toPair: (first, second) => `json_array(${first}, ${second})`,
   toStep: (value, step) => `${value} / ${step} * ${step}`,
   eventKey: ["id"],
   forUpdate: "",
@@ -79,7 +76,6 @@ export const POSTGRES: Dialect = {
   toConstant: (number) => `${number}::float8`,
   toLeast: (first, second) => `least(${first}, ${second})`,
   toMember: (json, member) => `(${json}::json ->> ${typeof member === "number" ? member : `'${member}'`})`,
-  toPair: (first, second) => `('[' || to_json(${first})::text || ',' || to_json(${second})::text || ']')`,
   toStep: (value, step) => `floor(${value} / ${step}) * ${step}`,
   eventKey: ["id", "lane"],
   forUpdate: " FOR UPDATE",

@@ -98,8 +98,16 @@ export function table<const Of extends Columns>(
   return { name, columns, key, indexes, checks: [...ofColumns, ...checks] };
 }
 
-export function text<Value extends string = string>(name: string): Column<Value> {
-  return { name, type: "text", isNull: false };
+export const text = <Value extends string = string>(name: string) => toColumn<Value>(name, "text");
+/** A whole number that JavaScript holds exactly: instants in microseconds, prices in 10⁻¹². */
+export const integer = (name: string) => toColumn<number>(name, "bigint");
+export const numbered = (name: string) => ({ ...integer(name), isNumbered: true }) as const;
+export const real = (name: string) => toColumn<number>(name, "double precision");
+export const boolean = (name: string) => toColumn<boolean>(name, "boolean");
+export const bytes = (name: string) => toColumn<Uint8Array>(name, "bytea");
+
+function toColumn<Value>(name: string, type: ColumnType): Column<Value> {
+  return { name, type, isNull: false };
 }
 
 /** A text that is not empty. */
@@ -114,34 +122,15 @@ export function oneOf<const Word extends string>(name: string, words: readonly W
 }
 
 export function coded<Value>(name: string, codec: Codec<Value>): Coded<Value> {
-  return { name, type: "text", isNull: false, codec };
+  return { ...toColumn(name, "text"), codec };
 }
 
 /** JSON of a type that the database checks, too. */
 export function json<Value>(name: string, type: "object" | "array", codec: Codec<Value>): Coded<Value> {
-  const check: Column["check"] = { rule: type, sql: (jsonType) => `${jsonType(name)} = '${type}'` };
-  return { ...coded(name, codec), check };
-}
-
-/** A whole number that JavaScript holds exactly: instants in microseconds, prices in 10⁻¹². */
-export function integer(name: string): Column<number> {
-  return { name, type: "bigint", isNull: false };
-}
-
-export function numbered(name: string): Column<number> & { readonly isNumbered: true } {
-  return { ...integer(name), isNumbered: true };
-}
-
-export function real(name: string): Column<number> {
-  return { name, type: "double precision", isNull: false };
-}
-
-export function boolean(name: string): Column<boolean> {
-  return { name, type: "boolean", isNull: false };
-}
-
-export function bytes(name: string): Column<Uint8Array> {
-  return { name, type: "bytea", isNull: false };
+  return {
+    ...coded(name, codec),
+    check: { rule: type, sql: (jsonType) => `${jsonType(name)} = '${type}'` },
+  };
 }
 
 export function orNull<Value>(column: Coded<Value>): Coded<Value | null>;
@@ -162,15 +151,12 @@ export function unique<Value>(column: Column<Value>): Column<Value> {
   return { ...column, isUnique: true };
 }
 
-export function references<Value>(
-  column: Column<Value>,
-  of: string,
-  { cascades = false } = {},
-): Column<Value> {
-  return { ...column, references: { table: of, cascades } };
+/** The row cannot go before those that refer to it. */
+export function references<Value>(column: Column<Value>, of: string): Column<Value> {
+  return { ...column, references: { table: of, cascades: false } };
 }
 
 /** The row goes with the one of `of` that it refers to. */
 export function ownedBy<Value>(column: Column<Value>, of: string): Column<Value> {
-  return references(column, of, { cascades: true });
+  return { ...column, references: { table: of, cascades: true } };
 }

@@ -25,7 +25,7 @@ export async function serve(options: ServeOptions, { lock, opened }: HeldFolder)
     stores: catalog,
     ledger: {
       ...ledger,
-      listFiles: (own) => [...listFiles(own), ...(file === null ? [] : [file.toWatched()])],
+      listFiles: (own) => [...listFiles(own), ...(file === null ? [] : [file])],
     },
     shared: {
       sharedAttempts: createOwnAttempts(clock),

@@ -25,7 +25,7 @@ import {
   withReader,
 } from "#storage/sqlite/file/open.ts";
 import { createSqliteDriver } from "./catalog-driver.ts";
-import { CatalogFile } from "./catalog-file.ts";
+import { type CatalogFile, createCatalogFile } from "./catalog-file.ts";
 import { createLogSync } from "./log-sync.ts";
 
 /** The files of drizzle/sqlite in order. A new file is imported as text above and named here. */
@@ -152,7 +152,7 @@ export function toCatalogDatabase(
     // A rotation may have ended since the secret key was read.
     drive(client, requireOwnSecret(secrets, `the database ${path}`));
   });
-  const file = isServing ? new CatalogFile(client, path, log) : null;
+  const file = isServing ? createCatalogFile(client, path, log) : null;
   const driver = createSqliteDriver(client, {
     memory: new StoreMemory({ secrets, log, hasAllSecrets: false }),
     clock,

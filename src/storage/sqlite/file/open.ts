@@ -22,14 +22,13 @@ export function toCatalogPath({ database }: Pick<DataPlace, "database">): string
 export function openSqlite(path: string): Database {
   return withSetupErrors(path, () => {
     ensureDatabaseFile(path);
-    const db = new Database(path, { readwrite: true, strict: true });
-    try {
-      applyPragmas(db);
-      return db;
-    } catch (cause) {
-      db.close(true);
-      throw cause;
-    }
+    return open(path, (db) => {
+      switchToWal(db);
+      // WAL with NORMAL may lose the last commits on a loss of power: a key that was shown once would be gone.
+      db.run("PRAGMA synchronous = FULL");
+      // Off by default, and per connection: without it a deleted principal would leave its keys behind.
+      db.run("PRAGMA foreign_keys = ON");
+    });
   });
 }
 
@@ -40,18 +39,25 @@ export function openSqlite(path: string): Database {
 export function openSqliteReader(path: string): Database {
   return withSetupErrors(path, () => {
     accessSync(path, constants.R_OK);
-    const db = new Database(path, { readwrite: true, strict: true });
-    try {
-      db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_TIMEOUT_MS}`);
-      db.run("PRAGMA query_only = ON");
-      db.run("PRAGMA trusted_schema = OFF");
-      db.run("PRAGMA temp_store = MEMORY");
-      return db;
-    } catch (cause) {
-      db.close(true);
-      throw cause;
-    }
+    return open(path, (db) => db.run("PRAGMA query_only = ON"));
   });
+}
+
+function open(path: string, prepare: (db: Database) => void): Database {
+  const db = new Database(path, { readwrite: true, strict: true });
+  try {
+    // Four processes that start at once wait for one another instead of failing.
+    db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_TIMEOUT_MS}`);
+    prepare(db);
+    // A file that was tampered with must not run functions out of its schema.
+    db.run("PRAGMA trusted_schema = OFF");
+    // Sorters must not spill names and hashes into files of other modes.
+    db.run("PRAGMA temp_store = MEMORY");
+    return db;
+  } catch (cause) {
+    db.close(true);
+    throw cause;
+  }
 }
 
 /** Unlike `existsSync`, it tells a folder that is closed to this user from one without the file. */
@@ -96,20 +102,6 @@ export function requireReferences(db: Database, name: string): void {
     "configuration",
     `The database ${name} holds rows that refer to missing ones: restore it from a backup.`,
   );
-}
-
-function applyPragmas(db: Database): void {
-  // Four processes that start at once wait for one another instead of failing.
-  db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_TIMEOUT_MS}`);
-  switchToWal(db);
-  // WAL with NORMAL may lose the last commits on a loss of power: a key that was shown once would be gone.
-  db.run("PRAGMA synchronous = FULL");
-  // Off by default, and per connection: without it a deleted principal would leave its keys behind.
-  db.run("PRAGMA foreign_keys = ON");
-  // A file that was tampered with must not run functions out of its schema.
-  db.run("PRAGMA trusted_schema = OFF");
-  // Sorters must not spill names and hashes into files of other modes.
-  db.run("PRAGMA temp_store = MEMORY");
 }
 
 /** WAL lets readers go on while a writer is at work. It stays set in the file, but the switch itself ignores `busy_timeout`. */
