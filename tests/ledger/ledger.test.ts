@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -14,6 +15,7 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { openLedgerReader } from "#storage/ledger-reader.ts";
 import { findLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { serveLedger } from "../support/ledger.ts";
 import { busyLimit, timed } from "../support/waiting.ts";
@@ -27,6 +29,7 @@ import {
   NEW_YEAR_US,
   SUBJECT,
 } from "./usage.ts";
+import { LIMIT } from "../limits/limit.ts";
 
 const PAGE = { limit: 100, offset: 0 };
 const subjectAt = (later: number) => ({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + later });
@@ -258,6 +261,23 @@ describe("usage.db locked by another process", () => {
     using database = new Database(join(opened.dataDir, "usage.db"), { readonly: true });
     expect(database.query("SELECT count(*) AS n FROM event").get()).toEqual({ n: 50 });
   }, 20_000);
+});
+
+describe("sums for limits", () => {
+  test("have what a restored database takes in of the journal, past a watermark that the server before has set", async () => {
+    const dataDir = makeDirectory();
+    const databasePath = join(dataDir, "usage.db");
+    prepareUsageDatabase(databasePath);
+    copyFileSync(databasePath, join(dataDir, "older"));
+    const before = await serveLedger({ dataDir });
+    await before.limitLedger.sumLimits([LIMIT], NEW_YEAR_US);
+    await before.record(0);
+    await before.close();
+    copyFileSync(join(dataDir, "older"), databasePath);
+    await using after = await serveLedger({ dataDir });
+    const sums = await after.limitLedger.sumLimits([LIMIT], NEW_YEAR_US);
+    expect(sums).toMatchObject([{ limitId: LIMIT.id, parts: [{ amount: 1n }] }]);
+  });
 });
 
 describe("a thread of the ledger", () => {

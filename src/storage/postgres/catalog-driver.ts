@@ -2,7 +2,7 @@ import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { drive, toConnection } from "./connection/drive.ts";
+import { drive } from "./connection/drive.ts";
 import type { Postgres } from "./connection/postgres.ts";
 import type { TransactionOptions } from "./connection/transaction.ts";
 import type { Freshness } from "#storage/replicas/freshness.ts";
@@ -20,10 +20,9 @@ const SNAPSHOT = { isReadOnly: true, isolation: "repeatable read" } as const;
  * trusted while the trust window is open. What is asked of a database that is away is refused with `internal_error`.
  */
 export function createPostgresDriver({ postgres, freshness, memory }: PostgresDriverDeps): CatalogDriver {
-  const ask = <Answer>(script: () => Script<Answer>) =>
-    drive(postgres, toConnection(), script()).catch(throwRefusal);
+  const ask = <Answer>(script: () => Script<Answer>) => drive(postgres, script()).catch(throwRefusal);
   const transact = <Answer>(script: () => Script<Answer>, options?: TransactionOptions) =>
-    postgres.transaction((tx) => drive(tx, toConnection(), script()), options).catch(throwRefusal);
+    postgres.transaction((tx) => drive(tx, script()), options).catch(throwRefusal);
   return {
     read: (script) => transact(script, SNAPSHOT),
     ask,

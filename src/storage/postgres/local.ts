@@ -7,7 +7,7 @@ import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { rotateSecret as rotate } from "#storage/catalog/rotation.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
 import { findUnreadableRows } from "#storage/catalog/unreadable.ts";
 import { PURPOSES } from "./connection/limits.ts";
@@ -35,7 +35,7 @@ export function connectCommand(
 export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
   const postgres = opened.use(await connectCommand(options));
   await requireCurrent(postgres);
-  await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
+  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
   const { secrets, log } = options;
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
   const freshness = toGuest(postgres, options, memory);
@@ -44,7 +44,7 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   return {
     reading: createCatalogStores(toReadingDriver(driver), { isShared: true }),
     forWriting: async () => createCatalogStores(driver, { isShared: true }),
-    findUnreadable: () => drive(postgres, toConnection(), findUnreadableRows()),
+    findUnreadable: () => drive(postgres, findUnreadableRows()),
     // The reports share the connection, which is closed after them.
     ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({
       ...postgres,
@@ -58,7 +58,7 @@ export async function makeCatalog(options: OpenOptions): Promise<void> {
   await using postgres = await connectCommand(options);
   const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
   await withLockWatch(postgres, watch, () => migrate(postgres));
-  await drive(postgres, toConnection(), requireOwnSecret(options.secrets, "the database"));
+  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
 }
 
 /** See `StorageEngine.rotateSecret`. */

@@ -29,7 +29,7 @@ export function readFrom<Answer>(
   connections.set(postgres, connection);
   const step = async (tx: Transaction) => {
     await tx.run(PREPARE_SQL);
-    return drive(tx, connection, reading);
+    return drive(tx, reading, connection);
   };
   return postgres.transaction(step, {
     isReadOnly: true,

@@ -8,7 +8,7 @@ import type { StorageHealth } from "#usage/health.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { createPostgresDriver } from "./catalog-driver.ts";
 import { withLockWatch } from "./connection/lock-watch.ts";
 import { MIGRATIONS, migrate } from "./connection/migrate.ts";
@@ -48,7 +48,7 @@ async function join(
   const target = toTarget(options);
   const ids = createSystemIds();
   await migrate(postgres);
-  await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
+  await drive(postgres, requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
   const memory = new StoreMemory({ secrets, log, hasAllSecrets: true });
   const presence = held.opened.adopt(

@@ -2,7 +2,7 @@ import { joinNext } from "#kernel/join-next.ts";
 import { DatabaseUnreachableError, STANDBY } from "#storage/postgres/connection/errors.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { type CatalogVersion, Follower, type Memory } from "#storage/catalog/change.ts";
 
 interface ReplicaFollowerOptions {
@@ -37,7 +37,7 @@ export class ReplicaFollower extends Follower {
 
   async #catchUp(): Promise<void> {
     const read = () =>
-      this.#postgres.transaction((tx) => drive(tx, toConnection(), this.follow()), {
+      this.#postgres.transaction((tx) => drive(tx, this.follow()), {
         isReadOnly: true,
         isolation: "repeatable read",
         callMsMax: STATEMENT_MS_MAX.load,

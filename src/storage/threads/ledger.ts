@@ -177,8 +177,9 @@ export async function openLedger(
   let watermarkCount = 0;
   const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
     watermarkCount += 1;
-    // Watermarks that earlier processes left in the journal have other numbers.
-    const watermark = run.number * WATERMARKS_MAX + watermarkCount;
+    // Watermarks that earlier processes left in the journal have other numbers: each process begins a segment of its own, also
+    // on a database that was restored, which counts its runs anew.
+    const watermark = firstSegment * WATERMARKS_MAX + watermarkCount;
     const sums = writer.sumLimits({ watermark, question: { limits, nowUs } });
     journal.lines.append(encodeJournalLine({ kind: "watermark", number: watermark }));
     journal.appended();

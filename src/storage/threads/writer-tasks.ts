@@ -1,7 +1,7 @@
 import type { LimitQuestion } from "#limits/limit-sums.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 
-/** Watermarks of one run of a server: more than it can set in a year, and times the number of runs far below 2^53. */
+/** Watermarks of one server: more than it can set in a year, and times the number of segments far below 2^53. */
 export const WATERMARKS_MAX = 2 ** 28;
 
 /** What a writer writes, and for which server. */

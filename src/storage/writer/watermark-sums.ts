@@ -36,8 +36,8 @@ export class WatermarkSums {
   #ending = new AbortController();
   #summing: Promise<void> = Promise.resolve();
 
-  constructor(serverRun: number) {
-    this.#lastAnswered = serverRun * WATERMARKS_MAX;
+  constructor(firstSegment: number) {
+    this.#lastAnswered = firstSegment * WATERMARKS_MAX;
   }
 
   ask({ watermark, question }: WatermarkQuestion): Promise<readonly LimitSum[]> {

@@ -75,7 +75,7 @@ export class WriterLoop {
 
   constructor(options: WriterLoopOptions) {
     this.#options = options;
-    this.#watermarks = new WatermarkSums(options.start.serverRun);
+    this.#watermarks = new WatermarkSums(options.start.firstSegment);
     this.#heartbeat = setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS);
     this.#wake();
   }

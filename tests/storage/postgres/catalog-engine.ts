@@ -2,7 +2,7 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { createPostgresDriver, type PostgresDriverDeps } from "#storage/postgres/catalog-driver.ts";
@@ -80,7 +80,7 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       const postgres = await database.open({ target });
       const beats = await database.open({ target, ...PURPOSES.presence });
       const pulse = hears ? beats : { ...beats, listen: async () => async () => {} };
-      await drive(postgres, toConnection(), requireOwnSecret(secrets, "the database"));
+      await drive(postgres, requireOwnSecret(secrets, "the database"));
       const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: true });
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
       const options = { postgres, pulse, schema, memory, clock, ids, log: silentLog, slotLeaseMs };

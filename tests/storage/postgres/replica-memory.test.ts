@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Change } from "#storage/catalog/change.ts";
 import type { StoreMemory } from "#storage/catalog/memory.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { apiKey, boundModel, codeOf, principal, provider } from "../support.ts";
@@ -12,7 +12,7 @@ import { failureOf } from "./support.ts";
 
 /** Reads what has changed, and takes it over. */
 async function apply(tx: Transaction, memory: StoreMemory, changes: readonly Change[]): Promise<void> {
-  (await drive(tx, toConnection(), memory.read(changes)))();
+  (await drive(tx, memory.read(changes)))();
 }
 
 /** The transaction, which tells of each statement that reads. */

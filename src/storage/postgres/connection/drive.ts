@@ -1,6 +1,5 @@
 import { POSTGRES } from "#storage/sql/dialect.ts";
-import type { ColumnTypes, Connection, Query, Script } from "#storage/sql/script.ts";
-import type { Binding } from "./values.ts";
+import type { Connection, Query, Script } from "#storage/sql/script.ts";
 import type { Transaction } from "./transaction.ts";
 
 const ROWS_PER_FETCH = 4_096;
@@ -9,15 +8,15 @@ const ROWS_PER_FETCH = 4_096;
 type Target = Pick<Transaction, "all" | "run"> & Partial<Pick<Transaction, "parts">>;
 type Scans = Map<Query, AsyncGenerator<readonly unknown[]>>;
 
-/** Answers the queries of a reading, one after the other, within a transaction. */
+/** Answers the queries of a script, one after the other, within a transaction. */
 export async function drive<Answer>(
   tx: Target,
-  connection: Connection,
-  reading: Script<Answer>,
+  script: Script<Answer>,
+  connection: Connection = { dialect: POSTGRES },
 ): Promise<Answer> {
   const scans: Scans = new Map();
   for (;;) {
-    const step = reading.next(connection);
+    const step = script.next(connection);
     if (step.done === true) return step.value;
     await perform(tx, step.value, scans);
   }
@@ -34,11 +33,11 @@ async function perform(tx: Target, query: Query, scans: Scans): Promise<void> {
     case "insert": {
       const { table, columns, ending = "" } = query.target;
       const names = columns.map(([name]) => name).join(", ");
-      const rows = new Rows(columns);
-      for (const row of query.rows) rows.add(row);
+      const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
+      // One statement of one shape stores any number of rows.
       query.changes = await tx.run(
-        `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${toSource(columns, "given")} ${ending}`,
-        rows.bindings,
+        `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays}) ${ending}`,
+        columns.map((_, index) => query.rows.map((row) => row[index] ?? null)),
       );
       return;
     }
@@ -68,49 +67,4 @@ function translate(sql: string): string {
       return `$${number === "" ? last : number}`;
     })
     .replaceAll("CROSS JOIN", "JOIN");
-}
-
-/** The connection of a script that reads or writes the catalog. */
-export function toConnection(): Connection {
-  return { dialect: POSTGRES };
-}
-
-type Value = string | number | boolean | Uint8Array | null;
-
-/** Rows of a table, column by column, as `unnest` takes them: one statement of one shape stores any number of them. */
-class Rows {
-  readonly #columns: { readonly isNumber: boolean; readonly values: Value[] }[];
-
-  constructor(types: ColumnTypes) {
-    this.#columns = types.map(([, type]) => ({ isNumber: type !== "text" && type !== "bytea", values: [] }));
-  }
-
-  get count(): number {
-    return this.#columns[0]?.values.length ?? 0;
-  }
-
-  get bindings(): readonly Binding[] {
-    return this.#columns.map(({ isNumber, values }) => (isNumber ? toNumbers(values) : values));
-  }
-
-  add(row: readonly Value[]): void {
-    for (let index = 0; index < this.#columns.length; index += 1)
-      this.#columns[index]?.values.push(row[index] ?? null);
-  }
-}
-
-/**
- * Numbers as an array of PostgreSQL: to join them takes half of what to spell them out one by one does. NULL for nothing but
- * NULL: `unnest` fills the column up.
- */
-export function toNumbers(values: readonly Value[]): string | null {
-  if (!values.includes(null)) return `{${values.join(",")}}`;
-  if (values.every((value) => value === null)) return null;
-  return `{${values.map((value) => value ?? "NULL").join(",")}}`;
-}
-
-/** Rows of these columns as a table; its parameters begin at `$first`. */
-export function toSource(types: ColumnTypes, alias: string, first = 1): string {
-  const arrays = types.map(([, type], index) => `$${first + index}::${type}[]`);
-  return `unnest(${arrays.join(", ")}) AS ${alias}(${types.map(([name]) => name).join(", ")})`;
 }

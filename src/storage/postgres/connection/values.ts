@@ -32,9 +32,9 @@ export function toStored(text: string): string {
 
 /** The text form of an array, whose element type the statement or the column tells (PostgreSQL's documentation, 8.15.6). */
 function toArrayLiteral(values: readonly unknown[]): string {
-  let literal = "{";
-  for (const value of values) literal += (literal.length === 1 ? "" : ",") + toElement(value);
-  return `${literal}}`;
+  // To join numbers takes a third of what to spell each one does, and most columns of a batch are such.
+  const isNumbers = typeof values[0] === "number" && !values.includes(null);
+  return `{${(isNumbers ? values : values.map(toElement)).join(",")}}`;
 }
 
 function toElement(value: unknown): string {

@@ -6,7 +6,7 @@ import type { MaintenancePass } from "#storage/cells/retention.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { run, type Script } from "#storage/sql/script.ts";
 import { dropPartition, makePartitions } from "./partitions.ts";
 
@@ -153,7 +153,7 @@ export async function runStep(postgres: Postgres, step: MaintenanceStep): Promis
           await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
           await tx.run(LEAD);
           isLeader = true;
-          return await drive(tx, toConnection(), step());
+          return await drive(tx, step());
         },
         { callMsMax: STATEMENT_MS_MAX.maintenance },
       );

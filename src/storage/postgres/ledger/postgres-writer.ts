@@ -8,7 +8,6 @@ import { all, insert, one, run, type Script } from "#storage/sql/script.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { POSTGRES } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
@@ -69,7 +68,6 @@ export class PostgresWriter implements WriterEngine {
   readonly #claim: SpoolClaim;
   readonly #rows: EventRows;
   readonly #maintenance: PostgresMaintenance;
-  readonly #connection = { dialect: POSTGRES };
 
   constructor({ postgres, claim, log }: PostgresWriterOptions) {
     this.#postgres = postgres;
@@ -83,7 +81,7 @@ export class PostgresWriter implements WriterEngine {
   }
 
   async transact<Answer>(script: () => Script<Answer>): Promise<Answer> {
-    const step = (tx: Transaction) => drive(tx, this.#connection, script());
+    const step = (tx: Transaction) => drive(tx, script());
     try {
       return await this.#postgres.transaction(step, { callMsMax: STATEMENT_MS_MAX.batch });
     } catch (cause) {
@@ -157,7 +155,7 @@ export class PostgresWriter implements WriterEngine {
         await tx.all("SELECT 1");
         held.resolve();
         // A connection of its own: what is read of label sets and cells is not kept by a writer.
-        return await drive(tx, { dialect: POSTGRES }, script());
+        return await drive(tx, script());
       },
       { isReadOnly: true, isolation: "repeatable read", callMsMax: STATEMENT_MS_MAX.limitSums, signal },
     );

@@ -15,7 +15,7 @@ import {
   makePartition,
   makePartitions as makePartitionsAhead,
 } from "#storage/postgres/ledger/partitions.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import type { Script } from "#storage/sql/script.ts";
 
 /** One INSERT of as many takes some 40 ms and 2 MB. */
@@ -113,7 +113,7 @@ async function copyTables(
   source: InstallationSource,
   progress: MoveProgress,
 ): Promise<MovedRows> {
-  await drive(tx, toConnection(), makePartitions(source));
+  await drive(tx, makePartitions(source));
   // One row, which the migrations have made.
   await tx.run("DELETE FROM ledger_state");
   const moved = new Map<string, number>();

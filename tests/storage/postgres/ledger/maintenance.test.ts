@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PostgresMaintenance } from "#storage/postgres/ledger/maintenance.ts";
 import { listPartitions } from "#storage/postgres/ledger/partitions.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { one } from "#storage/sql/script.ts";
@@ -42,7 +42,7 @@ async function createLedger(postgres: Postgres, name: string) {
 }
 
 function listDays(postgres: Postgres): Promise<readonly number[]> {
-  return drive(postgres, toConnection(), listPartitions());
+  return drive(postgres, listPartitions());
 }
 
 async function countRows(postgres: Postgres): Promise<Record<string, number>> {
