@@ -3,7 +3,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { type Migration, readPending, recordMigration, toMigrationTable } from "#storage/sql/migration.ts";
 import type { DatabaseAge } from "#storage/place.ts";
 import { sleep } from "#kernel/timer.ts";
-import { drive, toConnection } from "./drive.ts";
+import { drive } from "./drive.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";
 import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
@@ -74,7 +74,7 @@ export async function migrateWithin(
     const steps = await lock(tx, schema, migrations);
     for (const step of steps) {
       await apply(tx, step);
-      await drive(tx, toConnection(), recordMigration(step));
+      await drive(tx, recordMigration(step));
     }
     await tx.run("SET LOCAL lock_timeout = 0");
     return steps.map(({ name }) => name);
@@ -140,7 +140,7 @@ async function find(tx: Sql, schema: string, migrations: readonly Migration[]): 
   const state = await findState(tx, schema);
   if (state !== "ours") return { state, pending: migrations };
   const named = { what: `The schema ${schema}`, copy: "a dump" };
-  return { state, pending: await drive(tx, toConnection(), readPending(migrations, named)) };
+  return { state, pending: await drive(tx, readPending(migrations, named)) };
 }
 
 async function findState(tx: Sql, schema: string): Promise<SchemaState["state"]> {
