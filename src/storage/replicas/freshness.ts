@@ -10,7 +10,7 @@ import {
   type MadeChange,
   type Memory,
 } from "#storage/catalog/change.ts";
-import { drive, toConnection } from "#storage/postgres/connection/drive.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError, STANDBY, StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -83,7 +83,7 @@ export class Freshness {
       if (!isTrusted()) await refreshed();
       const done = await postgres.transaction(
         async (tx) => {
-          const change = await drive(tx, toConnection(), changeCatalog(follower, script(), mark));
+          const change = await drive(tx, changeCatalog(follower, script(), mark));
           made.push(change);
           return change;
         },
