@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { join } from "node:path";
-import type { EncodedReport, ReportContext, ReportNotes, StatsQuery } from "#stats/store.ts";
-import { RELAY_PROVIDER } from "#usage/event.ts";
+import type { EncodedReport, ReportContext, StatsQuery } from "#stats/store.ts";
 import type { RandomUsage } from "./usage.ts";
-import { arbitraryQuery, arbitraryUsage, DAY_US, matchesFilter, NEW_YEAR_US, writeUsages } from "./usage.ts";
+import { arbitraryQuery, arbitraryUsage, DAY_US, NEW_YEAR_US, writeUsages } from "./usage.ts";
 
 /** `provider-1` was renamed; `provider-2` and `provider-3` no longer exist. */
 export const CONTEXT: ReportContext = {
@@ -13,11 +12,6 @@ export const CONTEXT: ReportContext = {
     ["provider-9", "never-used"],
   ]),
 };
-
-export function nameProvider({ subject }: RandomUsage): string {
-  if (subject.providerId === RELAY_PROVIDER) return "transparent:messages";
-  return subject.providerId === "provider-1" ? "renamed" : "(deleted)";
-}
 
 /** One event per microsecond, so that which lies in a window is beyond question. */
 const arbitraryUsages = fc.uniqueArray(
@@ -63,30 +57,6 @@ let counter = 0;
 export function writeCase(folder: string, { usages, sealBeforeUs, pruneBeforeUs }: Omit<Case, "queries">) {
   counter += 1;
   return writeUsages(join(folder, String(counter)), usages, { sealBeforeUs, pruneBeforeUs });
-}
-
-/** The events that a report was to count: those of the window that it says it was made for. */
-export function select(
-  usages: readonly RandomUsage[],
-  query: StatsQuery,
-  snapped: ReportNotes["snapped"],
-): readonly RandomUsage[] {
-  const { sinceUs, untilUs } = snapped ?? query.window;
-  return usages.filter(
-    (usage) =>
-      matchesFilter(query, usage) &&
-      (sinceUs === null || usage.subject.arrivedAtUs >= sinceUs) &&
-      (untilUs === null || usage.subject.arrivedAtUs < untilUs),
-  );
-}
-
-export function groupBy(usages: readonly RandomUsage[], toKey: (usage: RandomUsage) => unknown) {
-  const groups = new Map<string, RandomUsage[]>();
-  for (const usage of usages) {
-    const key = JSON.stringify(toKey(usage));
-    groups.set(key, [...(groups.get(key) ?? []), usage]);
-  }
-  return [...groups.values()];
 }
 
 /** Orders rows by these fields: null first, texts by code unit, lists member by member. */

@@ -4,8 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Database } from "bun:sqlite";
-import { compareCodeUnits } from "#kernel/text.ts";
-import { LOG_ORDERS, type LogOrder } from "#stats/log-order.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { readFacets } from "#storage/reports/facets.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
@@ -71,17 +69,6 @@ const OPEN_ROWS = {
   maxDurationUs: null,
 };
 
-/** What has no cost comes last, and of equals the newest first. */
-function compareBy(order: LogOrder = "newest") {
-  const toSize = ({ ending }: RandomUsage): bigint => {
-    if (order === "cost") return ending.costPico ?? -1n;
-    return order === "duration" ? BigInt(ending.durationUs) : 0n;
-  };
-  const sign = order === "oldest" ? -1 : 1;
-  return (left: RandomUsage, right: RandomUsage) =>
-    Number(toSize(right) - toSize(left)) || sign * (right.subject.arrivedAtUs - left.subject.arrivedAtUs);
-}
-
 const NO_ROWS = { rows: [], total: 0, snapped: null, truncated: false };
 
 /** One event per microsecond, so that which is newer is beyond question. */
@@ -92,100 +79,6 @@ const usages = fc.uniqueArray(arbitraryUsage, {
 });
 
 describe("the request log", () => {
-  test("is a page of exactly the matching events in each order, with the exact total, for every filter and window", () => {
-    fc.assert(
-      fc.property(
-        usages,
-        fc.array(
-          fc.tuple(
-            arbitraryQuery(instant),
-            fc.record({
-              limit: fc.integer({ min: 1, max: 12 }),
-              offset: fc.integer({ min: 0, max: 20 }),
-              order: fc.constantFrom(undefined, ...LOG_ORDERS),
-            }),
-          ),
-          { minLength: 12, maxLength: 12 },
-        ),
-        fc.constantFrom(0, 3, 32, 61, 90, 120),
-        fc.constantFrom(0, 0, 1, 31, 60),
-        (events, questions, sealDays, pruneDays) => {
-          const pruneBeforeUs = pruneDays === 0 ? 0 : NEW_YEAR_US + pruneDays * DAY_US + 43_200_000_000;
-          const { reader, writer } = write(events, {
-            sealBeforeUs: NEW_YEAR_US + sealDays * DAY_US,
-            pruneBeforeUs,
-          });
-          const kept = events.filter(
-            ({ subject, ending }) => subject.arrivedAtUs >= pruneBeforeUs || isPending(ending),
-          );
-          for (const [asked, page] of questions) {
-            const expected = kept.filter((usage) => matches(asked, usage)).sort(compareBy(page.order));
-            const { rows, total, snapped } = readFrom(reader, listRequests(asked, page));
-            expect(snapped).toBeNull();
-            expect({ asked, page, total, at: rows.map((row) => row.arrivedAtUs) }).toEqual({
-              asked,
-              page,
-              total: expected.length,
-              at: expected
-                .slice(page.offset, page.offset + page.limit)
-                .map(({ subject }) => subject.arrivedAtUs),
-            });
-            // The same rows where nobody wants the total.
-            expect(readFrom(reader, listRequests(asked, { ...page, isTotalWanted: false }))).toEqual({
-              ...NO_ROWS,
-              rows,
-            });
-          }
-          reader.close();
-          writer.close();
-        },
-      ),
-      { numRuns: 8 * scale },
-    );
-  }, 30_000);
-
-  test("gives back every field as it was recorded", () => {
-    fc.assert(
-      fc.property(usages, (events) => {
-        const { reader, writer } = write(events);
-        const { rows } = readFrom(reader, listRequests(EVERYTHING, { limit: 500, offset: 0 }));
-        const byArrival = new Map(events.map((usage) => [usage.subject.arrivedAtUs, usage]));
-        for (const row of rows) {
-          const { subject, ending } = byArrival.get(row.arrivedAtUs)!;
-          expect(row).toEqual({
-            id: row.id,
-            arrivedAtUs: subject.arrivedAtUs,
-            principal: subject.principalName,
-            keyId: subject.keyId,
-            relayTokenId: subject.relayTokenId,
-            providerId: subject.providerId,
-            model: subject.model,
-            upstreamName: subject.upstreamName,
-            endpoint: subject.endpoint,
-            client: subject.client,
-            statusCode: ending.statusCode,
-            outcome: ending.outcome,
-            errorKind: ending.errorKind,
-            failure: ending.failure,
-            tier: ending.tier,
-            streamed: subject.streamed,
-            durationUs: ending.durationUs,
-            timeToFirstByteUs: ending.timeToFirstByteUs,
-            costPico: ending.costPico,
-            usage: ending.usage,
-            prices: ending.prices,
-            tags: subject.tags,
-          });
-        }
-        const ids = rows.map((row) => row.id);
-        expect([...ids].sort(compareCodeUnits).reverse()).toEqual(ids);
-        reader.close();
-        writer.close();
-      }),
-      { numRuns: 5 * scale },
-    );
-  }, 30_000);
-
   test("of an empty ledger is an empty page with total 0", () => {
     const { reader, writer } = write([]);
     expect(readFrom(reader, listRequests(EVERYTHING, { limit: 10, offset: 0 }))).toEqual(NO_ROWS);
@@ -277,6 +170,12 @@ describe("a clock that was ahead and made retention run early", () => {
               listRequests(asked, { limit: 1, offset: Math.max(0, total - 1) }),
             );
             expect(last.rows).toEqual(rows.slice(-1));
+            // The same rows where nobody wants the total.
+            const page = { limit: 5, offset: 2, isTotalWanted: false };
+            expect(readFrom(written.reader, listRequests(asked, page))).toEqual({
+              ...NO_ROWS,
+              rows: rows.slice(2, 7),
+            });
           }
           written.reader.close();
           written.writer.close();

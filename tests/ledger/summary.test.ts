@@ -3,90 +3,16 @@ import * as fc from "fast-check";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
 import { readSummary } from "#storage/reports/summary.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { scale } from "../support/scale.ts";
-import {
-  arbitraryCase,
-  byFields,
-  CONTEXT,
-  decode,
-  groupBy,
-  nameProvider,
-  select,
-  writeCase,
-} from "./reports.ts";
+import { arbitraryCase, CONTEXT, decode, writeCase } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
-import {
-  DAY_US,
-  ENDING,
-  EVERYTHING,
-  isPending,
-  NEW_YEAR_US,
-  SUBJECT,
-  toReportInput,
-  toReportOutput,
-} from "./usage.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const KEYS = {
-  own: ["model", "endpoint"],
-  admin: ["principal", "model", "endpoint"],
-  team: ["principal", "provider", "model", "endpoint", "client", "tags"],
-};
-
-function toKey(usage: RandomUsage, grouping: SummaryGrouping) {
-  const { principalName: principal, model, endpoint, client, tags } = usage.subject;
-  if (grouping === "own") return { model, endpoint };
-  if (grouping === "admin") return { principal, model, endpoint };
-  const app = tags.find((tag) => tag.startsWith("app:"))?.slice(4) ?? "untagged";
-  return { principal, provider: nameProvider(usage), model, endpoint, client, tags, app };
-}
-
-function toUnits(usages: readonly RandomUsage[]) {
-  const units: Record<string, number> = {};
-  const add = (unit: string, quantity: number) => (units[unit] = (units[unit] ?? 0) + quantity);
-  let audioUs: number | null = null;
-  for (const { ending } of usages) {
-    const { usage } = ending;
-    if (usage === null) continue;
-    const { cached_input_tokens: cached, audio_seconds } = usage.quantities;
-    const output = toReportOutput(usage);
-    const input = toReportInput(usage);
-    if (input !== null) add("input_tokens", input);
-    if (output !== null) add("output_tokens", output);
-    if (cached !== undefined) add("cached_input_tokens", cached);
-    for (const unit of ["images", "search_units", "web_searches", "requests"] as const) {
-      const quantity = usage.quantities[unit];
-      if (quantity !== undefined) add(unit, quantity);
-    }
-    if (audio_seconds !== undefined) audioUs = (audioUs ?? 0) + Math.round(audio_seconds * 1e6);
-  }
-  return audioUs === null ? units : { ...units, audio_seconds: audioUs / 1e6 };
-}
-
-function bruteForce(usages: readonly RandomUsage[], grouping: SummaryGrouping) {
-  const counted = usages.filter(
-    ({ subject, ending }) => subject.model !== null && ["ok", "cancelled"].includes(ending.outcome),
-  );
-  return groupBy(counted, (usage) => toKey(usage, grouping))
-    .map((group) => {
-      const costs = group.flatMap(({ ending }) => ending.costPico ?? []);
-      const pending = group.filter(({ ending }) => isPending(ending)).length;
-      return Object.assign(toKey(group[0]!, grouping), {
-        requests: group.length,
-        cancelled: group.filter(({ ending }) => ending.outcome === "cancelled").length,
-        cost: costs.length === 0 ? null : picoToNumber(costs.reduce((sum, cost) => sum + cost, 0n)),
-        units: toUnits(group),
-        ...(pending > 0 && { pending_requests: pending }),
-      });
-    })
-    .sort(byFields(KEYS[grouping]));
-}
 
 /** Sums of all rows by principal, in whole micros: parts of seconds and of money do not add up exactly in JSON. */
 function toTotals(rows: readonly any[]) {
@@ -101,26 +27,16 @@ function toTotals(rows: readonly any[]) {
 }
 
 describe("the usage summary", () => {
-  test("is what plain counting of the events says, for every grouping, filter and window, also where rows were removed", () => {
+  test("of too many subjects for memory has lost nothing of what each principal used, for every grouping, filter and window", () => {
     fc.assert(
       fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
         const { reader, writer } = writeCase(folder, { usages, ...options });
         for (const query of queries) {
           for (const grouping of ["own", "admin", "team"] as const) {
-            const report = readFrom(
-              reader,
-              readSummary({ ...query, grouping, format: "json", context: CONTEXT }),
-            );
-            const expected = bruteForce(select(usages, query, report.snapped), grouping);
-            expect({ query, grouping, ...JSON.parse(decode(report)) }).toEqual({
-              query,
-              grouping,
-              usage: expected,
-            });
-            expect(report.truncated).toBe(false);
-            const ofFew = { ...query, grouping, format: "json", context: CONTEXT } as const;
-            const folded = JSON.parse(decode(readFrom(reader, readSummary(ofFew, 2)))).usage;
-            expect(toTotals(folded)).toEqual(toTotals(expected));
+            const asked = { ...query, grouping, format: "json", context: CONTEXT } as const;
+            const read = (sumsMax?: number) =>
+              toTotals(JSON.parse(decode(readFrom(reader, readSummary(asked, sumsMax)))).usage);
+            expect({ query, grouping, totals: read(2) }).toEqual({ query, grouping, totals: read() });
           }
         }
         reader.close();

@@ -1,5 +1,5 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import { CELL_MEASURES, HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { type Binding, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import { type Cells, toNothing } from "#storage/cells/cells.ts";
@@ -21,13 +21,22 @@ export interface FoldedWindow {
   readonly stepUs?: number;
 }
 
-/** Adds up a window by cells, and event by event where there are none. */
+/** Adds up a window by cells or the totals of hours, and event by event where there are none. */
 export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
   const { cut, toPeriod = () => 0 } = window;
-  for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
-  if (cut.hours.first < cut.hours.end) yield* foldOpenCells(fold, { ...window, toPeriod });
+  if (cut.hours.first < cut.hours.end && isToldByHours(window) && fold.measuresMax <= HOUR_MEASURES.length)
+    yield* foldHours(fold, { ...window, toPeriod });
+  else {
+    for (const span of cut.cells) yield* foldSpan(fold, span, { ...window, toPeriod });
+    if (cut.hours.first < cut.hours.end) yield* foldOpenCells(fold, { ...window, toPeriod });
+  }
   for (const range of cut.raw)
     for (const part of toMonths(range)) yield* foldRange(fold, part, { ...window, toPeriod });
+}
+
+/** Whether the totals of hours tell what is chosen: they are by outcome alone, and stay when the cells of hours go. */
+export function isToldByHours({ filter, groups }: Wanted): boolean {
+  return filter.isByOutcomeOnly && groups.isWhole;
 }
 
 /** The keys of a fold: groups of label sets, and results by what `toEnding` makes of them. */
@@ -70,6 +79,32 @@ function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Pe
     bindings: [groups.shapes, cut.hours.first, cut.hours.end],
     toPeriod: (hour) => toPeriod(hour * HOUR_US),
   });
+}
+
+type HourRow = { readonly at: number; readonly outcome: string } & {
+  readonly [measure: string]: number | null;
+};
+
+/** An hour counts as one of any label set that is chosen, and of any result with its outcome. */
+function* foldHours(
+  fold: Fold,
+  { cut, filter, groups, toPeriod, stepUs = HOUR_US }: FoldedWindow & Periods,
+): Script<void> {
+  const { toStep } = yield* dialectOf();
+  const rows = new RowCells(fold);
+  const combination = groups.groupOf.indexOf(0);
+  const resultOf = new Map<string, number>(filter.results.map(({ id, outcome }) => [outcome, id]));
+  yield* each<HourRow>(
+    `SELECT ${toStep("hour", stepUs / HOUR_US)} AS at, outcome, ${toSums(rows.names, (name) => name)}
+     FROM hour_total WHERE hour >= ? AND hour < ? GROUP BY 1, 2 ORDER BY 1`,
+    [cut.hours.first, cut.hours.end],
+    (row) => {
+      const result = resultOf.get(row.outcome);
+      if (result !== undefined)
+        rows.add(toPeriod(row.at * HOUR_US), Object.assign({}, row, { combination, result }));
+    },
+  );
+  rows.flush();
 }
 
 function* foldRange(

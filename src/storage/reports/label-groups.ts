@@ -20,6 +20,8 @@ export interface LabelGroups {
   readonly count: number;
   /** By group, its values in the order of the labels; none where each label set is a group, by its id. */
   readonly values: readonly (readonly (string | null)[])[];
+  /** True where all that is chosen is one group. */
+  readonly isWhole: boolean;
   /** By the label set's id less one, for SQL: 0 for one that does not match, and else one of `SHAPES`. */
   readonly shapes: Uint8Array;
   /** The parts of cells in which something may match. */
@@ -59,7 +61,8 @@ export function* groupLabelSets(
     }
   });
   const values = grouper?.values ?? [];
-  return { groupOf, count: grouper === null ? last + 1 : values.length, values, shapes, parts };
+  const count = grouper === null ? last + 1 : values.length;
+  return { groupOf, count, values, isWhole: labels.length === 0, shapes, parts };
 }
 
 /** Above every number of a group, so that two numbers are one below 2^53. */

@@ -41,7 +41,7 @@ export function* sumLimits(
 ): Script<readonly LimitSum[]> {
   const results = yield* readResults();
   const lastResult = results.at(-1)?.id ?? 0;
-  const filter = { conditions: [], results, lastResult, rows: null, isByOutcomeOnly: true, outcomes: null };
+  const filter = { conditions: [], results, lastResult, rows: null, isByOutcomeOnly: false };
   const labels = LABELS.flatMap(([label, isNeeded]) => (limits.some(isNeeded) ? [label] : []));
   const groups = yield* groupLabelSets(
     filter,

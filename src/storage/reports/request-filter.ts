@@ -27,14 +27,12 @@ export interface ResolvedFilter {
   readonly rows: RowFilter | null;
   /** True when only the outcome is restricted, so that the totals of hours can tell. */
   readonly isByOutcomeOnly: boolean;
-  /** Null for all. */
-  readonly outcomes: readonly string[] | null;
 }
 
 type FilterQuery = Omit<StatsQuery, "window">;
 
 export function* resolveFilter(query: FilterQuery): Script<ResolvedFilter> {
-  const { outcomes, errorKinds, statuses, rows } = query.filter;
+  const { errorKinds, statuses, rows } = query.filter;
   const conditions = toConditions(query, yield* dialectOf());
   const results = yield* readResults();
   return {
@@ -43,7 +41,6 @@ export function* resolveFilter(query: FilterQuery): Script<ResolvedFilter> {
     lastResult: results.at(-1)?.id ?? 0,
     rows,
     isByOutcomeOnly: conditions.length === 0 && errorKinds === null && statuses === null && rows === null,
-    outcomes,
   };
 }
 

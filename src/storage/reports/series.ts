@@ -5,20 +5,14 @@ import type { EncodedReport, ReportNotes, Series, SeriesBucket, StatsStore } fro
 import type { Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
 import { Fold, type FoldSum } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
+import { foldWindow, isToldByHours, toKeys } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { findFirstMatch } from "./matches.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { cutToRows, refuseTooManyRows } from "./row-window.ts";
-import {
-  SERIES_MEASURES,
-  sumHours,
-  toOutcomeClass,
-  toSeriesBucket,
-  toSeriesFigures,
-} from "./series-figures.ts";
+import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
 import { cutWindow, NOTHING, type WindowCut } from "./window-cut.ts";
 
 export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
@@ -35,7 +29,7 @@ export function* readSeries(query: SeriesQuery): Script<Series> {
 /** As `readSeries`, after `refuseTooManyBuckets`. */
 export function* readSeriesOf(query: SeriesQuery, filter: ResolvedFilter): Script<Series> {
   const groups = yield* groupLabelSets(filter, []);
-  const planned = yield* planSeries(query, { filter, groups, isGrouped: false });
+  const planned = yield* planSeries(query, { filter, groups });
   return toSeries(query, yield* countSeries(query, { filter, groups, planned }));
 }
 
@@ -57,7 +51,7 @@ export function* readGroupedSeries(
   refuseTooManyBuckets(asked);
   const filter = yield* resolveFilter(query);
   const all = yield* groupLabelSets(filter, [toGroupLabel(grouping.by, context)]);
-  const planned = yield* planSeries(asked, { filter, groups: all, isGrouped: true });
+  const planned = yield* planSeries(asked, { filter, groups: all });
   const isTooMany = all.count * (planned.plan?.starts.length ?? 0) > sumsMax;
   const largest = isTooMany
     ? yield* keepLargest({ cut: planned.cut, filter, groups: all }, grouping)
@@ -101,17 +95,12 @@ interface PlannedSeries {
   /** Null where nothing matches: there are no buckets. */
   readonly plan: BucketPlan | null;
   readonly cut: WindowCut;
-  /** Whether the totals of hours tell. */
-  readonly isByHour: boolean;
 }
 
 /** Which buckets a series has, and where they are counted. */
-function* planSeries(
-  query: SeriesQuery,
-  { isGrouped, ...wanted }: Wanted & { readonly isGrouped: boolean },
-): Script<PlannedSeries> {
+function* planSeries(query: SeriesQuery, wanted: Wanted): Script<PlannedSeries> {
   const { bucket, window } = query;
-  const isByHour = wanted.filter.isByOutcomeOnly && !isGrouped;
+  const isByHour = isToldByHours(wanted);
   if (wanted.filter.rows !== null || (bucket === "hour" && !isByHour)) return yield* planRows(query, wanted);
   const longest = bucket === "month" ? "month" : "day";
   const snapUs = isByHour ? HOUR_US : DAY_US;
@@ -120,18 +109,18 @@ function* planSeries(
   const firstUs = window.sinceUs === null ? yield* findFirstMatch(cut, wanted) : null;
   // The end may lie before the match, in a day that is counted whole.
   const startUs = window.sinceUs ?? (firstUs === null ? null : Math.floor(firstUs / snapUs) * snapUs);
-  return { plan: startUs === null ? null : planFrom(query, startUs), cut, isByHour };
+  return { plan: startUs === null ? null : planFrom(query, startUs), cut };
 }
 
 /** Hours that lost rows to retention have no cells any more: such a series begins behind them. */
 function* planRows(query: SeriesQuery, wanted: Wanted): Script<PlannedSeries> {
   const { cut, startUs } = yield* cutToRows(query.window, wanted);
-  if (startUs === null) return { plan: null, cut: NOTHING, isByHour: false };
+  if (startUs === null) return { plan: null, cut: NOTHING };
   const plan = planFrom(query, startUs);
   yield* refuseTooManyRows(cut.raw);
   const untilUs = query.window.untilUs ?? plan.endUs;
   const snapped = cut.snapped && { sinceUs: startUs, untilUs: Math.max(untilUs, startUs) };
-  return { plan, cut: { ...cut, snapped }, isByHour: false };
+  return { plan, cut: { ...cut, snapped } };
 }
 
 function planFrom({ bucket, window, nowUs }: SeriesQuery, sinceUs: InstantUs): BucketPlan {
@@ -148,18 +137,16 @@ interface Counted {
 /** The sums that a series is made of. */
 function* countSeries(
   { bucket }: SeriesQuery,
-  { planned: { plan, cut, isByHour }, ...wanted }: Wanted & { readonly planned: PlannedSeries },
+  { planned: { plan, cut }, ...wanted }: Wanted & { readonly planned: PlannedSeries },
 ): Script<Counted> {
   const { snapped } = cut;
   if (plan === null) return { plan, sums: [], snapped };
   const first = toBucketIndex(bucket, plan.starts[0] ?? 0);
   const toPeriod = (instantUs: InstantUs) => toBucketIndex(bucket, instantUs) - first;
-  const isByDay = bucket !== "hour";
   const fold = new Fold(toKeys(wanted.groups, wanted.filter, toOutcomeClass), SERIES_MEASURES);
-  const inCells = isByHour ? { ...cut, hours: NOTHING.hours, cells: [] } : cut;
-  yield* foldWindow(fold, { ...wanted, cut: inCells, toPeriod, stepUs: isByDay ? DAY_US : HOUR_US });
-  const inHours = isByHour ? yield* sumHours(cut, wanted.filter, { toPeriod, isByDay }) : [];
-  return { plan, sums: [...inHours, ...fold.sums()], snapped };
+  const stepUs = bucket === "hour" ? HOUR_US : DAY_US;
+  yield* foldWindow(fold, { ...wanted, cut, toPeriod, stepUs });
+  return { plan, sums: [...fold.sums()], snapped };
 }
 
 function toSeries({ bucket }: SeriesQuery, { plan, sums, snapped }: Counted): Series {
@@ -170,5 +157,5 @@ function toBuckets(plan: BucketPlan | null, sums: readonly FoldSum[]): readonly 
   const starts = plan?.starts ?? [];
   const byPlace = starts.map((): FoldSum[] => []);
   for (const sum of sums) byPlace[sum.period]?.push(sum);
-  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? []));
+  return starts.map((startUs, place) => Object.assign({ startUs }, toSeriesFigures(byPlace[place] ?? [])));
 }

@@ -8,7 +8,7 @@ import { sumLimits } from "#storage/reports/limit-sums.ts";
 import { all, connection as connectionOf, each, type Script } from "#storage/sql/script.ts";
 import { readBreakdown } from "#storage/reports/breakdown.ts";
 import { readErrors } from "#storage/reports/errors.ts";
-import { loadLastUsed } from "#storage/reports/key-use.ts";
+import { loadLastUsed } from "#storage/reports/reports.ts";
 import { readMissingPrices } from "#storage/reports/missing-prices.ts";
 import { listRecorded } from "#storage/reports/request-log.ts";
 import { listRequests } from "#storage/reports/request-log.ts";
