@@ -1,6 +1,7 @@
 import { testCatalogContract } from "./contract-catalog.ts";
 import { testLedgerContract } from "./contract-ledger.ts";
 import { testLimitsContract } from "./contract-limits.ts";
+import { testMemoryContract } from "./contract-memory.ts";
 import { testNoticesContract } from "./contract-notices.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
 import { testReportsContract } from "./contract-reports.ts";
@@ -31,6 +32,7 @@ export function testCatalogStoresContract(
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
   testLimitsContract(engineName, createEngine);
+  testMemoryContract(engineName, createEngine);
   testNoticesContract(engineName, createEngine);
   testResponsesContract(engineName, createEngine);
   testRotationContract(engineName, createEngine);

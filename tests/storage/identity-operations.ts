@@ -13,8 +13,10 @@ interface IdentityOperation {
 }
 
 const PRINCIPALS = ["a", "b", "c"];
-const KEYS = ["k0", "k1", "k2", "k3"];
-const TOKENS = ["t0", "t1", "t2"];
+const SECRETS = [
+  { kind: "keys", names: ["k0", "k1", "k2", "k3"], make: apiKey },
+  { kind: "relayTokens", names: ["t0", "t1", "t2"], make: relayToken },
+] as const;
 const SUBJECTS = ["42", "43"];
 const ISSUER = "https://idp.example";
 const SESSIONS = ["s0", "s1", "s2"];
@@ -64,52 +66,31 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
       (store) => store.deletePrincipal(id, entry),
     ),
   ),
-  fc.record({ key: fc.constantFrom(...KEYS), id: ownerId, audit }).map(({ key, id, audit: entry }) => {
-    const row = apiKey(key, id);
-    return operation(
-      `create key ${key}`,
-      entry !== null,
-      (model) => model.createKey(row),
-      (store) => store.keys.create(row, entry),
-    );
-  }),
-  fc
-    .record({ key: fc.constantFrom(...KEYS), principalId: fc.option(ownerId, { nil: undefined }), audit })
-    .map(({ key, principalId, audit: entry }) =>
-      operation(
-        `delete key ${key}`,
-        entry !== null,
-        (model) => model.deleteKey(`key-${key}`, principalId),
-        (store) =>
-          store.keys.delete(
-            principalId === undefined ? { id: `key-${key}` } : { id: `key-${key}`, principalId },
-            entry,
-          ),
-      ),
-    ),
-  fc.record({ token: fc.constantFrom(...TOKENS), id: ownerId, audit }).map(({ token, id, audit: entry }) => {
-    const row = relayToken(token, id);
-    return operation(
-      `create relay token ${token}`,
-      entry !== null,
-      (model) => model.createRelayToken(row),
-      (store) => store.relayTokens.create(row, entry),
-    );
-  }),
-  fc
-    .record({ token: fc.constantFrom(...TOKENS), principalId: fc.option(ownerId, { nil: undefined }), audit })
-    .map(({ token, principalId, audit: entry }) =>
-      operation(
-        `delete relay token ${token}`,
-        entry !== null,
-        (model) => model.deleteRelayToken(`token-${token}`, principalId),
-        (store) =>
-          store.relayTokens.delete(
-            principalId === undefined ? { id: `token-${token}` } : { id: `token-${token}`, principalId },
-            entry,
-          ),
-      ),
-    ),
+  ...SECRETS.flatMap(({ kind, names, make }) => [
+    fc
+      .record({ secret: fc.constantFrom(...names), id: ownerId, audit })
+      .map(({ secret, id, audit: entry }) => {
+        const row = make(secret, id);
+        return operation(
+          `create ${row.id}`,
+          entry !== null,
+          (model) => model.createSecret(kind, row),
+          (store) => store[kind].create(row, entry),
+        );
+      }),
+    fc
+      .record({ secret: fc.constantFrom(...names), owner: fc.option(ownerId), audit })
+      .map(({ secret, owner, audit: entry }) => {
+        const { id } = make(secret, "");
+        const filter = owner === null ? { id } : { id, principalId: owner };
+        return operation(
+          `delete ${id}`,
+          entry !== null,
+          (model) => model.deleteSecret(kind, filter),
+          (store) => store[kind].delete(filter, entry),
+        );
+      }),
+  ]),
   fc.record({ name, subject: fc.constantFrom(...SUBJECTS) }).map(({ name: given, subject }) => {
     const row = principal(given);
     return operation(
@@ -168,12 +149,12 @@ function operation(
 
 /** Whatever can be asked of the store is answered as the model answers it. */
 export async function requireSame(store: IdentityStore, model: IdentityModel): Promise<void> {
-  for (const key of KEYS)
-    expect(await store.keys.findByHash(`hash-${key}`)).toEqual(model.findKeyByHash(`hash-${key}`));
-  for (const token of TOKENS)
-    expect(await store.relayTokens.findByHash(`hash-${token}`)).toEqual(
-      model.findRelayTokenByHash(`hash-${token}`),
-    );
+  for (const { kind, names } of SECRETS) {
+    for (const one of names)
+      expect(await store[kind].findByHash(`hash-${one}`)).toEqual(model.findByHash(kind, `hash-${one}`));
+    const ids = (await store[kind].list({}, PAGE)).rows.map(({ id }) => id);
+    expect(ids).toEqual([...model.secrets[kind].keys()].toSorted());
+  }
   for (const subject of SUBJECTS)
     expect(await store.findPrincipalBySubject(ISSUER, subject)).toEqual(
       model.findPrincipalBySubject(subject),
@@ -184,10 +165,4 @@ export async function requireSame(store: IdentityStore, model: IdentityModel): P
   }
   const byName = [...model.principals.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
   expect(await store.listPrincipals(PAGE)).toEqual({ rows: byName, total: byName.length });
-  expect((await store.keys.list({}, PAGE)).rows.map((row) => row.id)).toEqual(
-    [...model.keys.keys()].toSorted(),
-  );
-  expect((await store.relayTokens.list({}, PAGE)).rows.map((row) => row.id)).toEqual(
-    [...model.relayTokens.keys()].toSorted(),
-  );
 }

@@ -3,7 +3,7 @@ import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
-import type { FoundSecret, Session } from "#identity/store.ts";
+import type { FoundSecret, SecretFilter, Session } from "#identity/store.ts";
 import type { NewSecret } from "#identity/secret.ts";
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
 
@@ -83,11 +83,12 @@ export class CatalogModel {
   }
 }
 
+type SecretKind = "keys" | "relayTokens";
+
 /** Each method gives the code of the refusal, or null. */
 export class IdentityModel {
   principals = new Map<string, Principal>();
-  keys = new Map<string, NewSecret>();
-  relayTokens = new Map<string, NewSecret>();
+  readonly secrets = { keys: new Map<string, NewSecret>(), relayTokens: new Map<string, NewSecret>() };
   /** Principal ids by subject. */
   subjects = new Map<string, string>();
   sessions = new Map<string, Session>();
@@ -118,55 +119,30 @@ export class IdentityModel {
     if (principal === undefined) return "principal_not_found";
     if (this.isLastAdmin(principal)) return "last_admin";
     this.principals.delete(id);
-    for (const key of this.keys.values()) if (key.principalId === id) this.keys.delete(key.id);
-    for (const token of this.relayTokens.values())
-      if (token.principalId === id) this.relayTokens.delete(token.id);
+    for (const secrets of Object.values(this.secrets))
+      for (const secret of secrets.values()) if (secret.principalId === id) secrets.delete(secret.id);
     for (const [subject, owner] of this.subjects) if (owner === id) this.subjects.delete(subject);
     this.revokeSessions(id);
     return null;
   }
 
-  createKey(key: NewSecret): string | null {
-    if (!this.principals.has(key.principalId)) return "principal_not_found";
-    if (this.keys.has(key.id)) return "bug";
-    this.keys.set(key.id, key);
+  createSecret(kind: SecretKind, secret: NewSecret): string | null {
+    if (!this.principals.has(secret.principalId)) return "principal_not_found";
+    if (this.secrets[kind].has(secret.id)) return "bug";
+    this.secrets[kind].set(secret.id, secret);
     return null;
   }
 
-  deleteKey(id: string, principalId: string | undefined): string | null {
-    const key = this.keys.get(id);
-    if (key === undefined || (principalId !== undefined && key.principalId !== principalId))
-      return "key_not_found";
-    this.keys.delete(id);
+  deleteSecret(kind: SecretKind, { id, principalId }: SecretFilter): string | null {
+    const secret = this.secrets[kind].get(id);
+    if (secret === undefined || (principalId !== undefined && secret.principalId !== principalId))
+      return kind === "keys" ? "key_not_found" : "relay_token_not_found";
+    this.secrets[kind].delete(id);
     return null;
   }
 
-  findKeyByHash(hash: string): FoundSecret | null {
-    for (const { hash: own, ...secret } of this.keys.values()) {
-      const principal = this.principals.get(secret.principalId);
-      if (own === hash && principal !== undefined)
-        return { secret, principal, fixedTags: [], endsAtUs: Infinity, formerUntilUs: null };
-    }
-    return null;
-  }
-
-  createRelayToken(token: NewSecret): string | null {
-    if (!this.principals.has(token.principalId)) return "principal_not_found";
-    if (this.relayTokens.has(token.id)) return "bug";
-    this.relayTokens.set(token.id, token);
-    return null;
-  }
-
-  deleteRelayToken(id: string, principalId: string | undefined): string | null {
-    const token = this.relayTokens.get(id);
-    if (token === undefined || (principalId !== undefined && token.principalId !== principalId))
-      return "relay_token_not_found";
-    this.relayTokens.delete(id);
-    return null;
-  }
-
-  findRelayTokenByHash(hash: string): FoundSecret | null {
-    for (const { hash: own, ...secret } of this.relayTokens.values()) {
+  findByHash(kind: SecretKind, hash: string): FoundSecret | null {
+    for (const { hash: own, ...secret } of this.secrets[kind].values()) {
       const principal = this.principals.get(secret.principalId);
       if (own === hash && principal !== undefined)
         return { secret, principal, fixedTags: [], endsAtUs: Infinity, formerUntilUs: null };

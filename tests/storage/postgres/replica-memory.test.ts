@@ -4,7 +4,7 @@ import type { StoreMemory } from "#storage/catalog/memory.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
-import { apiKey, boundModel, codeOf, principal, provider } from "../support.ts";
+import { apiKey, principal } from "../support.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { createPostgresDriver, toReadingDriver } from "#storage/postgres/catalog-driver.ts";
 import { createPostgresCatalog } from "./catalog-engine.ts";
@@ -81,58 +81,6 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     expect(seen.length).toBeGreaterThan(8);
     expect(new Set(seen.map((one) => JSON.stringify(one)))).toEqual(new Set(['[true,"one",0]']));
     expect(look()).toEqual([false, "other", 1]);
-  });
-
-  test("of a catalog keeps its prices while none changes, and of what it changed itself nothing is read twice", async () => {
-    await using engine = createPostgresCatalog();
-    const [left, right] = [await engine.open(), await engine.open()];
-    const change = (alias: string) =>
-      left.catalog.change(() => ({
-        writes: [
-          { kind: "put_provider", provider: provider("p") },
-          { kind: "put_model", model: boundModel(alias, "provider-p") },
-        ],
-        audit: [],
-        result: (after) => after,
-      }));
-    await left.catalog.change(() => ({
-      writes: [
-        { kind: "put_price", price: { name: "m", unit: "input_tokens", pricePico: 1, feedVersion: null } },
-      ],
-      audit: [],
-      result: () => null,
-    }));
-    const prices = right.catalog.peek()!.prices;
-    const after = await change("m");
-    expect(left.catalog.peek() === after).toBe(true);
-    expect(right.catalog.peek()!.findModel("m")?.prices).toEqual({ input_tokens: 1 });
-    expect(right.catalog.peek()!.prices).toBe(prices);
-    const text: string[] = [];
-    const database = await engine.database();
-    await database.transaction((tx) =>
-      apply(
-        watch(tx, (statement) => text.push(statement)),
-        right.memory,
-        [{ kind: "catalog", id: null }],
-      ),
-    );
-    expect(text.map((statement) => /FROM (\w+)/.exec(statement)?.[1])).toEqual([
-      "pricing_feed",
-      "providers",
-      "models",
-    ]);
-    // What is rolled back is never remembered.
-    const before = left.catalog.peek();
-    const failing = left.catalog.change(() => ({
-      writes: [
-        { kind: "put_model", model: boundModel("n", "provider-p") },
-        { kind: "delete_provider", id: "provider-p" },
-      ],
-      audit: [],
-      result: () => null,
-    }));
-    expect(await codeOf(failing)).toBe("bug");
-    expect(left.catalog.peek()).toBe(before);
   });
 
   test("of an installation that was opened to be read is told, and each step that writes is refused", async () => {
