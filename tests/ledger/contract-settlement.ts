@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { priceUsage } from "#usage/cost.ts";
 import { PENDING_USAGE, type Settlement, type UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
+import { readCellRows } from "../support/ledger-totals.ts";
 import { scale } from "../support/scale.ts";
 import { type CreateWriterBench, drain, expectSums } from "./contract-writer.ts";
 import {
@@ -18,6 +19,8 @@ import {
   toEndLine,
   toSettleLine,
 } from "./usage.ts";
+
+const HOUR_US = DAY_US / 24;
 
 const PENDING: UsageEnding = {
   ...ENDING,
@@ -247,6 +250,31 @@ export function describeSettlements(
         { id: settled.subject.arrivedAtUs },
       ]);
       await bench.checkTotals();
+    });
+
+    test("leaves when a sealed row was seen last, where retention has removed the rest of what it counts", async () => {
+      const [earlyUs, lateUs] = [NEW_YEAR_US, NEW_YEAR_US + 10 * HOUR_US];
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const begins = [earlyUs, lateUs].map((arrivedAtUs, index) =>
+        toBeginLine(index, { ...SUBJECT, arrivedAtUs }),
+      );
+      bench.append(1, Buffer.concat([...begins, RUN_LINE]));
+      await drain(writer);
+      while (await writer.seal(NEW_YEAR_US / DAY_US + 1));
+      while (await writer.prune(NEW_YEAR_US + 5 * HOUR_US));
+      const late = { subject: { ...SUBJECT, arrivedAtUs: lateUs }, ending: ENDING };
+      const settledAtUs = lateUs + HOUR_US;
+      bench.append(1, toSettleLine(toSettlement(late, ENDING, { settledAtUs, lane: bench.lane }).settlement));
+      await drain(writer);
+      await writer.close();
+      const sealed = await bench.read<{ columns: Uint8Array<ArrayBuffer> }>(
+        "SELECT columns FROM cells WHERE period > 0",
+      );
+      const seen = sealed.flatMap(({ columns }) =>
+        readCellRows(columns).map(({ last_seen_us }) => last_seen_us),
+      );
+      expect(seen).toEqual([lateUs, lateUs]);
     });
 
     test("is no row that retention removes, however many there are, and goes once it is settled", async () => {

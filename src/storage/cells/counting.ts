@@ -1,8 +1,9 @@
+import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage/sql/script.ts";
-import { isUnmetered, type Outcome } from "#usage/event.ts";
+import { isUnmetered } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
-import { lowerLastSeen } from "./last-seen.ts";
+import { lowerLastSeen, type TakenKey } from "./last-seen.ts";
 import { BANDS, CELL_MEASURES, HOUR_MEASURES, type Measure, toAddingSql } from "./measures.ts";
 import { COST_SEAM, type CountedEvent } from "./sums.ts";
 
@@ -20,25 +21,26 @@ export interface LaneChange {
  */
 export function* countChanges(changes: readonly LaneChange[]): Script<void> {
   const [hours, cells, carried] = [new Sums(HOUR_TOTAL), new Sums(OPEN_CELL), new Sums(CARRIED_TOTAL)];
+  const outcomeOf = new Map<Key, Key>();
+  const takenKeys: TakenKey[] = [];
   for (const { lane, added, taken } of changes) {
-    const sums = new CellSums();
     const count = (event: CountedEvent, sign: 1 | -1) => {
-      sums.add(event, sign);
-      const [endedDay, arrivedDay] = [toDay(event.id + event.ending.durationUs), toDay(event.id)];
-      if (endedDay === arrivedDay) return;
-      const { values } = new CellSums().add(event, sign);
-      carried.add([endedDay, arrivedDay, event.combination, event.result, lane], values);
+      const { id, combination, result, ending } = event;
+      const [hour, arrivedDay, endedDay] = [toHour(id), toDay(id), toDay(id + ending.durationUs)];
+      const values = COUNTS.map((toValue) => toValue(event));
+      outcomeOf.set(result, ending.outcome);
+      cells.add([hour, combination, result, lane], values, sign);
+      if (endedDay !== arrivedDay)
+        carried.add([endedDay, arrivedDay, combination, result, lane], values, sign);
+      if (sign === -1) takenKeys.push({ hour, combination, result, lane });
     };
     for (const event of taken) count(event, -1);
     for (const event of added) count(event, 1);
-    for (const { hour, combination, result, outcome, values } of sums.rows) {
-      hours.add([hour, outcome, lane], values);
-      cells.add([hour, combination, result, lane], values);
-    }
   }
-  const takenKeys = changes.flatMap(({ lane, taken }) =>
-    taken.map(({ id, combination, result }) => ({ hour: toHour(id), combination, result, lane })),
-  );
+  for (const { keys, values } of cells.rows()) {
+    const [hour = 0, , result = 0, lane = 0] = keys;
+    hours.add([hour, outcomeOf.get(result) ?? "", lane], values);
+  }
   for (const sums of [hours, cells, carried]) yield* sums.store();
   if (takenKeys.length === 0) return;
   yield* hours.dropEmpty();
@@ -47,95 +49,34 @@ export function* countChanges(changes: readonly LaneChange[]): Script<void> {
 }
 
 type Value = number | null;
-
-interface CellSum {
-  readonly hour: number;
-  readonly combination: number;
-  readonly result: number;
-  readonly outcome: Outcome;
-  /** In the order of `CELL_MEASURES`. */
-  readonly values: Value[];
-}
-
-/** What the events of one lane add up to by hour, label set and result. A batch has few of these, so little is done for each event. */
-class CellSums {
-  readonly rows: CellSum[] = [];
-  /** By hour and label set, which mostly has one result. */
-  readonly #byHour = new Map<number, Map<number, CellSum[]>>();
-
-  /**
-   * Returns the sum of the event's hour. An event that is taken out was counted as what was known of it: its duration, and
-   * whether its usage was still to come.
-   */
-  add(event: CountedEvent, sign: 1 | -1): CellSum {
-    const { id, ending, cost, amounts } = event;
-    const sum = this.#findOrAdd(event);
-    const { values } = sum;
-    plus(values, AT.requests, sign);
-    plus(values, AT.duration, ending.durationUs * sign);
-    plus(values, AT.bands + toBand(ending.durationUs), sign);
-    if (ending.usage?.shape === "pending") plus(values, AT.pending, sign);
-    if (sign === -1) return sum;
-    if (cost !== null) {
-      plus(values, AT.priced, 1);
-      plus(values, AT.costHigh, cost.hi);
-      plus(values, AT.costHigh + 1, cost.lo);
-    }
-    if (ending.unpriced) plus(values, AT.unpriced, 1);
-    if (isUnmetered(ending)) plus(values, AT.unmetered, 1);
-    for (let index = 0; index < amounts.length; index += 1) {
-      const amount = amounts[index] ?? null;
-      // Nothing reported and nothing reported stay nothing; a zero counts as reported.
-      if (amount !== null) plus(values, AT.units + index, amount);
-    }
-    values[AT.lastSeen] = Math.max(values[AT.lastSeen] ?? 0, id);
-    return sum;
-  }
-
-  #findOrAdd({ id, combination, result, ending: { outcome } }: CountedEvent): CellSum {
-    const hour = toHour(id);
-    let ofHour = this.#byHour.get(hour);
-    if (ofHour === undefined) this.#byHour.set(hour, (ofHour = new Map<number, CellSum[]>()));
-    let results = ofHour.get(combination);
-    if (results === undefined) ofHour.set(combination, (results = []));
-    const known = results.find((sum) => sum.result === result);
-    if (known !== undefined) return known;
-    const values = CELL_MEASURES.map(({ adds }) => (adds === "reported" ? null : 0));
-    const added = { hour, combination, result, outcome, values };
-    results.push(added);
-    this.rows.push(added);
-    return added;
-  }
-}
-
-const toPlace = (name: string) => CELL_MEASURES.findIndex((measure) => measure.name === name);
-/** Where measures stand in `CELL_MEASURES`; the low half of a cost stands behind the high one. */
-const AT = {
-  requests: toPlace("requests"),
-  priced: toPlace("priced_requests"),
-  unpriced: toPlace("unpriced_requests"),
-  pending: toPlace("pending_requests"),
-  unmetered: toPlace("unmetered_requests"),
-  costHigh: toPlace("cost_hi"),
-  units: CELL_MEASURES.findIndex(({ adds }) => adds === "reported"),
-  duration: toPlace("duration_us"),
-  lastSeen: CELL_MEASURES.findIndex(({ adds }) => adds === "last"),
-  bands: toPlace(BANDS[0]),
-};
-
-function plus(values: Value[], at: number, more: number): void {
-  values[at] = (values[at] ?? 0) + more;
-}
+type Counted = (event: CountedEvent) => Value;
 
 const SECOND_US = 1e6;
-/** Upper ends of the time bands, exclusive (decisions, "Reports"). */
-const BAND_US = [1, 5, 15, 30, 60, 120].map((seconds) => seconds * SECOND_US);
+/** Where the time bands begin, and the last one ends (decisions, "Reports"). */
+const BAND_US = [0, 1, 5, 15, 30, 60, 120, Number.POSITIVE_INFINITY].map((seconds) => seconds * SECOND_US);
 
-function toBand(durationUs: number): number {
-  let band = 0;
-  while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
-  return band;
-}
+/** What an event adds to each measure. */
+const COUNT_OF = new Map<string, Counted>([
+  ["requests", () => 1],
+  ["priced_requests", ({ cost }) => (cost === null ? 0 : 1)],
+  ["unpriced_requests", ({ ending }) => (ending.unpriced ? 1 : 0)],
+  ["pending_requests", ({ ending }) => (ending.usage?.shape === "pending" ? 1 : 0)],
+  ["unmetered_requests", ({ ending }) => (isUnmetered(ending) ? 1 : 0)],
+  ["cost_hi", ({ cost }) => cost?.hi ?? 0],
+  ["cost_lo", ({ cost }) => cost?.lo ?? 0],
+  ...UNIT_COLUMNS.map((column, unit): [string, Counted] => [column, ({ amounts }) => amounts[unit] ?? null]),
+  ["duration_us", ({ ending }) => ending.durationUs],
+  ["last_seen_us", ({ id }) => id],
+  ...BANDS.map((band, index): [string, Counted] => {
+    const [fromUs = 0, toUs = 0] = BAND_US.slice(index);
+    return [band, ({ ending }) => (ending.durationUs >= fromUs && ending.durationUs < toUs ? 1 : 0)];
+  }),
+]);
+const COUNTS = CELL_MEASURES.map(({ name }) => {
+  const count = COUNT_OF.get(name);
+  if (count === undefined) throw new Error(`nothing is known of the measure ${name}`);
+  return count;
+});
 
 /** A table of totals. Where there are lanes, replicas write no row of each other. */
 interface TotalTable {
@@ -185,21 +126,27 @@ class Sums {
     this.#table = table;
   }
 
-  /** The first values are those of the table's measures. */
-  add(keys: readonly Key[], values: readonly Value[]): void {
+  /** Adds the values of an event, or takes them out; the first ones are those of the table's measures. */
+  add(keys: readonly Key[], values: readonly Value[], sign: 1 | -1 = 1): void {
     const { measures } = this.#table;
     const name = keys.join(" ");
-    const row = this.#rows.get(name);
+    let row = this.#rows.get(name);
     if (row === undefined) {
-      this.#rows.set(name, { keys, values: values.slice(0, measures.length) });
-      return;
+      row = { keys, values: measures.map(({ adds }) => (adds === "reported" ? null : 0)) };
+      this.#rows.set(name, row);
     }
     for (let index = 0; index < measures.length; index += 1) {
-      const [sum = null, value = null] = [row.values[index], values[index]];
+      const value = values[index] ?? null;
       // Nothing reported and nothing reported stay nothing; a zero counts as reported.
       if (value === null) continue;
-      row.values[index] = measures[index]?.adds === "last" ? Math.max(sum ?? 0, value) : (sum ?? 0) + value;
+      const sum = row.values[index] ?? 0;
+      if (measures[index]?.adds !== "last") row.values[index] = sum + value * sign;
+      else if (sign === 1 && value > sum) row.values[index] = value;
     }
+  }
+
+  rows(): Iterable<Row> {
+    return this.#rows.values();
   }
 
   *store(): Script<void> {

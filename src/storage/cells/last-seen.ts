@@ -3,6 +3,7 @@ import { dialectOf, one, type Script, run } from "#storage/sql/script.ts";
 import { toFirstDay, toMonth } from "./calendar.ts";
 import { type Cells, decodeCells, toPart } from "./cells.ts";
 import { CELL_MEASURES } from "./measures.ts";
+import { readFirstWholeDay } from "./retention.ts";
 import { type CellPlace, type CellRange, findCells, readCells, saveCells } from "./stored-cells.ts";
 
 /** A row of `open_cell` that an event was taken out of. */
@@ -21,6 +22,7 @@ const LAST_SEEN = CELL_MEASURES.findIndex(({ adds }) => adds === "last");
  */
 export function* lowerLastSeen(taken: readonly TakenKey[]): Script<void> {
   for (const key of taken) yield* lowerOpen(key);
+  const wholeFromDay = yield* readFirstWholeDay();
   const ofParts = Map.groupBy(taken, (key) => `${Math.floor(key.hour / 24)} ${toPart(key.combination)}`);
   for (const keys of ofParts.values()) {
     const lowered: TakenKey[] = [];
@@ -32,7 +34,10 @@ export function* lowerLastSeen(taken: readonly TakenKey[]): Script<void> {
     if (first === undefined) continue;
     const [part, day] = [toPart(first.combination), Math.floor(first.hour / 24)];
     const hours = { first: day * 24, end: day * 24 + 24 };
-    yield* lower({ period: "day", at: day, part }, lowered, () => findLastCells("hour", hours, lowered));
+    yield* lower({ period: "day", at: day, part }, lowered, function* findLasts() {
+      const lasts = yield* findLastCells("hour", hours, lowered);
+      return day >= wholeFromDay ? lasts : new Map([...lasts].filter(([, last]) => last > 0));
+    });
     const month = toMonth(day);
     const days = { first: toFirstDay(month), end: toFirstDay(month + 1) };
     yield* lower({ period: "month", at: month, part }, lowered, () => findLastCells("day", days, lowered));
@@ -65,7 +70,7 @@ function* findLastEvent({ hour, combination, result }: CellKey, lane: number | n
   return event?.id ?? 0;
 }
 
-/** When each of some keys was seen last. */
+/** When each of some keys was seen last: 0 for never, and no entry where it is not known any more. */
 type Lasts = ReadonlyMap<CellKey, number>;
 
 function* findLastEvents(keys: readonly CellKey[]): Script<Lasts> {
@@ -97,8 +102,8 @@ function* lower(place: CellPlace, keys: readonly CellKey[], findLasts: () => Scr
   const lasts = yield* findLasts();
   let isLowered = false;
   for (const key of keys) {
-    const [row, last] = [findRow(cells, key), lasts.get(key) ?? 0];
-    if ((seen[row] ?? 0) <= last) continue;
+    const [row, last] = [findRow(cells, key), lasts.get(key)];
+    if (last === undefined || (seen[row] ?? 0) <= last) continue;
     seen[row] = last;
     isLowered = true;
   }

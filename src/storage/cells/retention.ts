@@ -1,4 +1,4 @@
-import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { dialectOf, one, type Script, run } from "#storage/sql/script.ts";
 import { CELL_PERIODS } from "./stored-cells.ts";
 
@@ -23,6 +23,17 @@ const PRUNE_ROWS_MAX = 5_000;
 export function* readRefusedBefore(): Script<InstantUs> {
   const row = yield* one<{ us: InstantUs }>("SELECT refused_before_us AS us FROM ledger_state");
   return row?.us ?? 0;
+}
+
+/** The instant before which rows may have been removed. */
+export function* readPrunedBefore(): Script<InstantUs> {
+  const row = yield* one<{ us: InstantUs }>("SELECT pruned_before_us AS us FROM ledger_state");
+  return row?.us ?? 0;
+}
+
+/** The first UTC day since 1970 of which all rows are there. */
+export function* readFirstWholeDay(): Script<number> {
+  return Math.ceil((yield* readPrunedBefore()) / DAY_US);
 }
 
 /**

@@ -2,6 +2,7 @@ import { HOUR_US } from "#kernel/clock.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import { toMonth } from "./calendar.ts";
 import { type OpenCellRow, PART_SIZE, toCells, toPart } from "./cells.ts";
+import { readPrunedBefore } from "./retention.ts";
 import { mergeCells } from "./stored-cells.ts";
 
 /**
@@ -28,7 +29,8 @@ export function* sealCells(beforeDay: number): Script<boolean> {
   const part = toPart(next.combination);
   const rows = yield* takeRows(day, part);
   const byHour = Map.groupBy(rows, ({ hour }) => hour);
-  const firstHour = yield* readFirstHour();
+  // The cells of an hour go with its rows, and are not made again without them.
+  const firstHour = Math.ceil((yield* readPrunedBefore()) / HOUR_US);
   for (const [hour, ofHour] of byHour) {
     if (hour >= firstHour) yield* mergeCells({ period: "hour", at: hour, part }, toCells(ofHour));
   }
@@ -49,10 +51,4 @@ function* takeRows(day: number, part: number): Script<readonly MovedRow[]> {
        WHERE ${isAnyOfKeys("hour")} AND combination >= ? AND combination < ? LIMIT ?${skip}) RETURNING *`,
     [HOURS_OF_DAY.map((hour) => day * 24 + hour), part * PART_SIZE, (part + 1) * PART_SIZE, STEP_ROWS_MAX],
   );
-}
-
-/** The first hour whose rows are all there: the cells of an hour go with its rows, and are not made again without them. */
-function* readFirstHour(): Script<number> {
-  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
-  return Math.ceil((state?.us ?? 0) / HOUR_US);
 }

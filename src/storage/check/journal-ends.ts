@@ -6,7 +6,7 @@ import { findSegments, type JournalPosition, measureSegments } from "#storage/jo
 import { joinCost } from "#storage/cells/sums.ts";
 import { type Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor, type UsageFigures } from "#usage/journal-line.ts";
-import { readPrunedBefore } from "./pruned-rows.ts";
+import { readPrunedBefore } from "#storage/cells/retention.ts";
 
 /** Further segments are counted and not read: so many wait only where the writer has been failing for long. */
 const SEGMENTS_READ_MAX = 8;

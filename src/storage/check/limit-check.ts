@@ -10,7 +10,7 @@ import {
   toEventEnd,
 } from "#storage/reports/limit-sums.ts";
 import { one, type Script } from "#storage/sql/script.ts";
-import { readFirstWholeDay } from "./pruned-rows.ts";
+import { readFirstWholeDay } from "#storage/cells/retention.ts";
 
 type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 

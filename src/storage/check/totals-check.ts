@@ -14,7 +14,7 @@ import { type CellPeriod, type CellRange, readCells } from "#storage/cells/store
 import { toCostSums } from "#storage/cells/sums.ts";
 import { EVENT_JOINS, EVENT_OF_ROWS, toEventMeasures } from "#storage/reports/event-measures.ts";
 import { all, type Binding, dialectOf, each, one, type Script } from "#storage/sql/script.ts";
-import { readFirstWholeDay } from "./pruned-rows.ts";
+import { readFirstWholeDay } from "#storage/cells/retention.ts";
 
 const DAY_MS = DAY_US / 1000;
 const HOURS = 24;
