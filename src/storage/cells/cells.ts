@@ -35,14 +35,22 @@ export function toPart(combination: number): number {
 
 /** Rows in any order as cells; those of one label set and result become one. */
 export function toCells(rows: readonly OpenCellRow[]): Cells<Float64Array> {
-  const measures = CELL_MEASURES.map(({ name, adds }) => {
+  return sumCells([toColumns(rows)]);
+}
+
+/** Rows column by column, as they are. */
+export function toColumns(
+  rows: readonly OpenCellRow[],
+  measuresMax: number = CELL_MEASURES.length,
+): Cells<Float64Array> {
+  const measures = CELL_MEASURES.slice(0, measuresMax).map(({ name, adds }) => {
     const [column, nothing] = [new Float64Array(rows.length), toNothing(adds)];
-    for (const [index, row] of rows.entries()) column[index] = row[name] ?? nothing;
+    for (let row = 0; row < rows.length; row += 1) column[row] = rows[row]?.[name] ?? nothing;
     return column;
   });
   const combinations = Int32Array.from(rows, ({ combination }) => combination);
   const results = Int32Array.from(rows, ({ result }) => result);
-  return sumCells([{ count: rows.length, combinations, results, measures }]);
+  return { count: rows.length, combinations, results, measures };
 }
 
 /** Above every id of a result, so that the two ids of a row are one number below 2^53. */

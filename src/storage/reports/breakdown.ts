@@ -2,8 +2,8 @@ import { rankRows } from "#stats/breakdown.ts";
 import type { Breakdown, BreakdownFigures, StatsStore } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
 import { type DurationPercentiles, findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
-import { Fold, type FoldSum } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
+import type { FoldSum } from "./fold.ts";
+import { foldBy } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
@@ -27,14 +27,13 @@ export function* readBreakdown(
   const { by, context, limit, sort, window } = query;
   const filter = yield* resolveFilter(query);
   const all = yield* groupLabelSets(filter, [toGroupLabel(by, context)]);
-  const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups: all });
+  const cut = yield* cutFiltered(window, { filter, groups: all });
   const order = sort === "requests" ? "requests" : "cost";
   const { groups, count } =
     all.count > sumsMax
       ? yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX })
       : { groups: all, count: 0 };
-  const fold = new Fold(toKeys(groups, filter, toOutcomeClass), [...SERIES_MEASURES, "last_seen_us"]);
-  yield* foldWindow(fold, { cut, filter, groups });
+  const fold = yield* foldBy({ cut, filter, groups }, [...SERIES_MEASURES, "last_seen_us"], toOutcomeClass);
   const sums = [...fold.sums()];
   const byGroup = Map.groupBy(sums, ({ group }) => group);
   const range = yield* findDurationRange({ cut, window, filter }, durationsMax);

@@ -1,17 +1,16 @@
-import { DAY_US } from "#kernel/clock.ts";
 import { encodeErrors, type ErrorsPart } from "#stats/errors.ts";
 import type { Window } from "#stats/filter.ts";
 import { OTHER, type ReportSubject } from "#stats/grouping.ts";
 import type { EncodedReport, ReportNotes, StatsStore } from "#stats/store.ts";
 import { BANDS } from "#storage/cells/measures.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { Fold, type FoldSum } from "./fold.ts";
-import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import type { FoldSum } from "./fold.ts";
+import { foldBy, type FoldedWindow } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
-import { cutFiltered } from "./row-window.ts";
+import { cutFiltered, TO_DAYS } from "./row-window.ts";
 import { readSeriesOf, refuseTooManyBuckets, SUMS_MAX } from "./series.ts";
 import { cutWindow } from "./window-cut.ts";
 
@@ -29,14 +28,13 @@ export function* readErrors(query: ErrorsQuery, sumsMax = SUMS_MAX): Script<Enco
   const { context } = query;
   const filter = yield* resolveFilter(query);
   // The breakdown may snap to whole days; a count row by row has the window of its series.
-  const cutToDays = { longest: "month", snapUs: DAY_US } as const;
-  const whole = filter.rows === null ? cutWindow(yield* readEdges(), query.window, cutToDays).snapped : null;
+  const whole = filter.rows === null ? cutWindow(yield* readEdges(), query.window, TO_DAYS).snapped : null;
   const window = within(query.window, whole);
   const asked = { ...query, window, nowUs: context.nowUs };
   refuseTooManyBuckets(asked);
   const series = yield* readSeriesOf(asked, filter);
   const groups = yield* groupLabelSets(filter, toSubjectLabels(FIELDS));
-  const cut = yield* cutFiltered({ window: series.snapped ?? window, longest: "month" }, { filter, groups });
+  const cut = yield* cutFiltered(series.snapped ?? window, { filter, groups });
   const { parts, isFolded } = yield* readParts({ cut, filter, groups }, sumsMax);
   const report = encodeErrors(series, parts, context);
   return {
@@ -55,7 +53,7 @@ function within(window: Window, whole: ReportNotes["snapped"]): Window {
   };
 }
 
-const MEASURES = ["requests", "duration_us", "last_seen_us", ...BANDS];
+const ERROR_MEASURES = ["requests", "duration_us", "last_seen_us", ...BANDS];
 
 /** How often each subject's requests ended in each way. */
 function* readParts(
@@ -65,12 +63,8 @@ function* readParts(
   const { filter, groups } = window;
   const subjects = toSubjects(groups, FIELDS);
   const results = new Map(filter.results.map((result) => [result.id, result]));
-  const toOwn = (sum: FoldSum) => toPart(subjects[sum.group], results.get(sum.ending), sum);
-  const whole = new Fold(
-    toKeys(groups, filter, ({ id }) => id),
-    MEASURES,
-  );
-  yield* foldWindow(whole, window);
+  const toOwn = (sum: FoldSum) => toErrorsPart(subjects[sum.group], results.get(sum.ending), sum);
+  const whole = yield* foldBy(window, ERROR_MEASURES, ({ id }) => id);
   if (whole.size <= sumsMax) return { parts: [...whole.sums()].map(toOwn), isFolded: false };
   const { keptOf, restOf, subjects: ofRest } = splitLeastUsed(whole, subjects, sumsMax);
   const coarse = new CoarseResults(filter.results);
@@ -80,7 +74,7 @@ function* readParts(
     endingOf: coarse.numberOf,
     endingCount: coarse.results.length,
   });
-  const toRest = (sum: FoldSum) => toPart(ofRest[sum.group], coarse.results[sum.ending], sum);
+  const toRest = (sum: FoldSum) => toErrorsPart(ofRest[sum.group], coarse.results[sum.ending], sum);
   const kept = whole.regroup({ groupOf: keptOf });
   return { parts: [...[...kept.sums()].map(toOwn), ...[...rest.sums()].map(toRest)], isFolded: true };
 }
@@ -105,7 +99,11 @@ class CoarseResults {
   }
 }
 
-function toPart(subject: ReportSubject | undefined, result: Result | undefined, sum: FoldSum): ErrorsPart {
+function toErrorsPart(
+  subject: ReportSubject | undefined,
+  result: Result | undefined,
+  sum: FoldSum,
+): ErrorsPart {
   if (subject === undefined || result === undefined) throw new Error("a sum has no subject or no result");
   return {
     subject,

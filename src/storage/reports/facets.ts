@@ -3,8 +3,7 @@ import { type FacetUse, type FacetUses, type KeyUse, toFacets } from "#stats/fac
 import type { Facets, StatsStore } from "#stats/store.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { Fold } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
+import { foldBy } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";
 import { readLabelSets } from "./report-memory.ts";
@@ -17,9 +16,8 @@ type FacetsQuery = Parameters<StatsStore["readFacets"]>[0];
 export function* readFacets(query: FacetsQuery): Script<Facets> {
   const filter = yield* resolveFilter(query);
   const groups = yield* groupLabelSets(filter, "each");
-  const cut = yield* cutFiltered({ window: query.window, longest: "month" }, { filter, groups });
-  const fold = new Fold(toKeys(groups, filter), ["requests"]);
-  yield* foldWindow(fold, { cut, filter, groups });
+  const cut = yield* cutFiltered(query.window, { filter, groups });
+  const fold = yield* foldBy({ cut, filter, groups }, ["requests"]);
   const requestsOf = new Float64Array(groups.count);
   for (const { group, requests } of fold.sums()) requestsOf[group] = requests;
   const uses = new Uses();
@@ -47,14 +45,14 @@ class Uses {
     const tags = new Map<string, number>();
     addLabel(tags, "tags");
     for (const [stored, requests] of tags)
-      for (const pair of new Set(parseStoredTags(stored).tags)) addTo(this.#tags, pair, requests);
+      for (const pair of new Set(parseStoredTags(stored).tags)) addUse(this.#tags, pair, requests);
     for (let row = 0; row < block.count; row += 1) {
       const requests = requestsOf[block.ids[row] ?? 0] ?? 0;
       const key = requests === 0 ? null : block.find(row, "key_id");
       if (key === null) continue;
       const byName = this.#keys.get(key) ?? new Map<string, number>();
       this.#keys.set(key, byName);
-      addTo(byName, block.find(row, "principal_name") ?? "", requests);
+      addUse(byName, block.find(row, "principal_name") ?? "", requests);
     }
 
     function addLabel(uses: Map<string, number>, label: Label): void {
@@ -66,7 +64,7 @@ class Uses {
       }
       for (const [place, requests] of sums.entries()) {
         const value = values[place] ?? null;
-        if (value !== null && requests > 0) addTo(uses, value, requests);
+        if (value !== null && requests > 0) addUse(uses, value, requests);
       }
     }
   }
@@ -83,7 +81,7 @@ class Uses {
   }
 }
 
-function addTo(uses: Map<string, number>, value: string, requests: number): void {
+function addUse(uses: Map<string, number>, value: string, requests: number): void {
   uses.set(value, (uses.get(value) ?? 0) + requests);
 }
 

@@ -52,7 +52,7 @@ export class Fold {
   /** How many of `CELL_MEASURES` are needed. */
   readonly measuresMax: number;
   readonly #columns: readonly SumColumn[];
-  readonly #sumAt: SumPlaces;
+  readonly #sumAt: SumIndex;
   #period = 0;
   #count = 0;
   #periods = new Float64Array(SUMS_MIN);
@@ -66,7 +66,7 @@ export class Fold {
       measures === undefined || measures.includes(name) ? [new SumColumn(name, { measure, adds })] : [],
     );
     this.measuresMax = 1 + (this.#columns.at(-1)?.measure ?? -1);
-    this.#sumAt = new SumPlaces(keys);
+    this.#sumAt = new SumIndex(keys);
   }
 
   /** How many sums there are. */
@@ -172,7 +172,7 @@ export class Fold {
 }
 
 /** Where the sum of each key of the present period stands. */
-class SumPlaces {
+class SumIndex {
   readonly #dense: Int32Array | null;
   readonly #sparse = new Map<number, number>();
   readonly #set: number[] = [];
@@ -186,12 +186,12 @@ class SumPlaces {
     return (this.#dense === null ? this.#sparse.get(key) : this.#dense[key]) ?? NO_SUM;
   }
 
-  set(key: number, place: number): void {
+  set(key: number, at: number): void {
     if (this.#dense === null) {
-      this.#sparse.set(key, place);
+      this.#sparse.set(key, at);
       return;
     }
-    this.#dense[key] = place;
+    this.#dense[key] = at;
     this.#set.push(key);
   }
 

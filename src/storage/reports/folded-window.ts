@@ -2,7 +2,7 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { CELL_MEASURES, HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { type Binding, dialectOf, each, type Script } from "#storage/sql/script.ts";
-import { type Cells, toNothing } from "#storage/cells/cells.ts";
+import { type OpenCellRow, toColumns } from "#storage/cells/cells.ts";
 import { toChosenBindings, toChosenMeasures, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { Fold, type FoldKeys } from "./fold.ts";
 import { type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
@@ -32,6 +32,17 @@ export function* foldWindow(fold: Fold, window: FoldedWindow): Script<void> {
   }
   for (const range of cut.raw)
     for (const part of toMonths(range)) yield* foldRange(fold, part, { ...window, toPeriod });
+}
+
+/** Adds up some measures of a window, all where none are named, by classes of results. */
+export function* foldBy(
+  window: FoldedWindow,
+  measures?: readonly string[],
+  toEnding?: (result: Result) => number,
+): Script<Fold> {
+  const fold = new Fold(toKeys(window.groups, window.filter, toEnding), measures);
+  yield* foldWindow(fold, window);
+  return fold;
 }
 
 /** Whether the totals of hours tell what is chosen: they are by outcome alone, and stay when the cells of hours go. */
@@ -81,30 +92,24 @@ function* foldOpenCells(fold: Fold, { cut, groups, toPeriod }: FoldedWindow & Pe
   });
 }
 
-type HourRow = { readonly at: number; readonly outcome: string } & {
-  readonly [measure: string]: number | null;
-};
-
 /** An hour counts as one of any label set that is chosen, and of any result with its outcome. */
 function* foldHours(
   fold: Fold,
   { cut, filter, groups, toPeriod, stepUs = HOUR_US }: FoldedWindow & Periods,
 ): Script<void> {
   const { toStep } = yield* dialectOf();
-  const rows = new RowCells(fold);
-  const combination = groups.groupOf.indexOf(0);
-  const resultOf = new Map<string, number>(filter.results.map(({ id, outcome }) => [outcome, id]));
-  yield* each<HourRow>(
-    `SELECT ${toStep("hour", stepUs / HOUR_US)} AS at, outcome, ${toSums(rows.names, (name) => name)}
-     FROM hour_total WHERE hour >= ? AND hour < ? GROUP BY 1, 2 ORDER BY 1`,
-    [cut.hours.first, cut.hours.end],
-    (row) => {
-      const result = resultOf.get(row.outcome);
-      if (result !== undefined)
-        rows.add(toPeriod(row.at * HOUR_US), Object.assign({}, row, { combination, result }));
-    },
-  );
-  rows.flush();
+  const resultOf = new Map<string, number>(filter.results.map(({ outcome, id }) => [outcome, id]));
+  for (const [outcome, result] of resultOf) {
+    yield* foldRows(fold, {
+      toSql: (
+        names,
+      ) => `SELECT ${toStep("hour", stepUs / HOUR_US)} AS at, ${groups.groupOf.indexOf(0)} AS combination,
+        ${result} AS result, ${toSums(names, (name) => name)}
+        FROM hour_total WHERE hour >= ? AND hour < ? AND outcome = ? GROUP BY 1 ORDER BY 1`,
+      bindings: [cut.hours.first, cut.hours.end, outcome],
+      toPeriod: (hour) => toPeriod(hour * HOUR_US),
+    });
+  }
 }
 
 function* foldRange(
@@ -151,11 +156,26 @@ export interface FoldedRows extends Pick<FoldedEvents, "bindings" | "toPeriod"> 
   readonly toSql: (names: readonly string[]) => string;
 }
 
+/** Rows that are added at a time: half a megabyte. */
+const ROWS_MAX = 4_096;
+
 /** Adds up rows of a statement: those of one period should follow one another. */
 export function* foldRows(fold: Fold, { toSql, bindings, toPeriod }: FoldedRows): Script<void> {
-  const rows = new RowCells(fold);
-  yield* each<CellRow>(toSql(rows.names), bindings, (row) => rows.add(toPeriod(row.at), row));
-  rows.flush();
+  const names = CELL_MEASURES.slice(0, fold.measuresMax).map(({ name }) => name);
+  let period = 0;
+  let cells: OpenCellRow[] = [];
+  const flush = () => {
+    fold.begin(period);
+    fold.add(toColumns(cells, fold.measuresMax));
+    cells = [];
+  };
+  yield* each<OpenCellRow & { readonly at: number }>(toSql(names), bindings, (row) => {
+    const at = toPeriod(row.at);
+    if (cells.length === ROWS_MAX || at !== period) flush();
+    period = at;
+    cells.push(row);
+  });
+  flush();
 }
 
 /** Some weeks at a time: to group them, the rows of a part are sorted. */
@@ -176,59 +196,4 @@ function toSums(names: readonly string[], toColumn: (name: string) => string): s
     .filter((name) => !ADDED_IN_PAIRS.has(name))
     .map((name) => `${name === "last_seen_us" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`);
   return [...sums, ...(names.includes("cost_lo") ? [toCostSums(toColumn)] : [])].join(", ");
-}
-
-type CellRow = { readonly at: number; readonly combination: number; readonly result: number } & {
-  readonly [measure: string]: number | null;
-};
-
-/** Rows that are added at a time: half a megabyte. */
-const ROWS_MAX = 4_096;
-
-/** Hands rows of the database to a fold as cells. */
-class RowCells {
-  /** The measures that a row has: all of hours, or all. */
-  readonly names: readonly string[];
-  readonly #fold: Fold;
-  readonly #combinations = new Int32Array(ROWS_MAX);
-  readonly #results = new Int32Array(ROWS_MAX);
-  readonly #columns: readonly {
-    readonly name: string;
-    readonly nothing: number;
-    readonly values: Float64Array;
-  }[];
-  #period = 0;
-  #count = 0;
-
-  constructor(fold: Fold) {
-    this.#fold = fold;
-    const measures = CELL_MEASURES.slice(0, fold.measuresMax);
-    this.names = measures.map(({ name }) => name);
-    this.#columns = measures.map(({ name, adds }) => {
-      return { name, nothing: toNothing(adds), values: new Float64Array(ROWS_MAX) };
-    });
-  }
-
-  add(period: number, row: CellRow): void {
-    if (this.#count === ROWS_MAX || period !== this.#period) this.flush();
-    this.#period = period;
-    const at = this.#count;
-    this.#combinations[at] = row.combination;
-    this.#results[at] = row.result;
-    for (const { name, nothing, values } of this.#columns) values[at] = row[name] ?? nothing;
-    this.#count += 1;
-  }
-
-  flush(): void {
-    if (this.#count === 0) return;
-    this.#fold.begin(this.#period);
-    const cells: Cells = {
-      count: this.#count,
-      combinations: this.#combinations,
-      results: this.#results,
-      measures: this.#columns.map(({ values }) => values),
-    };
-    this.#fold.add(cells);
-    this.#count = 0;
-  }
 }

@@ -7,8 +7,8 @@ import { compareGroups, type Size } from "#stats/series-groups.ts";
 import type { ReportContext } from "#stats/store.ts";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { joinCost } from "#storage/cells/sums.ts";
-import { Fold, type FoldSum } from "./fold.ts";
-import { type FoldedWindow, foldWindow, toKeys } from "./folded-window.ts";
+import type { FoldSum } from "./fold.ts";
+import { foldBy, type FoldedWindow } from "./folded-window.ts";
 import { type GroupLabel, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 
 const LABEL_OF = {
@@ -48,8 +48,7 @@ export function* keepLargest(
   { order, top }: Pick<SeriesGrouping, "order" | "top">,
 ): Script<LargestGroups> {
   const { filter, groups } = window;
-  const fold = new Fold(toKeys(groups, filter), MEASURES);
-  yield* foldWindow(fold, { cut: window.cut, filter, groups });
+  const fold = yield* foldBy({ cut: window.cut, filter, groups }, SIZE_MEASURES);
   let count = 0;
   let largest: FoldSum[] = [];
   const cut = () => {
@@ -72,7 +71,7 @@ export function* keepLargest(
 }
 
 const TOKENS = TOKEN_UNITS.map((unit) => UNIT_TABLE[unit].column);
-const MEASURES = ["requests", "priced_requests", "cost_hi", "cost_lo", ...TOKENS];
+const SIZE_MEASURES = ["requests", "priced_requests", "cost_hi", "cost_lo", ...TOKENS];
 
 /** Without a number a group comes last. */
 function toSize(sum: FoldSum, order: GroupOrder): Size {

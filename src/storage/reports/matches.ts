@@ -3,8 +3,8 @@ import { toFirstDay } from "#storage/cells/calendar.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import type { Cells } from "#storage/cells/cells.ts";
-import { Fold, type FoldKeys } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
+import type { FoldKeys } from "./fold.ts";
+import { foldBy, toKeys } from "./folded-window.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
 import { memoryOf } from "./report-memory.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
@@ -43,9 +43,8 @@ export function* findFirstRow({ fromUs, toUs }: RawRange, wanted: Wanted): Scrip
 }
 
 /** How many requests of a cut match. */
-export function* countMatches(cut: WindowCut, { filter, groups }: Wanted): Script<number> {
-  const fold = new Fold(toKeys(groups, filter), ["requests"]);
-  yield* foldWindow(fold, { cut, filter, groups });
+export function* countMatches(cut: WindowCut, wanted: Wanted): Script<number> {
+  const fold = yield* foldBy({ ...wanted, cut }, ["requests"]);
   return [...fold.sums()].reduce((count, { requests }) => count + requests, 0);
 }
 

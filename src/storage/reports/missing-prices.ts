@@ -57,7 +57,7 @@ export function* readMissingPrices(
       `SELECT e.combination, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
        WHERE e.id >= ? AND e.id < ? GROUP BY e.combination`,
       [...chosen, fromUs, toUs],
-      (row) => addTo(uses, groups.groupOf[row.combination] ?? NOT_CHOSEN, row),
+      (row) => addUse(uses, groups.groupOf[row.combination] ?? NOT_CHOSEN, row),
     );
   }
   const isFolded = uses.size > sumsMax;
@@ -125,7 +125,7 @@ interface NameUse {
   readonly units: { requests: number; total: number; lastSeenUs: number }[];
 }
 
-function addTo(uses: Map<number, NameUse>, group: number, row: UnpricedRow): void {
+function addUse(uses: Map<number, NameUse>, group: number, row: UnpricedRow): void {
   const isUnpriced = REPORT_UNITS.some((unit) => (row[`${unit}_requests`] ?? 0) > 0);
   if (group === NOT_CHOSEN || !isUnpriced) return;
   const use = uses.get(group) ?? {

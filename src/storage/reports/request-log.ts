@@ -106,7 +106,7 @@ function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
       }
     }
   };
-  for (const part of toParts(cutRows(yield* readEdges(), window), wanted)) {
+  for (const part of listNewestFirst(cutRows(yield* readEdges(), window), wanted)) {
     if (left <= 0 && !isTotalWanted) break;
     if ("period" in part) {
       yield* takeSpan(part, true);
@@ -122,7 +122,7 @@ function* readPage(wanted: Wanted, { window, page }: Listing): Script<Paged<Requ
 }
 
 /** The parts of a cut, newest first. */
-function toParts(cut: WindowCut, { filter }: Wanted): readonly (CellSpan | RawRange)[] {
+function listNewestFirst(cut: WindowCut, { filter }: Wanted): readonly (CellSpan | RawRange)[] {
   const isBehind = ({ fromUs }: RawRange) => fromUs >= cut.hours.end * HOUR_US;
   const before = cut.raw.filter((range) => !isBehind(range));
   return [...before, ...toSpans(cut, filter), ...cut.raw.filter(isBehind)].toReversed();

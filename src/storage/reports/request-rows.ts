@@ -7,7 +7,7 @@ import { RARE_UNITS } from "#kernel/units.ts";
 import type { Page } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
-import type { Outcome, UsageShape } from "#usage/event.ts";
+import type { UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-fields.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { SHAPES } from "./label-groups.ts";
@@ -22,30 +22,20 @@ import {
 import { joinCost } from "#storage/cells/sums.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 
-interface EventRow extends QuantityColumns, EventKey {
-  readonly principal_name: string;
-  readonly key_id: string | null;
-  readonly relay_token_id: string | null;
-  readonly provider_id: string;
-  readonly model: string | null;
-  readonly upstream_name: string | null;
-  readonly endpoint: string;
-  readonly client: string | null;
-  readonly tags: string;
+/** What a row of the log is made of that is stored in another form. */
+interface StoredForms extends QuantityColumns, EventKey {
   /** Null when nothing was reported. */
   readonly shape: UsageShape | null;
   readonly tier: string | null;
-  readonly status_code: number;
-  readonly outcome: Outcome;
-  readonly error_kind: string | null;
   readonly failure: string | null;
   readonly streamed: number;
-  readonly duration_us: number;
-  readonly first_byte_us: number | null;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
   readonly prices: string;
+  readonly tags: string;
 }
+
+type EventRow = StoredForms & Omit<RequestLogRow, keyof StoredForms | "arrivedAtUs" | "costPico" | "usage">;
 
 /** Tells an event from all others; the lane is 0 where there is one server. */
 export interface EventKey {
@@ -144,10 +134,11 @@ function toText({ id, lane }: EventKey): string {
 
 /** CROSS JOIN keeps the events outermost. */
 function toRowsSql(dialect: Dialect, events: string): string {
-  return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
-         ${QUANTITY_COLUMNS.map((column) => `e.${column}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
-         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, c.tier, r.status_code, r.outcome, r.error_kind,
-         r.failure, p.prices
+  return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us AS "durationUs", e.first_byte_us AS "timeToFirstByteUs",
+         e.cost_hi, e.cost_lo, ${QUANTITY_COLUMNS.map((column) => `e.${column}`).join(", ")},
+         c.principal_name AS principal, c.key_id AS "keyId", c.relay_token_id AS "relayTokenId", c.provider_id AS "providerId",
+         c.model, c.upstream_name AS "upstreamName", c.endpoint, c.client, c.tags, c.shape, c.tier,
+         r.status_code AS "statusCode", r.outcome, r.error_kind AS "errorKind", r.failure, p.prices
        FROM (${events}) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
        CROSS JOIN manner AS m ON m.id = e.manner
@@ -157,26 +148,27 @@ function toRowsSql(dialect: Dialect, events: string): string {
 }
 
 function toRequestLogRow(row: EventRow): RequestLogRow {
+  const { id, lane, cost_hi: costHi, cost_lo: costLo, shape } = row;
   return {
-    id: eventIdToUuid(row.id, row.lane),
-    arrivedAtUs: row.id,
-    principal: row.principal_name,
-    keyId: row.key_id,
-    relayTokenId: row.relay_token_id,
-    providerId: row.provider_id,
+    id: eventIdToUuid(id, lane),
+    arrivedAtUs: id,
+    principal: row.principal,
+    keyId: row.keyId,
+    relayTokenId: row.relayTokenId,
+    providerId: row.providerId,
     model: row.model,
-    upstreamName: row.upstream_name,
+    upstreamName: row.upstreamName,
     endpoint: row.endpoint,
     client: row.client,
-    statusCode: row.status_code,
+    statusCode: row.statusCode,
     outcome: row.outcome,
-    errorKind: row.error_kind,
+    errorKind: row.errorKind,
     failure: toFailure(row.failure),
     streamed: row.streamed === 1,
-    durationUs: row.duration_us,
-    timeToFirstByteUs: row.first_byte_us,
-    costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
-    usage: row.shape === null ? null : { shape: row.shape, quantities: readQuantities(row) },
+    durationUs: row.durationUs,
+    timeToFirstByteUs: row.timeToFirstByteUs,
+    costPico: costHi === null || costLo === null ? null : joinCost(costHi, costLo),
+    usage: shape === null ? null : { shape, quantities: readQuantities(row) },
     tier: row.tier ?? undefined,
     prices: toPrices(JSON.parse(row.prices)),
     tags: parseStoredTags(row.tags).tags,

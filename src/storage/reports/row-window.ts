@@ -2,13 +2,15 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Window } from "#stats/filter.ts";
 import { toDay, toHour } from "#storage/cells/calendar.ts";
-import type { CellPeriod } from "#storage/cells/stored-cells.ts";
 import { one, type Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
 import { countMatches, findFirstMatch, findFirstRow } from "./matches.ts";
 import { readEdges } from "./ledger-edges.ts";
 import type { LedgerEdges, RawRange, WindowCut } from "./window-cut.ts";
 import { cutRange, cutWindow, NOTHING, toRowsEnd, toRowsFrom } from "./window-cut.ts";
+
+/** Where cells of hours may be gone, whole days are counted. */
+export const TO_DAYS = { longest: "month", snapUs: DAY_US } as const;
 
 /** The part of a window that rows can tell of. */
 interface RowWindow {
@@ -47,7 +49,7 @@ function* findRowWindow({ sinceUs, untilUs }: Window, wanted: Wanted): Script<Ro
     const startUs = yield* findFirstRow({ fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) }, wanted);
     return startUs === null ? null : startAt(startUs, false);
   }
-  const days = cutWindow(edges, { sinceUs, untilUs }, { longest: "month", snapUs: DAY_US });
+  const days = cutWindow(edges, { sinceUs, untilUs }, TO_DAYS);
   const matchUs = yield* findFirstMatch(days, wanted);
   if (matchUs === null) return null;
   if (yield* isBefore({ matchUs, completeFromUs }, wanted, edges)) return startAtMost(completeFromUs, true);
@@ -105,15 +107,8 @@ export function* refuseTooManyRows(ranges: readonly RawRange[]): Script<void> {
  * Cuts a window of this ledger for a filter: one on single requests leaves nothing to cells. Throws `range_too_large` when those
  * are too many.
  */
-export function* cutFiltered(
-  {
-    window,
-    longest,
-    snapUs = DAY_US,
-  }: { readonly window: Window; readonly longest: CellPeriod; readonly snapUs?: number },
-  wanted: Wanted,
-): Script<WindowCut> {
-  if (wanted.filter.rows === null) return cutWindow(yield* readEdges(), window, { longest, snapUs });
+export function* cutFiltered(window: Window, wanted: Wanted): Script<WindowCut> {
+  if (wanted.filter.rows === null) return cutWindow(yield* readEdges(), window, TO_DAYS);
   const { cut } = yield* cutToRows(window, wanted);
   yield* refuseTooManyRows(cut.raw);
   return cut;

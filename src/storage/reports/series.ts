@@ -4,8 +4,8 @@ import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
 import type { EncodedReport, ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
-import { Fold, type FoldSum } from "./fold.ts";
-import { foldWindow, isToldByHours, toKeys } from "./folded-window.ts";
+import type { FoldSum } from "./fold.ts";
+import { foldBy, isToldByHours } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
@@ -143,9 +143,8 @@ function* countSeries(
   if (plan === null) return { plan, sums: [], snapped };
   const first = toBucketIndex(bucket, plan.starts[0] ?? 0);
   const toPeriod = (instantUs: InstantUs) => toBucketIndex(bucket, instantUs) - first;
-  const fold = new Fold(toKeys(wanted.groups, wanted.filter, toOutcomeClass), SERIES_MEASURES);
   const stepUs = bucket === "hour" ? HOUR_US : DAY_US;
-  yield* foldWindow(fold, { ...wanted, cut, toPeriod, stepUs });
+  const fold = yield* foldBy({ ...wanted, cut, toPeriod, stepUs }, SERIES_MEASURES, toOutcomeClass);
   return { plan, sums: [...fold.sums()], snapped };
 }
 

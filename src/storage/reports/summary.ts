@@ -5,8 +5,8 @@ import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts
 import { encodeSummary, type SummaryPart } from "#stats/summary.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
-import { Fold, type FoldSum } from "./fold.ts";
-import { foldWindow, toKeys } from "./folded-window.ts";
+import type { Fold, FoldSum } from "./fold.ts";
+import { foldBy } from "./folded-window.ts";
 import { groupLabelSets } from "./label-groups.ts";
 import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
@@ -34,18 +34,17 @@ export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Script<En
   const filter = toSummed(yield* resolveFilter(query));
   const fields = FIELDS_OF[query.grouping];
   const groups = yield* groupLabelSets(filter, toSubjectLabels(fields));
-  const cut = yield* cutFiltered({ window, longest: "month" }, { filter, groups });
+  const cut = yield* cutFiltered(window, { filter, groups });
   const subjects = toSubjects(groups, fields);
-  const whole = new Fold(toKeys(groups, filter, toClass), SERIES_MEASURES);
-  yield* foldWindow(whole, { cut, filter, groups });
+  const whole = yield* foldBy({ cut, filter, groups }, SERIES_MEASURES, toClass);
   if (whole.size <= sumsMax) {
-    const parts = toParts(whole, subjects);
+    const parts = toSummaryParts(whole, subjects);
     return { ...encodeSummary(parts, query), snapped: cut.snapped };
   }
   const { keptOf, restOf, subjects: coarse } = splitLeastUsed(whole, subjects, sumsMax);
   const parts = [
-    ...toParts(whole.regroup({ groupOf: keptOf }), subjects),
-    ...toParts(whole.regroup({ groupOf: restOf, groupCount: coarse.length }), coarse),
+    ...toSummaryParts(whole.regroup({ groupOf: keptOf }), subjects),
+    ...toSummaryParts(whole.regroup({ groupOf: restOf, groupCount: coarse.length }), coarse),
   ];
   return { ...encodeSummary(parts, query), truncated: true, snapped: cut.snapped };
 }
@@ -66,7 +65,7 @@ function toClass({ outcome }: { readonly outcome: string }): number {
   return COUNTED.indexOf(outcome);
 }
 
-function toParts(fold: Fold, subjects: readonly ReportSubject[]): readonly SummaryPart[] {
+function toSummaryParts(fold: Fold, subjects: readonly ReportSubject[]): readonly SummaryPart[] {
   return [...fold.sums()].flatMap((sum) => {
     const subject = subjects[sum.group];
     return subject === undefined ? [] : [{ subject, ...toFigures(sum) }];

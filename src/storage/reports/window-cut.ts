@@ -114,7 +114,7 @@ function widen({ fromUs, toUs }: RawRange, edges: LedgerEdges): RawRange {
 
 function toSpans(hours: CellRange, longest: CellPeriod): readonly CellSpan[] {
   const days = { first: Math.ceil(hours.first / 24), end: Math.floor(hours.end / 24) };
-  if (longest === "hour" || days.first >= days.end) return withoutEmpty([{ period: "hour", ...hours }]);
+  if (longest === "hour" || days.first >= days.end) return toFilled([{ period: "hour", ...hours }]);
   const months = { first: toMonth(days.first - 1) + 1, end: toMonth(days.end) };
   const isByMonth = longest === "month" && months.first < months.end;
   const ofDays: readonly CellSpan[] = isByMonth
@@ -124,14 +124,14 @@ function toSpans(hours: CellRange, longest: CellPeriod): readonly CellSpan[] {
         { period: "day", first: toFirstDay(months.end), end: days.end },
       ]
     : [{ period: "day", ...days }];
-  return withoutEmpty([
+  return toFilled([
     { period: "hour", first: hours.first, end: days.first * 24 },
     ...ofDays,
     { period: "hour", first: days.end * 24, end: hours.end },
   ]);
 }
 
-function withoutEmpty(spans: readonly CellSpan[]): readonly CellSpan[] {
+function toFilled(spans: readonly CellSpan[]): readonly CellSpan[] {
   return spans.filter(({ first, end }) => first < end);
 }
 
