@@ -6,7 +6,6 @@ import type { Log } from "#kernel/log.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
 import { filterBy } from "#stats/filter.ts";
-import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import {
   openForReading,
@@ -313,41 +312,6 @@ export const arbitraryQuery = (instant: fc.Arbitrary<number>): fc.Arbitrary<Stat
     ),
     principalId: fc.option(fc.constantFrom("id-of-alice", "id-of-bob", "alice"), { freq: 1 }),
   });
-
-/** Whether an event matches everything but the window. */
-export function matchesFilter(
-  { filter, providers, principalId }: StatsQuery,
-  { subject, ending }: RandomUsage,
-): boolean {
-  return (
-    (principalId === null || subject.principalId === principalId) &&
-    isAmong(filter.principals, subject.principalName) &&
-    isAmong(filter.keyIds, subject.keyId) &&
-    isAmong(filter.models, subject.model) &&
-    (filter.clientPrefixes?.some((prefix) => subject.client?.startsWith(prefix) ?? false) ?? true) &&
-    filter.tags.every((tag) => subject.tags.includes(tag)) &&
-    (filter.outcomes === null || filter.outcomes.includes(ending.outcome)) &&
-    (providers.include === null || providers.include.includes(subject.providerId)) &&
-    !providers.exclude.includes(subject.providerId) &&
-    isAmong(filter.errorKinds, ending.errorKind) &&
-    (filter.statuses?.some(({ from, to }) => ending.statusCode >= from && ending.statusCode < to) ?? true) &&
-    (filter.rows === null || isWithinBounds(filter.rows, ending))
-  );
-}
-
-function isAmong(values: readonly string[] | null, value: string | null): boolean {
-  return values === null || (value !== null && values.includes(value));
-}
-
-function isWithinBounds(rows: RowFilter, { unpriced, costPico, durationUs }: UsageEnding): boolean {
-  const { minCostPico, maxCostPico, minDurationUs, maxDurationUs } = rows;
-  if (rows.isUnpriced && !unpriced) return false;
-  if (costPico === null && (minCostPico !== null || maxCostPico !== null)) return false;
-  const cost = costPico ?? 0n;
-  if (minCostPico !== null && cost < minCostPico) return false;
-  if (maxCostPico !== null && cost > maxCostPico) return false;
-  return durationUs >= (minDurationUs ?? 0) && durationUs <= (maxDurationUs ?? Number.POSITIVE_INFINITY);
-}
 
 export interface WriteOptions {
   readonly sealBeforeUs?: number;
