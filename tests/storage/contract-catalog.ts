@@ -8,8 +8,8 @@ import {
   insist,
   nameFor,
   PAGE,
-  principal,
   provider,
+  put,
   START_US,
   type CatalogEngine,
 } from "./support.ts";
@@ -72,17 +72,16 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
         feedVersion: null,
       } as const;
       const fed = { name: "unbound", unit: "audio_seconds", pricePico: 0, feedVersion: "2025-06" } as const;
-      await catalog.change(() =>
-        writes(
-          { kind: "put_provider", provider: full },
-          { kind: "put_model", model },
-          { kind: "put_model", model: nameFor("fast", model.id) },
-          { kind: "put_price", price },
-          { kind: "put_price", price: mark },
-          { kind: "put_price", price: fed },
-          { kind: "put_feed", feed: { version: "2025-05", loadedAtUs: START_US } },
-          { kind: "put_feed", feed: { version: "2025-06", loadedAtUs: START_US + 1 } },
-        ),
+      await put(
+        { catalog },
+        { kind: "put_provider", provider: full },
+        { kind: "put_model", model },
+        { kind: "put_model", model: nameFor("fast", model.id) },
+        { kind: "put_price", price },
+        { kind: "put_price", price: mark },
+        { kind: "put_price", price: fed },
+        { kind: "put_feed", feed: { version: "2025-05", loadedAtUs: START_US } },
+        { kind: "put_feed", feed: { version: "2025-06", loadedAtUs: START_US + 1 } },
       );
       const reopened = await engine.open();
       for (const snapshot of [await catalog.snapshot(), await reopened.catalog.snapshot()]) {
@@ -101,13 +100,12 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       for (const count of [1, 49, 50, 51, 100, 249]) {
         const name = (index: number) => `n${String(index).padStart(4, "0")}`;
         const rows = Array.from({ length: count }, (_, index) => priceOf(name(index), index, "v"));
-        await catalog.change(() =>
-          writes(
-            ...rows.map((row) => ({ kind: "put_price", price: { ...row, pricePico: 7 } }) as const),
-            { kind: "delete_price", name: name(0), unit: "input_tokens" },
-            ...rows.map((price) => ({ kind: "put_price", price }) as const),
-            { kind: "put_price", price: priceOf(name(0), null, null) },
-          ),
+        await put(
+          { catalog },
+          ...rows.map((row) => ({ kind: "put_price", price: { ...row, pricePico: 7 } }) as const),
+          { kind: "delete_price", name: name(0), unit: "input_tokens" },
+          ...rows.map((price) => ({ kind: "put_price", price }) as const),
+          { kind: "put_price", price: priceOf(name(0), null, null) },
         );
         const expected = [priceOf(name(0), null, null), ...rows.slice(1)];
         expect((await catalog.snapshot()).prices).toEqual(expected);
@@ -117,23 +115,23 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
     it("more prices than a statement binds values are written and removed by one change each; a text that is no Unicode is replaced", async (stores) => {
       const { catalog } = stores;
       const names = Array.from({ length: 66_000 }, (_, at) => `n${at}`);
-      await catalog.change(() =>
-        writes(
-          ...names.map((name, at) => {
-            const feedVersion = at === 7 ? "lone \ud800" : null;
-            return {
-              kind: "put_price",
-              price: { name, unit: "input_tokens", pricePico: at, feedVersion },
-            } as const;
-          }),
-        ),
+      await put(
+        { catalog },
+        ...names.map((name, at) => {
+          const feedVersion = at === 7 ? "lone \ud800" : null;
+          return {
+            kind: "put_price",
+            price: { name, unit: "input_tokens", pricePico: at, feedVersion },
+          } as const;
+        }),
       );
       const written = await catalog.snapshot();
       expect(written.priceCount).toBe(names.length);
       expect(written.findPrice("n7", "input_tokens")?.feedVersion).toBe("lone \ufffd");
       expect(written.findPrice("n65999", "input_tokens")?.pricePico).toBe(65_999);
-      await catalog.change(() =>
-        writes(...names.map((name) => ({ kind: "delete_price", name, unit: "input_tokens" }) as const)),
+      await put(
+        { catalog },
+        ...names.map((name) => ({ kind: "delete_price", name, unit: "input_tokens" }) as const),
       );
       expect((await catalog.snapshot()).prices).toEqual([]);
     });
@@ -141,7 +139,7 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
     it("a plan sees the catalog as it is, and its result the catalog after the commit", async (left) => {
       const right = await left.open();
       await left.catalog.snapshot();
-      await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
+      await put(right, { kind: "put_provider", provider: provider("a") });
       const seen = await left.catalog.change((current) => ({
         ...writes({ kind: "put_provider", provider: provider("b") }),
         result: (after) => [current.providers.map((row) => row.name), after.providers.map((row) => row.name)],
@@ -153,7 +151,7 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       const right = await left.open();
       const before = await left.catalog.snapshot();
       expect(await left.catalog.snapshot()).toBe(before);
-      await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
+      await put(right, { kind: "put_provider", provider: provider("a") });
       const after = await left.catalog.snapshot();
       expect(after.findProvider("a")).not.toBeNull();
       expect(before.findProvider("a")).toBeNull();
@@ -162,46 +160,35 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
 
     it("the prices are carried over by a change that sets none, and never past one of another connection that does", async (left) => {
       const right = await left.open();
-      const put = (pricePico: number) =>
-        writes({
+      const price = (pricePico: number) =>
+        ({
           kind: "put_price",
           price: { name: "n", unit: "input_tokens", pricePico, feedVersion: null },
-        });
-      const pricesOf = async ({ catalog }: typeof left) =>
-        (await catalog.snapshot()).prices.map(({ pricePico }) => pricePico);
-      await left.catalog.change(() => put(1));
+        }) as const;
+      const add = (name: string) => put(left, { kind: "put_provider", provider: provider(name) });
+      const prices = async () => (await left.catalog.snapshot()).prices.map(({ pricePico }) => pricePico);
+      await put(left, price(1));
       const before = await left.catalog.snapshot();
-      await left.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
-      const after = await left.catalog.snapshot();
-      expect(after.findProvider("a")).not.toBeNull();
-      expect(after.prices).toBe(before.prices);
-
-      await right.catalog.change(() => put(2));
-      await left.catalog.change(() => writes({ kind: "put_provider", provider: provider("b") }));
-      expect(await pricesOf(left)).toEqual([2]);
-      await left.catalog.change(() => put(3));
-      expect(await pricesOf(left)).toEqual([3]);
-      await left.catalog.change(() => writes({ kind: "delete_price", name: "n", unit: "input_tokens" }));
-      expect(await pricesOf(left)).toEqual([]);
+      await add("a");
+      expect((await left.catalog.snapshot()).prices).toBe(before.prices);
+      await put(right, price(2));
+      await add("b");
+      expect(await prices()).toEqual([2]);
+      await put(left, price(3));
+      expect(await prices()).toEqual([3]);
+      await put(left, { kind: "delete_price", name: "n", unit: "input_tokens" });
+      expect(await prices()).toEqual([]);
       expect(before.prices.map(({ pricePico }) => pricePico)).toEqual([1]);
     });
 
-    it("own changes to identity leave the snapshot as it is", async (stores) => {
-      const { catalog, identity } = stores;
-      const before = await catalog.snapshot();
-      await identity.createPrincipal(principal("ann"), AUDIT);
-      expect(await catalog.snapshot()).toBe(before);
-    });
-
-    test("changes that start together are carried out one after the other, none on an old picture", async () => {
-      await using engine = createEngine();
-      const connections = [await engine.open(), await engine.open()];
-      const put = (index: number) =>
-        connections[index % 2]!.catalog.change((current) =>
+    it("changes that start together are carried out one after the other, none on an old picture", async (left) => {
+      const both = [left, await left.open()] as const;
+      const add = (at: number) =>
+        both[at % 2]!.catalog.change((current) =>
           writes({ kind: "put_provider", provider: provider(`p${current.providers.length}`) }),
         );
-      await Promise.all(Array.from({ length: 12 }, (_, index) => insist(() => put(index))));
-      expect((await connections[0]!.catalog.snapshot()).providers).toHaveLength(12);
+      await Promise.all(Array.from({ length: 12 }, (_, at) => insist(() => add(at))));
+      expect((await left.catalog.snapshot()).providers).toHaveLength(12);
     });
 
     it("what a plan throws is thrown, and neither the catalog nor the audit trail changes", async (stores) => {
@@ -283,7 +270,7 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
         expect((await catalog.snapshot()).prices).toEqual([]);
         expect((await catalog.snapshot()).feed).toBeNull();
         expect((await audit.listEvents(PAGE)).total).toBe(0);
-        await catalog.change(() => writes({ kind: "put_provider", provider: provider("later") }));
+        await put({ catalog }, { kind: "put_provider", provider: provider("later") });
         expect((await catalog.snapshot()).findProvider("later")).not.toBeNull();
       },
     );

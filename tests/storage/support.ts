@@ -65,7 +65,10 @@ export interface CatalogEngine extends AsyncDisposable {
 }
 
 /** Writes to the catalog, unaudited. */
-export function put({ catalog }: CatalogStores, ...writes: readonly CatalogWrite[]): Promise<CatalogPicture> {
+export function put(
+  { catalog }: Pick<CatalogStores, "catalog">,
+  ...writes: readonly CatalogWrite[]
+): Promise<CatalogPicture> {
   return catalog.change(() => ({ writes, audit: [], result: (after) => after }));
 }
 

@@ -1,4 +1,5 @@
 import type { PriceRow } from "#catalog/pricing.ts";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
 import type { Unit } from "#kernel/units.ts";
 import { insert } from "#storage/sql/rows.ts";
@@ -29,7 +30,7 @@ export function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemor
   for (const steps of toRuns(ofRows)) yield* applyRun(steps);
   yield* changed("catalog", null);
   if (ofRows.length === writes.length) return;
-  yield* applyPrices(writes);
+  yield* applyPrices(toOutcomes(writes, memory.catalog()));
   yield* changed("price", null);
 }
 
@@ -119,21 +120,18 @@ function* deleteModels(ids: readonly string[]): Script<void> {
   requireFound("delete_model", isOrdered && deleted.length === ids.length);
 }
 
-/** What all steps together do to the price of a name and unit. */
+/** What all steps together make of the price of a name and unit; null: it is gone. */
 interface PriceOutcome {
   readonly name: string;
   readonly unit: Unit;
-  /** The first step removes it, so it must be there. */
-  readonly isRequired: boolean;
   readonly after: PriceRow | null;
 }
 
 /** The last step of each name and unit wins: a few statements, however many steps there are. */
-function* applyPrices(writes: readonly CatalogWrite[]): Script<void> {
-  const outcomes = toOutcomes(writes);
+function* applyPrices(outcomes: readonly PriceOutcome[]): Script<void> {
   for (let start = 0; start < outcomes.length; start += PRICES_PER_STATEMENT) {
     const part = outcomes.slice(start, start + PRICES_PER_STATEMENT);
-    yield* removePrices(part.filter(({ isRequired, after }) => isRequired || after === null));
+    yield* removePrices(part.filter(({ after }) => after === null));
     yield* insert(
       prices,
       part.flatMap(({ after }) => after ?? []),
@@ -147,29 +145,24 @@ function* removePrices(removed: readonly PriceOutcome[]): Script<void> {
   const { toList, toMember } = yield* dialectOf();
   const cells = [0, 1].map((at) => toMember("list.value", at));
   // Materialized: a planner that takes the list for short would read its JSON again for each row of the table.
-  const found = yield* all<{ name: string; unit: Unit }>(
+  yield* run(
     `WITH gone (name, unit) AS MATERIALIZED (SELECT ${cells.join(", ")} FROM ${toList("text")})
-    DELETE FROM prices WHERE (name, unit) IN (SELECT name, unit FROM gone) RETURNING name, unit`,
+    DELETE FROM prices WHERE (name, unit) IN (SELECT name, unit FROM gone)`,
     [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
-  );
-  const known = new Set(found.map(toPriceKey));
-  requireFound(
-    "delete_price",
-    removed.every((outcome) => !outcome.isRequired || known.has(toPriceKey(outcome))),
   );
 }
 
-function toOutcomes(writes: readonly CatalogWrite[]): readonly PriceOutcome[] {
+function toOutcomes(writes: readonly CatalogWrite[], catalog: CatalogSnapshot): readonly PriceOutcome[] {
   const outcomes = new Map<string, PriceOutcome>();
   for (const write of writes) {
     if (write.kind !== "put_price" && write.kind !== "delete_price") continue;
     const { name, unit } = write.kind === "put_price" ? write.price : write;
     const key = toPriceKey({ name, unit });
-    const before = outcomes.get(key);
     const after = write.kind === "put_price" ? write.price : null;
-    requireFound(write.kind, after !== null || before === undefined || before.after !== null);
-    const isRequired = before === undefined ? after === null : before.isRequired;
-    outcomes.set(key, { name, unit, isRequired, after });
+    const known = outcomes.get(key)?.after;
+    const before = known === undefined ? catalog.findPrice(name, unit) : known;
+    requireFound(write.kind, after !== null || before !== null);
+    outcomes.set(key, { name, unit, after });
   }
   return [...outcomes.values()];
 }

@@ -1,15 +1,24 @@
 import { ProxyError } from "#kernel/errors.ts";
 import type { Limit } from "#limits/limit.ts";
 import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
-import { count, insert, update } from "#storage/sql/rows.ts";
+import { insert, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { readLimits, toLimitRow } from "./limit-rows.ts";
 import { limits } from "./tables.ts";
 
-/** The limits. Names and subjects are looked up under the catalog's lock. */
+/** The limits. Within a change memory is as the catalog's lock has found them. */
 export function createLimitStore({ change, memory, isTrusted, current }: CatalogDriver): LimitStore {
+  const requireLimit = (id: string) => {
+    const limit = memory.limits().limits.find((known) => known.id === id);
+    if (limit === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
+    return limit;
+  };
+  const requireFreeName = (wanted: string) => {
+    if (memory.limits().limits.some(({ name }) => name === wanted))
+      throw new ProxyError("limit_exists", "A limit of this name exists already.", { param: "name" });
+  };
   return {
     peek: () => (isTrusted() ? memory.limits() : null),
     async snapshot() {
@@ -19,30 +28,30 @@ export function createLimitStore({ change, memory, isTrusted, current }: Catalog
 
     create: (limit, audit) =>
       change(function* () {
-        yield* requireFreeName(limit.name);
-        if ((yield* count(limits)) >= LIMITS_MAX)
+        requireFreeName(limit.name);
+        if (memory.limits().limits.length >= LIMITS_MAX)
           throw new ProxyError(
             "too_many_limits",
             `There are ${LIMITS_MAX} limits at most: remove one first.`,
           );
         yield* insert(limits, [toLimitRow(limit, yield* findSubjectId(limit.subject))]);
         yield* recordChange(audit, "limit", limit.id);
-        return yield* getLimit(limit.id);
+        return yield* readLimit(limit.id);
       }),
 
     update: (id, edit, audit, require) =>
       change(function* () {
-        const before = yield* getLimit(id);
+        const before = requireLimit(id);
         require?.(before);
-        if (edit.name !== undefined && edit.name !== before.name) yield* requireFreeName(edit.name);
+        if (edit.name !== undefined && edit.name !== before.name) requireFreeName(edit.name);
         yield* update(limits, edit, "id = ?", [id]);
         yield* recordChange(audit, "limit", id);
-        return yield* getLimit(id);
+        return yield* readLimit(id);
       }),
 
     delete: (id, audit, require) =>
       change(function* () {
-        const before = yield* getLimit(id);
+        const before = requireLimit(id);
         require?.(before);
         yield* run("DELETE FROM limits WHERE id = ?", [id]);
         yield* recordChange(audit, "limit", id);
@@ -50,15 +59,11 @@ export function createLimitStore({ change, memory, isTrusted, current }: Catalog
   };
 }
 
-function* getLimit(id: string): Script<Limit> {
+/** As the change leaves it. */
+function* readLimit(id: string): Script<Limit> {
   const [limit] = yield* readLimits([id]);
-  if (limit === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
+  if (limit === undefined) throw new TypeError("the limit was not written");
   return limit;
-}
-
-function* requireFreeName(name: string): Script<void> {
-  if ((yield* one("SELECT id FROM limits WHERE name = ?", [name])) === null) return;
-  throw new ProxyError("limit_exists", "A limit of this name exists already.", { param: "name" });
 }
 
 const SUBJECTS = {

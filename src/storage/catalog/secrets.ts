@@ -5,7 +5,6 @@ import { columnsOf, count, decode, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
-import type { SecretMemory } from "./secret-memory.ts";
 import { applySecretChange, toListedSecret, toSecretRow } from "./catalog-rows.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
@@ -13,6 +12,7 @@ import { apiKeys, relayTokens, type SecretRow, type SecretTable } from "./tables
 
 interface SecretKind {
   readonly table: SecretTable;
+  readonly remembered: "keys" | "relayTokens";
   readonly kind: "key" | "relay_token";
   /** The column of a limit that refers to it. */
   readonly limitColumn: "key_id" | "relay_token_id";
@@ -24,6 +24,7 @@ interface SecretKind {
 
 export const KEYS: SecretKind = {
   table: apiKeys,
+  remembered: "keys",
   kind: "key",
   limitColumn: "key_id",
   ...toRefusals("key", "key_not_found", "too_many_keys"),
@@ -31,6 +32,7 @@ export const KEYS: SecretKind = {
 
 export const RELAY_TOKENS: SecretKind = {
   table: relayTokens,
+  remembered: "relayTokens",
   kind: "relay_token",
   limitColumn: "relay_token_id",
   ...toRefusals("relay token", "relay_token_not_found", "too_many_relay_tokens"),
@@ -38,16 +40,10 @@ export const RELAY_TOKENS: SecretKind = {
 
 /** API keys or relay tokens. */
 export function createSecretStore(
-  { read, ask, change, isTrusted, current }: CatalogDriver,
-  {
-    table,
-    kind,
-    limitColumn,
-    toMissing,
-    toFull,
-    remembered,
-  }: SecretKind & { readonly remembered: SecretMemory },
+  { read, ask, change, memory, isTrusted, current }: CatalogDriver,
+  { table, kind, limitColumn, toMissing, toFull, ...of }: SecretKind,
 ): SecretStore {
+  const remembered = memory[of.remembered];
   return {
     peekByHash: (hash) => (isTrusted() ? remembered.peek(hash) : null),
 

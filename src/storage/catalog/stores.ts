@@ -21,13 +21,13 @@ export function createCatalogStores(driver: CatalogDriver, options: CatalogStore
     ...createPrincipalStore(driver),
     ...createSessionStore(driver),
     keys: {
-      ...createSecretStore(driver, { ...KEYS, remembered: memory.keys }),
+      ...createSecretStore(driver, KEYS),
       async findNames(ids) {
         await current();
         return ask(() => memory.keys.findNames(ids));
       },
     },
-    relayTokens: createSecretStore(driver, { ...RELAY_TOKENS, remembered: memory.relayTokens }),
+    relayTokens: createSecretStore(driver, RELAY_TOKENS),
   };
   return {
     audit: createAuditStore(driver),
