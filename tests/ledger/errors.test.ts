@@ -91,24 +91,6 @@ describe("the report on errors", () => {
     writer.close();
   });
 
-  test("says when it was last seen, to the microsecond", () => {
-    const usages = [5, 9, 7].map((micros) => ({
-      subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + micros },
-      ending: ENDING,
-    }));
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    for (const untilUs of [null, NEW_YEAR_US + 10, NEW_YEAR_US + 9]) {
-      const query = { ...EVERYTHING, window: { sinceUs: null, untilUs } };
-      const { breakdown } = JSON.parse(
-        decode(readFrom(reader, readErrors({ ...query, bucket: "day", context: CONTEXT }))),
-      );
-      const seen = untilUs === NEW_YEAR_US + 9 ? "7" : "9";
-      expect(breakdown).toMatchObject([{ last_seen: `2026-01-01T00:00:00.00000${seen}Z` }]);
-    }
-    reader.close();
-    writer.close();
-  });
-
   test("of more sums than may be in memory tells the most used, and the others together as (other), their kinds of error too", () => {
     const usages = ["a", "b", "c", "c"].map((client, index): RandomUsage => ({
       subject: { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + index },
