@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { Journal } from "#storage/journal/journal.ts";
-import { createLog } from "#kernel/log.ts";
-import { createRecorder } from "#usage/recorder.ts";
 import { mkdirSync } from "node:fs";
+import { openJournal } from "./journal-bench.ts";
 import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
@@ -17,28 +15,14 @@ const journalDirectory = join(directory, "journal");
 mkdirSync(journalDirectory, { recursive: true });
 const databasePath = join(directory, "usage.db");
 prepareUsageDatabase(databasePath);
-const log = createLog({ level: "error", json: true, write: () => undefined, timestamp: () => "" });
-const journal = new Journal({
-  directory: journalDirectory,
-  firstSegment: 1,
-  segmentBytesMax: 2_000,
-  log,
-  onWritten: () => undefined,
-});
-const recorder = createRecorder({
-  journal,
-  sync: "interval",
-  findEvent: async () => ({ kind: "absent" }),
-  flush: async () => undefined,
-  close: () => journal.close(),
-});
+const { ledger } = openJournal({ directory: journalDirectory, segmentBytesMax: 2_000 });
 const database = openForWriting(databasePath);
 database.run("PRAGMA busy_timeout = 5000");
 database.run("PRAGMA synchronous = OFF");
 const writer = openSqliteWriter({ database, journalDirectory, onDamage: (damage) => console.error(damage) });
 
 for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
-  const usage = recorder.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });
+  const usage = ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });
   await usage.end(ENDING);
   // As a text: a number may come in colour.
   console.log(String(recorded));
@@ -46,4 +30,4 @@ for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
   // Lets stdout go out.
   if (recorded % 50 === 0) await Bun.sleep(1);
 }
-await recorder.close();
+await ledger.close();

@@ -20,6 +20,8 @@ export function makeDirectory(): string {
 }
 
 export interface BenchOptions {
+  /** A new one when absent. */
+  readonly directory?: string;
   readonly segmentBytesMax?: number;
   /** The disk gives each write a new place: what replaces other bytes takes room as well. */
   readonly isCopying?: boolean;
@@ -28,8 +30,12 @@ export interface BenchOptions {
 }
 
 /** A journal, and a recorder that writes to it, on a disk that has `disk.roomBytes` for files to grow into. */
-export function openJournal({ segmentBytesMax, isCopying = false, onWrite = () => {} }: BenchOptions = {}) {
-  const directory = makeDirectory();
+export function openJournal({
+  directory = makeDirectory(),
+  segmentBytesMax,
+  isCopying = false,
+  onWrite = () => {},
+}: BenchOptions = {}) {
   const disk = { roomBytes: Number.POSITIVE_INFINITY, writes: 0 };
   const { log, lines: said } = createTestLog();
   const journal = new Journal({

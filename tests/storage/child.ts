@@ -1,5 +1,5 @@
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import { apiKey, boundModel, createFakeClock, principal, provider, toSecrets, silentLog } from "./support.ts";
+import { createFakeClock, toSecrets, silentLog } from "./support.ts";
 
 /**
  * Another process that works on the same file, as a local command does. `open` waits for a line on stdin first, so that
@@ -19,19 +19,6 @@ try {
     clock: createFakeClock(),
     log: silentLog,
   });
-  if (command === "write") {
-    await database.identity.createPrincipal(principal("foreign"), null);
-    await database.identity.keys.create(apiKey("foreign", "principal-foreign"), null);
-    await database.catalog.change(() => ({
-      writes: [
-        { kind: "put_provider", provider: provider("foreign") },
-        { kind: "put_model", model: boundModel("foreign", "provider-foreign") },
-      ],
-      audit: [],
-      result: () => null,
-    }));
-  }
-  if (command === "delete-key") await database.identity.keys.delete({ id: "key-foreign" }, null);
   await database.close();
   console.log("done");
 } catch (cause) {

@@ -4,32 +4,7 @@ import { BUSY_WAIT_MS_MAX } from "#storage/sqlite/catalog/catalog-driver.ts";
 import { REMEMBERED_MAX } from "#storage/catalog/secret-memory.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
-import {
-  apiKey,
-  AUDIT,
-  codeOf,
-  PAGE,
-  principal,
-  provider,
-  runChild,
-  silentLog,
-  toSecrets,
-} from "./support.ts";
-
-describe("another process", () => {
-  test("what a local command writes is seen by the next look-up and the next snapshot of a running server", async () => {
-    await using engine = createSqliteEngine();
-    const { identity, catalog } = await engine.open();
-    expect(await identity.keys.findByHash("hash-foreign")).toBeNull();
-    expect((await catalog.snapshot()).models).toEqual([]);
-    expect(await runChild("write", engine.path)).toBe("done");
-    expect((await identity.keys.findByHash("hash-foreign"))?.principal.name).toBe("foreign");
-    expect((await catalog.snapshot()).findModel("foreign")?.provider.name).toBe("foreign");
-
-    expect(await runChild("delete-key", engine.path)).toBe("done");
-    expect(await identity.keys.findByHash("hash-foreign")).toBeNull();
-  }, 20_000);
-});
+import { apiKey, AUDIT, codeOf, PAGE, principal, provider, silentLog, toSecrets } from "./support.ts";
 
 describe("a lock that another process holds", () => {
   test("lets reads and the event loop go on, and a mutation waits for its end", async () => {

@@ -7,7 +7,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
-import { apiKey, createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.ts";
+import { createTempDir, silentLog, toSecrets } from "./support.ts";
 
 const open = (folder: string) =>
   sqliteEngine.serve({
@@ -19,26 +19,6 @@ const open = (folder: string) =>
     clock: createSystemClock(),
     log: silentLog,
   });
-
-test("a server's storage opens the catalog and the ledger in an empty folder, and again after it was closed", async () => {
-  using dir = createTempDir();
-  const first = await open(dir.path);
-  await first.identity.createPrincipal(principal("ann"), null);
-  await first.identity.keys.create(apiKey("one", "principal-ann"), null);
-  first.keyUse.saveLastUsed("key-one", 1_700_000_000_000_000);
-  await first.ledger.flush();
-  await first.close();
-
-  const second = await open(dir.path);
-  expect(await second.identity.countPrincipals()).toBe(1);
-  expect((await second.catalog.snapshot()).providers).toEqual([]);
-  expect((await second.audit.listEvents(PAGE)).total).toBe(0);
-  expect(await second.keyUse.loadLastUsed(["key-one"])).toEqual(
-    new Map([["key-one", 1_700_000_000_000_000]]),
-  );
-  await second.close();
-  expect(readdirSync(dir.path).filter((file) => file.startsWith("catalog.db"))).toEqual(["catalog.db"]);
-}, 20_000);
 
 test("a ledger that cannot be opened is a SetupError, and the catalog does not stay open", async () => {
   using dir = createTempDir();

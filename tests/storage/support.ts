@@ -239,7 +239,7 @@ export async function codeOf(attempt: Promise<unknown>): Promise<string | null> 
 const CHILD = join(import.meta.dir, "child.ts");
 
 /** Starts another process on the file; see `child.ts` for what it does. */
-export function spawnChild(command: "open" | "write" | "delete-key" | "as-nobody", path: string) {
+export function spawnChild(command: "open" | "as-nobody", path: string) {
   return Bun.spawn([process.execPath, CHILD, command, path], {
     stdin: "pipe",
     stdout: "pipe",
@@ -247,7 +247,7 @@ export function spawnChild(command: "open" | "write" | "delete-key" | "as-nobody
   });
 }
 
-export async function runChild(command: "write" | "delete-key" | "as-nobody", path: string): Promise<string> {
+export async function runChild(command: "as-nobody", path: string): Promise<string> {
   const child = spawnChild(command, path);
   await child.stdin.end();
   const output = await child.stdout.text();

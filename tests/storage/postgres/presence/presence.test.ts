@@ -6,7 +6,7 @@ import { PRIMARY_ONLY, Reachability } from "#storage/replicas/heartbeat.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { busyLimit, timed, until } from "../../../support/waiting.ts";
-import { apiKey, codeOf, principal, silentLog } from "../../support.ts";
+import { apiKey, codeOf, principal, silentLog, START_US } from "../../support.ts";
 import { createPostgresCatalog, type PostgresCatalog, type PostgresStores } from "../catalog-engine.ts";
 import { failureOf, restartAs } from "../support.ts";
 
@@ -149,12 +149,16 @@ describe.skipIf(postgresMissing !== null)("replicas that answer from memory", ()
     await using engine = createPostgresCatalog(server);
     const [asking, trusting] = [await engine.open({ graceMs: 0 }), await engine.open()];
     await makeKeys(asking, "k1");
+    const times = { cookieIssuedAtUs: START_US, expiresAtUs: START_US + 1 };
+    await asking.identity.createSession({ tokenHash: "s", principalId: "principal-ann", ...times }, START_US);
     const signal = await restartAs(server, "standby");
     expect(await accepts(trusting, "k1")).toEqual({ ...FROM_MEMORY, accepted: true });
     engine.clock.advanceMs(60_000);
     for (const replica of [asking, trusting])
-      for (let times = 0; times < 5; times += 1)
+      for (let tries = 0; tries < 5; tries += 1) {
         expect(await codeOf(accepts(replica, "k1"))).toBe("internal_error");
+        expect(await codeOf(replica.identity.findSession("s", START_US))).toBe("internal_error");
+      }
     expect(await failureOf((await engine.database()).all(PRIMARY_ONLY))).toHaveProperty("code", "25006");
     expect(asking.presence.health().isServing).toBe(false);
     rmSync(signal);
