@@ -6,9 +6,15 @@ import { BANDS } from "#storage/cells/measures.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy, type FoldedWindow } from "./folded-window.ts";
-import { groupLabelSets } from "./label-groups.ts";
+import { groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
-import { splitLeastUsed, type SubjectField, toSubjectLabels, toSubjects } from "./report-subjects.ts";
+import {
+  putTogether,
+  splitLeastUsed,
+  type SubjectField,
+  toSubjectLabels,
+  toSubjects,
+} from "./report-subjects.ts";
 import { resolveFilter, type Result } from "./request-filter.ts";
 import { cutFiltered, TO_DAYS } from "./row-window.ts";
 import { readSeriesOf, refuseTooManyBuckets, SUMS_MAX } from "./series.ts";
@@ -67,36 +73,22 @@ function* readParts(
   const whole = yield* foldBy(window, ERROR_MEASURES, ({ id }) => id);
   if (whole.size <= sumsMax) return { parts: [...whole.sums()].map(toOwn), isFolded: false };
   const { keptOf, restOf, subjects: ofRest } = splitLeastUsed(whole, subjects, sumsMax);
-  const coarse = new CoarseResults(filter.results);
+  const coarse = putTogether(filter.results.map(dropKind), (result) => JSON.stringify({ ...result, id: 0 }));
+  const numberOf = new Map(filter.results.map(({ id }, index) => [id, coarse.numberOf[index] ?? NOT_CHOSEN]));
   const rest = whole.regroup({
     groupOf: restOf,
     groupCount: ofRest.length,
-    endingOf: coarse.numberOf,
-    endingCount: coarse.results.length,
+    endingOf: Int32Array.from({ length: filter.lastResult + 1 }, (_, id) => numberOf.get(id) ?? NOT_CHOSEN),
+    endingCount: coarse.items.length,
   });
-  const toRest = (sum: FoldSum) => toErrorsPart(ofRest[sum.group], coarse.results[sum.ending], sum);
+  const toRest = (sum: FoldSum) => toErrorsPart(ofRest[sum.group], coarse.items[sum.ending], sum);
   const kept = whole.regroup({ groupOf: keptOf });
   return { parts: [...[...kept.sums()].map(toOwn), ...[...rest.sums()].map(toRest)], isFolded: true };
 }
 
-/** Results without what upstreams call their errors, which is as free as a tag. */
-class CoarseResults {
-  readonly results: Result[] = [];
-  /** By the id of a result. */
-  readonly numberOf: Int32Array;
-
-  constructor(results: readonly Result[]) {
-    const known = new Map<string, number>();
-    this.numberOf = new Int32Array(results.reduce((last, { id }) => Math.max(last, id), 0) + 1).fill(-1);
-    for (const result of results) {
-      const kind = result.error_kind === null ? null : OTHER;
-      const key = JSON.stringify([result.outcome, kind, result.status_code, result.failure]);
-      const number = known.get(key) ?? this.results.length;
-      known.set(key, number);
-      if (number === this.results.length) this.results.push({ ...result, error_kind: kind });
-      this.numberOf[result.id] = number;
-    }
-  }
+/** What upstreams call their errors is as free as a tag. */
+function dropKind(result: Result): Result {
+  return { ...result, error_kind: result.error_kind === null ? null : OTHER };
 }
 
 function toErrorsPart(

@@ -65,16 +65,35 @@ export function splitLeastUsed(fold: Fold, subjects: readonly ReportSubject[], s
     sumsOf[group] = (sumsOf[group] ?? 0) + 1;
   }
   const isKept = chooseMostUsed(uses, sumsOf, sumsMax);
-  const coarse =
-    toCoarse(subjects, uses, dropChosenFreely) ??
-    toCoarse(subjects, uses, dropAllButPrincipal, Number.POSITIVE_INFINITY);
+  const drop = (toSubject: (subject: ReportSubject) => ReportSubject) =>
+    putTogether(
+      subjects.map((subject, group) => (uses[group] === 0 ? null : toSubject(subject))),
+      ({ principal, providerId, endpoint, model }) => [principal, providerId, endpoint, model].join("\n"),
+    );
+  const coarse = drop(dropChosenFreely);
+  const { numberOf, items } = coarse.items.length > COARSE_GROUPS_MAX ? drop(dropAllButPrincipal) : coarse;
   return {
     keptOf: Int32Array.from(isKept, (kept, group) => (kept === 1 ? group : NOT_CHOSEN)),
-    restOf: Int32Array.from(isKept, (kept, group) =>
-      kept === 1 ? NOT_CHOSEN : (coarse?.numberOf[group] ?? NOT_CHOSEN),
-    ),
-    subjects: coarse?.subjects ?? [],
+    restOf: numberOf.map((number, group) => (isKept[group] === 1 ? NOT_CHOSEN : number)),
+    subjects: items,
   };
+}
+
+/** Numbers items: those of one key have one number, by which `items` has the first of them. */
+export function putTogether<Item>(
+  all: readonly (Item | null)[],
+  toKey: (item: Item) => string,
+): { readonly numberOf: Int32Array; readonly items: readonly Item[] } {
+  const numbers = new Map<string, number>();
+  const items: Item[] = [];
+  const numberOf = Int32Array.from(all, (item) => {
+    if (item === null) return NOT_CHOSEN;
+    const key = toKey(item);
+    const number = numbers.get(key) ?? items.push(item) - 1;
+    numbers.set(key, number);
+    return number;
+  });
+  return { numberOf, items };
 }
 
 /** Where several are used equally often, the first are chosen. */
@@ -90,36 +109,6 @@ function chooseMostUsed(uses: Float64Array, sumsOf: Float64Array, sumsMax: numbe
     kept[group] = 1;
   }
   return kept;
-}
-
-interface Coarse {
-  /** By group. */
-  readonly numberOf: readonly number[];
-  readonly subjects: readonly ReportSubject[];
-}
-
-/** Null when there are more than `groupsMax` groups. */
-function toCoarse(
-  subjects: readonly ReportSubject[],
-  uses: Float64Array,
-  toSubject: (subject: ReportSubject) => ReportSubject,
-  groupsMax = COARSE_GROUPS_MAX,
-): Coarse | null {
-  const coarse = new Map<string, { readonly number: number; readonly subject: ReportSubject }>();
-  const numberOf: number[] = [];
-  for (const [group, fine] of subjects.entries()) {
-    if (uses[group] === 0) {
-      numberOf.push(NOT_CHOSEN);
-      continue;
-    }
-    const subject = toSubject(fine);
-    const key = `${subject.principal}\n${subject.providerId}\n${subject.endpoint}\n${subject.model ?? ""}`;
-    const known = coarse.get(key) ?? { number: coarse.size, subject };
-    if (known.number >= groupsMax) return null;
-    coarse.set(key, known);
-    numberOf.push(known.number);
-  }
-  return { numberOf, subjects: [...coarse.values()].map(({ subject }) => subject) };
 }
 
 const FOLDED = { keyId: null, client: OTHER, tags: OTHER };
