@@ -2,11 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
-import { encodeSeal } from "#storage/backup/seal.ts";
+import { encodeSeal, SEAL_BYTES } from "#storage/backup/seal.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
-
-const SEAL_BYTES = 72;
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;

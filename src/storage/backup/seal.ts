@@ -1,17 +1,17 @@
-import { open, type FileHandle } from "node:fs/promises";
+import { open } from "node:fs/promises";
 
 /**
  * The seal stands behind the compressed archive: a skippable frame of Zstandard (RFC 8878, section 3.1.2), which every
  * decompressor passes over, with the SHA-256 of all bytes before it, which tells a file that was cut or altered, and an
- * HMAC of that by the installation's secret, which tells one that another program made. A backup that was made without the
- * secret key has another frame, without the HMAC.
+ * HMAC of that by the installation's secret, which tells one that another program made. It is all zeros where a backup was made
+ * without the secret key.
  */
-const FRAMES = {
-  plain: { magic: 0x184d2a50, contentBytes: 32 },
-  authenticated: { magic: 0x184d2a51, contentBytes: 64 },
-} as const;
+const MAGIC = 0x184d2a50;
 const HEADER_BYTES = 8;
-const SHA256_BYTES = 32;
+const HASH_BYTES = 32;
+const CONTENT_BYTES = 2 * HASH_BYTES;
+export const SEAL_BYTES = HEADER_BYTES + CONTENT_BYTES;
+const NO_MAC = Buffer.alloc(HASH_BYTES);
 const READ_BYTES = 1024 * 1024;
 
 /** The first bytes of a Zstandard frame. */
@@ -19,11 +19,10 @@ const ZSTD_MAGIC = 0xfd2fb528;
 
 /** `mac` is null where there is no secret key. */
 export function encodeSeal(sha256: Uint8Array, mac: Uint8Array | null): Buffer {
-  const frame = mac === null ? FRAMES.plain : FRAMES.authenticated;
   const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32LE(frame.magic, 0);
-  header.writeUInt32LE(frame.contentBytes, 4);
-  return Buffer.concat([header, sha256, mac ?? new Uint8Array()]);
+  header.writeUInt32LE(MAGIC, 0);
+  header.writeUInt32LE(CONTENT_BYTES, 4);
+  return Buffer.concat([header, sha256, mac ?? NO_MAC]);
 }
 
 /** A seal whose hash holds. Its MAC is for the caller to check. */
@@ -51,7 +50,9 @@ export async function checkSeal(path: string, { onRead, signal }: SealProgress):
   const file = await open(path, "r");
   try {
     const { size } = await file.stat();
-    const { archiveBytes, content } = await readSeal(file, size);
+    const archiveBytes = Math.max(0, size - SEAL_BYTES);
+    const seal = Buffer.alloc(SEAL_BYTES);
+    await file.read(seal, 0, SEAL_BYTES, archiveBytes);
     const buffer = Buffer.alloc(READ_BYTES);
     const hasher = new Bun.CryptoHasher("sha256");
     for (let at = 0; at < archiveBytes;) {
@@ -65,28 +66,12 @@ export async function checkSeal(path: string, { onRead, signal }: SealProgress):
     }
     if (archiveBytes < 4) return { kind: "foreign" };
     const sha256 = hasher.digest();
-    if (content === null || !content.subarray(0, SHA256_BYTES).equals(sha256)) return { kind: "broken" };
-    const mac = content.length > SHA256_BYTES ? content.subarray(SHA256_BYTES) : null;
-    return { kind: "holds", archiveBytes, sha256, mac };
+    const mac = seal.subarray(-HASH_BYTES);
+    if (!seal.equals(encodeSeal(sha256, mac))) return { kind: "broken" };
+    return { kind: "holds", archiveBytes, sha256, mac: mac.equals(NO_MAC) ? null : mac };
   } finally {
     await file.close();
   }
-}
-
-/** Reads the seal at the end of the file; null when there is none, and the archive is then taken for as long as with the shorter one. */
-async function readSeal(
-  file: FileHandle,
-  fileBytes: number,
-): Promise<{ readonly archiveBytes: number; readonly content: Buffer | null }> {
-  for (const { magic, contentBytes } of [FRAMES.authenticated, FRAMES.plain]) {
-    const seal = Buffer.alloc(HEADER_BYTES + contentBytes);
-    const archiveBytes = fileBytes - seal.length;
-    if (archiveBytes < 0) continue;
-    await file.read(seal, 0, seal.length, archiveBytes);
-    if (seal.readUInt32LE(0) !== magic || seal.readUInt32LE(4) !== contentBytes) continue;
-    return { archiveBytes, content: seal.subarray(HEADER_BYTES) };
-  }
-  return { archiveBytes: fileBytes - HEADER_BYTES - SHA256_BYTES, content: null };
 }
 
 /** True for the first bytes of a file that may be a backup; at least four. */
