@@ -1,7 +1,7 @@
 import type { SlotHolder, SlotLease, SlotSource } from "#catalog/slots.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { Lease, SlotClaim } from "./slot-pool.ts";
+import type { SlotClaim, SlotGrant } from "./slot-pool.ts";
 
 /** Between two claims of one queue: requests that come one after the other are claimed for together. */
 const CLAIM_MS_MIN = 10;
@@ -11,7 +11,7 @@ const IDLE_MS_MAX = 2_000;
 const IDLE_KEPT = 1;
 
 export interface SlotLeasesDeps {
-  readonly pools: { claim(claim: SlotClaim): Promise<Lease> };
+  readonly pools: { claim(claim: SlotClaim): Promise<SlotGrant> };
   /** False: no slot may be used, since others take them over when no heartbeat has arrived for long. */
   readonly isLeased: () => boolean;
   readonly monotonicMs: () => number;

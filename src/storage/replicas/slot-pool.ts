@@ -4,7 +4,7 @@ import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { DEMAND_MS_MAX, type Peer } from "./replica-row.ts";
 
 /** The slots of a pool that a replica has. A pool has the slots of one queue. */
-export interface Lease {
+export interface SlotGrant {
   readonly slots: number;
   /** Slots that it may have while another has fewer than it wants: it gives back those above. Null: no other has fewer. */
   readonly quota: number | null;
@@ -57,7 +57,7 @@ export class SlotPools {
    * first, so that leases of one pool are made one after the other. A claim whose answer was lost is repeated with what is
    * known here, which is never more than what is written.
    */
-  async claim(claim: SlotClaim): Promise<Lease> {
+  async claim(claim: SlotClaim): Promise<SlotGrant> {
     const { postgres, notify, settle = SETTLE } = this.#deps;
     const claimed = await postgres.transaction(async (tx) => {
       await tx.run(`SET LOCAL lock_timeout = ${LOCK_MS_MAX}`);
@@ -66,7 +66,7 @@ export class SlotPools {
       const isSettled = seenMs > (this.#timeline.isSame(server) ? settle.sameMs : settle.ms);
       const { own, others } = await this.#readTenants(tx, claim.pool);
       const request = { ...claim, starvedMs: own.starvedMs, canGrow: isSettled && !own.isFenced };
-      const lease = toLease(request, others);
+      const lease = toGrant(request, others);
       await this.#write(tx, claim, lease);
       const isShort = claim.wanted > lease.slots;
       const wasShort = own.isAsking && own.wanted > own.slots;
@@ -90,7 +90,7 @@ export class SlotPools {
     return { own, others: rows.filter(({ isOwn }) => !isOwn) };
   }
 
-  async #write(tx: Transaction, { pool, wanted }: SlotClaim, { slots }: Lease): Promise<void> {
+  async #write(tx: Transaction, { pool, wanted }: SlotClaim, { slots }: SlotGrant): Promise<void> {
     await tx.run(
       `INSERT INTO slot_lease AS lease (pool, replica_id, slots, wanted, starved_since, asked_at)
        VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN clock_timestamp() END, clock_timestamp())
@@ -153,7 +153,7 @@ export interface Tenant {
 }
 
 /** A claim as it is decided, in slots. */
-export interface LeaseRequest extends Pick<SlotClaim, "limit" | "keep" | "wanted"> {
+export interface SlotRequest extends Pick<SlotClaim, "limit" | "keep" | "wanted"> {
   readonly starvedMs: number;
   /** False: it may not have more than it keeps. */
   readonly canGrow: boolean;
@@ -166,7 +166,7 @@ export const TURN_MS = 1_000;
  * Decides a claim: a replica never gets more than the others leave of the limit. As long as all have what they want it is
  * first come, first served; else what one wants above its quota goes to those that have less than theirs.
  */
-export function toLease(request: LeaseRequest, others: readonly Tenant[]): Lease {
+export function toGrant(request: SlotRequest, others: readonly Tenant[]): SlotGrant {
   const { limit, keep, wanted, canGrow } = request;
   const ofOthers = others.reduce((sum, { slots }) => sum + slots, 0);
   const asking = others.filter(({ isAsking }) => isAsking);

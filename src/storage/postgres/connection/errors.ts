@@ -77,12 +77,6 @@ export function toRightError(): SetupError {
   );
 }
 
-function toCertificateError(): SetupError {
-  return configuration(
-    "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
-  );
-}
-
 /** The oldest that the tests run on. */
 export const SERVER_VERSION_MIN = 15;
 
@@ -106,25 +100,18 @@ export function toPoolerError(): SetupError {
 }
 
 /** SQLSTATE or Bun's code → what an operator has to change. */
-const SETUP_ERRORS: { readonly [code: string]: () => SetupError } = {
-  "28000": () => configuration("PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf."),
-  "28P01": () =>
-    configuration("PostgreSQL refuses the password: check the user and password of PROXY_DATABASE_URL."),
-  "3D000": () =>
-    configuration(
-      "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
-    ),
-  "42501": toRightError,
-  ERR_POSTGRES_TLS_NOT_AVAILABLE: () =>
-    configuration(
-      "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
-    ),
-  ERR_POSTGRES_UNSUPPORTED_AUTHENTICATION_METHOD: () =>
-    configuration(
-      "PostgreSQL asks for a way to sign in that is not supported: use scram-sha-256 in pg_hba.conf.",
-    ),
+const SETUP_SENTENCES: { readonly [code: string]: string } = {
+  "28000": "PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf.",
+  "28P01": "PostgreSQL refuses the password: check the user and password of PROXY_DATABASE_URL.",
+  "3D000": "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
+  ERR_POSTGRES_TLS_NOT_AVAILABLE:
+    "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
+  ERR_POSTGRES_UNSUPPORTED_AUTHENTICATION_METHOD:
+    "PostgreSQL asks for a way to sign in that is not supported: use scram-sha-256 in pg_hba.conf.",
 };
 
+const CERTIFICATE_SENTENCE =
+  "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.";
 const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
 
 /**
@@ -138,13 +125,14 @@ export function toDatabaseError(
 ): Error {
   if (!(thrown instanceof Bun.SQL.PostgresError)) {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
-    if (CERTIFICATE_CODE.test(code)) return toCertificateError();
+    if (CERTIFICATE_CODE.test(code)) return configuration(CERTIFICATE_SENTENCE);
     return thrown instanceof Error ? thrown : new TypeError("the driver threw no error");
   }
   const state = thrown.errno;
-  const setup = SETUP_ERRORS[state ?? thrown.code];
-  if (setup !== undefined) return setup();
-  if (CERTIFICATE_CODE.test(thrown.code)) return toCertificateError();
+  if (state === "42501") return toRightError();
+  const setup = SETUP_SENTENCES[state ?? thrown.code];
+  if (setup !== undefined) return configuration(setup);
+  if (CERTIFICATE_CODE.test(thrown.code)) return configuration(CERTIFICATE_SENTENCE);
   // PgBouncer, which passes on neither the schema nor the limits of a session.
   if (state === "08P01" && thrown.message.includes("startup parameter")) return toPoolerError();
   if (state === undefined) {
