@@ -1,6 +1,7 @@
 import type { Principal } from "#identity/principal.ts";
 import type { PrincipalStore } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { LimitSet } from "#limits/store.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit, recordChange } from "./audit.ts";
@@ -66,7 +67,7 @@ export function createPrincipalStore({ read, ask, change, memory }: CatalogDrive
         const before = yield* requirePrincipal(id, tell);
         require?.(before);
         yield* requireAdminLeft(before, null);
-        yield* tellOwned(id);
+        yield* tellOwned(id, memory.limits());
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         yield* run("DELETE FROM principals WHERE id = ?", [id]);
         yield* orphanResponses(id);
@@ -126,23 +127,23 @@ function isEnabledAdmin({ role, enabled }: Principal): boolean {
   return role === "admin" && enabled;
 }
 
-const OWNED = [
-  { kind: "key", of: "SELECT id FROM api_keys WHERE principal_id = ?1" },
-  { kind: "relay_token", of: "SELECT id FROM relay_tokens WHERE principal_id = ?1" },
-  {
-    kind: "limit",
-    of: `SELECT id FROM limits WHERE principal_id = ?1
-      OR key_id IN (SELECT id FROM api_keys WHERE principal_id = ?1)
-      OR relay_token_id IN (SELECT id FROM relay_tokens WHERE principal_id = ?1)`,
-  },
-] as const;
-
-/** Tells of what goes with a principal. */
-function* tellOwned(principalId: string): Script<void> {
-  for (const { kind, of } of OWNED) {
-    const rows = yield* all<{ readonly id: string }>(of, [principalId]);
-    for (const { id } of rows) yield* changed(kind, id);
+/** Tells of what goes with a principal, which still is there. */
+function* tellOwned(principalId: string, { limits }: LimitSet): Script<void> {
+  const owners = new Set([principalId]);
+  for (const [kind, table] of [
+    ["key", "api_keys"],
+    ["relay_token", "relay_tokens"],
+  ] as const) {
+    const rows = yield* all<{ readonly id: string }>(`SELECT id FROM ${table} WHERE principal_id = ?`, [
+      principalId,
+    ]);
+    for (const { id } of rows) {
+      owners.add(id);
+      yield* changed(kind, id);
+    }
   }
+  for (const { id, subject } of limits)
+    if ("id" in subject && owners.has(subject.id)) yield* changed("limit", id);
 }
 
 export function toPrincipalNotFound(): ProxyError {

@@ -39,7 +39,7 @@ export function* rotateSecret({
       targetRef: SECRET_KEY_NAME,
     }),
   ]);
-  for (const kind of ["secret", "catalog", "session"] as const) yield* changed(kind, null);
+  for (const kind of ["secret", "catalog"] as const) yield* changed(kind, null);
   return { credentials, sessions, revokedKeys };
 }
 

@@ -14,8 +14,6 @@ interface SecretKind {
   readonly table: SecretTable;
   readonly remembered: "keys" | "relayTokens";
   readonly kind: "key" | "relay_token";
-  /** The column of a limit that refers to it. */
-  readonly limitColumn: "key_id" | "relay_token_id";
   /** For an id that is not there. */
   readonly toMissing: () => ProxyError;
   /** For a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
@@ -26,7 +24,6 @@ export const KEYS: SecretKind = {
   table: apiKeys,
   remembered: "keys",
   kind: "key",
-  limitColumn: "key_id",
   ...toRefusals("key", "key_not_found", "too_many_keys"),
 };
 
@@ -34,14 +31,13 @@ export const RELAY_TOKENS: SecretKind = {
   table: relayTokens,
   remembered: "relayTokens",
   kind: "relay_token",
-  limitColumn: "relay_token_id",
   ...toRefusals("relay token", "relay_token_not_found", "too_many_relay_tokens"),
 };
 
 /** API keys or relay tokens. */
 export function createSecretStore(
   { read, ask, change, memory, isTrusted, current }: CatalogDriver,
-  { table, kind, limitColumn, toMissing, toFull, ...of }: SecretKind,
+  { table, kind, toMissing, toFull, ...of }: SecretKind,
 ): SecretStore {
   const remembered = memory[of.remembered];
   return {
@@ -84,13 +80,11 @@ export function createSecretStore(
     delete: (filter, audit) =>
       change(function* () {
         const [where, bindings] = toWhere(table, filter);
-        const limits = yield* all<{ readonly id: string }>(`SELECT id FROM limits WHERE ${limitColumn} = ?`, [
-          filter.id,
-        ]);
         // Its limits go with it: ON DELETE CASCADE.
         if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
         yield* recordChange(audit, kind, filter.id);
-        for (const { id } of limits) yield* changed("limit", id);
+        for (const { id, subject } of memory.limits().limits)
+          if (subject.kind === kind && subject.id === filter.id) yield* changed("limit", id);
       }),
   };
 }

@@ -341,17 +341,9 @@ export const catalogState = table("catalog_state", {
 
 /**
  * What processes remember of the catalog, by kind. `catalog` is providers, models and the newest feed, `price` all prices,
- * `secret` the state of the secret key. Nothing remembers sessions; the kind tells replicas that some have ended.
+ * `secret` the state of the secret key. Nothing remembers sessions.
  */
-export type ChangeKind =
-  | "catalog"
-  | "price"
-  | "principal"
-  | "key"
-  | "relay_token"
-  | "limit"
-  | "session"
-  | "secret";
+export type ChangeKind = "catalog" | "price" | "principal" | "key" | "relay_token" | "limit" | "secret";
 
 /** What each version has changed. A process that is behind what is kept reads everything again. */
 export const changeLog = table(
