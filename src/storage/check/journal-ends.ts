@@ -108,7 +108,13 @@ export function* compareEnds(
   findings: LedgerFinding[],
   lane: number | null,
 ): Script<void> {
-  const wanted = toWanted(arrivals, yield* readPrunedBefore());
+  const prunedUs = yield* readPrunedBefore();
+  const wanted = new Map<string, Cluster[]>();
+  for (const [key, arrivalsUs] of arrivals) {
+    // The rows of others have been removed.
+    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= prunedUs).sort((a, b) => a - b);
+    wanted.set(key, [...toClusters(kept)]);
+  }
   const clusters = [...wanted.values()].flat();
   const fromUs = clusters.reduce(
     (first, cluster) => Math.min(first, cluster.fromUs),
@@ -136,23 +142,11 @@ export function* compareEnds(
     missing += Math.max(0, ends - found);
     doubled += Math.max(0, found - ends);
   }
-  const where = "journal";
-  if (missing > 0)
-    findings.push({
-      where,
-      what: "ends that are no event",
-      rows: missing,
-      expected,
-      stored: expected - missing,
-    });
-  if (doubled > 0)
-    findings.push({
-      where,
-      what: "ends that are more than one event",
-      rows: doubled,
-      expected,
-      stored: expected + doubled,
-    });
+  const add = (what: string, rows: number, stored: number) => {
+    if (rows > 0) findings.push({ where: "journal", what, rows, expected, stored });
+  };
+  add("ends that are no event", missing, expected - missing);
+  add("ends that are more than one event", doubled, expected + doubled);
 }
 
 interface EventFigures {
@@ -172,16 +166,6 @@ interface Cluster {
   readonly ends: number;
   /** How many events could be theirs. */
   found: number;
-}
-
-/** By everything else that is compared, the clusters of arrivals whose rows have not been removed, in the order of time. */
-function toWanted(arrivals: JournalEnds["arrivals"], prunedUs: InstantUs): ReadonlyMap<string, Cluster[]> {
-  const clusters = [...arrivals].map(([key, arrivalsUs]) => {
-    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= prunedUs).sort((a, b) => a - b);
-    const alike: [string, Cluster[]] = [key, [...toClusters(kept)]];
-    return alike;
-  });
-  return new Map(clusters);
 }
 
 /** Arrivals so near one another that their events could be one another's. Ascending. */

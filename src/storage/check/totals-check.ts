@@ -11,8 +11,8 @@ import {
 } from "#storage/cells/cells.ts";
 import { CELL_MEASURES, HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { type CellPeriod, type CellRange, readCells } from "#storage/cells/stored-cells.ts";
-import { toCostSums } from "#storage/cells/sums.ts";
 import { EVENT_JOINS, EVENT_OF_ROWS, toEventMeasures } from "#storage/reports/event-measures.ts";
+import { toSums } from "#storage/reports/folded-window.ts";
 import { all, type Binding, dialectOf, each, one, type Script } from "#storage/sql/script.ts";
 import { readFirstWholeDay } from "#storage/cells/retention.ts";
 
@@ -132,12 +132,9 @@ function* readEvents(
   const dialect = yield* dialectOf();
   const range = [day * DAY_US, (day + 1) * DAY_US];
   const measures = toEventMeasures(dialect, EVENT_OF_ROWS);
-  const toColumn = (column: string) => measures.get(column) ?? "";
-  const sums = CELL_MEASURES.filter(({ adds }) => adds !== "high" && adds !== "low").map(
-    ({ name, adds }) => `${adds === "last" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`,
-  );
+  const names = CELL_MEASURES.map(({ name }) => name);
   const hours = yield* readHours(
-    `SELECT e.id / ${HOUR_US} AS hour, e.combination, m.result, ${sums.join(", ")}, ${toCostSums(toColumn)}
+    `SELECT e.id / ${HOUR_US} AS hour, e.combination, m.result, ${toSums(names, (name) => measures.get(name) ?? "NULL")}
      FROM event AS e ${EVENT_JOINS} WHERE e.id >= ? AND e.id < ? GROUP BY 1, 2, 3 ORDER BY 1`,
     range,
   );

@@ -191,7 +191,8 @@ function* toMonths({ fromUs, toUs }: RawRange): Generator<RawRange> {
 
 const ADDED_IN_PAIRS = new Set(["cost_hi", "cost_lo"]);
 
-function toSums(names: readonly string[], toColumn: (name: string) => string): string {
+/** The SQL that adds up measures, each as it adds. */
+export function toSums(names: readonly string[], toColumn: (name: string) => string): string {
   const sums = names
     .filter((name) => !ADDED_IN_PAIRS.has(name))
     .map((name) => `${name === "last_seen_us" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`);
