@@ -19,6 +19,7 @@ function copy({ path, file }: CheckpointStart): boolean {
     // Commits go on meanwhile (sqlite.org/c3ref/wal_checkpoint_v2.html, PASSIVE).
     const { log, checkpointed } = checkpoint(database, "PASSIVE");
     if (log !== checkpointed) return false;
+    // A change that comes meanwhile meets a lock, and runs again: little is left to be copied.
     if (checkpoint(database, "TRUNCATE").busy === 0) beginLog(database);
     return true;
   } finally {

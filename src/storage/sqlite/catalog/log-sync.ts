@@ -35,11 +35,6 @@ export interface CheckpointTasks {
 export interface LogSync {
   /** Fulfilled once every commit before the call is on the disk; calls that come meanwhile share one sync. Throws `internal_error`. */
   synced(): Promise<void>;
-  /**
-   * A change waits for it before its transaction: the log is being copied, and is begun anew only if nothing was added
-   * meanwhile. Null nearly always.
-   */
-  held(): Promise<void> | null;
   /** After the sync that is under way: the descriptor's number may be another file's next. */
   close(): Promise<void>;
 }
@@ -126,7 +121,6 @@ export function createLogSync(
       }
       if (closing === null && fstatSync(file).size > shortenAtBytes) shortening ??= shorten();
     },
-    held: () => shortening,
     close: () => (closing ??= closeOnce()),
   };
 }
