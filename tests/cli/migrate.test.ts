@@ -6,9 +6,8 @@ import { SQL } from "bun";
 import * as fc from "fast-check";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { LEFT_COLUMNS, LEFT_TABLES, MOVED_TABLES } from "#storage/move/tables.ts";
-import { PENDING_USAGE } from "#usage/event.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { ENDING, NEW_YEAR_US, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
+import { ENDING, NEW_YEAR_US, PENDING, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { arbitraryEvent, DAY_US } from "../oracle/events.ts";
 import { writeLedger } from "../oracle/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -401,7 +400,7 @@ async function fillInstallation(filled: string): Promise<void> {
     toBeginLine(3, { ...SUBJECT, arrivedAtUs: Date.now() * 1000 }),
     toEndLine(3, ENDING),
     toBeginLine(4, { ...SUBJECT, arrivedAtUs: REPLAYED_US + 500 }),
-    toEndLine(4, { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false }),
+    toEndLine(4, PENDING),
   ];
   appendFileSync(segmentPath(join(filled, "journal"), 2), Buffer.concat(lines));
   using usage = new Database(join(filled, "usage.db"), { readwrite: true });

@@ -1,17 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { priceUsage } from "#usage/cost.ts";
-import { PENDING_USAGE, type Settlement, type UsageEnding } from "#usage/event.ts";
+import type { Settlement, UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { readCellRows } from "../support/ledger-totals.ts";
 import { scale } from "../support/scale.ts";
-import { type CreateWriterBench, drain, expectSums } from "./contract-writer.ts";
+import { checkHandedIn, readCellRows } from "../support/ledger-totals.ts";
+import { type CreateWriterBench, drain } from "./contract-writer.ts";
 import {
   arbitraryEnding,
   arbitrarySubject,
   DAY_US,
   ENDING,
   NEW_YEAR_US,
+  PENDING,
   type RandomUsage,
   RUN_LINE,
   SUBJECT,
@@ -22,16 +23,8 @@ import {
 
 const HOUR_US = DAY_US / 24;
 
-const PENDING: UsageEnding = {
-  ...ENDING,
-  usage: PENDING_USAGE,
-  prices: {},
-  costPico: null,
-  unpriced: false,
-};
-
 /** How the event of a request is settled, and what it is from then on. */
-function toSettlement(
+export function toSettlement(
   { subject, ending }: RandomUsage,
   told: UsageEnding,
   { settledAtUs, lane = 0 }: { readonly settledAtUs: number; readonly lane?: number },
@@ -136,7 +129,7 @@ export function describeSettlements(
       expect(await bench.read("SELECT arrived_day, ended_day, requests FROM carried_total")).toEqual([
         { arrived_day: NEW_YEAR_US / DAY_US, ended_day: NEW_YEAR_US / DAY_US + 1, requests: 1 },
       ]);
-      await expectSums(bench, [settled]);
+      await checkHandedIn(bench, [settled]);
       await bench.checkTotals();
     });
 
@@ -165,7 +158,7 @@ export function describeSettlements(
       await drain(writer);
       await writer.close();
       expect(bench.damage).toEqual([]);
-      await expectSums(bench, [first.settled, usages[1]]);
+      await checkHandedIn(bench, [first.settled, usages[1]]);
       await bench.checkTotals();
     });
 
@@ -182,7 +175,7 @@ export function describeSettlements(
       bench.append(1, toSettleLine(settlement));
       await drain(writer);
       await writer.close();
-      await expectSums(bench, [settled]);
+      await checkHandedIn(bench, [settled]);
       await bench.checkTotals();
     });
 
@@ -211,7 +204,7 @@ export function describeSettlements(
         expect(await bench.read("SELECT id FROM pending_event")).toEqual([]);
         await second.close();
         const cutOff = { ...settled, ending: { ...settled.ending, timeToFirstByteUs: null } };
-        await expectSums(bench, [
+        await checkHandedIn(bench, [
           how === "ends as pending" ? settled : how === "is cut off" ? cutOff : { subject: SUBJECT, ending },
         ]);
         await bench.checkTotals();
@@ -299,7 +292,7 @@ export function describeSettlements(
       while (await writer.prune(NEW_YEAR_US + 2 * DAY_US));
       expect(await ids()).toEqual([NEW_YEAR_US + 2]);
       await writer.close();
-      await expectSums(bench, [settled, ...usages.slice(1)]);
+      await checkHandedIn(bench, [settled, ...usages.slice(1)]);
       await bench.checkTotals();
     });
 
@@ -358,7 +351,7 @@ export function describeSettlements(
                 `SELECT e.id FROM event AS e JOIN combination AS c ON c.id = e.combination WHERE shape = 'pending' ORDER BY e.id`,
               ),
             ).toEqual(pending.map((id) => ({ id })));
-            await expectSums(bench, usages);
+            await checkHandedIn(bench, usages);
             await bench.checkTotals();
           },
         ),

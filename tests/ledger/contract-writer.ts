@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { segmentPath } from "#storage/journal/segments.ts";
+import type { Dialect } from "#storage/sql/dialect.ts";
 import { SupersededError } from "#storage/writer/writer-engine.ts";
-import type { UsageEvent } from "#usage/event.ts";
-import { readCellRows } from "../support/ledger-totals.ts";
+import { checkHandedIn } from "../support/ledger-totals.ts";
 import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
 import {
@@ -18,8 +18,6 @@ import {
   LineEncoder,
   toBeginLine,
   toEndLine,
-  toReportInput,
-  toReportOutput,
 } from "./usage.ts";
 
 /** A journal and the writers on it, without threads: what a Worker does, step by step. */
@@ -64,13 +62,14 @@ export interface WriterContract {
   readonly cutStride: number;
   /** Random ledgers of each kind. */
   readonly runs: number;
+  readonly dialect: Pick<Dialect, "toStored">;
 }
 
 /** What brings journal lines into a ledger, whatever the engine. */
 export function describeWriter(
   engineName: string,
   createBench: CreateWriterBench,
-  { cutStride, runs }: WriterContract,
+  { cutStride, runs, dialect }: WriterContract,
 ): void {
   describe(`totals of ${engineName}`, () => {
     test("are what a sum over all events gives, however they come in batches and whenever days are sealed", async () => {
@@ -168,18 +167,46 @@ export function describeWriter(
   });
 
   describe(`the journal of ${engineName}`, () => {
-    test("events of one instant get ids that follow one another", async () => {
+    test("events of one instant get the next ids that are free, also after another start had used some", async () => {
       await using bench = await createBench();
+      let sequence = 0;
+      for (const offsets of [[0, 0, 0, 5], [0, 1, 4, 5, 5], [7], Array.from({ length: 490 }, () => 0)]) {
+        const subjects = offsets.map((offset) => ({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + offset }));
+        const usages = subjects.map((subject) => ({ subject, ending: ENDING }));
+        bench.append(1, Buffer.concat(toLines(usages, sequence)));
+        sequence += offsets.length;
+        // A writer of its own each time, which remembers nothing.
+        const writer = await bench.openWriter();
+        await drain(writer);
+        await writer.close();
+      }
+      const rows = await bench.read<{ id: number }>("SELECT id FROM event ORDER BY id");
+      expect(rows.map(({ id }) => id - NEW_YEAR_US)).toEqual(Array.from({ length: 500 }, (_, id) => id));
+    });
+
+    test("a text that the database cannot hold as it is stops no batch, and is one label with what is stored alike", async () => {
+      await using bench = await createBench();
+      const names = ["a\0b", "a\ud800b", "\0", 'a"\\{},NULL', "日本\u{1f600}"];
+      const usages = names.map((model, index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index, model, client: model },
+        ending: { ...ENDING, errorKind: index === 0 ? model : null },
+      }));
+      bench.append(1, Buffer.concat(toLines(usages)));
       const writer = await bench.openWriter();
-      bench.append(
-        1,
-        Buffer.concat(toLines(Array.from({ length: 500 }, () => ({ subject: SUBJECT, ending: ENDING })))),
-      );
       await drain(writer);
       await writer.close();
-      const rows = await bench.read<{ id: number }>("SELECT id FROM event ORDER BY id");
-      const ids = rows.map(({ id }) => id);
-      expect(ids).toEqual(Array.from({ length: 500 }, (_, index) => NEW_YEAR_US + index));
+      const stored = names.map(dialect.toStored);
+      const rows = await bench.read<{ model: string }>(
+        "SELECT model FROM event JOIN combination c ON c.id = combination ORDER BY event.id",
+      );
+      expect(rows.map(({ model }) => model)).toEqual(stored);
+      expect((await bench.read("SELECT 1 FROM combination")).length).toBe(new Set(stored).size);
+      const kinds = await bench.read(
+        `SELECT error_kind AS kind FROM event JOIN manner m ON m.id = manner JOIN result r ON r.id = result
+         WHERE error_kind IS NOT NULL`,
+      );
+      expect(kinds).toEqual([{ kind: stored[0] }]);
+      await bench.checkTotals();
     });
 
     test("torn at any byte gives every complete event once and no other", async () => {
@@ -432,165 +459,12 @@ export function describeWriter(
   });
 }
 
-interface Sums {
-  requests: number;
-  priced: number;
-  unpriced: number;
-  cost: bigint;
-  input: number | null;
-  output: number | null;
-  cached: number | null;
-  audioUs: number | null;
-  durationUs: number;
-  lastSeenUs: number;
-  bands: number[];
-}
-
-/** Sums written apart from the ones under test: over the events as they were handed in. */
 async function expectTotals(
   bench: WriterBench,
   usages: readonly RandomUsage[],
   { rowsFromUs = 0 } = {},
 ): Promise<void> {
-  const rows = await bench.read<{ id: number; shape: string | null }>(
-    "SELECT event.id, shape FROM event JOIN combination ON combination.id = combination ORDER BY event.id",
-  );
   const isKept = ({ subject, ending }: RandomUsage) => subject.arrivedAtUs >= rowsFromUs || isPending(ending);
-  expect(rows.length).toBe(usages.filter(isKept).length);
-  await expectSums(bench, usages);
-}
-
-/** Every total, whichever rows are left. */
-export async function expectSums(bench: WriterBench, usages: readonly RandomUsage[]): Promise<void> {
-  const events = usages.map(({ subject, ending }): UsageEvent => ({ ...subject, ...ending }));
-  const total = sumUp(events);
-  const hours = (await bench.read<Record<string, number>>(HOURS)).map(toSums);
-  expect(merge(hours, "hour")).toEqual({ ...total, durationUs: 0, lastSeenUs: 0, bands: [] });
-  const cells = await readDays(bench);
-  // An instant that two events share moves the second by a microsecond.
-  const shift = { lastSeenUs: expect.any(Number) };
-  expect(merge(cells.map(toSums), "day")).toEqual({ ...total, ...shift });
-
-  for (const outcome of new Set(events.map((event) => event.outcome))) {
-    const some = events.filter((event) => event.outcome === outcome);
-    const found = (await bench.read<Record<string, number>>(`${HOURS} WHERE outcome = '${outcome}'`)).map(
-      toSums,
-    );
-    expect(merge(found, "hour")).toEqual({ ...sumUp(some), durationUs: 0, lastSeenUs: 0, bands: [] });
-  }
-  for (const model of new Set(events.map((event) => event.model))) {
-    const some = events.filter((event) => event.model === model);
-    const ids = await bench.read<{ id: number }>(
-      `SELECT id FROM combination WHERE model IS NOT DISTINCT FROM ${model === null ? "NULL" : `'${model}'`}`,
-    );
-    const combinations = new Set(ids.map(({ id }) => id));
-    const found = cells.filter((row) => combinations.has(row["combination"]!)).map(toSums);
-    expect(merge(found, "day")).toEqual({ ...sumUp(some), ...shift });
-  }
-}
-
-const MEASURES = `requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens,
-  cached_input_tokens, audio_us`;
-const HOURS = `SELECT ${MEASURES} FROM hour_total`;
-
-/** What is open, and what is sealed of days. */
-async function readDays(bench: WriterBench): Promise<readonly Record<string, number | null>[]> {
-  const open = await bench.read<Record<string, number | null>>("SELECT * FROM open_cell");
-  const sealed = await bench.read<{ columns: Uint8Array<ArrayBuffer> }>(
-    "SELECT columns FROM cells WHERE period = 1",
-  );
-  return [...open, ...sealed.flatMap(({ columns }) => readCellRows(columns))];
-}
-
-function sumUp(events: readonly UsageEvent[]): Sums {
-  const sums: Sums = {
-    requests: 0,
-    priced: 0,
-    unpriced: 0,
-    cost: 0n,
-    input: null,
-    output: null,
-    cached: null,
-    audioUs: null,
-    durationUs: 0,
-    lastSeenUs: 0,
-    bands: [0, 0, 0, 0, 0, 0, 0],
-  };
-  for (const event of events) {
-    sums.requests += 1;
-    if (event.costPico !== null) sums.priced += 1;
-    if (event.unpriced) sums.unpriced += 1;
-    sums.cost += event.costPico ?? 0n;
-    const quantities = event.usage?.quantities ?? {};
-    const input = toReportInput(event.usage);
-    if (input !== null) sums.input = (sums.input ?? 0) + input;
-    const output = toReportOutput(event.usage);
-    if (output !== null) sums.output = (sums.output ?? 0) + output;
-    if (quantities.cached_input_tokens !== undefined) {
-      sums.cached = (sums.cached ?? 0) + quantities.cached_input_tokens;
-    }
-    if (quantities.audio_seconds !== undefined) {
-      sums.audioUs = (sums.audioUs ?? 0) + Math.round(quantities.audio_seconds * 1e6);
-    }
-    sums.durationUs += event.durationUs;
-    sums.lastSeenUs = Math.max(sums.lastSeenUs, event.arrivedAtUs);
-    const seconds = event.durationUs / 1e6;
-    const band =
-      seconds < 1
-        ? 0
-        : seconds < 5
-          ? 1
-          : seconds < 15
-            ? 2
-            : seconds < 30
-              ? 3
-              : seconds < 60
-                ? 4
-                : seconds < 120
-                  ? 5
-                  : 6;
-    sums.bands[band]! += 1;
-  }
-  return sums;
-}
-
-function toSums(row: Record<string, number | null>): Sums {
-  return {
-    requests: row["requests"]!,
-    priced: row["priced_requests"]!,
-    unpriced: row["unpriced_requests"]!,
-    cost: BigInt(row["cost_hi"]!) * 10n ** 9n + BigInt(row["cost_lo"]!),
-    input: row["input_tokens"]!,
-    output: row["output_tokens"]!,
-    cached: row["cached_input_tokens"]!,
-    audioUs: row["audio_us"]!,
-    durationUs: row["duration_us"] ?? 0,
-    lastSeenUs: row["last_seen_us"] ?? 0,
-    bands: Object.keys(row)
-      .filter((column) => column.startsWith("band_"))
-      .map((column) => row[column]!),
-  };
-}
-
-function merge(rows: readonly Sums[], kind: "hour" | "day"): Sums {
-  const plus = (left: number | null, right: number | null) =>
-    left === null && right === null ? null : (left ?? 0) + (right ?? 0);
-  const bands = kind === "hour" ? [] : [0, 0, 0, 0, 0, 0, 0];
-  const empty = { ...sumUp([]), bands };
-  return rows.reduce(
-    (sum, row) => ({
-      requests: sum.requests + row.requests,
-      priced: sum.priced + row.priced,
-      unpriced: sum.unpriced + row.unpriced,
-      cost: sum.cost + row.cost,
-      input: plus(sum.input, row.input),
-      output: plus(sum.output, row.output),
-      cached: plus(sum.cached, row.cached),
-      audioUs: plus(sum.audioUs, row.audioUs),
-      durationUs: sum.durationUs + row.durationUs,
-      lastSeenUs: Math.max(sum.lastSeenUs, row.lastSeenUs),
-      bands: sum.bands.map((count, index) => count + (row.bands[index] ?? 0)),
-    }),
-    empty,
-  );
+  expect((await bench.read("SELECT id FROM event")).length).toBe(usages.filter(isKept).length);
+  await checkHandedIn(bench, usages);
 }

@@ -4,10 +4,16 @@ import { type BackgroundEnd, Settlements } from "#forward/settlements.ts";
 import { NO_LIMITS } from "#limits/limit-gate.ts";
 import { PENDING_USAGE, type UsageEnding } from "#usage/event.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
-import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import {
+  createManualClock,
+  createTestLog,
+  ENDING,
+  EVERYTHING,
+  NEW_YEAR_US,
+  PENDING,
+  SUBJECT,
+} from "./usage.ts";
 import { serveLedger } from "../support/ledger.ts";
-
-const PENDING: UsageEnding = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
 
 async function createBench() {
   const clock = createManualClock();

@@ -139,6 +139,15 @@ const arrival = fc
   .map(([days, withinDay, micros]) => NEW_YEAR_US + days * DAY_US + withinDay + micros);
 
 /** Retention passes it over. */
+/** The end of an answer in the background, whose usage is still to come. */
+export const PENDING: UsageEnding = {
+  ...ENDING,
+  usage: PENDING_USAGE,
+  prices: {},
+  costPico: null,
+  unpriced: false,
+};
+
 export function isPending({ usage }: Pick<UsageEnding, "usage">): boolean {
   return usage?.shape === "pending";
 }
@@ -240,25 +249,6 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
   .chain((ending) => conditions.map((more) => Object.assign({}, ending, more)))
   // What was priced follows from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
-
-/** Section 2.10: input at the full rate with its details, said apart; null when nothing tells of it. */
-export function toReportInput(usage: UsageEnding["usage"]): number | null {
-  const { input_tokens: input, cached_input_tokens: cached = 0 } = usage?.quantities ?? {};
-  // It contains the writes.
-  if (usage?.shape === "inclusive" && input !== undefined) return cached <= input ? input - cached : input;
-  const { cache_write_tokens, cache_write_1h_tokens, input_audio_tokens, input_image_tokens } =
-    usage?.quantities ?? {};
-  const details = [cache_write_tokens, cache_write_1h_tokens, input_audio_tokens, input_image_tokens];
-  const parts = [input, ...details].filter((quantity) => quantity !== undefined);
-  return parts.length === 0 ? null : parts.reduce((sum, quantity) => sum + quantity, 0);
-}
-
-/** The output with its audio, said apart; null when nothing tells of it. */
-export function toReportOutput(usage: UsageEnding["usage"]): number | null {
-  const { output_tokens: output, output_audio_tokens: audio } = usage?.quantities ?? {};
-  if (audio === undefined || (usage?.shape === "inclusive" && output !== undefined)) return output ?? null;
-  return (output ?? 0) + audio;
-}
 
 export interface RandomUsage {
   readonly subject: UsageBeginning;

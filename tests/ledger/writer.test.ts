@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
+import { SQLITE } from "#storage/sql/dialect.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { Interning } from "#storage/writer/interning.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
@@ -88,7 +89,7 @@ function createBench(readBytesMax?: number) {
   };
 }
 
-describeWriter("SQLite", createBench, { cutStride: 1, runs: 10 });
+describeWriter("SQLite", createBench, { cutStride: 1, runs: 10, dialect: SQLITE });
 describeSealing("SQLite", createBench);
 describeSettlements("SQLite", createBench, { runs: 60 });
 

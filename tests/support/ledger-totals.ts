@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { decodeCells } from "#storage/cells/cells.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
+import type { RandomUsage } from "../ledger/usage.ts";
 
 /** 10^9 pico: where an amount is cut into its two columns. */
 export const SEAM = 1_000_000_000n;
@@ -74,6 +75,12 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly cost_lo: number | null;
 }
 
+/** What an event is counted by. */
+type Measured = Pick<
+  CheckedEvent,
+  "id" | "outcome" | "status_code" | "duration_us" | "shape" | "prices" | "cost_hi" | "cost_lo"
+> & { readonly [unit in Stored]?: number | null };
+
 /** All events of a ledger, as `CheckedEvent`. */
 export const EVENTS_SQL = `SELECT event.*, ${[...MEMBERS].map(([unit, name]) => `other_units ->> '${name}' AS ${unit}`).join(", ")}, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
   relay_token_id, provider_id, model, upstream_name, prices FROM event
@@ -106,6 +113,71 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     sum(rows, hourOf, (event) => withoutTimes(toEventTotal(event))),
   );
   checkCells(database, { rows, all: events, pruned, kept, hours });
+}
+
+/** A ledger of any engine. */
+interface Readable {
+  read<Row>(sql: string): Promise<Row[]>;
+}
+
+/**
+ * Every total, whichever rows are left, against the events as they were handed in: by outcome, and by the model that was asked
+ * for. An instant that two events share moves the second by a microsecond.
+ */
+export async function checkHandedIn(ledger: Readable, usages: readonly RandomUsage[]): Promise<void> {
+  const events = usages.map(toMeasured);
+  const hours = await ledger.read<TotalRow>("SELECT * FROM hour_total");
+  const counted = sum(
+    events,
+    ({ outcome }) => outcome,
+    (event) => withoutTimes(toEventTotal(event)),
+  );
+  expectSame(
+    "hours",
+    sum(hours, ({ outcome }) => outcome, fromHourRow),
+    counted,
+  );
+  const sets = await ledger.read<{ id: number; model: string | null }>("SELECT id, model FROM combination");
+  const models = new Map(sets.map(({ id, model }) => [id, model]));
+  const sealed = await ledger.read<{ columns: Uint8Array<ArrayBuffer> }>(
+    "SELECT columns FROM cells WHERE period = 1",
+  );
+  const cells = [
+    ...(await ledger.read<OpenRow>("SELECT * FROM open_cell")),
+    ...sealed.flatMap(({ columns }) => toOpenRows(0, columns, new Map())),
+  ];
+  const withoutLast = (total: Total) => ({ ...total, lastSeenUs: 0 });
+  expectSame(
+    "cells",
+    withoutEmpty(
+      sum(
+        cells,
+        (row) => String(models.get(row.combination)),
+        (row) => withoutLast(fromDayRow(row)),
+      ),
+    ),
+    sum(
+      events,
+      ({ model }) => String(model),
+      (event) => withoutLast(toEventTotal(event)),
+    ),
+  );
+}
+
+function toMeasured({ subject, ending }: RandomUsage): Measured & { readonly model: string | null } {
+  const { costPico, usage } = ending;
+  return {
+    ...usage?.quantities,
+    id: subject.arrivedAtUs,
+    model: subject.model,
+    outcome: ending.outcome,
+    status_code: ending.statusCode,
+    duration_us: ending.durationUs,
+    shape: usage?.shape ?? null,
+    prices: JSON.stringify(ending.prices),
+    cost_hi: costPico === null ? null : Number(costPico / SEAM),
+    cost_lo: costPico === null ? null : Number(costPico % SEAM),
+  };
 }
 
 /** What is sealed and what is open, of hours, days and months. */
@@ -219,16 +291,16 @@ export function readCellRows(columns: Uint8Array<ArrayBuffer>) {
 }
 
 /** What is billed and at which price: each unit without its parts; a part without a price of its own costs as its unit does. */
-export function toBilled(event: CheckedEvent) {
-  const { input_tokens: input, cached_input_tokens: cached } = event;
+export function toBilled(event: Measured) {
+  const { input_tokens: input = null, cached_input_tokens: cached = null } = event;
   const isInclusive = event.shape === "inclusive";
-  const left = new Map<Stored, number | null>(UNITS.map((unit) => [unit, event[unit]]));
+  const left = new Map<Stored, number | null>(UNITS.map((unit) => [unit, event[unit] ?? null]));
   // What an inclusive input contains comes out of it, as far as it goes; more cached than there is leaves it whole.
   if (isInclusive && input !== null && (cached ?? 0) <= input)
     left.set("input_tokens", input - (cached ?? 0));
   const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
   for (const [part, whole] of PARTS) {
-    const [told, rest] = [event[part], left.get(whole) ?? null];
+    const [told, rest] = [event[part] ?? null, left.get(whole) ?? null];
     const taken = isInclusive && told !== null && rest !== null ? Math.min(told, rest) : told;
     left.set(part, taken);
     if (isInclusive && rest !== null) left.set(whole, rest - (taken ?? 0));
@@ -243,7 +315,7 @@ export function toBilled(event: CheckedEvent) {
 }
 
 /** Section 2.10: each unit with its parts, whatever the shape, in the order of `COLUMNS`. */
-function toNormalised(event: CheckedEvent): (number | null)[] {
+function toNormalised(event: Measured): (number | null)[] {
   const billed = toBilled(event);
   return UNITS.map((unit) => {
     const parts = billed.flatMap(({ counted, quantity }) => (counted === unit ? (quantity ?? []) : []));
@@ -313,7 +385,7 @@ function toMonth(atUs: number): number {
 }
 
 /** What one event adds to every total that it is in. */
-export function toEventTotal(event: CheckedEvent): Total {
+export function toEventTotal(event: Measured): Total {
   const cost = toPico(event);
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);
   const band = BAND_ENDS_US.findIndex((endUs) => event.duration_us < endUs);
@@ -332,7 +404,7 @@ export function toEventTotal(event: CheckedEvent): Total {
 }
 
 /** It should have told a usage, and told none, or only its beginning. */
-function isUnmetered({ shape, outcome, status_code: status }: CheckedEvent): boolean {
+function isUnmetered({ shape, outcome, status_code: status }: Measured): boolean {
   if (shape !== null && shape !== "begun") return false;
   const isSuccess = status >= 200 && status < 300;
   return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));

@@ -7,9 +7,8 @@ import { createLog } from "#kernel/log.ts";
 import type { Storage } from "#storage/engine.ts";
 import { postgresEngine } from "#storage/postgres/engine.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
-import { PENDING_USAGE } from "#usage/event.ts";
 import type { OpenUsage } from "#usage/store.ts";
-import { createManualClock, ENDING, SUBJECT } from "../../ledger/usage.ts";
+import { createManualClock, ENDING, PENDING, SUBJECT } from "../../ledger/usage.ts";
 import { toSecrets } from "../support.ts";
 
 const EVENTS_MAX = 200_000;
@@ -76,7 +75,7 @@ async function settleEndlessly(
     say(String(arrivedAtUs));
     // Some are cut off by the kill: their answers have told their ids by then.
     if (index % 10 === 0) continue;
-    await request.end({ ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false });
+    await request.end(PENDING);
     open.push(arrivedAtUs);
     const due = open.length > 5 ? open.shift() : undefined;
     if (due !== undefined) await Promise.all([settle(due), settle(due)]);

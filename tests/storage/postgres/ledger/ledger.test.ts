@@ -1,6 +1,4 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
 import { openLedger, type OpenedLedger } from "#storage/threads/ledger.ts";
 import { takeLedger } from "#storage/postgres/ledger/ledger.ts";
@@ -77,30 +75,6 @@ describe.skipIf(postgresMissing !== null)("a replica's ledger", () => {
       expect(total).toBe(2);
       expect(rows.map(({ id }) => id)).toEqual([2, 1].map((lane) => eventIdToUuid(NEW_YEAR_US, lane)));
       expect((await checkPostgresTotals(database.postgres)).length).toBe(2);
-    },
-    TEST_MS_MAX,
-  );
-
-  test(
-    "whose spool is removed while it runs puts it back under its name, and has each request once after a restart",
-    async () => {
-      await using database = await createDatabase();
-      const first = await serve(database);
-      await record(first, NEW_YEAR_US);
-      await first.ledger.flush();
-      const path = join(first.dataDir, "spool", "spool-id");
-      const id = readFileSync(path, "utf8");
-      rmSync(join(first.dataDir, "spool"), { recursive: true });
-      await until(() => first.gauges().filesLost === 2 && first.gauges().filesMissing === 0);
-      expect(readFileSync(path, "utf8")).toBe(id);
-      await record(first, NEW_YEAR_US + 1);
-      await first.close();
-      const second = await serve(database, first.dataDir);
-      expect(second.spool).toMatchObject({ lane: first.spool.lane, run: 2 });
-      await record(second, NEW_YEAR_US + 2);
-      await second.ledger.flush();
-      const events = await checkPostgresTotals(database.postgres);
-      expect(events.map(({ id: arrived }) => arrived - NEW_YEAR_US)).toEqual([0, 1, 2]);
     },
     TEST_MS_MAX,
   );

@@ -6,23 +6,18 @@ import type { UsageWriter } from "#storage/writer/writer.ts";
 import { SupersededError } from "#storage/writer/writer-engine.ts";
 import type { Commit } from "#storage/threads/writer-tasks.ts";
 import { RUN_LINE } from "../../../ledger/usage.ts";
-import { createChance } from "../../../support/chance.ts";
-import { cleanEnvironment } from "../../../support/process.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
-import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
-import { scale } from "../../../support/scale.ts";
+import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createCommitCutter } from "./commit-cutter.ts";
 import { dumpSchema, restoreSchema } from "./schema-dump.ts";
-import { claimRun, createSource, createSpool } from "./writer-bench.ts";
+import { createSource, createSpool } from "./writer-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-recovery-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
 const nextFolder = () => join(folder, String((counter += 1)));
-
-const KILLS = 3 * scale;
 
 /** Segments stay: the writer may have to read them again. */
 const KEPT = { keptMs: 60_000 };
@@ -53,69 +48,6 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     expect(told.toSorted((one, other) => one - other)).toEqual(events.map(({ id }) => id));
     writer.close();
   }, 30_000);
-
-  test("goes on with each event once after the server was stopped at once in the middle of a batch, again and again", async () => {
-    await using server = await startPostgres();
-    await using database = await createDatabase(server);
-    const spool = await createSpool(database.postgres, nextFolder(), 1);
-    const source = createSource(spool);
-    const writer = await spool.openWriter();
-    let count = 0;
-    for (let round = 0; round < 5; round += 1) {
-      for (let index = 0; index < 1_500; index += 1, count += 1) source.add(count);
-      const writing = writeUntilDone(writer);
-      await Bun.sleep(5 + round * 4);
-      await server.stop("immediate");
-      await server.start();
-      await writing;
-    }
-    expect((await checkPostgresTotals(database.postgres)).length).toBe(count);
-    writer.close();
-  }, 60_000);
-
-  test("that is killed at any moment leaves each event to be counted once by the next run", async () => {
-    await using database = await createDatabase();
-    const { postgres, target } = database;
-    const spool = await createSpool(postgres, nextFolder(), 1);
-    const source = createSource(spool);
-    const chance = createChance();
-    let count = 0;
-    let told = 0;
-    for (let round = 0; round < KILLS; round += 1) {
-      for (let index = 0; index < 600; index += 1, count += 1) source.add(count);
-      const { run } = await claimRun(postgres, 1);
-      const child = Bun.spawn(
-        [
-          process.execPath,
-          join(import.meta.dir, "child-writer.ts"),
-          target.url,
-          target.schema,
-          "1",
-          String(run),
-          spool.journalDirectory,
-        ],
-        { env: cleanEnvironment({}), stdout: "pipe", stderr: "inherit" },
-      );
-      // Somewhere among its first batches.
-      const killAfter = 1 + chance.below(12);
-      let lines = 0;
-      for await (const chunk of child.stdout) {
-        lines += new TextDecoder().decode(chunk).split("\n").length - 1;
-        if (lines >= killAfter) child.kill("SIGKILL");
-      }
-      await child.exited;
-      expect(child.signalCode).toBe("SIGKILL");
-      told += lines;
-    }
-    expect(told).toBeGreaterThanOrEqual(KILLS);
-    const writer = await spool.openWriter();
-    await writeUntilDone(writer);
-    writer.close();
-    expect({ seed: chance.seed, events: (await checkPostgresTotals(postgres)).length }).toEqual({
-      seed: chance.seed,
-      events: count,
-    });
-  }, 60_000);
 
   test("brings back what a database lost that was put back to an older state, once, and gives no batch a number twice", async () => {
     await using database = await createDatabase();

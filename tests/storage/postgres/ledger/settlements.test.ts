@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sealCells } from "#storage/cells/sealing.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance.ts";
-import { PENDING_USAGE, type Settlement } from "#usage/event.ts";
+import type { Settlement } from "#usage/event.ts";
+import { toSettlement } from "../../../ledger/contract-settlement.ts";
 import { drain } from "../../../ledger/contract-writer.ts";
 import {
   DAY_US,
   ENDING,
   NEW_YEAR_US,
+  PENDING,
   SUBJECT,
   toBeginLine,
   toEndLine,
@@ -20,22 +22,9 @@ import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
 import { createSpool } from "./writer-bench.ts";
 
-const PENDING = { ...ENDING, usage: PENDING_USAGE, prices: {}, costPico: null, unpriced: false };
-
-function toSettlement(lane: number, eventId: number, costPico: bigint): Settlement {
-  const { statusCode, outcome, errorKind, usage, prices, unpriced } = ENDING;
-  const event = { eventId, lane };
-  return {
-    event,
-    settledAtUs: eventId + 9,
-    statusCode,
-    outcome,
-    errorKind,
-    usage,
-    prices,
-    unpriced,
-    costPico,
-  };
+function settle(lane: number, arrivedAtUs: number, costPico: bigint): Settlement {
+  const usage = { subject: { ...SUBJECT, arrivedAtUs }, ending: PENDING };
+  return toSettlement(usage, { ...ENDING, costPico }, { settledAtUs: arrivedAtUs + 9, lane }).settlement;
 }
 
 describe.skipIf(postgresMissing !== null)("an event that another replica settles", () => {
@@ -56,7 +45,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     own.append(1, Buffer.concat([toBeginLine(1, SUBJECT), toEndLine(1, PENDING)]));
     // Another event of the same instant, which is not the one that is meant.
     other.append(1, Buffer.concat([toBeginLine(1, SUBJECT), toEndLine(1, PENDING)]));
-    const early = toSettlement(1, SUBJECT.arrivedAtUs, 7n);
+    const early = settle(1, SUBJECT.arrivedAtUs, 7n);
     other.append(1, Buffer.concat([toSettleLine(early), toSettleLine({ ...early, costPico: 8n })]));
     const costs = () =>
       postgres.all("SELECT lane, cost_lo FROM event WHERE id = $1 ORDER BY lane", [SUBJECT.arrivedAtUs]);
@@ -77,7 +66,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     expect(await postgres.all("SELECT lane FROM pending_event")).toEqual([{ lane: 2 }]);
 
     // What comes later changes nothing, whoever tells it.
-    own.append(1, toSettleLine(toSettlement(1, SUBJECT.arrivedAtUs, 9n)));
+    own.append(1, toSettleLine(settle(1, SUBJECT.arrivedAtUs, 9n)));
     await drain(owns);
     expect(await costs()).toEqual(settled);
     await checkPostgresTotals(postgres);
@@ -99,7 +88,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     await Promise.all(writers.map(drain));
     for (const [at, spool] of spools.entries())
       for (const eventId of at === 0 ? events : events.toReversed())
-        for (const lane of [3, 4]) spool.append(1, toSettleLine(toSettlement(lane, eventId, 5n)));
+        for (const lane of [3, 4]) spool.append(1, toSettleLine(settle(lane, eventId, 5n)));
     await Promise.all(writers.map(drain));
     expect(
       await postgres.all("SELECT lane, sum(cost_lo) AS cost FROM event WHERE lane > 2 GROUP BY 1 ORDER BY 1"),
@@ -133,7 +122,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     for (const [index, eventId] of events.entries()) {
       const late = { ...SUBJECT, arrivedAtUs: eventId + 1_000_000 };
       other.append(1, Buffer.concat([toBeginLine(index + 1, late), toEndLine(index + 1, ENDING)]));
-      other.append(1, toSettleLine(toSettlement(5, eventId, 5n)));
+      other.append(1, toSettleLine(settle(5, eventId, 5n)));
       if (index % 10 === 9) await drain(others);
     }
     state.isOver = true;
