@@ -98,7 +98,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     threads: [".", "files", ...NEUTRAL_LEDGER],
     reports: ["sql", "cells", "journal", "writer"],
     check: [".", "sql", "cells", "journal", "reports"],
-    replicas: ["postgres/connection", "catalog", "sql"],
+    replicas: ["postgres/connection", "catalog", "files", "journal", "sql"],
     sqlite: [".", "catalog", "check", "files", "move", "sqlite", ...NEUTRAL_LEDGER],
     "postgres/connection": [".", "sql"],
     postgres: [

@@ -4,8 +4,14 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
-import { claimSpool, releaseSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
-import { findSpoolId, openSpoolFolder, toSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
+import {
+  claimSpool,
+  findSpoolId,
+  openSpoolFolder,
+  releaseSpool,
+  toHolder,
+  toSpoolFolder,
+} from "#storage/replicas/spool.ts";
 import { makeFolder } from "../../support/folder.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { ADD_REPLICA, createDatabase } from "./support.ts";

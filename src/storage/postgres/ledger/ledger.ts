@@ -16,8 +16,16 @@ import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { readFrom } from "#storage/postgres/report-connection.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
-import { claimSpool, releaseSpool, type Spool, toHolder } from "./spool-claim.ts";
-import { findSpoolId, openSpoolFolder, toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
+import {
+  claimSpool,
+  findSpoolId,
+  openSpoolFolder,
+  releaseSpool,
+  type Spool,
+  toHolder,
+  toSpoolFolder,
+  watchSpoolId,
+} from "#storage/replicas/spool.ts";
 
 /** PostgreSQL has this long to take in that the spool is free; else the next start on it waits some seconds. */
 const RELEASE_MS_MAX = 1_000;
