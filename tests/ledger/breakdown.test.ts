@@ -1,17 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { makeFolder } from "../support/folder.ts";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import { parseBreakdown } from "#stats/breakdown-query.ts";
 import type { Breakdown } from "#stats/store.ts";
 import { readBreakdown } from "#storage/reports/breakdown.ts";
-import { readFrom } from "#storage/sqlite/drive.ts";
-import { CONTEXT } from "./reports.ts";
-import { ENDING, EVERYTHING, NEW_YEAR_US, type RandomUsage, SUBJECT, writeUsages } from "./usage.ts";
+import { CONTEXT, openUsages } from "./reports.ts";
+import { ENDING, EVERYTHING, NEW_YEAR_US, type RandomUsage, SUBJECT } from "./usage.ts";
 
-const folder = makeFolder();
-afterAll(() => folder.remove());
-
-let counter = 0;
 const toUsages = (clients: readonly string[]): readonly RandomUsage[] =>
   clients.map((client, index) => ({
     subject: { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + index },
@@ -23,15 +16,9 @@ function ask(
   query: string,
   limits?: Parameters<typeof readBreakdown>[1],
 ): Breakdown {
-  counter += 1;
-  const { reader, writer } = writeUsages(join(folder.path, String(counter)), usages);
-  try {
-    const breakdown = parseBreakdown(new URLSearchParams(query), ["client", "endpoint"]);
-    return readFrom(reader, readBreakdown({ ...EVERYTHING, ...breakdown, context: CONTEXT }, limits));
-  } finally {
-    reader.close();
-    writer.close();
-  }
+  using ledger = openUsages(usages);
+  const breakdown = parseBreakdown(new URLSearchParams(query), ["client", "endpoint"]);
+  return ledger.read(readBreakdown({ ...EVERYTHING, ...breakdown, context: CONTEXT }, limits));
 }
 
 const toValues = ({ rows }: Breakdown) => rows.map(({ value, figures }) => [value, figures.requests]);

@@ -1,18 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { readErrors } from "#storage/reports/errors.ts";
-import { readFrom } from "#storage/sqlite/drive.ts";
 import { scale } from "../support/scale.ts";
-import { arbitraryCase, byFields, CONTEXT, decode, writeCase } from "./reports.ts";
+import { arbitraryCase, byFields, CONTEXT, decode, openUsages } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
 import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "lockport-errors-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** By what is never put together. */
 function toTotals(breakdown: readonly any[]) {
@@ -32,11 +25,11 @@ describe("the report on errors", () => {
   test("of too many sums for memory has lost nothing of how requests ended, for every filter and window, and its series tells the same", () => {
     fc.assert(
       fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
-        const { reader, writer } = writeCase(folder, { usages, ...options });
+        using ledger = openUsages(usages, options);
         for (const query of queries) {
           const read = (sumsMax?: number) =>
             JSON.parse(
-              decode(readFrom(reader, readErrors({ ...query, bucket: "day", context: CONTEXT }, sumsMax))),
+              decode(ledger.read(readErrors({ ...query, bucket: "day", context: CONTEXT }, sumsMax))),
             );
           const { series, breakdown } = read();
           const totals = toTotals(breakdown);
@@ -49,8 +42,6 @@ describe("the report on errors", () => {
             expect(inSeries).toBe(ended.reduce((sum, { requests }) => sum + requests, 0));
           }
         }
-        reader.close();
-        writer.close();
       }),
       { numRuns: 8 * scale },
     );
@@ -71,9 +62,9 @@ describe("the report on errors", () => {
         },
       },
     ];
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages(usages);
     const window = { sinceUs: null, untilUs: NEW_YEAR_US + 2 * DAY_US };
-    const report = readFrom(reader, readErrors({ ...EVERYTHING, window, bucket: "day", context: CONTEXT }));
+    const report = ledger.read(readErrors({ ...EVERYTHING, window, bucket: "day", context: CONTEXT }));
     expect(decode(report)).toBe(
       '{"bucket":"day","series":[' +
         '{"start":"2026-01-01T00:00:00.000000Z","ok":1,"upstream_error":0,"unreachable":0,"cancelled":0},' +
@@ -87,8 +78,6 @@ describe("the report on errors", () => {
         '"last_seen":"2026-01-02T00:00:00.000001Z",' +
         '"bands":{"<1s":0,"1-5s":0,"5-15s":0,"15-30s":0,"30-60s":0,"60-120s":0,">=120s":1}}]}',
     );
-    reader.close();
-    writer.close();
   });
 
   test("of more sums than may be in memory tells the most used, and the others together as (other), their kinds of error too", () => {
@@ -96,9 +85,9 @@ describe("the report on errors", () => {
       subject: { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + index },
       ending: { ...ENDING, outcome: "upstream_error", errorKind: `kind_${client}`, statusCode: 500 },
     }));
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages(usages);
     const query = { ...EVERYTHING, bucket: "day", context: CONTEXT } as const;
-    const folded = readFrom(reader, readErrors(query, 1));
+    const folded = ledger.read(readErrors(query, 1));
     expect(folded.truncated).toBe(true);
     const other = {
       client: "(other)",
@@ -111,23 +100,17 @@ describe("the report on errors", () => {
       { ...other, model: SUBJECT.model },
       { client: "c", error_kind: "kind_c", requests: 2 },
     ]);
-    expect(JSON.parse(decode(readFrom(reader, readErrors(query, 3)))).breakdown).toHaveLength(3);
+    expect(JSON.parse(decode(ledger.read(readErrors(query, 3)))).breakdown).toHaveLength(3);
     const filter = { ...EVERYTHING.filter, clientPrefixes: ["a"] };
-    expect(JSON.parse(decode(readFrom(reader, readErrors({ ...query, filter }, 2)))).breakdown).toHaveLength(
-      1,
-    );
-    expect(reader.inTransaction).toBe(false);
-    reader.close();
-    writer.close();
+    expect(JSON.parse(decode(ledger.read(readErrors({ ...query, filter }, 2)))).breakdown).toHaveLength(1);
+    expect(ledger.reader.inTransaction).toBe(false);
   });
 
   test("refuses more buckets than a series may have, and is empty for an empty ledger", () => {
-    const { reader, writer } = writeCase(folder, { usages: [], sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages([]);
     const query = { ...EVERYTHING, bucket: "hour", context: CONTEXT } as const;
-    expect(decode(readFrom(reader, readErrors(query)))).toBe('{"bucket":"hour","series":[],"breakdown":[]}');
+    expect(decode(ledger.read(readErrors(query)))).toBe('{"bucket":"hour","series":[],"breakdown":[]}');
     const window = { sinceUs: NEW_YEAR_US, untilUs: null };
-    expect(() => readFrom(reader, readErrors({ ...query, window }))).toThrow(ProxyError);
-    reader.close();
-    writer.close();
+    expect(() => ledger.read(readErrors({ ...query, window }))).toThrow(ProxyError);
   });
 });

@@ -1,15 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import { readFacets } from "#storage/reports/facets.ts";
-import { readFrom } from "#storage/sqlite/drive.ts";
-import { CONTEXT, writeCase } from "./reports.ts";
+import { CONTEXT, openUsages } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "lockport-facets-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("the facets", () => {
   test("are 500 of each at most: the most used, sorted by code unit, and which were cut is said", () => {
@@ -20,8 +13,8 @@ describe("the facets", () => {
     const models = Array.from({ length: 502 }, (_, index) => `m${String(index).padStart(3, "0")}`);
     // Used once: m000 to m498. Used twice: the last three, which a plain cut would lose.
     const usages = [...models, ...models.slice(499)].map(used);
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    const facets = readFrom(reader, readFacets({ ...EVERYTHING, context: CONTEXT }));
+    using ledger = openUsages(usages);
+    const facets = ledger.read(readFacets({ ...EVERYTHING, context: CONTEXT }));
     expect(facets.models).toEqual([...models.slice(0, 497), ...models.slice(499)]);
     expect(facets.counts.models).toEqual([...Array.from({ length: 497 }, () => 1), 2, 2, 2]);
     expect(facets.cut).toEqual({
@@ -34,8 +27,6 @@ describe("the facets", () => {
     });
     expect(facets.truncated).toBe(true);
     expect(facets.keyIds).toEqual([{ id: "key-1", principal: "alice" }]);
-    reader.close();
-    writer.close();
   });
 
   test("name a key's principal as it was used most, by code unit when equal", () => {
@@ -49,13 +40,11 @@ describe("the facets", () => {
       ...used("key-2", ["bob", "alice"]),
       ...used("key-3", ["bob", "alice", "bob"]),
     ];
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    expect(readFrom(reader, readFacets({ ...EVERYTHING, context: CONTEXT })).keyIds).toEqual([
+    using ledger = openUsages(usages);
+    expect(ledger.read(readFacets({ ...EVERYTHING, context: CONTEXT })).keyIds).toEqual([
       { id: "key-1", principal: "alice" },
       { id: "key-2", principal: "alice" },
       { id: "key-3", principal: "bob" },
     ]);
-    reader.close();
-    writer.close();
   });
 });

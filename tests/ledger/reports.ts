@@ -1,7 +1,10 @@
+import { Database } from "bun:sqlite";
 import * as fc from "fast-check";
-import { join } from "node:path";
 import type { EncodedReport, ReportContext, StatsQuery } from "#stats/store.ts";
-import type { RandomUsage } from "./usage.ts";
+import type { Script } from "#storage/sql/script.ts";
+import { readFrom } from "#storage/sqlite/drive.ts";
+import { makeDirectory } from "./journal-bench.ts";
+import type { RandomUsage, WriteOptions } from "./usage.ts";
 import { arbitraryQuery, arbitraryUsage, DAY_US, NEW_YEAR_US, writeUsages } from "./usage.ts";
 
 /** `provider-1` was renamed; `provider-2` and `provider-3` no longer exist. */
@@ -52,11 +55,22 @@ export const arbitraryCase: fc.Arbitrary<Case> = fc.record({
   queries: fc.array(arbitraryQuery(instant), { minLength: 8, maxLength: 8 }),
 });
 
-let counter = 0;
-
-export function writeCase(folder: string, { usages, sealBeforeUs, pruneBeforeUs }: Omit<Case, "queries">) {
-  counter += 1;
-  return writeUsages(join(folder, String(counter)), usages, { sealBeforeUs, pruneBeforeUs });
+/** A usage.db in a folder of its own, written as the ledger does, until the end of the block. */
+export function openUsages(usages: readonly RandomUsage[], options: WriteOptions = {}) {
+  const written = writeUsages(makeDirectory(), usages, options);
+  return {
+    ...written,
+    /** By hand, as no writer does. */
+    change(sql: string) {
+      using database = new Database(written.databasePath);
+      database.run(sql);
+    },
+    read: <Answer>(script: Script<Answer>) => readFrom(written.reader, script),
+    [Symbol.dispose]() {
+      written.reader.close();
+      written.writer.close();
+    },
+  };
 }
 
 /** Orders rows by these fields: null first, texts by code unit, lists member by member. */

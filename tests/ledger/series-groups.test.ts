@@ -1,18 +1,13 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { join } from "node:path";
 import type { GroupBy, GroupOrder } from "#stats/series-grouping.ts";
 import type { UnpricedUnit } from "#stats/store.ts";
 import { readMissingPrices } from "#storage/reports/missing-prices.ts";
-import { readFrom } from "#storage/sqlite/drive.ts";
 import { readGroupedSeries } from "#storage/reports/series.ts";
-import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
-import { arbitraryCase, CONTEXT, decode, writeCase } from "./reports.ts";
-import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
+import { arbitraryCase, CONTEXT, decode, openUsages } from "./reports.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
-const folder = makeFolder();
-afterAll(() => folder.remove());
 const usages = ["a", "b", "c"].map((model, index) => ({
   subject: { ...SUBJECT, model, arrivedAtUs: NEW_YEAR_US + index * DAY_US },
   ending: { ...ENDING, prices: {}, costPico: null, unpriced: true },
@@ -26,23 +21,21 @@ test("a report by group that needs more sums than may be in memory answers the s
       fc.constantFrom<GroupOrder>("cost", "requests", "tokens"),
       fc.integer({ min: 1, max: 3 }),
       ({ usages: random, queries, ...options }, by, order, top) => {
-        const { reader, writer } = writeCase(folder.path, { usages: random, ...options });
+        using ledger = openUsages(random, options);
         for (const [index, query] of queries.slice(0, 4).entries()) {
           const bucket = (["hour", "day", "week", "month"] as const)[index] ?? "day";
           // Hours of all that is asked for may be too many buckets.
           const window =
             bucket === "hour" ? { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 4 * DAY_US } : query.window;
           const asked = { ...query, window, bucket, grouping: { by, order, top }, context: CONTEXT } as const;
-          const folded = readFrom(reader, readGroupedSeries(asked, { sumsMax: 0 }));
-          const whole = readFrom(reader, readGroupedSeries(asked));
+          const folded = ledger.read(readGroupedSeries(asked, { sumsMax: 0 }));
+          const whole = ledger.read(readGroupedSeries(asked));
           expect({ asked, snapped: folded.snapped, ...JSON.parse(decode(folded)) }).toEqual({
             asked,
             snapped: whole.snapped,
             ...JSON.parse(decode(whole)),
           });
         }
-        reader.close();
-        writer.close();
       },
     ),
     { numRuns: 5 * scale },
@@ -58,15 +51,13 @@ test("of what has no value a unit is zero where that was reported, and nothing w
     },
   ];
   const none = { shape: "inclusive", quantities: { input_tokens: 7, cached_input_tokens: 0 } } as const;
-  const { reader, writer } = writeUsages(
-    join(folder.path, "zeros"),
-    [...ofDay(0, none), ...ofDay(1, null), ...ofDay(40, null)],
-    { sealBeforeUs: NEW_YEAR_US + 60 * DAY_US },
-  );
+  using ledger = openUsages([...ofDay(0, none), ...ofDay(1, null), ...ofDay(40, null)], {
+    sealBeforeUs: NEW_YEAR_US + 60 * DAY_US,
+  });
   const grouping = { by: { field: "tag", tagKey: "app" }, order: "requests", top: 5 } as const;
   const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 41 * DAY_US };
   const asked = { ...EVERYTHING, window, bucket: "day", grouping, context: CONTEXT } as const;
-  const report = JSON.parse(decode(readFrom(reader, readGroupedSeries(asked))));
+  const report = JSON.parse(decode(ledger.read(readGroupedSeries(asked))));
   const { series } = report.groups.find(({ value }: { value: string | null }) => value === null);
   expect([0, 1, 2, 40].map((day) => [series[day].requests, series[day].units])).toEqual([
     [1, { input_tokens: 7, cached_input_tokens: 0 }],
@@ -74,29 +65,25 @@ test("of what has no value a unit is zero where that was reported, and nothing w
     [0, {}],
     [1, {}],
   ]);
-  reader.close();
-  writer.close();
 });
 
 test("prices that are missing under more names than may be in memory are told of the most used, and of the others together", () => {
-  const { reader, writer } = writeUsages(join(folder.path, "names"), [
+  using ledger = openUsages([
     ...usages,
     {
       subject: { ...SUBJECT, model: "c", arrivedAtUs: NEW_YEAR_US + 2 * DAY_US + 1 },
       ending: usages[0]!.ending,
     },
   ]);
-  const folded = readFrom(reader, readMissingPrices(EVERYTHING, { sumsMax: 1 }));
+  const folded = ledger.read(readMissingPrices(EVERYTHING, { sumsMax: 1 }));
   expect([...new Set(folded.rows.map(({ model }) => model))]).toEqual(["(other)", "c"]);
   expect(folded.truncated).toBe(true);
-  const whole = readFrom(reader, readMissingPrices(EVERYTHING, { sumsMax: 3 }));
+  const whole = ledger.read(readMissingPrices(EVERYTHING, { sumsMax: 3 }));
   expect([...new Set(whole.rows.map(({ model }) => model))]).toEqual(["a", "b", "c"]);
   expect(whole.truncated).toBe(false);
   const sum = (rows: readonly UnpricedUnit[]) => rows.reduce((total, { requests }) => total + requests, 0);
   expect(sum(folded.rows)).toBe(sum(whole.rows));
-  expect(() => readFrom(reader, readMissingPrices(EVERYTHING, { rowsMax: 3 }))).toThrow(
+  expect(() => ledger.read(readMissingPrices(EVERYTHING, { rowsMax: 3 }))).toThrow(
     expect.objectContaining({ code: "range_too_large", param: "since" }),
   );
-  reader.close();
-  writer.close();
 });

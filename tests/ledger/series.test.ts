@@ -1,30 +1,17 @@
-import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import { ProxyError } from "#kernel/errors.ts";
 import { BUCKETS, type Bucket } from "#stats/bucket.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { CELL_MEASURES } from "#storage/cells/measures.ts";
-import { readFrom, readTransaction } from "#storage/sqlite/drive.ts";
+import { readTransaction } from "#storage/sqlite/drive.ts";
 import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { RandomUsage, WriteOptions } from "./usage.ts";
-import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
+import { openUsages } from "./reports.ts";
+import type { RandomUsage } from "./usage.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 const HOUR_US = DAY_US / 24;
 const NOW_US = NEW_YEAR_US + 102 * DAY_US + 12 * HOUR_US;
-
-const folder = mkdtempSync(join(tmpdir(), "lockport-series-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-let counter = 0;
-
-function write(usages: readonly RandomUsage[], options: WriteOptions = {}) {
-  counter += 1;
-  return writeUsages(join(folder, String(counter)), usages, options);
-}
 
 const NOTHING = {
   requests: 0,
@@ -40,8 +27,8 @@ const NOTHING = {
 
 describe("a series", () => {
   test("of an empty ledger is empty without since and filled with zeros with one", () => {
-    const { reader, writer } = write([]);
-    expect(ask(reader, EVERYTHING, "day").buckets).toEqual([]);
+    using ledger = openUsages([]);
+    expect(ask(ledger, EVERYTHING, "day").buckets).toEqual([]);
     const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 2 * DAY_US };
     for (const model of [null, "fast"]) {
       const query = {
@@ -49,55 +36,47 @@ describe("a series", () => {
         window,
         filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
       };
-      expect(ask(reader, query, "hour").buckets).toHaveLength(48);
-      expect(ask(reader, query, "day").buckets).toEqual([
+      expect(ask(ledger, query, "hour").buckets).toHaveLength(48);
+      expect(ask(ledger, query, "day").buckets).toEqual([
         { startUs: NEW_YEAR_US, ...NOTHING },
         { startUs: NEW_YEAR_US + DAY_US, ...NOTHING },
       ]);
     }
-    reader.close();
-    writer.close();
   });
 
   test("that would begin with the first event too long ago is refused, not cut", () => {
-    const { reader, writer } = write([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
+    using ledger = openUsages([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
     for (const model of [null, "fast"]) {
       const query = {
         ...EVERYTHING,
         filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
       };
-      expect(() => ask(reader, query, "hour")).toThrow("buckets");
-      expect(ask(reader, query, "day").buckets).toHaveLength(103);
+      expect(() => ask(ledger, query, "hour")).toThrow("buckets");
+      expect(ask(ledger, query, "day").buckets).toHaveLength(103);
     }
-    expect(reader.inTransaction).toBe(false);
-    reader.close();
-    writer.close();
+    expect(ledger.reader.inTransaction).toBe(false);
   });
 
   test("is of one moment: what is committed while it is read is not in a part of it", () => {
-    const { reader, writer, append } = write([usageAt(NEW_YEAR_US)]);
-    readTransaction(reader, () => {
-      const before = ask(reader, EVERYTHING, "day");
-      append([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
-      expect(ask(reader, EVERYTHING, "day")).toEqual(before);
+    using ledger = openUsages([usageAt(NEW_YEAR_US)]);
+    readTransaction(ledger.reader, () => {
+      const before = ask(ledger, EVERYTHING, "day");
+      ledger.append([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
+      expect(ask(ledger, EVERYTHING, "day")).toEqual(before);
     });
-    expect(ask(reader, EVERYTHING, "month").buckets.map(({ requests }) => requests)).toEqual([2, 0, 0, 1]);
-    reader.close();
-    writer.close();
+    expect(ask(ledger, EVERYTHING, "month").buckets.map(({ requests }) => requests)).toEqual([2, 0, 0, 1]);
   });
 
   test("of filtered hours begins after the hour that lost rows, unless nothing that matches came before", () => {
     const askHours = (hours: readonly number[], sinceUs: number | null) => {
       const usages = hours.map((hour) => usageAt(NEW_YEAR_US + hour * HOUR_US));
       const other = { ...usageAt(NEW_YEAR_US), subject: { ...SUBJECT, model: "slow" } };
-      const { reader, writer } = write([other, ...usages], {
+      using ledger = openUsages([other, ...usages], {
         pruneBeforeUs: NEW_YEAR_US + 12 * HOUR_US + HOUR_US / 4,
       });
       const filter = { ...EVERYTHING.filter, models: ["fast"] };
       const window = { sinceUs, untilUs: NEW_YEAR_US + 15 * HOUR_US };
-      const { buckets, snapped } = ask(reader, { ...EVERYTHING, window, filter }, "hour");
-      reader.close();
-      writer.close();
+      const { buckets, snapped } = ask(ledger, { ...EVERYTHING, window, filter }, "hour");
       return {
         firstHour: ((buckets[0]?.startUs ?? 0) - NEW_YEAR_US) / HOUR_US,
         counts: buckets.map(({ requests }) => requests),
@@ -117,14 +96,14 @@ describe("a series", () => {
   });
 
   test("that ends among removed rows has the whole period of its end, though the first event came after the end", () => {
-    const { reader, writer } = write([usageAt(NEW_YEAR_US + 2.5 * HOUR_US)], {
+    using ledger = openUsages([usageAt(NEW_YEAR_US + 2.5 * HOUR_US)], {
       sealBeforeUs: NEW_YEAR_US + 2 * DAY_US,
       pruneBeforeUs: NEW_YEAR_US + 50 * DAY_US,
     });
     const count = (untilUs: number, model: string | null, bucket: Bucket) => {
       const query = { ...EVERYTHING, window: { sinceUs: null, untilUs } };
       const { buckets, snapped } = ask(
-        reader,
+        ledger,
         { ...query, filter: { ...query.filter, models: model === null ? null : [model] } },
         bucket,
       );
@@ -138,30 +117,22 @@ describe("a series", () => {
     expect(count(raggedUs, "fast", "day")).toEqual({ counts: [1], snapped: day });
     // Whole hours need no rows: nothing is counted that was not asked for.
     expect(count(hour.sinceUs, null, "hour")).toEqual({ counts: [], snapped: null });
-    reader.close();
-    writer.close();
   });
 
   test("does not begin with what was sealed, and taken out again when it was settled", () => {
-    const { databasePath, ...written } = write([usageAt(NEW_YEAR_US)], {
-      sealBeforeUs: NEW_YEAR_US + DAY_US,
-    });
-    const database = new Database(databasePath);
+    using ledger = openUsages([usageAt(NEW_YEAR_US)], { sealBeforeUs: NEW_YEAR_US + DAY_US });
     const columns = CELL_MEASURES.filter(({ adds }) => adds !== "reported").map(({ name }) => name);
     const taken = columns.map((column) => (column === "requests" ? -1 : 0));
-    database.run(
+    ledger.change(
       `INSERT INTO open_cell (hour, combination, result, ${columns.join(", ")}) VALUES (${NEW_YEAR_US / HOUR_US}, 1, 1, ${taken.join(", ")})`,
     );
     const filter = { ...EVERYTHING.filter, models: ["fast"] };
-    expect(ask(database, { ...EVERYTHING, filter }, "day").buckets).toEqual([]);
-    database.close();
-    written.reader.close();
-    written.writer.close();
+    expect(ask(ledger, { ...EVERYTHING, filter }, "day").buckets).toEqual([]);
   });
 
   test("whose rows are all gone still has its totals", () => {
     const usages = [usageAt(NEW_YEAR_US + 10 * HOUR_US), usageAt(NEW_YEAR_US + 3 * DAY_US)];
-    const { reader, writer } = write(usages, {
+    using ledger = openUsages(usages, {
       sealBeforeUs: NEW_YEAR_US + 2 * DAY_US,
       pruneBeforeUs: NEW_YEAR_US + 50 * DAY_US,
     });
@@ -172,15 +143,13 @@ describe("a series", () => {
         window,
         filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
       };
-      const { buckets, snapped } = ask(reader, query, bucket);
+      const { buckets, snapped } = ask(ledger, query, bucket);
       return { counts: buckets.map(({ requests }) => requests), sinceUs: snapped?.sinceUs ?? null };
     };
     // Hours can tell that the first event lies outside; days cannot.
     expect(count(null, "day")).toEqual({ counts: [0, 0, 0, 1], sinceUs: null });
     expect(count("fast", "day")).toEqual({ counts: [1, 0, 0, 1], sinceUs: NEW_YEAR_US });
     expect(count("fast", "hour")).toMatchObject({ sinceUs: NEW_YEAR_US + 3 * DAY_US + HOUR_US });
-    reader.close();
-    writer.close();
   });
 });
 
@@ -191,27 +160,20 @@ describe("a window that was cut", () => {
       const ending = { ...ENDING, usage, prices: {}, ...priceUsage(usage, {}) };
       return { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1.5 * HOUR_US }, ending };
     };
-    const { reader, writer } = write([5e-324, 4.999e-7, 5e-7, 1].map(toUsage));
+    using ledger = openUsages([5e-324, 4.999e-7, 5e-7, 1].map(toUsage));
     const count = (sinceUs: number) => {
       const query = { ...EVERYTHING, window: { sinceUs, untilUs: NEW_YEAR_US + DAY_US } };
-      return ask(reader, query, "day").buckets.map(({ unpricedRequests }) => unpricedRequests);
+      return ask(ledger, query, "day").buckets.map(({ unpricedRequests }) => unpricedRequests);
     };
     expect(count(NEW_YEAR_US)).toEqual([4]);
     // A ragged beginning is counted from rows.
     expect(count(NEW_YEAR_US + 1.25 * HOUR_US)).toEqual([4]);
-    reader.close();
-    writer.close();
   });
 
   test("by the hour, under a filter or by group, is refused for rows that it looks at, and never for hours that have cells", () => {
-    const { databasePath, ...written } = write(
-      [usageAt(NEW_YEAR_US + HOUR_US), usageAt(NEW_YEAR_US + 2 * DAY_US)],
-      {
-        sealBeforeUs: NEW_YEAR_US + DAY_US,
-      },
-    );
-    const database = new Database(databasePath);
-    database.run("UPDATE hour_total SET requests = 25000001");
+    const usages = [usageAt(NEW_YEAR_US + HOUR_US), usageAt(NEW_YEAR_US + 2 * DAY_US)];
+    using ledger = openUsages(usages, { sealBeforeUs: NEW_YEAR_US + DAY_US });
+    ledger.change("UPDATE hour_total SET requests = 25000001");
     const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 3 * DAY_US };
     const models = { ...EVERYTHING.filter, models: [SUBJECT.model ?? ""] };
     const rows = {
@@ -222,7 +184,7 @@ describe("a window that was cut", () => {
       maxDurationUs: null,
     };
     const count = (filter: StatsQuery["filter"], sinceUs = window.sinceUs) =>
-      ask(database, { ...EVERYTHING, filter, window: { ...window, sinceUs } }, "hour").buckets.reduce(
+      ask(ledger, { ...EVERYTHING, filter, window: { ...window, sinceUs } }, "hour").buckets.reduce(
         (sum, { requests }) => sum + requests,
         0,
       );
@@ -230,22 +192,19 @@ describe("a window that was cut", () => {
     const grouping = { by: { field: "model" }, order: "requests", top: 3 } as const;
     const context = { nowUs: NOW_US, providerNames: new Map<string, string>() };
     const grouped = readGroupedSeries({ ...EVERYTHING, window, bucket: "hour", grouping, context });
-    expect(readFrom(database, grouped).chunks.length).toBeGreaterThan(0);
+    expect(ledger.read(grouped).chunks.length).toBeGreaterThan(0);
     expect(orRefused(() => count({ ...models, rows }))).toBe(REFUSED);
     // The ragged beginning is looked at row by row.
     expect(orRefused(() => count(models, NEW_YEAR_US + HOUR_US + 1))).toBe(REFUSED);
-    database.close();
-    written.reader.close();
-    written.writer.close();
   });
 
   test("leaves to rows what only rows tell: no total of a day or month answers for a price, a duration or a missing price", () => {
-    const { reader, writer } = write([usageAt(NEW_YEAR_US), usageAt(NEW_YEAR_US + 40 * DAY_US)], {
+    using ledger = openUsages([usageAt(NEW_YEAR_US), usageAt(NEW_YEAR_US + 40 * DAY_US)], {
       sealBeforeUs: NEW_YEAR_US + 41 * DAY_US,
     });
     const count = (rows: StatsQuery["filter"]["rows"]) => {
       const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, rows } };
-      return ask(reader, query, "month").buckets.map(({ requests }) => requests);
+      return ask(ledger, query, "month").buckets.map(({ requests }) => requests);
     };
     const bounds = { minCostPico: null, maxCostPico: null, minDurationUs: null, maxDurationUs: null };
     const durationUs = ENDING.durationUs ?? 0;
@@ -253,13 +212,11 @@ describe("a window that was cut", () => {
     expect(count({ ...bounds, isUnpriced: true })).toEqual([1, 1, 0, 0]);
     expect(count({ ...bounds, isUnpriced: false, maxCostPico: 0n })).toEqual([]);
     expect(count({ ...bounds, isUnpriced: false, minDurationUs: durationUs + 1 })).toEqual([]);
-    reader.close();
-    writer.close();
   });
 });
 
-function ask(reader: ReturnType<typeof write>["reader"], query: StatsQuery, bucket: Bucket) {
-  return readFrom(reader, readSeries({ ...query, bucket, nowUs: NOW_US }));
+function ask(ledger: Pick<ReturnType<typeof openUsages>, "read">, query: StatsQuery, bucket: Bucket) {
+  return ledger.read(readSeries({ ...query, bucket, nowUs: NOW_US }));
 }
 
 const REFUSED = "range_too_large";

@@ -1,18 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { SummaryGrouping } from "#stats/store.ts";
 import { readSummary } from "#storage/reports/summary.ts";
-import { readFrom } from "#storage/sqlite/drive.ts";
 import { scale } from "../support/scale.ts";
-import { arbitraryCase, CONTEXT, decode, writeCase } from "./reports.ts";
+import { arbitraryCase, CONTEXT, decode, openUsages } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
 import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Sums of all rows by principal, in whole micros: parts of seconds and of money do not add up exactly in JSON. */
 function toTotals(rows: readonly any[]) {
@@ -30,17 +23,15 @@ describe("the usage summary", () => {
   test("of too many subjects for memory has lost nothing of what each principal used, for every grouping, filter and window", () => {
     fc.assert(
       fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
-        const { reader, writer } = writeCase(folder, { usages, ...options });
+        using ledger = openUsages(usages, options);
         for (const query of queries) {
           for (const grouping of ["own", "admin", "team"] as const) {
             const asked = { ...query, grouping, format: "json", context: CONTEXT } as const;
             const read = (sumsMax?: number) =>
-              toTotals(JSON.parse(decode(readFrom(reader, readSummary(asked, sumsMax)))).usage);
+              toTotals(JSON.parse(decode(ledger.read(readSummary(asked, sumsMax)))).usage);
             expect({ query, grouping, totals: read(2) }).toEqual({ query, grouping, totals: read() });
           }
         }
-        reader.close();
-        writer.close();
       }),
       { numRuns: 6 * scale },
     );
@@ -63,21 +54,15 @@ describe("the usage summary", () => {
       ending: ENDING,
     }));
     // Sealed days have cells, and others have none.
-    const { reader, writer } = writeCase(folder, {
-      usages,
-      sealBeforeUs: NEW_YEAR_US + DAY_US,
-      pruneBeforeUs: 0,
-    });
+    using ledger = openUsages(usages, { sealBeforeUs: NEW_YEAR_US + DAY_US });
     for (const grouping of ["own", "admin", "team"] as const)
       for (const sumsMax of [undefined, 1]) {
         const query = { ...EVERYTHING, grouping, format: "json", context: CONTEXT } as const;
         const { usage }: { usage: { endpoint: string }[] } = JSON.parse(
-          decode(readFrom(reader, readSummary(query, sumsMax))),
+          decode(ledger.read(readSummary(query, sumsMax))),
         );
         expect(usage.map(({ endpoint }) => endpoint)).toEqual(["/v1/messages/count_tokens", "responses"]);
       }
-    reader.close();
-    writer.close();
   });
 
   test("adds money and tokens without losing a digit, over months, days and rows", () => {
@@ -93,48 +78,35 @@ describe("the usage summary", () => {
         },
       },
     }));
-    const { reader, writer } = writeCase(folder, {
-      usages,
-      sealBeforeUs: NEW_YEAR_US + 60 * DAY_US,
-      pruneBeforeUs: 0,
-    });
+    using ledger = openUsages(usages, { sealBeforeUs: NEW_YEAR_US + 60 * DAY_US });
     const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 61 * DAY_US + 10 };
     const query = { ...EVERYTHING, window, grouping: "own", format: "csv", context: CONTEXT } as const;
-    expect(decode(readFrom(reader, readSummary(query)))).toBe(
+    expect(decode(ledger.read(readSummary(query)))).toBe(
       "model,endpoint,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n" +
         `fast,chat,5,0,45035.996273704965,,${5 * (2 ** 50 + 1)},,\r\n`,
     );
-    reader.close();
-    writer.close();
   });
 
   test("calls a provider what it is called now, also when it was asked for before", () => {
     const usages = [{ subject: SUBJECT, ending: ENDING }];
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages(usages);
     const read = (names: readonly (readonly [string, string])[]) => {
       const context = { ...CONTEXT, providerNames: new Map(names) };
-      const report = readFrom(
-        reader,
-        readSummary({ ...EVERYTHING, grouping: "team", format: "json", context }),
-      );
+      const report = ledger.read(readSummary({ ...EVERYTHING, grouping: "team", format: "json", context }));
       return JSON.parse(decode(report)).usage.map(({ provider }: any) => provider);
     };
     expect(read([["provider-1", "before"]])).toEqual(["before"]);
     expect(read([["provider-1", "after"]])).toEqual(["after"]);
     expect(read([])).toEqual(["(deleted)"]);
-    reader.close();
-    writer.close();
   });
 
   test("of an empty ledger is an empty list, and as CSV the header row alone", () => {
-    const { reader, writer } = writeCase(folder, { usages: [], sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages([]);
     const query = { ...EVERYTHING, grouping: "team", context: CONTEXT } as const;
-    expect(decode(readFrom(reader, readSummary({ ...query, format: "json" })))).toBe('{"usage":[]}');
-    expect(decode(readFrom(reader, readSummary({ ...query, format: "csv" })))).toBe(
+    expect(decode(ledger.read(readSummary({ ...query, format: "json" })))).toBe('{"usage":[]}');
+    expect(decode(ledger.read(readSummary({ ...query, format: "csv" })))).toBe(
       "principal,provider,model,endpoint,client,tags,app,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n",
     );
-    reader.close();
-    writer.close();
   });
 
   test("tells a model and a path that a caller of the relay made up together with others, once there are too many", () => {
@@ -149,14 +121,12 @@ describe("the usage summary", () => {
       },
       ending: ENDING,
     }));
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages(usages);
     const query = { ...EVERYTHING, grouping: "own", format: "json", context: CONTEXT } as const;
-    expect(JSON.parse(decode(readFrom(reader, readSummary(query, 1)))).usage).toMatchObject([
+    expect(JSON.parse(decode(ledger.read(readSummary(query, 1)))).usage).toMatchObject([
       { model: "(other)", endpoint: "(other)", requests: 2 },
       { model: "c", endpoint: "/v1/c", requests: 2 },
     ]);
-    reader.close();
-    writer.close();
   });
 
   test("of more combinations than may be in memory tells the most used, and the others together as (other), with nothing lost", () => {
@@ -165,14 +135,11 @@ describe("the usage summary", () => {
       subject: { ...SUBJECT, tags: [tag], arrivedAtUs: NEW_YEAR_US + index },
       ending: ENDING,
     }));
-    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    using ledger = openUsages(usages);
     const ask = (grouping: SummaryGrouping, sumsMax: number) =>
       JSON.parse(
         decode(
-          readFrom(
-            reader,
-            readSummary({ ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax),
-          ),
+          ledger.read(readSummary({ ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax)),
         ),
       ).usage;
     const one = ask("team", 4)[0];
@@ -195,9 +162,7 @@ describe("the usage summary", () => {
     for (const grouping of ["own", "admin"] as const)
       expect(ask(grouping, 1)).toMatchObject([{ requests: 5 }]);
     const ofTeam = { ...EVERYTHING, grouping: "team", format: "json", context: CONTEXT } as const;
-    expect(readFrom(reader, readSummary(ofTeam, 4)).truncated).toBe(false);
-    expect(readFrom(reader, readSummary(ofTeam, 1)).truncated).toBe(true);
-    reader.close();
-    writer.close();
+    expect(ledger.read(readSummary(ofTeam, 4)).truncated).toBe(false);
+    expect(ledger.read(readSummary(ofTeam, 1)).truncated).toBe(true);
   });
 });

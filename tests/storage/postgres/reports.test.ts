@@ -1,7 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { join } from "node:path";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { EncodedReport, StatsQuery } from "#stats/store.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
@@ -18,10 +17,9 @@ import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 import { readSummary } from "#storage/reports/summary.ts";
 import { readFrom } from "#storage/postgres/report-connection.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
-import { arbitraryCase, CONTEXT, writeCase } from "../../ledger/reports.ts";
-import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "../../ledger/usage.ts";
+import { arbitraryCase, CONTEXT, openUsages } from "../../ledger/reports.ts";
+import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../../ledger/usage.ts";
 import { createChance } from "../../support/chance.ts";
-import { makeFolder } from "../../support/folder.ts";
 import { LIMIT_SAMPLES } from "../../support/limit-sums.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { scale } from "../../support/scale.ts";
@@ -32,15 +30,11 @@ const DAY_US = 86_400_000_000;
 const CASES = 3 * scale;
 const TEST_MS_MAX = 60_000;
 
-const folder = makeFolder();
 let database: TestDatabase;
 beforeAll(async () => {
   if (postgresMissing === null) database = await createDatabase();
 }, TEST_MS_MAX);
-afterAll(async () => {
-  await database?.[Symbol.asyncDispose]();
-  folder.remove();
-});
+afterAll(() => database?.[Symbol.asyncDispose]());
 
 /** Copies a ledger, and asks both engines. */
 async function onBoth(
@@ -68,8 +62,8 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     async () => {
       const cases = fc.sample(arbitraryCase, { numRuns: CASES, seed: 16 });
       for (const { queries, ...options } of cases) {
-        const { reader, writer } = writeCase(folder.path, options);
-        await onBoth(reader, async (both) => {
+        using ledger = openUsages(options.usages, options);
+        await onBoth(ledger.reader, async (both) => {
           for (const query of queries.slice(0, 3)) {
             const by = { field: "client" } as const;
             const asked = { ...query, context: CONTEXT };
@@ -86,8 +80,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
             await both(() => toErrorCounts(asked));
           }
         });
-        reader.close();
-        writer.close();
       }
     },
     TEST_MS_MAX,
@@ -97,12 +89,12 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     "add up for limits what SQLite adds up, in every window, by every measure",
     async () => {
       for (const { queries: _, ...options } of fc.sample(arbitraryCase, { numRuns: CASES, seed: 17 })) {
-        const { reader, writer } = writeCase(folder.path, options);
+        using ledger = openUsages(options.usages, options);
         const moments = [
           NEW_YEAR_US,
           ...options.usages.slice(0, 3).map((usage) => usage.subject.arrivedAtUs),
         ];
-        await onBoth(reader, async (both) => {
+        await onBoth(ledger.reader, async (both) => {
           for (const nowUs of moments) {
             await both(function* sorted() {
               const sums = yield* sumLimits({ limits: LIMIT_SAMPLES, nowUs });
@@ -110,8 +102,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
             });
           }
         });
-        reader.close();
-        writer.close();
       }
     },
     TEST_MS_MAX,
@@ -119,10 +109,8 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
 
   test("tell events of one microsecond apart by their lanes, in the log and among those that were recorded", async () => {
     await using one = await createDatabase();
-    const { reader, writer } = writeUsages(join(folder.path, "lanes"), [
-      { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US }, ending: ENDING },
-    ]);
-    await copyLedger(reader, one.postgres, createChance(1));
+    using ledger = openUsages([{ subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US }, ending: ENDING }]);
+    await copyLedger(ledger.reader, one.postgres, createChance(1));
     await one.postgres.run("UPDATE event SET lane = 2");
     await one.postgres.run("INSERT INTO event SELECT id, 1, combination, manner, duration_us FROM event");
     await one.postgres.run("UPDATE hour_total SET requests = requests * 2");
@@ -142,8 +130,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     const recorded = { query: EVERYTHING, ids: [NEW_YEAR_US], lanes: [1], page };
     const { rows, total } = await readFrom(on, listRecorded(recorded));
     expect({ total, ids: rows.map(({ id }) => id) }).toEqual({ total: 1, ids: [both[1]!] });
-    reader.close();
-    writer.close();
   });
 
   test("tell when a key was last used", async () => {
@@ -170,7 +156,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
       subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + day * DAY_US + 3_600_000_000 },
       ending: ENDING,
     }));
-    const { reader, writer } = writeUsages(join(folder.path, "days"), usages, {
+    using ledger = openUsages(usages, {
       sealBeforeUs: NEW_YEAR_US + 38 * DAY_US,
     });
     for (let day = 0; day < 40; day += 1) {
@@ -179,7 +165,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
         `CREATE TABLE event_${day} PARTITION OF event FOR VALUES FROM (${fromUs}) TO (${fromUs + DAY_US})`,
       );
     }
-    await copyLedger(reader, one.postgres, createChance(3));
+    await copyLedger(ledger.reader, one.postgres, createChance(3));
     await one.postgres.run("ANALYZE");
     const on = one.postgres;
     // Ragged at both ends, and rows of two days in the middle.
@@ -212,8 +198,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
       expect({ name, others }).toEqual({ name, others: [] });
       expect(looked.size).toBeGreaterThan(1);
     }
-    reader.close();
-    writer.close();
   });
 
   test("see one state of the ledger, of which nothing can be changed, and may read something else between the rows of a scan", async () => {
