@@ -53,11 +53,10 @@ export function isToldByHours({ filter, groups }: Wanted): boolean {
 /** The keys of a fold: groups of label sets, and results by what `toEnding` makes of them. */
 export function toKeys(
   { groupOf, count }: Pick<LabelGroups, "groupOf" | "count">,
-  { results }: Pick<ResolvedFilter, "results">,
+  { results, lastResult }: Pick<ResolvedFilter, "results" | "lastResult">,
   toEnding: (result: Result) => number = () => 0,
 ): FoldKeys {
-  const last = results.reduce((most, { id }) => Math.max(most, id), 0);
-  const endingOf = new Int32Array(last + 1).fill(NOT_CHOSEN);
+  const endingOf = new Int32Array(lastResult + 1).fill(NOT_CHOSEN);
   let endingCount = 1;
   for (const result of results) {
     const ending = toEnding(result);

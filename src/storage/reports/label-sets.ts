@@ -1,6 +1,6 @@
 import { dialectOf, each, one, type Script } from "#storage/sql/script.ts";
 
-/** The columns of `combination` that tell label sets apart. */
+/** The columns of `combination` that tell label sets apart, in the order in which the writer has their values. */
 export const LABELS = [
   "principal_id",
   "principal_name",

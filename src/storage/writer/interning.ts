@@ -1,5 +1,6 @@
 import { toStoredTags } from "#storage/cells/stored-tags.ts";
 import { toUnpricedBits } from "#storage/reports/event-measures.ts";
+import { LABELS } from "#storage/reports/label-sets.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, insert, one, run, type Script } from "#storage/sql/script.ts";
 import type { UsageDimensions } from "#usage/event.ts";
@@ -189,24 +190,9 @@ class InternedRows {
   }
 }
 
-const LABEL_COLUMNS = [
-  "principal_id",
-  "principal_name",
-  "key_id",
-  "relay_token_id",
-  "provider_id",
-  "model",
-  "upstream_name",
-  "endpoint",
-  "client",
-  "tags",
-  "shape",
-  "tier",
-] as const;
-
 const LABEL_SETS = {
   table: "combination",
-  columns: [["fingerprint", "bytea"], ...LABEL_COLUMNS.map((column) => [column, "text"] as const)],
+  columns: [["fingerprint", "bytea"], ...LABELS.map((column) => [column, "text"] as const)],
   ending: "ON CONFLICT DO NOTHING",
 } as const;
 /** What a request has in common with others, as it is stored once, and the JSON of it. */
@@ -267,7 +253,7 @@ function* addLabelSets(
     LABEL_SETS,
     sorted.map(([fingerprint, { row }]) => [
       Uint8Array.fromHex(fingerprint),
-      ...LABEL_COLUMNS.map((_, index) => row[index] ?? null),
+      ...LABELS.map((_, index) => row[index] ?? null),
     ]),
   );
   return yield* findLabelSets(sorted.map(([fingerprint]) => fingerprint));
