@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
-import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { type FolderLock, lockDataFolder } from "#storage/files/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -121,19 +120,19 @@ describe("a command that reads", () => {
     }
   });
 
-  test("of the usage of an unreleased schema is refused with what to do, and leaves it as it is", async () => {
+  test("of the usage of another program is refused with what to do, and leaves it as it is", async () => {
     const upstream = await startModels();
     try {
       await makeUsed(upstream);
       const usage = new Database(join(dataDir, "usage.db"));
-      usage.run(`PRAGMA application_id = ${UNRELEASED_APPLICATION_IDS[0]}`);
+      usage.run(`PRAGMA application_id = 7`);
       usage.run("PRAGMA user_version = 2");
       usage.close(true);
       const before = look();
       for (const line of ["usage", "requests tail"]) {
         const { code, data, messages } = await run(line);
         expect({ line, code, data }).toEqual({ line, code: 78, data: "" });
-        expect(messages).toContain("was made by an unreleased lockport and cannot be brought up to date");
+        expect(messages).toContain("is not a usage database: move it away");
       }
       expect((await run("provider list")).code).toBe(0);
       expect(look()).toEqual(before);

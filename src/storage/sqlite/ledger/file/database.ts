@@ -4,7 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, UNRELEASED_APPLICATION_IDS } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {
@@ -106,7 +106,7 @@ export function inspectUsage(path: string): UsageFacts {
 
 /**
  * The schema of usage.db, at most `SCHEMA_VERSION`; zero for a file that has none yet. Throws a `SetupError` for another
- * program's file, which may carry any version, for one of a version that was never released, and for one of a newer version.
+ * program's file, which may carry any version, and for one of a newer version.
  */
 export function readSchemaVersion(database: Database, path: string): number {
   const { version, application } = database
@@ -114,12 +114,6 @@ export function readSchemaVersion(database: Database, path: string): number {
       "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
     )
     .get() ?? { version: 0, application: 0 };
-  if (UNRELEASED_APPLICATION_IDS.includes(application)) {
-    throw new SetupError(
-      "configuration",
-      `The database ${path} was made by an unreleased lockport and cannot be brought up to date: start the executable that made it, or move it and the folder journal beside it away to begin without what they recorded.`,
-    );
-  }
   const isEmpty = application === 0 && version === 0;
   if (application !== APPLICATION_ID && !isEmpty) throw toForeignError(path);
   if (version <= SCHEMA_VERSION) return version;

@@ -2,8 +2,6 @@ import { CELL_MEASURES, HOUR_MEASURES, LONG_REQUEST_US, toSqliteColumns } from "
 
 /** "LPUC": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505543;
-/** "LPUS", "LPUL" and "LPUH": what executables wrote that were never released, in schemas of their own. */
-export const UNRELEASED_APPLICATION_IDS: readonly number[] = [0x4c505553, 0x4c50554c, 0x4c505548];
 export const SCHEMA_VERSION = 1;
 
 const HOUR_COLUMNS = toSqliteColumns(HOUR_MEASURES);
