@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { NamedSubject } from "#limits/store.ts";
 import {
   apiKey,
@@ -10,17 +10,19 @@ import {
   PAGE,
   principal,
   provider,
+  put,
   relayToken,
   START_US,
   type CatalogEngine,
 } from "./support.ts";
+import { toPromises } from "./promises.ts";
 
 /** Limits as they are kept; what they refuse is `tests/limits`. */
 export function testLimitsContract(engineName: string, createEngine: () => CatalogEngine): void {
+  const it = toPromises(createEngine);
   describe(`${engineName}: limits`, () => {
-    test("every field of a limit comes back as it was written, on every connection, the oldest first", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("every field of a limit comes back as it was written, on every connection, the oldest first", async (left) => {
+      const right = await left.open();
       await left.identity.createPrincipal(principal("ann"), null);
       await left.identity.keys.create(apiKey("one", "principal-ann"), null);
       await left.identity.relayTokens.create(relayToken("two", "principal-ann"), null);
@@ -65,14 +67,13 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
         { kind: "everybody" },
       ]);
       expect(made[5]).toEqual({ ...concurrent, subject: { kind: "everybody" }, formerModels: [] });
-      for (const { limits } of [left, right, await engine.open()])
+      for (const { limits } of [left, right, await left.open()])
         expect((await limits.snapshot()).limits).toEqual(made);
       expect((await left.audit.listEvents(PAGE)).total).toBe(5);
     });
 
-    test("a used name, a missing subject and a missing limit are refused, and nothing is written", async () => {
-      await using engine = createEngine();
-      const { limits, audit } = await engine.open();
+    it("a used name, a missing subject and a missing limit are refused, and nothing is written", async (stores) => {
+      const { limits, audit } = stores;
       await limits.create(newLimit("one"), null);
       await limits.create(newLimit("two"), null);
       const before = await limits.snapshot();
@@ -89,9 +90,8 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
 
-    test("a change is in the very next snapshot on every connection; without one the set is the same object", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("a change is in the very next snapshot on every connection; without one the set is the same object", async (left) => {
+      const right = await left.open();
       await left.limits.create(newLimit("one"), null);
       const before = await right.limits.snapshot();
       expect(await right.limits.snapshot()).toBe(before);
@@ -109,9 +109,8 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect((await left.audit.listEvents(PAGE)).total).toBe(3);
     });
 
-    test("a limit goes with its principal, its key or its relay token, and no other does", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
+    it("a limit goes with its principal, its key or its relay token, and no other does", async (left) => {
+      const right = await left.open();
       for (const name of ["ann", "bob"]) {
         const owner = `principal-${name}`;
         await left.identity.createPrincipal(principal(name), null);
@@ -139,50 +138,42 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect(await names()).toEqual(["bob principal"]);
     });
 
-    test("a limit follows its model's name, and remembers where another model goes that takes a former one", async () => {
-      await using engine = createEngine();
-      const [left, right] = [await engine.open(), await engine.open()];
-      const put = (...aliases: readonly (readonly [string, string])[]) =>
-        left.catalog.change(() => ({
-          writes: [
-            { kind: "put_provider", provider: provider("p") },
-            ...aliases.map(([id, alias]) => {
-              return { kind: "put_model", model: boundModel(alias, "provider-p", { id }) } as const;
-            }),
-          ],
-          audit: [],
-          result: () => null,
-        }));
-      await put(["m", "a"]);
+    it("a limit follows its model's name, and remembers where another model goes that takes a former one", async (left) => {
+      const right = await left.open();
+      const write = (...aliases: readonly (readonly [string, string])[]) =>
+        put(
+          left,
+          { kind: "put_provider", provider: provider("p") },
+          ...aliases.map(([id, alias]) => {
+            return { kind: "put_model", model: boundModel(alias, "provider-p", { id }) } as const;
+          }),
+        );
+      await write(["m", "a"]);
       await left.limits.create(newLimit("one", { model: "a" }), null);
       await left.limits.create(newLimit("all"), null);
       const followed = async () => {
         const found = (await right.limits.snapshot()).limits.find(({ name }) => name === "one");
         return [found?.model, found?.formerModels, found?.otherTargets];
       };
-      await put(["m", "b"]);
+      await write(["m", "b"]);
       expect(await followed()).toEqual(["b", ["a"], undefined]);
       // One change that moves a name on and gives it away.
-      await put(["m", "c"], ["n", "b"]);
+      await write(["m", "c"], ["n", "b"]);
       const toOther = (name: string) => ({
         name,
         providerId: "provider-p",
         upstreamName: `upstream-${name}`,
       });
       expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b")]]);
-      await put(["x", "a"]);
+      await write(["x", "a"]);
       expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b"), toOther("a")]]);
       // A name that leads to the limit's own model is the same model.
-      await left.catalog.change(() => ({
-        writes: [{ kind: "put_model", model: { ...nameFor("b", "m"), id: "n" } }],
-        audit: [],
-        result: () => null,
-      }));
+      await put(left, { kind: "put_model", model: { ...nameFor("b", "m"), id: "n" } });
       expect(await followed()).toEqual(["c", ["a", "b"], [toOther("b"), toOther("a")]]);
       const before = await right.limits.snapshot();
-      await put(["y", "z"]);
+      await write(["y", "z"]);
       expect(await right.limits.snapshot()).toBe(before);
-      for (let at = 0; at < 25; at += 1) await put(["m", `name-${at}`]);
+      for (let at = 0; at < 25; at += 1) await write(["m", `name-${at}`]);
       const [model, former] = await followed();
       expect(model).toBe("name-24");
       expect(former).toEqual(Array.from({ length: 20 }, (_, at) => `name-${at + 4}`));

@@ -22,7 +22,7 @@ export const VERSIONS_KEPT = 1_000;
 const CHANGES_MAX = 5_000;
 
 /** What a change brings along: the token of the version that it makes, and the time of its audit entries. */
-export interface ChangeMark {
+export interface ChangeStamp {
   readonly token: string;
   readonly atUs: InstantUs;
 }
@@ -43,7 +43,7 @@ export interface MadeChange<Answer> {
 export function* changeCatalog<Answer>(
   follower: Follower,
   script: Script<Answer>,
-  { token, atUs }: ChangeMark,
+  { token, atUs }: ChangeStamp,
 ): Script<MadeChange<Answer>> {
   const dialect = yield* dialectOf();
   const before = yield* readVersion(dialect.forUpdate);

@@ -5,7 +5,7 @@ import { joinNext } from "#kernel/join-next.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
 import {
   changeCatalog,
-  type ChangeMark,
+  type ChangeStamp,
   type Follower,
   type MadeChange,
   type Memory,
@@ -75,7 +75,7 @@ export class Freshness {
   }
 
   /** Throws `internal_error` when the database is away: nothing was made then, or the message says that it may have been. */
-  async #commit<Answer>(script: () => Script<Answer>, mark: ChangeMark): Promise<MadeChange<Answer>> {
+  async #commit<Answer>(script: () => Script<Answer>, stamp: ChangeStamp): Promise<MadeChange<Answer>> {
     const { postgres, follower, isTrusted, refreshed } = this.#deps;
     const made: MadeChange<Answer>[] = [];
     try {
@@ -83,7 +83,7 @@ export class Freshness {
       if (!isTrusted()) await refreshed();
       const done = await postgres.transaction(
         async (tx) => {
-          const change = await drive(tx, changeCatalog(follower, script(), mark));
+          const change = await drive(tx, changeCatalog(follower, script(), stamp));
           made.push(change);
           return change;
         },
@@ -98,7 +98,7 @@ export class Freshness {
       if (!cause.mayBeCommitted || lost === undefined) throw refuseUnmade(cause);
       // Without a version nothing in the database tells whether it was made.
       if (lost.version === null) throw refuse(UNCERTAIN, cause);
-      const isMade = await withinLimit(findCommitted(postgres, mark.token), UNCERTAIN_MS_MAX, () => {
+      const isMade = await withinLimit(findCommitted(postgres, stamp.token), UNCERTAIN_MS_MAX, () => {
         throw refuse(UNCERTAIN, null);
       });
       if (!isMade) throw refuseUnmade(null);

@@ -102,8 +102,8 @@ export function createSqliteDriver(
   };
   const change = <Answer>(script: () => Script<Answer>) => {
     follow();
-    const mark = { token: ids.uuid(), atUs: clock.nowUs() };
-    const made = drive(client, changeCatalog(follower, script(), mark));
+    const stamp = { token: ids.uuid(), atUs: clock.nowUs() };
+    const made = drive(client, changeCatalog(follower, script(), stamp));
     if (made.version === null) countOwnAside();
     else drive(client, trimChanges(made.version));
     return made;
