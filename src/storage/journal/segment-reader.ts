@@ -61,6 +61,15 @@ export class SegmentReader {
     return { lines, next: { ...from, offsetBytes }, tornBytes: 0, hasMore: isFilled };
   }
 
+  /** Reads from the beginning of a segment on, until the end of what there is. */
+  *readOn(segment: number): Generator<JournalChunk & { readonly from: JournalPosition }> {
+    for (let [from, hasMore] = [{ segment, offsetBytes: 0 }, true]; hasMore;) {
+      const chunk = this.read(from);
+      yield { ...chunk, from };
+      ({ next: from, hasMore } = chunk);
+    }
+  }
+
   close(): void {
     if (this.#open !== null) closeSync(this.#open.fd);
     this.#open = null;
@@ -115,19 +124,15 @@ export function countDamagedLines(directory: string, { segment }: JournalPositio
   let damaged = 0;
   let readBytes = 0;
   try {
-    let at: JournalPosition = { segment, offsetBytes: 0 };
-    for (;;) {
-      const chunk = reader.read(at);
-      if (at.offsetBytes === 0) decoder.startSegment();
-      readBytes += chunk.lines.length;
-      const line = new LineCursor(chunk.lines);
-      while (line.next()) {
-        if (decoder.decode(line) === null) damaged += 1;
-      }
-      if (chunk.tornBytes > 0) damaged += 1;
-      if (!chunk.hasMore || readBytes > CHECKED_BYTES_MAX) return damaged;
-      at = chunk.next;
+    for (const { from, lines, tornBytes } of reader.readOn(segment)) {
+      if (from.offsetBytes === 0) decoder.startSegment();
+      const line = new LineCursor(lines);
+      while (line.next()) if (decoder.decode(line) === null) damaged += 1;
+      if (tornBytes > 0) damaged += 1;
+      readBytes += lines.length;
+      if (readBytes > CHECKED_BYTES_MAX) break;
     }
+    return damaged;
   } finally {
     reader.close();
   }

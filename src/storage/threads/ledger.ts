@@ -130,9 +130,9 @@ export async function openLedger(
       if (isBefore(position, backlog.committed))
         backlog = new JournalBacklog(measureSegments(journalDirectory), position, () => clock.monotonicMs());
       backlog.commit(position);
-      recorded.add(eventIds);
+      recorded.add?.(eventIds);
     },
-    onEnded: () => recorded.interrupt(),
+    onEnded: () => recorded.interrupt?.(),
     onSuperseded: standDown,
   });
   function onWritten(segment: number, sizeBytes: number): void {

@@ -23,10 +23,10 @@ export interface RecordedSince {
 
 /** The order in which events were recorded, as the reports ask for it (`after`). */
 export interface RecordedOrder {
-  /** Adds the events of one commit of this server, in the order in which they ended. */
-  add(ids: Float64Array): void;
+  /** Adds the events of one commit of this server, in the order in which they ended; absent where the database has it. */
+  add?(ids: Float64Array): void;
   /** Tells that a commit may have been made of which no message came. */
-  interrupt(): void;
+  interrupt?(): void;
   /** Finds the events that were recorded after a cursor; an empty one means from now on. */
   since(cursor: string): RecordedSince | Promise<RecordedSince>;
 }

@@ -152,20 +152,19 @@ export class OpenRequests {
   }
 
   #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): boolean {
-    const { segment, offsetBytes } = until;
-    let at: JournalPosition = { segment, offsetBytes: 0 };
-    while (at.segment === segment && at.offsetBytes < offsetBytes) {
-      const chunk = reader.read(at);
-      const line = new LineCursor(chunk.lines);
+    if (until.offsetBytes === 0) return true;
+    for (const { from, lines, next } of reader.readOn(until.segment)) {
+      const line = new LineCursor(lines);
       while (line.next()) {
-        if (at.offsetBytes + line.start >= offsetBytes) return true;
+        if (from.offsetBytes + line.start >= until.offsetBytes) return true;
         this.#recall(decoder, line, false);
       }
-      if (at.offsetBytes + chunk.lines.length >= offsetBytes) return true;
-      if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return false;
-      at = chunk.next;
+      if (from.offsetBytes + lines.length >= until.offsetBytes) return true;
+      if (next.segment !== until.segment) return false;
+      // Also without lines, where a buffer full was none.
+      if (next.offsetBytes >= until.offsetBytes) return true;
     }
-    return at.segment === segment;
+    return false;
   }
 
   #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {

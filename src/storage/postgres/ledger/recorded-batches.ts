@@ -43,12 +43,6 @@ export class RecordedBatches implements RecordedOrder {
     this.#sql = sql;
   }
 
-  /** The writer has put them into the table of batches. */
-  add(): void {}
-
-  /** The table tells what was committed. */
-  interrupt(): void {}
-
   async since(cursor: string): Promise<RecordedSince> {
     await this.#look();
     const now = this.#now;
