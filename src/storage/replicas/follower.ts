@@ -16,17 +16,18 @@ export class ReplicaFollower extends Follower {
   readonly #postgres: Postgres;
   /** Brings memory to the version that the database has by now, for all who wait together. */
   readonly catchUp = joinNext(() => this.#catchUp());
+  /**
+   * `catchUp`, where most calls find nothing new: one statement, and no transaction. Throws DatabaseUnreachableError for a
+   * standby, which may not have the latest change.
+   */
+  readonly poll = joinNext(() => this.#poll());
 
   constructor({ postgres, memory, onForeign }: ReplicaFollowerOptions) {
     super(memory, onForeign);
     this.#postgres = postgres;
   }
 
-  /**
-   * `catchUp`, where most calls find nothing new: one statement, and no transaction. Throws DatabaseUnreachableError for a
-   * standby, which may not have the latest change.
-   */
-  async poll(): Promise<void> {
+  async #poll(): Promise<void> {
     const [current] = await this.#postgres.all<CatalogVersion & { readonly isStandby: boolean }>(
       'SELECT version, token, pg_is_in_recovery() AS "isStandby" FROM catalog_state',
     );

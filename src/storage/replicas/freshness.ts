@@ -1,7 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import { joinNext } from "#kernel/join-next.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
 import {
   changeCatalog,
@@ -121,7 +120,7 @@ export function createGuestFreshness({ memory, ...deps }: GuestOptions): Freshne
     hints: new Hints(postgres),
     barrier: new Barrier({ postgres, clock, idleTimes: new IdleTimes(), ownId: null }),
     isTrusted: () => false,
-    refreshed: joinNext(() => follower.poll()),
+    refreshed: follower.poll,
   });
 }
 

@@ -1,6 +1,5 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
-import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
@@ -84,8 +83,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const reachability = new Reachability(postgres, log);
   const heartbeat = new Heartbeat({ row, follower, trust, lease, slots, idleTimes, reachability, clock });
   // Without a grace there is no trust to renew, and a question that writes nothing is cheaper.
-  const poll = joinNext(() => follower.poll());
-  const refreshed = () => (identity.graceMs > 0 ? heartbeat.send() : poll());
+  const refreshed = identity.graceMs > 0 ? heartbeat.send : follower.poll;
   const barrier = new Barrier({ postgres: pulse, clock, idleTimes, ownId: id });
   const isTrusted = () => trust.isOpen();
   const freshness = new Freshness({ postgres, hints, barrier, follower, isTrusted, refreshed, clock, ids });
