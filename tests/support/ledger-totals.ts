@@ -94,25 +94,65 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     .query<{ pruned: number }, []>("SELECT pruned_before_us AS pruned FROM ledger_state")
     .get() ?? { pruned: 0 };
   // Days whose rows are all there: what retention has cut into has totals and no rows.
-  const kept = Math.ceil(pruned / DAY_US) * DAY_US;
-  const rows = events.filter(({ id }) => id >= kept);
-  const hours = database
-    .query<TotalRow, []>(
-      `SELECT hour || ' ' || outcome AS key, hour * ${HOUR_US} AS fromUs, hour_total.* FROM hour_total`,
-    )
-    .all();
-  const ofHours = sum(
-    hours.filter(({ fromUs }) => fromUs >= kept),
-    (row) => row.key,
-    fromHourRow,
+  const kept = Math.ceil(pruned / DAY_US);
+  const wholeHour = Math.ceil(pruned / HOUR_US);
+  const rows = events.filter(({ id }) => toDay(id) >= kept);
+  const read = (sql: string) => database.query<TotalRow, []>(sql).all().map(withPico);
+  const hours = read("SELECT * FROM hour_total");
+  const open = read("SELECT t.*, outcome FROM open_cell AS t JOIN result ON result.id = result");
+  const outcomes = new Map(
+    database
+      .query<{ id: number; outcome: string }, []>("SELECT id, outcome FROM result")
+      .all()
+      .map(({ id, outcome }) => [id, outcome]),
   );
-  const hourOf = (event: CheckedEvent) => `${Math.floor(event.id / HOUR_US)} ${event.outcome}`;
+  const sealed = (period: number) =>
+    database
+      .query<{ at: number; columns: Uint8Array<ArrayBuffer> }, [number]>(
+        "SELECT at, columns FROM cells WHERE period = ?",
+      )
+      .all(period)
+      .flatMap(({ at, columns }) =>
+        readCellRows(columns).map((row) =>
+          withPico(Object.assign(row, { hour: at, outcome: outcomes.get(row.result) ?? "none" })),
+        ),
+      );
+  const [ofHours, ofDays, ofMonths] = [sealed(0), sealed(1), sealed(2)];
+  const days = [...ofDays, ...open.map((row) => Object.assign({}, row, { hour: Math.floor(row.hour / 24) }))];
+
+  const toOutcome = ({ hour, outcome }: TotalRow) => `${hour} ${outcome}`;
   expectSame(
     "hours",
-    ofHours,
-    sum(rows, hourOf, (event) => withoutTimes(toEventTotal(event))),
+    sum(
+      hours.filter(({ hour }) => hour >= kept * 24),
+      HOURLY,
+      toOutcome,
+      (row) => row,
+    ),
+    sum(rows, HOURLY, ({ id, outcome }) => `${Math.floor(id / HOUR_US)} ${outcome}`, toEventTotal),
   );
-  checkCells(database, { rows, all: events, pruned, kept, hours });
+  expect(ofHours.filter(({ hour }) => hour < wholeHour)).toEqual([]);
+  expectSame(
+    "hour cells",
+    sumCells([...ofHours, ...open].filter(({ hour }) => hour >= wholeHour)),
+    sumEvents(
+      events.filter(({ id }) => id >= wholeHour * HOUR_US),
+      (id) => Math.floor(id / HOUR_US),
+    ),
+  );
+  expectSame("day cells", sumCells(days.filter(({ hour }) => hour >= kept)), sumEvents(rows, toDay));
+  expectSame(
+    "hours against day cells",
+    sum(
+      hours,
+      HOURLY,
+      ({ hour, outcome }) => `${Math.floor(hour / 24)} ${outcome}`,
+      (row) => row,
+    ),
+    withoutEmpty(sum(days, HOURLY, toOutcome, (row) => row)),
+  );
+  const byMonth = ofDays.map((row) => Object.assign({}, row, { hour: toMonth(row.hour * DAY_US) }));
+  expectSame("month cells", sumCells(ofMonths), sumCells(byMonth));
 }
 
 /** A ledger of any engine. */
@@ -126,41 +166,34 @@ interface Readable {
  */
 export async function checkHandedIn(ledger: Readable, usages: readonly RandomUsage[]): Promise<void> {
   const events = usages.map(toMeasured);
-  const hours = await ledger.read<TotalRow>("SELECT * FROM hour_total");
-  const counted = sum(
-    events,
-    ({ outcome }) => outcome,
-    (event) => withoutTimes(toEventTotal(event)),
-  );
+  const toOutcome = ({ outcome }: { readonly outcome: string }) => outcome;
+  const hours = (await ledger.read<TotalRow>("SELECT * FROM hour_total")).map(withPico);
   expectSame(
     "hours",
-    sum(hours, ({ outcome }) => outcome, fromHourRow),
-    counted,
+    sum(hours, HOURLY, toOutcome, (row) => row),
+    sum(events, HOURLY, toOutcome, toEventTotal),
   );
   const sets = await ledger.read<{ id: number; model: string | null }>("SELECT id, model FROM combination");
   const models = new Map(sets.map(({ id, model }) => [id, model]));
   const sealed = await ledger.read<{ columns: Uint8Array<ArrayBuffer> }>(
     "SELECT columns FROM cells WHERE period = 1",
   );
-  const cells = [
-    ...(await ledger.read<OpenRow>("SELECT * FROM open_cell")),
-    ...sealed.flatMap(({ columns }) => toOpenRows(0, columns, new Map())),
-  ];
-  const withoutLast = (total: Total) => ({ ...total, lastSeenUs: 0 });
+  const cells: readonly TotalRow[] = [
+    ...(await ledger.read<TotalRow>("SELECT * FROM open_cell")),
+    ...sealed.flatMap(({ columns }) => readCellRows(columns)),
+  ].map(withPico);
+  const names = DAILY.filter((name) => name !== "last_seen_us");
   expectSame(
     "cells",
     withoutEmpty(
       sum(
         cells,
-        (row) => String(models.get(row.combination)),
-        (row) => withoutLast(fromDayRow(row)),
+        names,
+        ({ combination }) => String(models.get(combination)),
+        (row) => row,
       ),
     ),
-    sum(
-      events,
-      ({ model }) => String(model),
-      (event) => withoutLast(toEventTotal(event)),
-    ),
+    sum(events, names, ({ model }) => String(model), toEventTotal),
   );
 }
 
@@ -180,101 +213,21 @@ function toMeasured({ subject, ending }: RandomUsage): Measured & { readonly mod
   };
 }
 
-/** What is sealed and what is open, of hours, days and months. */
-function checkCells(
-  database: Database,
-  {
-    rows,
-    all,
-    pruned,
-    kept,
-    hours,
-  }: {
-    readonly rows: readonly CheckedEvent[];
-    readonly all: readonly CheckedEvent[];
-    readonly pruned: number;
-    readonly kept: number;
-    readonly hours: readonly TotalRow[];
-  },
-): void {
-  const open = database
-    .query<OpenRow, []>("SELECT t.*, outcome FROM open_cell AS t JOIN result ON result.id = result")
-    .all();
-  const outcomes = new Map(
-    database
-      .query<{ id: number; outcome: string }, []>("SELECT id, outcome FROM result")
-      .all()
-      .map(({ id, outcome }) => [id, outcome]),
-  );
-  const sealed = (period: number) =>
-    database
-      .query<{ at: number; columns: Uint8Array<ArrayBuffer> }, [number]>(
-        "SELECT at, columns FROM cells WHERE period = ?",
-      )
-      .all(period)
-      .flatMap(({ at, columns }) => toOpenRows(at, columns, outcomes));
-  const keyOf = ({ hour, combination, result }: OpenRow) => `${hour} ${combination} ${result}`;
-  const byDay = open.map((row) => ({ ...row, hour: Math.floor(row.hour / 24) }));
+const withPico = (row: TotalRow): TotalRow => Object.assign(row, { pico: toPico(row) ?? 0n });
 
-  const [ofHours, ofDays, ofMonths] = [sealed(0), sealed(1), sealed(2)];
-  const wholeHour = Math.ceil(pruned / HOUR_US);
-  expect(ofHours.filter(({ hour }) => hour < wholeHour)).toEqual([]);
-  expectSame(
-    "hour cells",
-    sumCells(
-      [...ofHours, ...open].filter(({ hour }) => hour >= wholeHour),
-      keyOf,
-    ),
-    sum(
-      all.filter(({ id }) => id >= wholeHour * HOUR_US),
-      (event) => `${Math.floor(event.id / HOUR_US)} ${event.combination} ${event.result}`,
-      toEventTotal,
-    ),
-  );
-  const days = [...ofDays, ...byDay];
-  expectSame(
-    "day cells",
-    sumCells(
-      days.filter(({ hour }) => hour * DAY_US >= kept),
-      keyOf,
-    ),
-    sum(rows, (event) => `${toDay(event.id)} ${event.combination} ${event.result}`, toEventTotal),
-  );
-  const ofOutcome = ({ hour, outcome }: OpenRow) => `${hour} ${outcome}`;
-  expectSame(
-    "hours against day cells",
-    sum(hours, (row) => `${toDay(row.fromUs)} ${row.outcome}`, fromHourRow),
-    withoutEmpty(sum(days, ofOutcome, (row) => withoutTimes(fromDayRow(row)))),
-  );
-  expectSame(
-    "month cells",
-    sum(ofMonths, keyOf, fromDayRow),
-    sum(ofDays, (row) => keyOf({ ...row, hour: toMonth(row.hour * DAY_US) }), fromDayRow),
-  );
+function sumCells(rows: readonly TotalRow[]): Totals {
+  const toKey = ({ hour, combination, result }: TotalRow) => `${hour} ${combination} ${result}`;
+  return withoutEmpty(sum(rows, DAILY, toKey, (row) => row));
 }
 
-interface OpenRow extends DayRow {
-  readonly hour: number;
-  readonly combination: number;
-  readonly result: number;
+function sumEvents(events: readonly CheckedEvent[], toPeriod: (id: number) => number): Totals {
+  const toKey = ({ id, combination, result }: CheckedEvent) => `${toPeriod(id)} ${combination} ${result}`;
+  return sum(events, DAILY, toKey, toEventTotal);
 }
-
-const sumCells = (rows: readonly OpenRow[], toKey: (row: OpenRow) => string) =>
-  withoutEmpty(sum(rows, toKey, fromDayRow));
 
 /** What was taken out of a sealed row is beside it until the next maintenance. */
-function withoutEmpty(sums: Map<string, Total>): Map<string, Total> {
+function withoutEmpty(sums: Totals): Totals {
   return new Map([...sums].filter(([, { requests }]) => requests !== 0));
-}
-
-function toOpenRows(
-  at: number,
-  columns: Uint8Array<ArrayBuffer>,
-  outcomes: ReadonlyMap<number, string>,
-): OpenRow[] {
-  return readCellRows(columns).map((row) =>
-    Object.assign(row, { hour: at, outcome: outcomes.get(row.result) ?? "none" }),
-  );
 }
 
 /** The rows of cells as those of `open_cell` are read. */
@@ -335,47 +288,40 @@ export function toPico({
   return cost_hi === null || cost_lo === null ? null : BigInt(cost_hi) * SEAM + BigInt(cost_lo);
 }
 
-/** The measures of a total, as text: so two of them compare, and differ readably. */
-interface Total {
-  requests: number;
-  priced: number;
-  unpriced: number;
-  pending: number;
-  unmetered: number;
-  pico: bigint;
-  readonly units: (number | null)[];
-  durationUs: number;
-  lastSeenUs: number;
-  readonly bands: number[];
-}
+const COUNTS = [
+  "requests",
+  "priced_requests",
+  "unpriced_requests",
+  "pending_requests",
+  "unmetered_requests",
+] as const;
+/** Time bands with their ends in seconds. */
+const BANDS = [
+  ["band_under_1s", 1],
+  ["band_under_5s", 5],
+  ["band_under_15s", 15],
+  ["band_under_30s", 30],
+  ["band_under_60s", 60],
+  ["band_under_120s", 120],
+  ["band_over_120s", Number.POSITIVE_INFINITY],
+] as const;
+const HOURLY = [...COUNTS, ...COLUMNS] as const;
+const DAILY = [...HOURLY, "duration_us", "last_seen_us", ...BANDS.map(([band]) => band)] as const;
+type Measure = (typeof DAILY)[number];
 
-interface TotalRow extends Readonly<Record<(typeof COLUMNS)[number], number | null>> {
-  readonly key: string;
-  /** The first instant that it counts. */
-  readonly fromUs: number;
+/** The measures of a total by their columns; its amount in pico. */
+type Total = Readonly<Record<Measure, number | null>> & { readonly pico: bigint };
+type Totals = ReadonlyMap<string, Partial<Total>>;
+
+/** A row of totals, with whatever else its statement has selected. */
+interface TotalRow extends Total {
+  readonly hour: number;
   readonly outcome: string;
-  readonly requests: number;
-  readonly priced_requests: number;
-  readonly unpriced_requests: number;
-  readonly pending_requests: number;
-  readonly unmetered_requests: number;
+  readonly combination: number;
+  readonly result: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
 }
-
-interface DayRow extends TotalRow {
-  readonly duration_us: number;
-  readonly last_seen_us: number;
-  readonly band_under_1s: number;
-  readonly band_under_5s: number;
-  readonly band_under_15s: number;
-  readonly band_under_30s: number;
-  readonly band_under_60s: number;
-  readonly band_under_120s: number;
-  readonly band_over_120s: number;
-}
-
-const BAND_ENDS_US = [1, 5, 15, 30, 60, 120, Number.POSITIVE_INFINITY].map((seconds) => seconds * 1e6);
 
 const toDay = (atUs: number) => Math.floor(atUs / DAY_US);
 
@@ -388,19 +334,21 @@ function toMonth(atUs: number): number {
 export function toEventTotal(event: Measured): Total {
   const cost = toPico(event);
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);
-  const band = BAND_ENDS_US.findIndex((endUs) => event.duration_us < endUs);
-  return {
-    requests: 1,
-    priced: cost === null ? 0 : 1,
-    unpriced: isUnpriced ? 1 : 0,
-    pending: event.shape === "pending" ? 1 : 0,
-    unmetered: isUnmetered(event) ? 1 : 0,
-    pico: cost ?? 0n,
-    units: toNormalised(event),
-    durationUs: event.duration_us,
-    lastSeenUs: event.id,
-    bands: BAND_ENDS_US.map((_, index) => (index === band ? 1 : 0)),
-  };
+  const units = toNormalised(event);
+  const seconds = event.duration_us / 1e6;
+  const ofBand = BANDS.find(([, end]) => seconds < end)?.[0];
+  return Object.fromEntries([
+    ["pico", cost ?? 0n],
+    ["requests", 1],
+    ["priced_requests", cost === null ? 0 : 1],
+    ["unpriced_requests", isUnpriced ? 1 : 0],
+    ["pending_requests", event.shape === "pending" ? 1 : 0],
+    ["unmetered_requests", isUnmetered(event) ? 1 : 0],
+    ["duration_us", event.duration_us],
+    ["last_seen_us", event.id],
+    ...COLUMNS.map((column, index) => [column, units[index] ?? null]),
+    ...BANDS.map(([band]) => [band, band === ofBand ? 1 : 0]),
+  ]);
 }
 
 /** It should have told a usage, and told none, or only its beginning. */
@@ -410,69 +358,32 @@ function isUnmetered({ shape, outcome, status_code: status }: Measured): boolean
   return (outcome === "ok" && isSuccess) || (outcome === "cancelled" && (isSuccess || status === 499));
 }
 
-function fromHourRow(row: TotalRow): Total {
-  return {
-    requests: row.requests,
-    priced: row.priced_requests,
-    unpriced: row.unpriced_requests,
-    pending: row.pending_requests,
-    unmetered: row.unmetered_requests,
-    pico: toPico(row) ?? 0n,
-    units: COLUMNS.map((column) => row[column]),
-    durationUs: 0,
-    lastSeenUs: 0,
-    bands: [],
-  };
-}
-
-function fromDayRow(row: DayRow): Total {
-  return {
-    ...fromHourRow(row),
-    durationUs: row.duration_us,
-    lastSeenUs: row.last_seen_us,
-    bands: [
-      row.band_under_1s,
-      row.band_under_5s,
-      row.band_under_15s,
-      row.band_under_30s,
-      row.band_under_60s,
-      row.band_under_120s,
-      row.band_over_120s,
-    ],
-  };
-}
-
-const withoutTimes = (total: Total): Total => ({ ...total, durationUs: 0, lastSeenUs: 0, bands: [] });
-
-function sum<Row>(rows: readonly Row[], toKey: (row: Row) => string, toTotal: (row: Row) => Total) {
-  const sums = new Map<string, Total>();
+/** Adds up some measures, and the amounts. */
+function sum<Row>(
+  rows: readonly Row[],
+  names: readonly Measure[],
+  toKey: (row: Row) => string,
+  toTotal: (row: Row) => Total,
+): Totals {
+  const sums = new Map<string, Record<string, number | bigint | null>>();
   for (const row of rows) {
     const [key, total] = [toKey(row), toTotal(row)];
-    const have = sums.get(key);
-    if (have === undefined) {
-      sums.set(key, total);
-      continue;
+    const have = sums.get(key) ?? { pico: 0n };
+    sums.set(key, have);
+    have["pico"] = BigInt(have["pico"] ?? 0) + total.pico;
+    for (const name of names) {
+      const [before, more] = [Number(have[name] ?? 0), total[name]];
+      if (more === null) have[name] ??= null;
+      else have[name] = name === "last_seen_us" ? Math.max(before, more) : before + more;
     }
-    have.requests += total.requests;
-    have.priced += total.priced;
-    have.unpriced += total.unpriced;
-    have.pending += total.pending;
-    have.unmetered += total.unmetered;
-    have.pico += total.pico;
-    have.durationUs += total.durationUs;
-    have.lastSeenUs = Math.max(have.lastSeenUs, total.lastSeenUs);
-    for (const [index, more] of total.units.entries()) {
-      if (more !== null) have.units[index] = (have.units[index] ?? 0) + more;
-    }
-    for (const [index, more] of total.bands.entries()) have.bands[index] = (have.bands[index] ?? 0) + more;
   }
   return sums;
 }
 
-function expectSame(what: string, totals: Map<string, Total>, sums: Map<string, Total>): void {
+function expectSame(what: string, totals: Totals, sums: Totals): void {
   const differing = [...new Set([...totals.keys(), ...sums.keys()])].filter(
     (key) => !Bun.deepEquals(totals.get(key), sums.get(key)),
   );
-  const show = (from: Map<string, Total>) => differing.map((key) => [what, key, from.get(key)]);
+  const show = (from: Totals) => differing.map((key) => [what, key, from.get(key)]);
   expect(show(totals)).toEqual(show(sums));
 }

@@ -37,7 +37,7 @@ export function checkLimitSums(
     .query<{ pruned: number }, []>("SELECT pruned_before_us AS pruned FROM ledger_state")
     .get() ?? { pruned: 0 };
   // Fractions are rounded where they are added up, which an upstream that counts tokens has no use for.
-  const isWhole = events.every((event) => toEventTotal(event).units.slice(0, 3).every(isWholeOrNone));
+  const isWhole = events.every((event) => toTokens(toEventTotal(event)).every(isWholeOrNone));
   const limits = [...LIMIT_SAMPLES, ...readLimits(catalogPath)].filter(
     ({ measure }) => isWhole || measure !== "tokens",
   );
@@ -91,6 +91,11 @@ function isUntold({ shape, outcome, status_code: status }: CheckedEvent): boolea
 const USING_NOTHING =
   /^(responses\/(retrieve|delete|cancel|input_items|input_tokens)|messages\/count_tokens)$/;
 
+const toTokens = (total: ReturnType<typeof toEventTotal>) => [
+  total.input_tokens,
+  total.output_tokens,
+  total.cached_input_tokens,
+];
 const isWholeOrNone = (quantity: number | null) => quantity === null || Number.isInteger(quantity);
 
 function addUp(
@@ -101,8 +106,9 @@ function addUp(
   const sums = new Map<string, Sum>();
   for (const event of events) {
     const tags: readonly (string | readonly string[])[] = JSON.parse(event.tags);
-    const { pico, unpriced, units } = toEventTotal(event);
-    const [input, output, cached] = units;
+    const total = toEventTotal(event);
+    const { pico, unpriced_requests: unpriced } = total;
+    const [input, output, cached] = toTokens(total);
     const amounts = {
       cost: pico,
       requests: 1n,
@@ -124,7 +130,7 @@ function addUp(
         : toStart(window, nowUs);
       if (startUs < fromUs) continue;
       const key = `${limit.id} | ${value} | ${startUs}`;
-      const used = { amount: amounts[measure], unpriced, unknown: isUntold(event) ? 1 : 0 };
+      const used = { amount: amounts[measure], unpriced: unpriced ?? 0, unknown: isUntold(event) ? 1 : 0 };
       sums.set(key, plus(sums.get(key) ?? NOTHING, used));
     }
   }
