@@ -92,9 +92,10 @@ function createReads() {
 }
 
 test.each([
-  ["the version is as high as it was", 5],
-  ["the version is lower", 3],
-])("a change that is the first to meet a restored database tells of it, where %s", (_, version) => {
+  ["the version is as high as it was", [5]],
+  ["the version is lower", [3]],
+  ["others have made more versions of it", [5, 6]],
+])("a change that is the first to meet a restored database tells of it, where %s", (_, versions) => {
   const { database, commit } = createVersions();
   const { reads, read } = createReads();
   let told = 0;
@@ -105,10 +106,10 @@ test.each([
   change();
   expect([reads, told]).toEqual([[null, [{ kind: "key", id: "own" }]], 0]);
   database.run("DELETE FROM change_log");
-  commit(version, "of the copy", "of the copy");
+  for (const version of versions) commit(version, "of the copy", `copy-${version}`);
   change();
   expect([reads.slice(2), told]).toEqual([[null, [{ kind: "key", id: "own" }]], 1]);
-  expect(follower.applied).toEqual({ version: version + 1, token: "own" });
+  expect(follower.applied).toEqual({ version: versions.at(-1)! + 1, token: "own" });
 });
 
 test("what was read of an earlier version is not taken over once an own change has overtaken it", () => {

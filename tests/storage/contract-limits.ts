@@ -178,6 +178,14 @@ export function testLimitsContract(engineName: string, createEngine: () => Catal
       expect(model).toBe("name-24");
       expect(former).toEqual(Array.from({ length: 20 }, (_, at) => `name-${at + 4}`));
       expect((await followed())[2]).toBeUndefined();
+      // A model that goes in the same change is no longer where the limit's requests go.
+      await put(
+        left,
+        { kind: "delete_model", id: "n" },
+        { kind: "delete_model", id: "m" },
+        { kind: "put_model", model: boundModel("name-24", "provider-p", { id: "k", alias: "name-23" }) },
+      );
+      expect((await followed())[2]).toMatchObject([{ name: "name-23", upstreamName: "upstream-name-24" }]);
     });
   });
 }
