@@ -116,7 +116,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
 
 /** What other rooms import of a room that is not open to them as a whole: a file, or what lies in a folder (`files/`). */
 const DOORS: { readonly [room: string]: readonly string[] } = {
-  storage: ["storage/engine.ts", "storage/place.ts", "storage/files/", "storage/backup/", "storage/move/"],
+  storage: ["storage/engine.ts", "storage/files/", "storage/backup/", "storage/move/"],
 };
 
 /** Which file picks what stands behind such a door. */

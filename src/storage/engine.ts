@@ -10,7 +10,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
-import type { LimitLedger } from "#limits/limit-sums.ts";
+import type { LimitLedger, LimitSum } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
 import type { NoticeStore } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -18,8 +18,7 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { UnreadableRow } from "./catalog/unreadable.ts";
-import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } from "./ledger-check.ts";
-import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
+import type { Limit } from "#limits/limit.ts";
 
 /**
  * The port to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
@@ -77,6 +76,37 @@ export interface StorageEngine {
    */
   checkLimits(options: LimitCheckOptions): Promise<LimitCheck | null>;
 }
+
+/** Where the data of an installation is. */
+export interface DataPlace {
+  /** The folder of the journal and the lock, and of the usage database where that is a file. */
+  readonly dataDir: string;
+  readonly database: Database;
+}
+
+export type Database = SqliteDatabase | PostgresDatabase;
+
+export interface SqliteDatabase {
+  readonly kind: "sqlite";
+  /** Absolute path of the catalog; its folder exists. */
+  readonly path: string;
+}
+
+export interface PostgresDatabase {
+  readonly kind: "postgres";
+  /** Holds user and password: never in a message or a log. */
+  readonly url: string;
+  readonly schema: string;
+  /** For how long memory is believed without the database; 0 asks it for every request. */
+  readonly graceMs: number;
+}
+
+/** When a response may end: before its journal line is synced, after that, or after its event is committed in the database. */
+export const LEDGER_SYNCS = ["interval", "request", "database"] as const;
+export type LedgerSync = (typeof LEDGER_SYNCS)[number];
+
+/** `none`: there is no such database, or nothing is in it. `older`: the next start brings its schema up to date. */
+export type DatabaseAge = "none" | "older" | "current";
 
 export interface OpenOptions extends DataPlace {
   /** Its check value is remembered by a new catalog, and compared with by an existing one. It follows the catalog's secrets. */
@@ -183,4 +213,58 @@ export interface LedgerReader {
    */
   settle(): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface LedgerCheckOptions extends DataPlace {
+  /** The share of the days that is checked, from 0 to 1. */
+  readonly onShare: (share: number) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface LimitCheckOptions extends LedgerCheckOptions {
+  readonly limits: readonly Limit[];
+  /** Windows that hold this instant are added up, and later ones. */
+  readonly nowUs: InstantUs;
+}
+
+/** What limits count by the log and by its totals (`StorageEngine.checkLimits`). */
+export interface LimitCheck {
+  /** Rows of the log that were looked at. */
+  readonly events: number;
+  /** Rows of the days before it are removed, at least in part; 0 when all are there. */
+  readonly rowsFromUs: InstantUs;
+  /** What arrived from `rowsFromUs` on, by the rows. */
+  readonly byRows: readonly LimitSum[];
+  /** What the totals say of it. */
+  readonly byTotals: readonly LimitSum[];
+  /** Everything, by the totals: what a server has to say. */
+  readonly whole: readonly LimitSum[];
+}
+
+/** What a look through a ledger found (`StorageEngine.checkLedger`). */
+export interface LedgerCheck {
+  /** Rows of the log that were added up. */
+  readonly events: number;
+  /** Rows of the days before it are removed, at least in part: their totals are compared with one another only. */
+  readonly rowsFromUs: InstantUs;
+  readonly journal: {
+    /** Requests that the journal still tells of and that are committed: each was looked for among the events. */
+    readonly checkedEnds: number;
+    /** Requests that have ended in the journal and are not committed yet. */
+    readonly waitingEnds: number;
+    readonly waitingBytes: number;
+  };
+  /** Empty when all is well. */
+  readonly findings: readonly LedgerFinding[];
+}
+
+/** Something that does not add up. */
+export interface LedgerFinding {
+  readonly where: string;
+  readonly what: string;
+  /** How many requests it should tell of, and does. */
+  readonly expected: number;
+  readonly stored: number;
+  /** How many rows, lines or requests are wrong. */
+  readonly rows: number;
 }

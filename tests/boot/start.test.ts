@@ -17,7 +17,8 @@ const SERVING = [
   "cli/screen/terminal.ts",
   "cli/commands/serve.ts",
   "boot/serve.ts",
-  "storage/server.ts",
+  "storage/files/folder-lock.ts",
+  "storage/threads/ledger.ts",
   "storage/sqlite/serve.ts",
 ];
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { LedgerCheck } from "#storage/ledger-check.ts";
+import type { LedgerCheck } from "#storage/engine.ts";
 import { CELL_PERIODS, type CellPeriod } from "#storage/cells/stored-cells.ts";
 import { segmentPath } from "#storage/journal/segments.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import { compareWithTotals } from "#limits/limit-check.ts";
 import type { Limit } from "#limits/limit.ts";
-import type { LimitCheck } from "#storage/ledger-check.ts";
+import type { LimitCheck } from "#storage/engine.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { LIMIT } from "../limits/limit.ts";
 import { checkLedger } from "../support/invariants.ts";

@@ -6,7 +6,7 @@ import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { NoticeTarget } from "#notices/post.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";
-import type { Database, LedgerSync, PostgresDatabase, SqliteDatabase } from "#storage/place.ts";
+import type { Database, LedgerSync, PostgresDatabase, SqliteDatabase } from "#storage/engine.ts";
 import type { Environment } from "./environment.ts";
 import type { DatabaseUrl } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";

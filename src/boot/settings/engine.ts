@@ -1,5 +1,4 @@
-import type { StorageEngine } from "#storage/engine.ts";
-import type { DataPlace } from "#storage/place.ts";
+import type { DataPlace, StorageEngine } from "#storage/engine.ts";
 import type { DatabaseExamination, ExaminationOptions } from "#storage/postgres/examine.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { sqliteFiles } from "#storage/sqlite/files.ts";

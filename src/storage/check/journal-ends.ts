@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { LedgerFinding } from "#storage/ledger-check.ts";
+import type { LedgerFinding } from "#storage/engine.ts";
 import { each, type Script } from "#storage/sql/script.ts";
 import { SegmentReader } from "#storage/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/journal/segments.ts";

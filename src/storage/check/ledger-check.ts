@@ -1,6 +1,6 @@
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
-import type { LedgerCheck, LedgerFinding } from "#storage/ledger-check.ts";
+import type { LedgerCheck, LedgerFinding } from "#storage/engine.ts";
 import { type LedgerJournal, readPosition } from "#storage/ledger-reader.ts";
 import { findSegments } from "#storage/journal/segments.ts";
 import type { Script } from "#storage/sql/script.ts";

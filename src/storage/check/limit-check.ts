@@ -1,5 +1,5 @@
 import { DAY_US } from "#kernel/clock.ts";
-import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
+import type { LimitCheck, LimitCheckOptions } from "#storage/engine.ts";
 import {
   createFold,
   foldLimited,

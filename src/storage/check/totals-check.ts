@@ -1,5 +1,5 @@
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
-import type { LedgerFinding } from "#storage/ledger-check.ts";
+import type { LedgerFinding } from "#storage/engine.ts";
 import { toFirstDay, toMonth } from "#storage/cells/calendar.ts";
 import {
   type Cells,

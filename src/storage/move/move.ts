@@ -1,5 +1,5 @@
 import type { Log } from "#kernel/log.ts";
-import type { PostgresDatabase } from "#storage/place.ts";
+import type { PostgresDatabase } from "#storage/engine.ts";
 import type { MovedTable } from "./tables.ts";
 
 export type Cell = string | number | Uint8Array | null;

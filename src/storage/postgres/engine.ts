@@ -1,8 +1,22 @@
-import { SILENT_LOG } from "#kernel/log.ts";
-import { openInstallation } from "#storage/installation.ts";
-import { findSchemaAge } from "./connection/migrate.ts";
+import { type Log, SILENT_LOG } from "#kernel/log.ts";
+import { type LocalParts, openInstallation } from "#storage/installation.ts";
+import { findSchemaAge, migrate } from "./connection/migrate.ts";
 import { findLedger } from "./ledger/ledger.ts";
-import { connectCommand, makeCatalog, openLocal, rotateSecret, toTarget } from "./local.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { createSystemIds } from "#kernel/ids.ts";
+import type { DataPlace, OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
+import { StoreMemory } from "#storage/catalog/memory.ts";
+import { createCatalogStores } from "#storage/catalog/stores.ts";
+import { rotateSecret as rotate } from "#storage/catalog/rotation.ts";
+import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
+import { drive } from "#storage/postgres/connection/drive.ts";
+import { createPostgresDriver, toReadingDriver } from "./catalog-driver.ts";
+import { findUnreadableRows } from "#storage/catalog/unreadable.ts";
+import { PURPOSES } from "./connection/limits.ts";
+import { withLockWatch } from "./connection/lock-watch.ts";
+import { toTarget } from "./connection/target.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { createGuestFreshness, type Freshness } from "#storage/replicas/freshness.ts";
 
 /** PostgreSQL, which any number of replicas share. What only a server needs is loaded by it. */
 export const postgresEngine = openInstallation({
@@ -22,3 +36,70 @@ export const postgresEngine = openInstallation({
       connectCommand({ ...place, log: SILENT_LOG }),
     ),
 });
+
+/** Connects a command beside the replicas. Throws SetupError and DatabaseUnreachableError. */
+export function connectCommand(
+  place: Pick<DataPlace, "database"> & { readonly log: Log },
+): Promise<Postgres> {
+  return openPostgres({ target: toTarget(place), ...PURPOSES.command, log: place.log });
+}
+
+/** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
+export async function openLocal(options: OpenOptions, opened: AsyncDisposableStack): Promise<LocalParts> {
+  const postgres = opened.use(await connectCommand(options));
+  await requireCurrent(postgres);
+  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
+  const { secrets, log } = options;
+  const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
+  const freshness = toGuest(postgres, options, memory);
+  await freshness.refreshed();
+  const driver = createPostgresDriver({ postgres, memory, freshness });
+  return {
+    reading: createCatalogStores(toReadingDriver(driver), { isShared: true }),
+    forWriting: async () => createCatalogStores(driver, { isShared: true }),
+    findUnreadable: () => drive(postgres, findUnreadableRows()),
+    // The reports share the connection, which is closed after them.
+    ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({
+      ...postgres,
+      [Symbol.asyncDispose]: async () => {},
+    })),
+  };
+}
+
+/** See `StorageEngine.makeCatalog`. */
+export async function makeCatalog(options: OpenOptions): Promise<void> {
+  await using postgres = await connectCommand(options);
+  const watch = { log: options.log, purposes: [PURPOSES.command.purpose] };
+  await withLockWatch(postgres, watch, () => migrate(postgres));
+  await drive(postgres, requireOwnSecret(options.secrets, "the database"));
+}
+
+/** See `StorageEngine.rotateSecret`. */
+export async function rotateSecret(options: RotateOptions): Promise<Rotation> {
+  await using postgres = await connectCommand(options);
+  await requireCurrent(postgres);
+  const { secrets, next, revokesKeys } = options;
+  // This process has done it itself: that the secret key was rotated is no news of it.
+  const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
+  return await toGuest(postgres, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
+}
+
+/** Throws SetupError unless the schema is there and is this version's. */
+async function requireCurrent(postgres: Postgres): Promise<void> {
+  const { schema } = postgres;
+  const age = await findSchemaAge(postgres);
+  if (age === "none")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} has no catalog yet: the first start of a server makes it.`,
+    );
+  if (age === "older")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} is of an older version: start a server of this version, which brings it up to date, as lockport migrate does, or run the command with the servers' own.`,
+    );
+}
+
+function toGuest(postgres: Postgres, { clock, onUnconfirmed }: OpenOptions, memory: StoreMemory): Freshness {
+  return createGuestFreshness({ postgres, memory, clock, ids: createSystemIds(), onUnconfirmed });
+}

@@ -1,6 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
-import type { DatabaseAge, PostgresDatabase } from "#storage/place.ts";
+import type { DatabaseAge, PostgresDatabase } from "#storage/engine.ts";
 import { quoteName } from "./connection/values.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";

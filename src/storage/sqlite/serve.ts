@@ -5,7 +5,7 @@ import { createOwnAttempts } from "#identity/attempts.ts";
 import { createUsedStates } from "#identity/sso-state.ts";
 import type { ServeOptions } from "#storage/engine.ts";
 import { measureDatabase, USAGE_NAME } from "#storage/files/data-files.ts";
-import type { HeldFolder, ServerParts } from "#storage/driver.ts";
+import type { HeldFolder, ServerParts } from "#storage/installation.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { toCatalogPath } from "./file/open.ts";
 import { takeLedger } from "./ledger/ledger.ts";

@@ -8,7 +8,7 @@ import type { FileConfig } from "#boot/settings/config.ts";
 import { engineOf, loadMove, locks } from "#boot/settings/engine.ts";
 import type { MovedRows, MoveProgress } from "#storage/move/move.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
-import type { PostgresDatabase } from "#storage/place.ts";
+import type { PostgresDatabase } from "#storage/engine.ts";
 
 export interface MoveRequest {
   /** The installation in files, whose server is stopped. */

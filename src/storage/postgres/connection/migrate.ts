@@ -1,7 +1,7 @@
 import installation0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text" };
 import { SetupError } from "#kernel/errors.ts";
 import { type Migration, readPending, recordMigration, toMigrationTable } from "#storage/sql/migration.ts";
-import type { DatabaseAge } from "#storage/place.ts";
+import type { DatabaseAge } from "#storage/engine.ts";
 import { sleep } from "#kernel/timer.ts";
 import { drive } from "./drive.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";

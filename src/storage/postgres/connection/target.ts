@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { findCertificates } from "#kernel/certificates.ts";
 import { SetupError } from "#kernel/errors.ts";
+import type { DataPlace, PostgresDatabase } from "#storage/engine.ts";
 
 /** Where the data is. `url` holds a password: it is never logged and in no error. */
 export interface PostgresTarget {
@@ -151,4 +152,10 @@ function isNoUrl(): SetupError {
 
 function invalid(what: string): SetupError {
   return new SetupError("configuration", `PROXY_DATABASE_URL ${what}.`);
+}
+
+/** The database of an installation. The settings have picked this engine by it. */
+export function toTarget({ database }: Pick<DataPlace, "database">): PostgresDatabase {
+  if (database.kind !== "postgres") throw new TypeError(`PostgreSQL was asked for ${database.kind}`);
+  return database;
 }

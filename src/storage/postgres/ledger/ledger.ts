@@ -6,7 +6,7 @@ import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { watchFolder } from "#storage/files/file-watch.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { LedgerJournal, LedgerSource } from "#storage/ledger-reader.ts";
-import { closeOnFailure, type HeldFolder } from "#storage/driver.ts";
+import { closeOnFailure, type HeldFolder } from "#storage/installation.ts";
 import { findSegments } from "#storage/journal/segments.ts";
 import type { LedgerParts } from "#storage/threads/ledger.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";

@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { SetupError } from "#kernel/errors.ts";
 import { ensureDatabaseFile } from "#storage/files/private-file.ts";
 import { isBusy, withSetupErrors } from "#storage/files/setup-errors.ts";
-import type { DataPlace } from "#storage/place.ts";
+import type { DataPlace } from "#storage/engine.ts";
 
 /** Opening and migrating wait so long for another process that does the same. Nothing is served yet, so they may block. */
 const OPEN_BUSY_TIMEOUT_MS = 5_000;

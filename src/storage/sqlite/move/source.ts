@@ -7,7 +7,7 @@ import { JournalBacklog } from "#storage/journal/backlog.ts";
 import { measureSegments } from "#storage/journal/segments.ts";
 import type { Cell, InstallationSource } from "#storage/move/move.ts";
 import type { MovedTable } from "#storage/move/tables.ts";
-import type { DataPlace } from "#storage/place.ts";
+import type { DataPlace } from "#storage/engine.ts";
 import { openSqliteReader, toCatalogPath } from "#storage/sqlite/file/open.ts";
 import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 
