@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { findFileIdentity, toFileIdentity } from "./file-watch.ts";
 import { ensureDatabaseFile } from "./private-file.ts";
-import { isBusy, isDamage, withSetupErrors } from "./setup-errors.ts";
+import { isBusy, withSetupErrors } from "./setup-errors.ts";
 
 export interface FolderLock {
   release(): void;
@@ -58,21 +58,13 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
   return tryLock(toLockPath(dataDir));
 }
 
-/**
- * Takes the lock of the one command that rotates the secret key, beside a server or not; null when another process holds it.
- * Two rotations at once would write one `secret.key.next`, and lose the key that the catalog has.
- */
-function tryLockRotation(dataDir: string): FolderLock | null {
-  return tryLock(join(dataDir, "rotating.lock"));
-}
-
 function tryLock(path: string): FolderLock | null {
   const database = takeLock(path);
   return database === null ? null : { release: () => database.close() };
 }
 
 function takeLock(path: string): Database | null {
-  return withLockErrors(path, () => {
+  const take = () => {
     ensureDatabaseFile(path);
     const database = new Database(path, { readwrite: true });
     try {
@@ -85,14 +77,15 @@ function takeLock(path: string): Database | null {
       if (isBusy(cause)) return null;
       throw cause;
     }
-  });
+  };
+  return withSetupErrors(path, take, "lock file");
 }
 
 /** True while a process serves from the folder. Makes no file. Throws SetupError for a lock file that cannot be read. */
 function isDataFolderLocked(dataDir: string): boolean {
   const path = toLockPath(dataDir);
   if (!existsSync(path)) return false;
-  return withLockErrors(path, () => {
+  const ask = () => {
     const database = new Database(path, { readonly: true });
     try {
       database.run("PRAGMA busy_timeout = 0");
@@ -105,7 +98,8 @@ function isDataFolderLocked(dataDir: string): boolean {
     } finally {
       database.close();
     }
-  });
+  };
+  return withSetupErrors(path, ask, "lock file");
 }
 
 /** The file that says by its lock that a process serves from the folder. */
@@ -113,28 +107,15 @@ export function toLockPath(dataDir: string): string {
   return join(dataDir, "serving.lock");
 }
 
-/** A damaged lock file has a message of its own: nothing is in it that a backup could bring back. */
-function withLockErrors<Result>(path: string, step: () => Result): Result {
-  const telling = () => {
-    try {
-      return step();
-    } catch (cause) {
-      if (!isDamage(cause)) throw cause;
-      throw new SetupError(
-        "configuration",
-        `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`,
-        cause,
-      );
-    }
-  };
-  return withSetupErrors(path, telling, "lock file");
-}
-
 /** The locks of data folders, for other rooms. */
 export const folderLocks = {
   take: lockDataFolder,
   tryTake: tryLockDataFolder,
-  tryTakeRotation: tryLockRotation,
+  /**
+   * Takes the lock of the one command that rotates the secret key, beside a server or not; null when another process holds it.
+   * Two rotations at once would write one `secret.key.next`, and lose the key that the catalog has.
+   */
+  tryTakeRotation: (dataDir: string) => tryLock(join(dataDir, "rotating.lock")),
   isTaken: isDataFolderLocked,
   toPath: toLockPath,
 };

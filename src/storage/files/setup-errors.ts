@@ -30,36 +30,40 @@ const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 const FAULTS: readonly {
   readonly codes: readonly string[];
   readonly kind: SetupError["kind"];
-  /** The sentence: `kept` says what is kept there, with its path, and `path` is the path alone. */
-  readonly say: (kept: string, path: string) => string;
+  /** The sentence: `named` says what is kept there, with its path. */
+  readonly say: (named: string, path: string, kept: Kept) => string;
 }[] = [
   {
     codes: ["EACCES", "EPERM", "EROFS", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH"],
     kind: "permission",
-    say: (kept) =>
-      `The ${kept} cannot be read and written: check its owner and mode, and those of its folder.`,
+    say: (named) =>
+      `The ${named} cannot be read and written: check its owner and mode, and those of its folder.`,
   },
   {
     codes: DAMAGE_CODES,
     kind: "configuration",
-    say: (_kept, path) => `The file ${path} is damaged or is not a database: restore it from a backup.`,
+    // Nothing is in a lock file that a backup could bring back.
+    say: (_named, path, kept) =>
+      kept === "lock file"
+        ? `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`
+        : `The file ${path} is damaged or is not a database: restore it from a backup.`,
   },
   {
     codes: ["SQLITE_BUSY"],
     kind: "configuration",
-    say: (kept) => `The ${kept} is locked by another process: stop it and start again.`,
+    say: (named) => `The ${named} is locked by another process: stop it and start again.`,
   },
   {
     codes: ["ENOENT", "ENOTDIR"],
     kind: "configuration",
-    say: (kept) => `The folder of the ${kept} does not exist: create it or set another path.`,
+    say: (named) => `The folder of the ${named} does not exist: create it or set another path.`,
   },
   {
     // SQLite has IOERR also for a log that finds no room.
     codes: ["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR"],
     kind: "configuration",
-    say: (kept) =>
-      `The ${kept} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
+    say: (named) =>
+      `The ${named} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
   },
 ];
 
@@ -68,7 +72,9 @@ export function toSetupError(path: string, cause: unknown, kept: Kept = "databas
   if (cause instanceof SetupError) return cause;
   const code = findCode(cause) ?? "";
   const fault = FAULTS.find(({ codes }) => codes.some((known) => extendsCode(code, known)));
-  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(`${kept} ${path}`, path), cause);
+  return fault === undefined
+    ? cause
+    : new SetupError(fault.kind, fault.say(`${kept} ${path}`, path, kept), cause);
 }
 
 function extendsCode(code: string, known: string): boolean {

@@ -35,13 +35,9 @@ export class LockedError extends StepRefusedError {
 }
 
 function describe({ pid, role, application }: LockHolder): string {
-  const of = role === null ? "" : ` of the role ${quote(role)}`;
-  const by = application === null || application === "" ? "" : ` (${quote(application)})`;
+  const of = role === null ? "" : ` of the role ${toQuoted(role, NAME_LENGTH_MAX)}`;
+  const by = application === null || application === "" ? "" : ` (${toQuoted(application, NAME_LENGTH_MAX)})`;
   return `process ${pid}${of}${by}. Wait until it is done, or end it with SELECT pg_terminate_backend(${pid})`;
-}
-
-function quote(name: string): string {
-  return toQuoted(name, NAME_LENGTH_MAX);
 }
 
 export interface LockWatchOptions {

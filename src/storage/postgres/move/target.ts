@@ -42,7 +42,7 @@ function take(
 ): Promise<MovedRows> {
   return postgres.transaction(
     async (tx) => {
-      // The source is read between two statements, a whole table at the longest.
+      // Between two statements the source is counted, or a batch of it is read, which may come from a slow disk.
       await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
       await migrateWithin(tx, target.schema);
       await requireEmpty(tx, target.schema);
