@@ -109,26 +109,14 @@ describe.skipIf(postgresMissing !== null)("a role without rights in the same dat
   });
 });
 
-/** A session of an operator that holds a table until it is told otherwise. */
-async function hold({ url, schema }: TestSchema, table: string) {
-  const session = new SQL(url, { max: 1, prepare: false });
-  await session.unsafe("SET application_name = 'a held session'");
-  await session.unsafe(`BEGIN; LOCK TABLE ${schema}.${table} IN SHARE MODE`);
-  const [row]: readonly { readonly pid: number; readonly role: string }[] = await session.unsafe(
-    "SELECT pg_backend_pid() AS pid, current_user AS role",
-  );
-  if (row === undefined) throw new Error("the session has no process");
-  return {
-    ...row,
-    release: () => session.unsafe("ROLLBACK"),
-    [Symbol.asyncDispose]: () => session.close({ timeout: 0 }),
-  };
-}
-
 describe.skipIf(postgresMissing !== null)("a start that waits for a lock of another session", () => {
   test("ends once its time is over with a sentence that says which session to end, having changed nothing", async () => {
     await using database = await createDatabase();
-    await using holder = await hold(database.target, "migration");
+    const { url, schema } = database.target;
+    await using session = new SQL(url, { max: 1, prepare: false });
+    await session.unsafe("SET application_name = 'a held session'");
+    await session.unsafe(`BEGIN; LOCK TABLE ${schema}.migration IN SHARE MODE`);
+    const [holder] = await session.unsafe("SELECT pg_backend_pid() AS pid, current_user AS role");
     const failure = await failureOf(
       withLockWatch(database.postgres, { log: silentLog, purposes: ["test"] }, () =>
         migrate(database.postgres, [...MIGRATIONS, SECOND], { waitMsMax: 1_000 }),
