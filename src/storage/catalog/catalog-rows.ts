@@ -26,13 +26,10 @@ export function toPrincipal(row: PrincipalRow, tell: TellUnreadable = () => unde
   return isReadable(principals, row, tell) ? row : { ...row, tags: [], enabled: false };
 }
 
-export function toListedSecret({
-  secret,
-  principalName,
-}: {
-  readonly secret: SecretRow;
-  readonly principalName: string;
-}): ListedSecret {
+/** A secret with the name of its owner. */
+export type ListedSecretRow = SecretRow & { readonly principalName: string };
+
+export function toListedSecret({ principalName, ...secret }: ListedSecretRow): ListedSecret {
   return { ...toSecret(secret), principalName };
 }
 
@@ -70,10 +67,7 @@ export function toFoundSecret(
 }
 
 /** What a change makes of a secret, and the columns that it writes. */
-export function applySecretChange(
-  found: { readonly secret: SecretRow; readonly principalName: string },
-  plan: (before: OwnedSecret) => SecretChange,
-) {
+export function applySecretChange(found: ListedSecretRow, plan: (before: OwnedSecret) => SecretChange) {
   const before = toListedSecret(found);
   const { terms = before.terms, rotation, ...change } = plan(before);
   return {
@@ -81,7 +75,7 @@ export function applySecretChange(
     columns: {
       ...change,
       ...terms,
-      ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
+      ...(rotation !== undefined && toRotationColumns(rotation, found)),
     },
   };
 }

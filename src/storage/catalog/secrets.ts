@@ -5,10 +5,10 @@ import { columnsOf, count, decode, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
-import { applySecretChange, toListedSecret, toSecretRow } from "./catalog-rows.ts";
+import { applySecretChange, type ListedSecretRow, toListedSecret, toSecretRow } from "./catalog-rows.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
-import { apiKeys, relayTokens, type SecretRow, type SecretTable } from "./tables.ts";
+import { apiKeys, relayTokens, type SecretTable } from "./tables.ts";
 
 interface SecretKind {
   readonly table: SecretTable;
@@ -97,23 +97,17 @@ function toWhere(
   return [`WHERE ${name}.id = ? AND ${name}.principal_id = ?`, [id, principalId]];
 }
 
-interface ListedRow {
-  readonly secret: SecretRow;
-  readonly principalName: string;
-}
-
-/** Secrets with the names of their owners. */
 function* selectListed(
   table: SecretTable,
   rest: string,
   bindings: readonly Binding[],
-): Script<readonly ListedRow[]> {
-  const rows = yield* all<SecretRow & { readonly principalName: string }>(
+): Script<readonly ListedSecretRow[]> {
+  const rows = yield* all<ListedSecretRow>(
     `SELECT ${yield* columnsOf(table)}, principals.name AS "principalName"
      FROM ${table.name} JOIN principals ON principals.id = ${table.name}.principal_id ${rest}`,
     bindings,
   );
-  return decode(table, rows).map(({ principalName, ...secret }) => ({ secret, principalName }));
+  return decode(table, rows);
 }
 
 function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {
