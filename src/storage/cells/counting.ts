@@ -121,9 +121,11 @@ interface Row {
 class Sums {
   readonly #table: TotalTable;
   readonly #rows = new Map<string, Row>();
+  readonly #last: number;
 
   constructor(table: TotalTable) {
     this.#table = table;
+    this.#last = table.measures.findIndex(({ adds }) => adds === "last");
   }
 
   /** Adds the values of an event, or takes them out; the first ones are those of the table's measures. */
@@ -135,13 +137,14 @@ class Sums {
       row = { keys, values: measures.map(({ adds }) => (adds === "reported" ? null : 0)) };
       this.#rows.set(name, row);
     }
-    for (let index = 0; index < measures.length; index += 1) {
+    const sums = row.values;
+    for (let index = 0; index < sums.length; index += 1) {
       const value = values[index] ?? null;
       // Nothing reported and nothing reported stay nothing; a zero counts as reported.
       if (value === null) continue;
-      const sum = row.values[index] ?? 0;
-      if (measures[index]?.adds !== "last") row.values[index] = sum + value * sign;
-      else if (sign === 1 && value > sum) row.values[index] = value;
+      const sum = sums[index] ?? 0;
+      if (index !== this.#last) sums[index] = sum + value * sign;
+      else if (sign === 1 && value > sum) sums[index] = value;
     }
   }
 

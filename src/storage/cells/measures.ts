@@ -50,7 +50,8 @@ export const HOUR_MEASURES: readonly Measure[] = [
 
 /**
  * The measures of `open_cell` and `cells`, those of hours first. The columns of both engines' tables, the SQL that adds to them,
- * the merging of cells and their bytes come from this list; a new measure also gets a place in `STORED_COLUMNS`.
+ * the merging of cells and their bytes come from this list. A new measure also gets a place in `STORED_COLUMNS`, and what an event
+ * adds to it: in `counting`, and in SQL in `reports/event-measures`.
  */
 export const CELL_MEASURES: readonly Measure[] = [
   ...HOUR_MEASURES,
