@@ -20,16 +20,13 @@ const CLAIM_US = 60_000_000;
 /** A claim is a mark of this name with the notice's sequence behind it. */
 const CLAIM = "sending ";
 
-/** The notices. No memory holds them. `isShared`: several replicas send them, each what it has claimed. */
-export function createNoticeStore(
-  driver: CatalogDriver,
-  { isShared }: { readonly isShared: boolean },
-): NoticeStore {
+/** The notices. No memory holds them. */
+export function createNoticeStore(driver: CatalogDriver): NoticeStore {
   return {
     put: (tellings, nowUs) => driver.aside(() => put(tellings, nowUs)),
     list: () => driver.ask(() => list()),
     remove: (sequences) => driver.aside(() => remove(sequences)),
-    ...(isShared && { claims: createNoticeClaims(driver) }),
+    ...(driver.isShared && { claims: createNoticeClaims(driver) }),
     listMarks: (prefix) => driver.ask(() => listMarks(prefix)),
     sweepMarks: (nowUs) => driver.aside(() => sweepMarks(nowUs)),
     listExpiring: (range) => driver.read(() => listExpiring(range)),

@@ -9,13 +9,8 @@ import { createResponseStore } from "./responses.ts";
 import { createSecretStore, KEYS, RELAY_TOKENS } from "./secrets.ts";
 import { createSessionStore } from "./sessions.ts";
 
-interface CatalogStoresOptions {
-  /** Whether several servers have the data, of which each sends the notices that it has claimed. */
-  readonly isShared: boolean;
-}
-
 /** The stores of a process on the catalog of any engine. */
-export function createCatalogStores(driver: CatalogDriver, options: CatalogStoresOptions) {
+export function createCatalogStores(driver: CatalogDriver) {
   const { memory, current, ask } = driver;
   const identity: IdentityStore = {
     ...createPrincipalStore(driver),
@@ -34,7 +29,7 @@ export function createCatalogStores(driver: CatalogDriver, options: CatalogStore
     identity,
     catalog: createCatalogStore(driver),
     limits: createLimitStore(driver),
-    notices: createNoticeStore(driver, options),
+    notices: createNoticeStore(driver),
     responses: createResponseStore(driver),
   };
 }

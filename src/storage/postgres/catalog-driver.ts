@@ -29,6 +29,7 @@ export function createPostgresDriver({ postgres, freshness, memory }: PostgresDr
     change: (script) => freshness.change(script),
     aside: (script) => transact(script),
     put: ask,
+    isShared: true,
     memory,
     isTrusted: freshness.isTrusted,
     async current() {

@@ -55,8 +55,8 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   await freshness.refreshed();
   const driver = createPostgresDriver({ postgres, memory, freshness });
   return {
-    reading: createCatalogStores(toReadingDriver(driver), { isShared: true }),
-    forWriting: async () => createCatalogStores(driver, { isShared: true }),
+    reading: createCatalogStores(toReadingDriver(driver)),
+    forWriting: async () => createCatalogStores(driver),
     findUnreadable: () => drive(postgres, findUnreadableRows()),
     // The reports share the connection, which is closed after them.
     ledger: findLedger({ dataDir: options.dataDir, target: toTarget(options) }, async () => ({

@@ -70,9 +70,7 @@ async function join(
     (one) => one.close(),
   );
   return {
-    stores: createCatalogStores(createPostgresDriver({ postgres, memory, freshness: presence.freshness }), {
-      isShared: true,
-    }),
+    stores: createCatalogStores(createPostgresDriver({ postgres, memory, freshness: presence.freshness })),
     ledger: parts,
     shared: {
       sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),

@@ -93,13 +93,13 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       const { freshness } = presence;
       const parts = { postgres, memory, freshness };
       const driver = createPostgresDriver(parts);
-      const stores = createCatalogStores(driver, { isShared: true });
+      const stores = createCatalogStores(driver);
       return { ...stores, change: driver.change, freshness, presence, memory, parts, close };
     },
     async openGuest(postgres) {
       const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
       const freshness = createGuestFreshness({ postgres, memory, clock, ids });
-      return createCatalogStores(createPostgresDriver({ postgres, memory, freshness }), { isShared: true });
+      return createCatalogStores(createPostgresDriver({ postgres, memory, freshness }));
     },
     async copySecrets(first, copies) {
       const { postgres } = await ready;

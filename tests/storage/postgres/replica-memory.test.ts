@@ -87,7 +87,7 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     await using engine = createPostgresCatalog();
     const { identity, parts } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
-    const reading = createCatalogStores(toReadingDriver(createPostgresDriver(parts)), { isShared: true });
+    const reading = createCatalogStores(toReadingDriver(createPostgresDriver(parts)));
     expect(await reading.identity.countPrincipals()).toBe(1);
     const writes: readonly (() => Promise<unknown>)[] = [
       () => reading.identity.createPrincipal(principal("bob"), null),

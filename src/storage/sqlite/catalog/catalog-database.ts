@@ -161,7 +161,7 @@ export function toCatalogDatabase(
   return {
     file,
     change: driver.change,
-    ...createCatalogStores(driver, { isShared: false }),
+    ...createCatalogStores(driver),
     findUnreadable: () => driver.read(findUnreadableRows),
     close: driver.close,
   };

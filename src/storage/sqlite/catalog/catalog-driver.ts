@@ -127,6 +127,7 @@ export function createSqliteDriver(
     },
     aside,
     put: aside,
+    isShared: false,
     memory,
     isTrusted() {
       try {
