@@ -10,7 +10,7 @@ import { dialectOf, type Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
 import { Fold, type FoldKeys, type FoldSum } from "./fold.ts";
 import { type FoldedEvents, foldEvents, foldRows, foldWindow, toKeys } from "./folded-window.ts";
-import { groupLabelSets, type LabelGroups } from "./label-groups.ts";
+import { groupLabelSets } from "./label-groups.ts";
 import type { Label } from "./label-sets.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { readResults } from "./request-filter.ts";
@@ -48,7 +48,7 @@ export function* sumLimits(
     labels.map((label) => ({ label })),
   );
   const keys = toKeys(groups, filter);
-  const requests = new Requests(labels, groups);
+  const requests = groups.values.map((values) => toRequest(labels, values));
   const sums: LimitSum[] = [];
   for (const alike of groupLimits(limits)) {
     const windows = new CountedWindows(alike, nowUs);
@@ -237,35 +237,20 @@ interface NamedRequest extends LimitedRequest {
   readonly principalName: string;
 }
 
-/** What the requests of each group have in common, as far as these limits need it. */
-class Requests {
-  readonly #labels: readonly Label[];
-  readonly #groups: LabelGroups;
-  readonly #known: NamedRequest[] = [];
-
-  constructor(labels: readonly Label[], groups: LabelGroups) {
-    this.#labels = labels;
-    this.#groups = groups;
-  }
-
-  get(group: number): NamedRequest {
-    return (this.#known[group] ??= this.#toRequest(this.#groups.values[group] ?? []));
-  }
-
-  #toRequest(values: readonly (string | null)[]): NamedRequest {
-    const find = (label: Label) => values[this.#labels.indexOf(label)] ?? null;
-    return {
-      principalId: find("principal_id") ?? "",
-      principalName: find("principal_name") ?? "",
-      keyId: find("key_id"),
-      relayTokenId: find("relay_token_id"),
-      providerId: find("provider_id") ?? "",
-      model: find("model"),
-      upstreamName: find("upstream_name"),
-      endpoint: find("endpoint") ?? "",
-      ...parseStoredTags(find("tags") ?? "[]"),
-    };
-  }
+/** What the requests of a group have in common, as far as the labels tell. */
+function toRequest(labels: readonly Label[], values: readonly (string | null)[]): NamedRequest {
+  const find = (label: Label) => values[labels.indexOf(label)] ?? null;
+  return {
+    principalId: find("principal_id") ?? "",
+    principalName: find("principal_name") ?? "",
+    keyId: find("key_id"),
+    relayTokenId: find("relay_token_id"),
+    providerId: find("provider_id") ?? "",
+    model: find("model"),
+    upstreamName: find("upstream_name"),
+    endpoint: find("endpoint") ?? "",
+    ...parseStoredTags(find("tags") ?? "[]"),
+  };
 }
 
 /** What a limit, or a value of its `each`, holds: by the start of a window, or of a step. */
@@ -294,13 +279,13 @@ interface UsedLimit {
 class Uses {
   readonly #limits: readonly UsedLimit[];
   readonly #index: LimitIndex<UsedLimit>;
-  readonly #requests: Requests;
+  readonly #requests: readonly NamedRequest[];
   readonly #windows: CountedWindows;
   readonly #ofGroup: (readonly Use[])[] = [];
 
   constructor(
     limits: readonly Limit[],
-    { requests, windows }: { readonly requests: Requests; readonly windows: CountedWindows },
+    { requests, windows }: { readonly requests: readonly NamedRequest[]; readonly windows: CountedWindows },
   ) {
     this.#limits = limits.map((limit) => ({ limit, uses: new Map() }));
     this.#index = new LimitIndex(this.#limits);
@@ -330,8 +315,9 @@ class Uses {
   }
 
   #find(group: number): readonly Use[] {
-    const request = this.#requests.get(group);
+    const request = this.#requests[group];
     const found: Use[] = [];
+    if (request === undefined) return found;
     this.#index.visit(request, ({ limit, uses }, value) => {
       const isByPrincipal = limit.each?.kind === "tag";
       const name = isByPrincipal ? `${value} ${request.principalId}` : value;
