@@ -7,10 +7,10 @@ import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /**
  * A process that records event after event into the folder it is given, in segments of a few events each, and commits every
- * few of them: segments come and go as fast as they can. It says on stdout how many events it has recorded, and ends by
- * itself after its last one.
+ * few of them: segments come and go as fast as they can. It says on stdout how many events it has recorded, and ends
+ * with its stdin.
  */
-const [, , directory = "", eventsMax = "0"] = process.argv;
+const [, , directory = ""] = process.argv;
 const journalDirectory = join(directory, "journal");
 mkdirSync(journalDirectory, { recursive: true });
 const databasePath = join(directory, "usage.db");
@@ -21,7 +21,9 @@ database.run("PRAGMA busy_timeout = 5000");
 database.run("PRAGMA synchronous = OFF");
 const writer = openSqliteWriter({ database, journalDirectory, onDamage: (damage) => console.error(damage) });
 
-for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
+const run = { isOver: false };
+void Bun.stdin.text().then(() => (run.isOver = true));
+for (let recorded = 1; !run.isOver; recorded += 1) {
   const usage = ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });
   await usage.end(ENDING);
   // As a text: a number may come in colour.

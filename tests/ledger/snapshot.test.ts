@@ -11,8 +11,7 @@ import { scale } from "../support/scale.ts";
 import { NEW_YEAR_US } from "./usage.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
-const EVENTS = 2_000 * scale;
-const SNAPSHOTS_MIN = 10;
+const SNAPSHOTS = 12 * scale;
 /** Between two copies: each is read as a whole in the end. */
 const EVENTS_BETWEEN = 40;
 
@@ -27,8 +26,8 @@ describe("a copy of a ledger that another process writes to", () => {
     const source = join(folder.path, "source");
     mkdirSync(source);
     const child = Bun.spawn({
-      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source, String(EVENTS)],
-      stdio: ["ignore", "pipe", "inherit"],
+      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source],
+      stdio: ["pipe", "pipe", "inherit"],
     });
     let recorded = 0;
     const begun = Promise.withResolvers<void>();
@@ -42,7 +41,7 @@ describe("a copy of a ledger that another process writes to", () => {
 
     const copies: { readonly target: string; readonly before: number }[] = [];
     let nextAt = 0;
-    while (child.exitCode === null) {
+    while (copies.length < SNAPSHOTS && child.exitCode === null) {
       if (recorded < nextAt) {
         await Bun.sleep(1);
         continue;
@@ -59,11 +58,10 @@ describe("a copy of a ledger that another process writes to", () => {
       copies.push({ target, before });
       nextAt = before + EVENTS_BETWEEN;
     }
+    await child.stdin.end();
     await reading;
-    expect(child.exitCode).toBe(0);
-    expect(recorded).toBe(EVENTS);
-    expect(copies.length).toBeGreaterThan(SNAPSHOTS_MIN);
-    expect(copies.at(-1)?.before ?? 0).toBeGreaterThan(copies[0]?.before ?? 0);
+    expect(await child.exited).toBe(0);
+    expect(copies).toHaveLength(SNAPSHOTS);
 
     for (const { target, before } of copies) {
       commit(target);
@@ -78,7 +76,7 @@ describe("a copy of a ledger that another process writes to", () => {
     const source = join(folder.path, "source");
     mkdirSync(source);
     const child = Bun.spawn({
-      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source, "100"],
+      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source],
       stdio: ["ignore", "ignore", "inherit"],
     });
     expect(await child.exited).toBe(0);
