@@ -49,6 +49,8 @@ export async function runTransaction<R>(
 ): Promise<R> {
   const { beginMsMax, callMsMax, signal, isReadOnly = false } = options;
   let isOver = false;
+  // Before BEGIN: what asks for its process would be the first look of the transaction, and its moment.
+  const cancel = signal === undefined ? null : await lease.canceler();
   await lease.execute({
     text: toBegin(options),
     commits: false,
@@ -57,7 +59,7 @@ export async function runTransaction<R>(
   let stopCanceling: (() => Promise<void>) | null = null;
   let result: R;
   try {
-    if (signal !== undefined) stopCanceling = cancelOnAbort(await lease.canceler(), signal);
+    if (cancel !== null && signal !== undefined) stopCanceling = cancelOnAbort(cancel, signal);
     const call: Call = (statement) =>
       // One that comes late would run in no transaction, or in another caller's.
       isOver

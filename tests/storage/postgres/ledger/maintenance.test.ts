@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PostgresMaintenance } from "#storage/postgres/ledger/maintenance.ts";
-import { listPartitions } from "#storage/postgres/ledger/partitions.ts";
+import { listPartitions, makePartition } from "#storage/postgres/ledger/partitions.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { toDay } from "#storage/cells/calendar.ts";
@@ -134,6 +134,25 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     expect((await report)?.n).toBe(2);
     await pruned;
     expect(await ledger.rows()).toEqual({ event_20260102: 3 });
+  }, 30_000);
+
+  test("moves rows into their day before the moment of a report that waits for it, which has them all", async () => {
+    await using database = await createDatabase();
+    const { postgres } = database;
+    const ledger = await createLedger(postgres, "moved");
+    await ledger.record(1, 2, 3);
+    const report = await postgres.transaction(async (tx) => {
+      await drive(tx, makePartition(NEW_YEAR));
+      const count = one<{ n: number }>("SELECT count(*) AS n FROM event WHERE id BETWEEN ? AND ?", [
+        NEW_YEAR_US,
+        NEW_YEAR_US + 3,
+      ]);
+      const asked = readFrom(postgres, count, new AbortController().signal);
+      const isWaiting = "SELECT FROM pg_locks WHERE relation = 'event_default'::regclass AND NOT granted";
+      while ((await tx.all(isWaiting)).length === 0);
+      return { asked };
+    });
+    expect(await report.asked).toEqual({ n: 3 });
   }, 30_000);
 
   test("of a role that may not define tables keeps rows in the default partition and removes old ones in slices", async () => {
