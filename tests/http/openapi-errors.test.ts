@@ -82,7 +82,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   {
     of: ({ path }) => path === "/my/relay-tokens",
     code: "too_many_relay_tokens",
-    file: "storage/contract-keys.ts",
+    file: "storage/contract-secrets.ts",
   },
   { of: ({ path }) => path === "/auth/callback", code: "sso_group_required", file: "http/sso.test.ts" },
   {

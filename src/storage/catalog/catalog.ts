@@ -20,8 +20,15 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
       const after: CatalogSnapshot[] = [];
       const toResult = await change(function* () {
         requireSecretPresent(memory.secrets);
-        const { writes, audit, result } = plan(memory.catalog());
-        requireAllSeen(writes, memory.unseen());
+        let planned = plan(memory.catalog());
+        if (findUnseen(planned.writes, memory.unseen()) !== null) {
+          // A row that somebody has corrected or deleted by hand is in no log of changes.
+          (yield* memory.read([{ kind: "catalog", id: null }]))();
+          planned = plan(memory.catalog());
+          const conflict = findUnseen(planned.writes, memory.unseen());
+          if (conflict !== null) throw conflict;
+        }
+        const { writes, audit, result } = planned;
         yield* recordAudit(audit);
         if (writes.length > 0) yield* applyWrites(writes, memory);
         (yield* changeTransaction()).onTakenOver = () => void after.push(memory.catalog());
@@ -35,17 +42,19 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
 
 /**
  * A row that the plan did not see is out of force, since it or one that it needs cannot be read. Its name is taken all the
- * same, and its provider cannot go before it: without this the schema would refuse the change as a bug. Throws a conflict.
+ * same, and its provider cannot go before it: without this the schema would refuse the change as a bug. The conflict; null when
+ * there is none.
  */
-function requireAllSeen(writes: readonly CatalogWrite[], { providers, models }: UnseenRows): void {
+function findUnseen(writes: readonly CatalogWrite[], { providers, models }: UnseenRows): ProxyError | null {
   for (const write of writes) {
     if (write.kind === "put_provider" && providers.some(({ name }) => name === write.provider.name))
-      throw toConflict("provider_exists", `A provider "${write.provider.name}"`);
+      return toConflict("provider_exists", `A provider "${write.provider.name}"`);
     if (write.kind === "put_model" && models.some(({ alias }) => alias === write.model.alias))
-      throw toConflict("alias_exists", `A model "${write.model.alias}"`);
+      return toConflict("alias_exists", `A model "${write.model.alias}"`);
     const bound = write.kind === "delete_provider" && models.find((model) => model.providerId === write.id);
-    if (bound) throw toConflict("model_in_use", `A model "${bound.alias}" of this provider`);
+    if (bound) return toConflict("model_in_use", `A model "${bound.alias}" of this provider`);
   }
+  return null;
 }
 
 function toConflict(code: ErrorCode, row: string): ProxyError {
