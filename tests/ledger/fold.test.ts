@@ -45,3 +45,11 @@ test("sums of nothing are left out", () => {
   fold.add(cell({ requests: -1, duration_us: -5 }));
   expect([...fold.sums()]).toEqual([]);
 });
+
+test("a request that is settled without usage or cost takes back that it was pending", () => {
+  const fold = new Fold(KEYS, ["requests", "pending_requests", "unmetered_requests", "cost_hi", "cost_lo"]);
+  fold.begin(1);
+  fold.add(cell({ requests: -1, pending_requests: -1 }));
+  fold.add(cell({ requests: 1 }));
+  expect([...fold.sums()]).toMatchObject([{ requests: 0, pending_requests: -1, unmetered_requests: 0 }]);
+});

@@ -126,8 +126,9 @@ export class Fold {
       const carry = Math.floor(low / COST_SEAM);
       const count = requests[at] ?? 0;
       const units = toUnitTotals((column) => toReported(unit.get(column)?.[at]));
-      // A settlement adds what was pending as no request more, to a period that has a sum already.
-      const isNothing = count === 0 && low === 0 && !costHi[at] && !durationUs[at];
+      // A settlement changes what is known of a request that was counted before, and is no request more.
+      const isSame = !pending[at] && !unmetered[at] && !priced[at] && !unpriced[at];
+      const isNothing = isSame && count === 0 && low === 0 && !costHi[at] && !durationUs[at];
       if (isNothing && UNIT_COLUMNS.every((column) => !units[column])) continue;
       yield {
         period: this.#periods[at] ?? 0,
