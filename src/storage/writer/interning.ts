@@ -26,8 +26,7 @@ interface EndingIds {
 
 /**
  * What repeats from event to event, as small integers: label sets (the table `combination`), results, price sets, and event
- * classes (the table `manner`). Rows are added by the transaction that names them, before all that it writes to totals, and in
- * the order of their key: no two writers wait for each other in a circle. After one that failed, `clear` forgets its ids.
+ * classes (the table `manner`). Rows are added before all that a transaction writes to totals, and in the order of their key: no two writers wait for each other in a circle. After one that failed, `clear` forgets its ids.
  */
 export class Interning {
   readonly #labelSets = new Map<string, number>();
@@ -60,6 +59,10 @@ export class Interning {
     // Ids are given in order, and no label set is ever removed.
     const last = yield* one<{ id: number | null }>("SELECT max(id) AS id FROM combination");
     this.#labelSetCount = last?.id ?? 0;
+  }
+
+  hasUnknown(events: readonly Interned[]): boolean {
+    return events.some((event) => !this.#find(event));
   }
 
   /** Fills in the ids of all of them, and adds the rows that are missing. */

@@ -37,6 +37,11 @@ export type InTurn = <Answer>(step: (engine: WriterEngine) => Answer | Promise<A
 export interface WriterEngine {
   /** The number of the journal, by which its events are told from those of other replicas; 0 where there is one. */
   readonly lane: number;
+  /**
+   * Other writers name the same label sets: those of a batch are committed before it, so that no writer waits for another one's
+   * batch, and a batch that is tried again and again uses up no ids.
+   */
+  readonly isShared: boolean;
   /** At most one transaction's worth of lines. */
   readonly readBytesMax: number;
   /** How long segments stay whose end is committed (`KeptSegments`). */

@@ -109,6 +109,8 @@ export class UsageWriter {
     this.#isStale = true;
     const batch = decodeBatch(chunk, { from, decoder: this.#decoder, open: this.#open });
     try {
+      if (this.#engine.isShared && this.#interning.hasUnknown(batch.events))
+        await this.#engine.transact(() => this.#interning.intern(batch.events));
       await this.#engine.transact(() => this.#store(batch, { from, startedMs }));
     } catch (cause) {
       // Where it is now is read by the next call.

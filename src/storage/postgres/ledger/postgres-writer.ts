@@ -61,6 +61,7 @@ interface SpoolRow {
 
 /** What PostgreSQL has of its own for the writer of a spool. */
 export class PostgresWriter implements WriterEngine {
+  readonly isShared = true;
   /** Some 8,000 events. Twice what usage.db takes at once, since each total is sent and added to once a batch, however many events it has. */
   readonly readBytesMax = 512 * 1024;
   readonly keptMs = KEPT_MS;

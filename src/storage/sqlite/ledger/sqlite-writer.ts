@@ -41,6 +41,7 @@ interface StateRow {
  */
 export class SqliteWriter implements WriterEngine {
   readonly lane = 0;
+  readonly isShared = false;
   readonly readBytesMax = READ_BYTES_MAX;
   /** The file is not put back to an older state beneath its server. */
   readonly keptMs = 0;
