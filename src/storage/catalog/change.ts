@@ -56,8 +56,8 @@ export function* changeCatalog<Answer>(
   yield* recordChanges(changes, next);
   const install = yield* follower.follow(next);
   const takeOver = () => {
-    install();
-    transaction.onTakenOver();
+    // Memory may have been forgotten meanwhile: it has the change when it is read again.
+    if (install()) transaction.onTakenOver();
   };
   return { answer, version: next.version, takeOver };
 }

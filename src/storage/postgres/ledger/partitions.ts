@@ -75,15 +75,22 @@ export function* makePartition(day: number): Script<boolean> {
  * there is none. The rows of the others are removed in slices.
  */
 export function* dropPartition(beforeUs: InstantUs): Script<boolean> {
+  if ((yield* findDropped(beforeUs)) === null) return false;
+  // A batch under way may bring a pending event of the day. Lock order: event, then ledger_state, as a batch takes them.
+  yield* run("LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE");
+  const day = yield* findDropped(beforeUs);
+  if (day === null) return false;
+  yield* run(`DROP TABLE ${toName(day)}`);
+  yield* advanceBounds((day + 1) * DAY_US);
+  return true;
+}
+
+function* findDropped(beforeUs: InstantUs): Script<number | null> {
   const pending = yield* all<{ day: number }>(
     `SELECT DISTINCT id / ${DAY_US} AS day FROM pending_event WHERE id < ?`,
     [beforeUs],
   );
   const kept = new Set(pending.map(({ day }) => day));
   const day = (yield* listPartitions()).find((each) => !kept.has(each));
-  if (day === undefined || (day + 1) * DAY_US > beforeUs) return false;
-  // Lock order: event, then ledger_state, as a batch takes them.
-  yield* run(`DROP TABLE ${toName(day)}`);
-  yield* advanceBounds((day + 1) * DAY_US);
-  return true;
+  return day === undefined || (day + 1) * DAY_US > beforeUs ? null : day;
 }

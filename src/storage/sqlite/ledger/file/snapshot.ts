@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { SILENT_LOG } from "#kernel/log.ts";
@@ -11,6 +11,8 @@ import { WorkerClient } from "#storage/threads/worker-client.ts";
 import type { CopyTasks } from "./copy-worker.ts";
 
 const PROGRESS_INTERVAL_MS = 100;
+/** The writer would have to begin a segment between each opening of them and the copy that follows at once. */
+const COPIES_MAX = 3;
 const LINE_FEED = 0x0a;
 
 export interface SnapshotOptions {
@@ -30,17 +32,23 @@ export interface SnapshotOptions {
 export async function snapshotLedger(options: SnapshotOptions): Promise<readonly string[]> {
   const { dataDir, target } = options;
   const databasePath = join(dataDir, USAGE_NAME);
-  // Opened before the copy begins: what was recorded by then is in one of them, or in the database, whose writer removes no
-  // segment that is not committed to its end.
-  const segments = openSegments(join(dataDir, JOURNAL_NAME));
-  try {
-    const committed = await copyDatabase(databasePath, options);
-    const needed = segments.filter(({ number }) => number >= committed);
-    return needed.map((segment) => copySegment(segment, segment === needed.at(-1), target));
-  } catch (cause) {
-    throw toSetupError(databasePath, cause);
-  } finally {
-    for (const { fd } of segments) closeSync(fd);
+  for (let copies = 1; ; copies += 1) {
+    // Opened before the copy begins: what was recorded by then is in one of them, or in the database, whose writer removes no
+    // segment that is not committed to its end.
+    const segments = openSegments(join(dataDir, JOURNAL_NAME));
+    try {
+      const committed = await copyDatabase(databasePath, options);
+      const isWhole =
+        committed === 0 || segments.length === 0 || segments.some(({ number }) => number === committed);
+      // The requests that were under way at the position are in a segment that was begun meanwhile.
+      if (!isWhole && copies < COPIES_MAX) continue;
+      const needed = segments.filter(({ number }) => number >= committed);
+      return needed.map((segment) => copySegment(segment, segment === needed.at(-1), target));
+    } catch (cause) {
+      throw toSetupError(databasePath, cause);
+    } finally {
+      for (const { fd } of segments) closeSync(fd);
+    }
   }
 }
 
@@ -72,6 +80,7 @@ async function copyDatabase(path: string, { target, onShare, signal }: SnapshotO
   signal.throwIfAborted();
   const copyPath = join(target, USAGE_NAME);
   // VACUUM INTO accepts an empty file: made first, so that the copy is private from its first byte on.
+  rmSync(copyPath, { force: true });
   makePrivateFile(copyPath);
   const sizeBytes = statSync(path).size;
   const url = new URL("./copy-worker.ts", import.meta.url);
