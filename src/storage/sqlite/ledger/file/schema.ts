@@ -1,7 +1,7 @@
 import { CELL_MEASURES, HOUR_MEASURES, LONG_REQUEST_US, toSqliteColumns } from "#storage/cells/measures.ts";
 
-/** "LPUC": tells usage.db from any other SQLite file. */
-export const APPLICATION_ID = 0x4c505543;
+/** "LPUD": tells usage.db from any other SQLite file, and from those of versions that were not released. */
+export const APPLICATION_ID = 0x4c505544;
 export const SCHEMA_VERSION = 1;
 
 const HOUR_COLUMNS = toSqliteColumns(HOUR_MEASURES);
