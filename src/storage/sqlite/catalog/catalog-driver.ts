@@ -87,6 +87,8 @@ export function createSqliteDriver(
    * is never older than the file. Fulfilled once the transaction is on the disk.
    */
   const write = async <Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result> => {
+    const held = serving?.logSync.held() ?? null;
+    if (held !== null) await held;
     const written = await retryWhileBusy(clock, () => {
       serving?.file.requireInPlace();
       const result = transact(beginImmediate, step);

@@ -5,23 +5,34 @@ import { serveWorker } from "#storage/threads/worker-server.ts";
 import { countAside } from "./catalog-file.ts";
 import type { CheckpointStart, CheckpointTasks } from "./log-sync.ts";
 
+/** A commit of another process, or what is read from the log, is waited for as long; changes of the server wait meanwhile. */
+const LOCK_WAIT_MS_MAX = 100;
+
 serveWorker((start: CheckpointStart) => ({
-  tasks: { copy: () => copy(start) } satisfies CheckpointTasks,
+  tasks: {
+    // Commits go on meanwhile (sqlite.org/c3ref/wal_checkpoint_v2.html, PASSIVE).
+    copy: () =>
+      withDatabase(start, (database) => {
+        const { log, checkpointed } = checkpoint(database, "PASSIVE");
+        return log === checkpointed;
+      }),
+    // What was committed since the copy is little.
+    begin: () =>
+      withDatabase(start, (database) => {
+        if (checkpoint(database, "TRUNCATE").busy === 0) beginLog(database);
+      }),
+  } satisfies CheckpointTasks,
   close: () => {},
 }));
 
-function copy({ path, file }: CheckpointStart): boolean {
+function withDatabase<Answer>({ path, file }: CheckpointStart, step: (database: Database) => Answer): Answer {
   const database = new Database(path, { readwrite: true });
   try {
     // Another database under this name would get the pages of the log that the server goes on with.
     if (findFileIdentity(path) !== file) throw new Error("the database's file was replaced");
     database.run("PRAGMA synchronous = FULL");
-    // Commits go on meanwhile (sqlite.org/c3ref/wal_checkpoint_v2.html, PASSIVE).
-    const { log, checkpointed } = checkpoint(database, "PASSIVE");
-    if (log !== checkpointed) return false;
-    // A change that comes meanwhile meets a lock, and runs again: little is left to be copied.
-    if (checkpoint(database, "TRUNCATE").busy === 0) beginLog(database);
-    return true;
+    database.run(`PRAGMA busy_timeout = ${LOCK_WAIT_MS_MAX}`);
+    return step(database);
   } finally {
     database.close();
   }

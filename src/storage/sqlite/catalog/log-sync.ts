@@ -24,17 +24,21 @@ export interface CheckpointStart {
 }
 
 export interface CheckpointTasks {
-  /**
-   * True when all that the log held at the call is in the database now, and on the disk. The log begins anew then, unless
-   * something is read from it. Rejects when the disk refuses.
-   */
+  /** True when all that the log held at the call is in the database now, and on the disk. Rejects when the disk refuses. */
   copy(): boolean;
+  /** Begins a log anew that was copied, unless something is read from it. */
+  begin(): void;
 }
 
 /** Brings what this process commits to the disk, without holding up the thread that serves requests. */
 export interface LogSync {
   /** Fulfilled once every commit before the call is on the disk; calls that come meanwhile share one sync. Throws `internal_error`. */
   synced(): Promise<void>;
+  /**
+   * A change waits for it before its transaction, nearly always null: the first commit in a log that begins anew syncs its
+   * header, and is the Worker's.
+   */
+  held(): Promise<void> | null;
   /** After the sync that is under way: the descriptor's number may be another file's next. */
   close(): Promise<void>;
 }
@@ -75,6 +79,7 @@ export function createLogSync(
   let isDoubtful = false;
   let shortenAtBytes = logBytesMax;
   let shortening: Promise<void> | null = null;
+  let beginning: Promise<void> | null = null;
 
   const sync = joinNext(async () => {
     try {
@@ -92,10 +97,11 @@ export function createLogSync(
 
   const shorten = async () => {
     try {
-      await copyLog();
+      if (await copyLog()) await (beginning = checkpoints.ask("begin"));
     } catch (cause) {
       log.warn("catalog: its log grows until it can be copied into the database", describeCause(cause));
     }
+    beginning = null;
     // A reader may need what is in the log: the next attempt comes when it has grown again.
     shortenAtBytes = fstatSync(file).size + logBytesMax;
     shortening = null;
@@ -121,6 +127,7 @@ export function createLogSync(
       }
       if (closing === null && fstatSync(file).size > shortenAtBytes) shortening ??= shorten();
     },
+    held: () => beginning?.catch(() => {}) ?? null,
     close: () => (closing ??= closeOnce()),
   };
 }
