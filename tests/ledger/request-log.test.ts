@@ -121,7 +121,7 @@ test("a clock that was ahead and made retention run early leaves a log whose tot
       });
       const page = { limit: 1, offset: total - 1 };
       expect(ledger.read(listRequests(asked, page)).rows).toEqual(rows.slice(-1));
-      // The same rows where nobody wants the total.
+      // Where nobody wants the total, the rows are the same.
       const untold = { limit: 500, offset: 0, isTotalWanted: false };
       expect(ledger.read(listRequests(asked, untold))).toEqual({ ...NO_ROWS, rows });
     }

@@ -30,7 +30,7 @@ export async function openLedger(options: Omit<LedgerOptions, "lock">): Promise<
 
 export interface TestLedger extends OpenedLedger, AsyncDisposable {
   readonly dataDir: string;
-  /** Of its log. */
+  /** What the ledger has logged, a line each. */
   readonly lines: readonly string[];
   /** Records requests that arrive so many microseconds after the new year, one after the other. */
   record(...laterUs: readonly number[]): Promise<void>;
