@@ -20,10 +20,10 @@ export interface Page {
   readonly prose: readonly { readonly line: number; readonly text: string }[];
 }
 
-/** The pages that a reader follows. What came from elsewhere (the specification) and the log of decisions are not among them. */
+/** The pages that a reader follows. The specification, which came from elsewhere, is not among them. */
 export async function readPages(): Promise<readonly Page[]> {
   const docs = [...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].filter(
-    (path) => !path.startsWith("docs/spec/") && path !== "docs/decisions.md",
+    (path) => !path.startsWith("docs/spec/"),
   );
   const paths = ["README.md", "SECURITY.md", "CONTRIBUTING.md", ...docs.sort()];
   return Promise.all(paths.map(async (path) => toPage(path, await Bun.file(join(ROOT, path)).text())));
