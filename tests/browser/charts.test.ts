@@ -131,7 +131,7 @@ describeInBrowser("stacked bars", () => {
     expect(await spoken(page, "Cost by model")).toStartWith("Sat 4 Apr 2026 UTC");
     expect(await chosen(page)).toBe("");
     await chart.press("Enter");
-    expect(await chosen(page)).toBe("bucket 2026-04-04T00:00:00.000000Z 2026-04-05T00:00:00.000000Z");
+    expect(await chosen(page)).toBe("window 2026-04-04T00:00:00.000000Z 2026-04-05T00:00:00.000000Z");
   });
 
   test("select a range with Shift and the arrow keys, which Escape clears and Enter narrows to", async () => {
@@ -142,7 +142,7 @@ describeInBrowser("stacked bars", () => {
     await chart.press("Escape");
     expect(await spoken(page, "Cost by model")).toStartWith("Sun 22 Feb 2026 UTC");
     for (const key of ["Shift+ArrowLeft", "Enter"]) await chart.press(key);
-    expect(await chosen(page)).toBe("range 2026-02-21T00:00:00.000000Z 2026-02-23T00:00:00.000000Z");
+    expect(await chosen(page)).toBe("window 2026-02-21T00:00:00.000000Z 2026-02-23T00:00:00.000000Z");
     expect(await spoken(page, "Cost by model")).toBe("");
   });
 
@@ -151,13 +151,15 @@ describeInBrowser("stacked bars", () => {
     const chart = chartOf(page, "Cost by model");
     const from = await pointOf(chart, 0.5, 0.5);
     await page.mouse.click(from.x, from.y);
-    expect(await chosen(page)).toMatch(/^bucket 2026-03-\d\dT00:00:00\.000000Z 2026-03-\d\dT/);
+    expect(await chosen(page)).toMatch(/^window 2026-03-\d\dT00:00:00\.000000Z 2026-03-\d\dT/);
     await page.mouse.move(from.x, from.y);
     await page.mouse.down();
     await page.mouse.move(from.x + 100, from.y, { steps: 4 });
     await page.mouse.move(2000, from.y, { steps: 2 });
     await page.mouse.up();
-    expect(await chosen(page)).toMatch(/^range 2026-03-\d\dT00:00:00\.000000Z 2026-04-06T00:00:00\.000000Z$/);
+    expect(await chosen(page)).toMatch(
+      /^window 2026-03-\d\dT00:00:00\.000000Z 2026-04-06T00:00:00\.000000Z$/,
+    );
   });
 
   test("tell every series and the total where the mouse is, without saying it aloud, and nothing after it left", async () => {
@@ -202,7 +204,7 @@ describeInBrowser("stacked bars", () => {
     await page.locator("p", { hasText: / 2026 UTC$/ }).waitFor();
     expect(await chosen(page)).toBe("");
     await tap();
-    await page.getByText(/^bucket 2026-03-/).waitFor();
+    await page.getByText(/^window 2026-03-/).waitFor();
   });
 
   test("are one path for each series at 1,000 buckets, and none is drawn again while the mouse moves over them", async () => {
@@ -254,7 +256,7 @@ describeInBrowser("a histogram of outcomes", () => {
       .locator("pattern path")
       .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
     expect(new Set(strokes.slice(0, 3)).size).toBe(3);
-    await figure.getByRole("button", { name: "upstream error" }).click();
+    await figure.getByRole("button", { name: "upstream_error" }).click();
     expect(await chosen(page)).toBe("outcome upstream_error");
   });
 });

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { toCalendarLayout } from "../../ui/charts/calendar-layout.ts";
-import { moveInRows, moveInWeeks, toCellsPath } from "../../ui/charts/cells.ts";
-import { CLASSES_MAX, toClassScale, toShade } from "../../ui/charts/class-scale.ts";
-import { HEAT_SHADES } from "../../ui/charts/heat-map.tsx";
-import { toHeatLayout } from "../../ui/charts/heat-layout.ts";
+import { moveInWeeks, toCalendarLayout } from "../../ui/charts/calendar.tsx";
+import { TOOLTIP_WIDTH_PX, toTooltipPlace } from "../../ui/charts/chart.tsx";
+import { CLASSES_MAX, toCellsPath, toClassScale, toShade } from "../../ui/charts/grid.tsx";
+import { HEAT_SHADES, moveInRows, toHeatLayout } from "../../ui/charts/heat-map.tsx";
 import { toSparkPaths } from "../../ui/charts/sparkline.tsx";
 import { toTextWidth } from "../../ui/charts/text-width.ts";
-import { TOOLTIP_WIDTH_PX, toTooltipPlace } from "../../ui/charts/tooltip.tsx";
 
 const BANDS = ["<1s", "1-5s", "5-15s", "15-30s", "30-60s", "60-120s", ">=120s"];
 
@@ -95,8 +93,8 @@ describe("a heat map", () => {
     };
     for (const theme of [0, 1] as const) {
       const [surface, ink] = [toColour("--color-surface", theme), toColour("--color-ink", theme)];
-      for (const { colour, from, to } of Object.values(HEAT_SHADES)) {
-        const full = toColour(colour.slice("var(".length, -1), theme);
+      for (const { color, from, to } of Object.values(HEAT_SHADES)) {
+        const full = toColour(color.slice("var(".length, -1), theme);
         for (const shade of [from, (from + to) / 2, to]) {
           const cell = surface.map((part, index) => part * (1 - shade) + full[index]! * shade);
           const [low, high] = [toLuminance(cell), toLuminance(ink)].sort((a, b) => a - b) as [number, number];

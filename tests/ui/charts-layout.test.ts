@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { BUCKETS, planBuckets, type Bucket } from "#stats/bucket.ts";
+import { toValueAxis } from "../../ui/charts/axis.tsx";
 import {
   isWhole,
+  toBarPicture,
   toBarSpans,
   toLayerPaths,
   toLayers,
   toPlacedBars,
   toStackMax,
 } from "../../ui/charts/bar-layout.ts";
-import { toBarPicture } from "../../ui/charts/bar-picture.ts";
-import { toBarReading, toSpoken } from "../../ui/charts/bar-reading.ts";
 import { toBucketRange } from "../../ui/charts/bucket-range.ts";
-import { toValueAxis } from "../../ui/charts/value-axis.ts";
+import { toBarReading, toSpoken } from "../../ui/charts/stacked-bars.tsx";
 
 const T0 = Date.UTC(2026, 1, 27);
 
@@ -85,13 +85,15 @@ describe("a stack", () => {
       fc.property(anyValues, fc.constantFrom(40, 300, 1200), anyBucket, (rows, widthPx, bucket) => {
         const starts = toStarts(bucket, rows.length);
         const picture = toBarPicture({
-          buckets: rows.map((values, index) => ({ start: starts[index]!, values })),
+          bars: toPlacedBars(
+            rows.map((values, index) => ({ start: starts[index]!, values, unpriced: index % 3 })),
+            bucket,
+          ),
           seriesCount: rows[0]!.length,
           bucket,
           widthPx,
           heightPx: 200,
           format: (value) => `${value}`,
-          unpriced: (index) => index % 3,
         });
         expect(picture.paths).toHaveLength(rows[0]!.length);
         picture.paths.forEach((path, key) => {
@@ -141,11 +143,11 @@ describe("buckets from left to right", () => {
     );
   });
 
-  test("that are missing between two others are gaps of their own, without values and without an index", () => {
+  test("that are missing between two others are gaps of their own, without values", () => {
     const starts = toStarts("day", 6);
     const given = [starts[0]!, starts[1]!, starts[5]!].map((start) => ({ start, values: [1] }));
     const bars = toPlacedBars(given, "day");
-    expect(bars.map(({ index }) => index)).toEqual([0, 1, null, null, null, 2]);
+    expect(bars.map(({ values }) => values)).toEqual([[1], [1], [], [], [], [1]]);
     expect(toLayers(bars, 1)).toEqual([[1, 1, 0, 0, 0, 1]]);
     const range = toBucketRange("day", bars[2]!.start);
     expect(range.startIso).toBe(starts[2]!);
@@ -200,21 +202,25 @@ describe("what is said of a bucket", () => {
     { id: "a", label: "small" },
     { id: "b", label: "large" },
   ];
-  const bars = toPlacedBars(
-    [
-      { start: "2026-03-03T00:00:00.000000Z", values: [3, 0.2] },
-      { start: "2026-03-04T00:00:00.000000Z", values: [null, null] },
-      { start: "2026-03-05T00:00:00.000000Z", values: [null, 0] },
-    ],
-    "day",
-  );
-  const read = (from: number, to: number, unpriced: ((index: number) => number) | undefined = () => 0) =>
+  const toBars = (...unpriced: readonly number[]) =>
+    toPlacedBars(
+      [
+        [3, 0.2],
+        [null, null],
+        [null, 0],
+      ].map((values, day) => ({
+        start: `2026-03-0${day + 3}T00:00:00.000000Z`,
+        values,
+        unpriced: unpriced[day],
+      })),
+      "day",
+    );
+  const read = (from: number, to: number, ...unpriced: readonly number[]) =>
     toBarReading({
-      bars,
+      bars: toBars(...unpriced),
       series,
       bucket: "day",
       format: (value) => `$${value.toFixed(2)}`,
-      unpriced,
       from,
       to,
     });
@@ -226,10 +232,10 @@ describe("what is said of a bucket", () => {
   });
 
   test("is unpriced, and never $0, where nothing has a price; nothing at all is a dash; free of charge is $0", () => {
-    expect(read(1, 1, () => 4)).toMatchObject({ total: "unpriced", unpricedRequests: 4 });
-    expect(read(1, 1)).toMatchObject({ total: "–", entries: [{ value: "–" }, { value: "–" }] });
+    expect(read(1, 1, 0, 4)).toMatchObject({ total: "unpriced", unpriced: 4 });
+    expect(read(1, 1)).toMatchObject({ total: "–", values: ["–", "–"] });
     expect(read(2, 2)).toMatchObject({ total: "$0.00" });
-    expect(toSpoken(read(1, 1, () => 1)!)).toBe("Wed 4 Mar 2026 UTC: total unpriced; 1 unpriced request");
-    expect(read(0, 2, (index) => index)?.unpricedRequests).toBe(3);
+    expect(toSpoken(read(1, 1, 0, 1)!)).toBe("Wed 4 Mar 2026 UTC: total unpriced; 1 unpriced request");
+    expect(read(0, 2, 0, 1, 2)?.unpriced).toBe(3);
   });
 });

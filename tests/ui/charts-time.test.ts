@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { BUCKETS, toBucketIndex, toBucketStart, type Bucket } from "#stats/bucket.ts";
+import { toTimeTicks } from "../../ui/charts/axis.tsx";
 import { toBarSpans, toPlacedBars } from "../../ui/charts/bar-layout.ts";
 import { toBucketEnd, toBucketRange, toRangeText } from "../../ui/charts/bucket-range.ts";
 import { toFittedText, toTextWidth } from "../../ui/charts/text-width.ts";
-import { toTimeTicks } from "../../ui/charts/time-ticks.ts";
 
 const anyBucket = fc.constantFrom(...BUCKETS);
 const anyInstant = fc.integer({ min: Date.UTC(1969, 0, 1), max: Date.UTC(2100, 0, 1) });

@@ -2,14 +2,88 @@ import { bisectRight, pairs, range } from "d3-array";
 import { scaleUtc } from "d3-scale";
 import { stack } from "d3-shape";
 import type { Bucket } from "#stats/bucket.ts";
+import {
+  TIME_AXIS_HEIGHT_PX,
+  type TimeTick,
+  toLabelWidth,
+  toTimeTicks,
+  toValueAxis,
+  type ValueAxis,
+} from "./axis.tsx";
 import { INTERVALS, toBucketEnd } from "./bucket-range.ts";
 import type { Bar } from "./series.ts";
 
-/** A bucket as drawn: `index` is its place in the given list, null for one that was missing there and shows as a gap. */
-export interface PlacedBar {
+/** A chart of stacked bars worked out to the pixel, before anything is drawn. */
+export interface BarPicture {
+  readonly spans: BarSpans;
+  readonly plotLeftPx: number;
+  readonly plotWidthPx: number;
+  readonly plotHeightPx: number;
+  readonly valueAxis: ValueAxis;
+  readonly timeTicks: readonly TimeTick[];
+  /** One for each series. */
+  readonly paths: readonly string[];
+  /** A mark for each bucket with unpriced requests, to hang beneath the bars. */
+  readonly unpricedPath: string;
+  readonly isEmpty: boolean;
+}
+
+export interface BarPictureRequest {
+  readonly bars: readonly PlacedBar[];
+  readonly seriesCount: number;
+  readonly bucket: Bucket;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly format: (value: number) => string;
+}
+
+/** Room for "UTC", and for the longest value beside the axis. */
+const LEFT_PX_MIN = 34;
+const LABEL_GAP_PX = 12;
+/** Half a line of text stands above the highest tick. */
+export const PLOT_TOP_PX = 8;
+const UNPRICED_MARK_PX = 4;
+
+export function toBarPicture(request: BarPictureRequest): BarPicture {
+  const { bars, seriesCount, bucket, widthPx, heightPx, format } = request;
+  const layers = toLayers(bars, seriesCount);
+  const plotHeightPx = Math.max(1, heightPx - TIME_AXIS_HEIGHT_PX - PLOT_TOP_PX);
+  const highest = toStackMax(layers);
+  const valueAxis = toValueAxis({ max: highest, heightPx: plotHeightPx, format, isWhole: isWhole(bars) });
+  const plotLeftPx = Math.max(LEFT_PX_MIN, toLabelWidth(valueAxis) + LABEL_GAP_PX);
+  const plotWidthPx = Math.max(1, widthPx - plotLeftPx);
+  const spans = toBarSpans(bars, bucket, plotWidthPx);
+  return {
+    spans,
+    plotLeftPx,
+    plotWidthPx,
+    plotHeightPx,
+    valueAxis,
+    timeTicks: toTimeTicks({
+      bucket,
+      starts: bars.map(({ start }) => start),
+      middles: spans.spans.map(({ from, to }) => (from + to) / 2),
+      widthPx: plotWidthPx,
+    }),
+    paths: toLayerPaths(layers, spans, valueAxis.toY),
+    unpricedPath: toMarks(bars, spans),
+    isEmpty: highest === 0,
+  };
+}
+
+function toMarks(bars: readonly PlacedBar[], { spans }: BarSpans): string {
+  let path = "";
+  for (const [place, span] of spans.entries()) {
+    if (!((bars[place]?.unpriced ?? 0) > 0)) continue;
+    const { left, right } = toBarSides(span);
+    path += `M${left},0H${right}v${UNPRICED_MARK_PX}H${left}Z`;
+  }
+  return path;
+}
+
+/** A bucket as drawn; one that is missing between two others is a gap without values. */
+export interface PlacedBar extends Omit<Bar, "start"> {
   readonly start: Date;
-  readonly index: number | null;
-  readonly values: readonly (number | null)[];
 }
 
 /** One layer of a stack: for each bucket where it ends, upwards from where the layer before ends, the first from 0. */
@@ -35,7 +109,7 @@ const BAR_PX_MAX = 64;
 
 /** The buckets in order, with the missing ones between the first and the last as gaps without values. */
 export function toPlacedBars(buckets: readonly Bar[], bucket: Bucket): readonly PlacedBar[] {
-  const placed = buckets.map(({ start, values }, index) => ({ start: new Date(start), index, values }));
+  const placed = buckets.map((bar) => ({ ...bar, start: new Date(bar.start) }));
   const [first, last] = [placed[0], placed.at(-1)];
   if (first === undefined || last === undefined) return [];
   const interval = INTERVALS[bucket];
@@ -44,7 +118,7 @@ export function toPlacedBars(buckets: readonly Bar[], bucket: Bucket): readonly 
   const known = new Map(placed.map((bar) => [interval.floor(bar.start).getTime(), bar]));
   return interval
     .range(interval.floor(first.start), toBucketEnd(bucket, last.start))
-    .map((start) => known.get(start.getTime()) ?? { start, index: null, values: [] });
+    .map((start) => known.get(start.getTime()) ?? { start, values: [] });
 }
 
 /** The layers of a stack, the first series at the bottom. What is no positive number has no height. */
@@ -102,7 +176,7 @@ export function toLayerPaths(
 }
 
 /** The sides of a bar between the spaces, on whole pixels so that they are sharp. */
-export function toBarSides({ from, to }: { readonly from: number; readonly to: number }): BarSides {
+function toBarSides({ from, to }: { readonly from: number; readonly to: number }): BarSides {
   const span = to - from;
   const space = Math.max(Math.min(span * SPACE_SHARE, SPACE_PX_MAX), span - BAR_PX_MAX);
   const left = Math.round(from + space / 2);
@@ -127,7 +201,7 @@ function toBars(sides: readonly BarSides[], bottoms: readonly number[], tops: re
   return path;
 }
 
-/** Along the tops from left to right and along the bottoms back; neighbours of one height are one step. */
+/** Along the tops from left to right and along the bottoms back; neighbors of one height are one step. */
 function toOutline(sides: readonly BarSides[], bottoms: readonly number[], tops: readonly number[]): string {
   const last = sides.length - 1;
   let path = `M${sides[0]?.left},${tops[0]}`;

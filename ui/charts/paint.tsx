@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 import type { Series } from "./series.ts";
 
-/** How a layer is filled: a colour of the theme, and a texture where the colour alone must not carry the meaning. */
+/** How a layer is filled: a color of the theme, and a texture where the color alone must not carry the meaning. */
 export interface Paint {
-  readonly colour: string;
+  readonly color: string;
   readonly texture: Texture | null;
 }
 
@@ -11,7 +11,7 @@ export interface Paint {
 export type Texture = "hatch" | "mesh" | "rules";
 
 /** Spelled out, since the theme keeps only the variables that it finds in the source. */
-const SERIES_COLOURS = [
+const SERIES_COLORS = [
   "var(--color-series-1)",
   "var(--color-series-2)",
   "var(--color-series-3)",
@@ -21,19 +21,19 @@ const SERIES_COLOURS = [
   "var(--color-series-7)",
   "var(--color-series-8)",
 ] as const;
-const OTHER_PAINT: Paint = { colour: "var(--color-series-other)", texture: null };
+const OTHER_PAINT: Paint = { color: "var(--color-series-other)", texture: null };
 const OUTCOME_PAINTS: { readonly [outcome: string]: Paint | undefined } = {
-  ok: { colour: "var(--color-ok)", texture: null },
-  upstream_error: { colour: "var(--color-upstream-error)", texture: "hatch" },
-  unreachable: { colour: "var(--color-unreachable)", texture: "mesh" },
-  cancelled: { colour: "var(--color-cancelled)", texture: "rules" },
+  ok: { color: "var(--color-ok)", texture: null },
+  upstream_error: { color: "var(--color-upstream-error)", texture: "hatch" },
+  unreachable: { color: "var(--color-unreachable)", texture: "mesh" },
+  cancelled: { color: "var(--color-cancelled)", texture: "rules" },
 };
 
-/** What is left of a colour while another series stands out. */
+/** What is left of a color while another series stands out. */
 export const FADED_OPACITY = 0.22;
 
 /** The texture that says "unpriced" wherever a chart does. */
-export const UNPRICED_PAINT: Paint = { colour: "var(--color-ink-faint)", texture: "hatch" };
+export const UNPRICED_PAINT: Paint = { color: "var(--color-ink-faint)", texture: "hatch" };
 
 /** One paint for each series, in their order. */
 export function toPaints(series: readonly Series[]): readonly Paint[] {
@@ -41,7 +41,7 @@ export function toPaints(series: readonly Series[]): readonly Paint[] {
     if (kind === "other") return OTHER_PAINT;
     if (kind === "outcome") return OUTCOME_PAINTS[id] ?? OTHER_PAINT;
     return {
-      colour: SERIES_COLOURS[(slot ?? index) % SERIES_COLOURS.length] ?? OTHER_PAINT.colour,
+      color: SERIES_COLORS[(slot ?? index) % SERIES_COLORS.length] ?? OTHER_PAINT.color,
       texture: null,
     };
   });
@@ -49,7 +49,7 @@ export function toPaints(series: readonly Series[]): readonly Paint[] {
 
 /** What to write into `fill` for a paint whose textures stand in the same document under `id`. */
 export function toFill(id: string, paint: Paint, index: number): string {
-  return paint.texture === null ? paint.colour : `url(#${toPatternId(id, index)})`;
+  return paint.texture === null ? paint.color : `url(#${toPatternId(id, index)})`;
 }
 
 /** The patterns that `toFill` refers to; `id` is unique in the page. */
@@ -62,7 +62,7 @@ export function Textures({
 }): ReactNode {
   return (
     <defs>
-      {paints.map(({ colour, texture }, index) =>
+      {paints.map(({ color, texture }, index) =>
         texture === null ? null : (
           <pattern
             key={toPatternId(id, index)}
@@ -71,7 +71,7 @@ export function Textures({
             height={6}
             patternUnits="userSpaceOnUse"
           >
-            <rect width={6} height={6} fill={colour} />
+            <rect width={6} height={6} fill={color} />
             <path
               d={STROKES[texture]}
               stroke="var(--color-surface)"

@@ -1,12 +1,12 @@
-import { group, rollup, sum } from "d3-array";
+import { sum } from "d3-array";
 
 /** One layer of a stacked chart. `values` of every bucket stand in the order of the series. */
 export interface Series {
   readonly id: string;
   readonly label: string;
-  /** `other` is the sum of what has no layer of its own; an `outcome` has its id as its colour and a texture. */
+  /** `other` is the sum of what has no layer of its own; an `outcome` has its id as its color and a texture. */
   readonly kind?: "other" | "outcome" | undefined;
-  /** Which of the eight series colours, from 0, so that it stays when the order changes; the place in the list when absent. */
+  /** Which of the eight series colors, from 0, so that it stays when the order changes; the place in the list when absent. */
   readonly slot?: number | undefined;
 }
 
@@ -15,6 +15,8 @@ export interface Bar {
   /** UTC, as the server spells it. */
   readonly start: string;
   readonly values: readonly (number | null)[];
+  /** Requests without a price. */
+  readonly unpriced?: number | undefined;
 }
 
 export interface StackedSeries {
@@ -28,7 +30,7 @@ export interface GroupedRow {
   readonly value: number | null;
 }
 
-/** Series that the eight colours can tell apart; the rest is one more. */
+/** Series that the eight colors can tell apart; the rest is one more. */
 export const TOP_SERIES_MAX = 8;
 /** No name of the product begins with a space: the rest can never be taken for one. */
 export const OTHER_ID = " other";
@@ -37,42 +39,8 @@ export const OTHER_ID = " other";
 const REST_SHARE_MIN = 1e-9;
 
 /**
- * The rows by bucket and group, the `topCount` groups with the largest sums each as a series, largest first, and the rest
- * as one named "other". The sum over all values stays that of the rows. A bucket stands where its first row stood, sorted
- * by start; without a row for a group it has null there.
- */
-export function toSeries<Row extends GroupedRow>(
-  rows: readonly Row[],
-  by: (row: Row) => string,
-  topCount: number = TOP_SERIES_MAX,
-): StackedSeries {
-  const groups = [...group(rows, by)].map(([id, members]) => ({
-    id,
-    total: sum(members, (row) => row.value),
-  }));
-  const ranked = groups.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1)).map(({ id }) => id);
-  const top = ranked.slice(0, topCount);
-  const restCount = ranked.length - top.length;
-  const known = new Set(top);
-  const cells = rollup(
-    rows,
-    (members) => addUp(members.map((row) => row.value)),
-    (row) => row.start,
-    (row) => (known.has(by(row)) ? by(row) : OTHER_ID),
-  );
-  const series: readonly Series[] = [
-    ...top.map((id) => ({ id, label: id })),
-    ...(restCount === 0 ? [] : [toOther(restCount)]),
-  ];
-  const buckets = [...cells]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([start, values]) => ({ start, values: series.map(({ id }) => values.get(id) ?? null) }));
-  return { series, buckets };
-}
-
-/**
- * The same from a series of all (`totals`) and one of each of the largest parts, as the reports answer them: what the
- * parts leave of the total is "other", when there is any. Parts are matched to the buckets of `totals` by their start.
+ * Layers from a series of all (`totals`) and one of each of the largest parts, as the reports answer them: what the parts
+ * leave of the total is "other", when there is any. Parts are matched to the buckets of `totals` by their start.
  */
 export function toSeriesWithRest(
   totals: readonly GroupedRow[],
@@ -95,10 +63,6 @@ export function toSeriesWithRest(
 /** The sum of the numbers, null when there is none. */
 export function addUp(values: readonly (number | null)[]): number | null {
   return values.every((value) => value === null) ? null : sum(values);
-}
-
-function toOther(count: number): Series {
-  return { id: OTHER_ID, label: `${count} ${count === 1 ? "other" : "others"}`, kind: "other" };
 }
 
 function toRest(total: number | null, parts: readonly (number | null)[]): number | null {

@@ -6,23 +6,15 @@ import type { ReactNode } from "react";
 export interface SparklineProps {
   /** Null is a gap. */
   readonly values: readonly (number | null)[];
-  readonly width?: number;
-  readonly height?: number;
-  /** What a screen reader says of it, with its figures; without one the line is decoration. */
-  readonly label?: string | undefined;
+  readonly width: number;
+  readonly height: number;
   readonly hasArea?: boolean;
 }
 
 const LINE_WIDTH_PX = 1.5;
 
-/** A line without axes, from 0 at the bottom to its own highest value. A single value among gaps is a dot. */
-export function Sparkline({
-  values,
-  width = 96,
-  height = 24,
-  label,
-  hasArea = false,
-}: SparklineProps): ReactNode {
+/** A line without axes, from 0 at the bottom to its own highest value: decoration beside figures. A single value among gaps is a dot. */
+export function Sparkline({ values, width, height, hasArea = false }: SparklineProps): ReactNode {
   const { linePath, areaPath } = toSparkPaths(values, width, height);
   return (
     <svg
@@ -30,7 +22,7 @@ export function Sparkline({
       height={height}
       viewBox={`0 0 ${width} ${height}`}
       className="block shrink-0"
-      {...(label === undefined ? { "aria-hidden": true } : { role: "img", "aria-label": label })}
+      aria-hidden="true"
     >
       {hasArea ? <path d={areaPath} fill="var(--color-accent)" fillOpacity={0.14} /> : null}
       <path

@@ -1,19 +1,14 @@
-import type { ReactNode } from "react";
-import { useId, useMemo, useState } from "react";
+import { range } from "d3-array";
+import { type ReactNode, useId, useMemo, useState } from "react";
 import type { Bucket } from "#stats/bucket.ts";
-import { BarDrawing } from "./bar-drawing.tsx";
-import { PLOT_TOP_PX, toBarPicture, type BarPicture } from "./bar-picture.ts";
-import { toBarReading, toSpoken } from "./bar-reading.ts";
-import { BarSurface } from "./bar-surface.tsx";
-import { BarTable } from "./bar-table.tsx";
-import { BarTooltip } from "./bar-tooltip.tsx";
-import { IDLE, selectionOf, stepBrush, withinCount, type BrushChoice, type BrushEvent } from "./brush.ts";
-import { toBucketRange } from "./bucket-range.ts";
-import { Legend } from "./legend.tsx";
-import { ChartFrame } from "./chart-frame.tsx";
-import { toPaints, type Paint } from "./paint.tsx";
-import type { Bar, Series } from "./series.ts";
-import { toTooltipPlace } from "./tooltip.tsx";
+import { formatCount, formatCounted } from "../text/format.ts";
+import { TimeTicks, ValueTicks } from "./axis.tsx";
+import { type BarPicture, type PlacedBar, PLOT_TOP_PX, toBarPicture, toPlacedBars } from "./bar-layout.ts";
+import { type BrushRange, moveAlong } from "./brush.ts";
+import { toBucketRange, toRangeText } from "./bucket-range.ts";
+import { Chart, type ChartFigures, type Plot, useFrame } from "./chart.tsx";
+import { FADED_OPACITY, type Paint, Swatch, Textures, toFill, toPaints, UNPRICED_PAINT } from "./paint.tsx";
+import { addUp, type Bar, type Series } from "./series.ts";
 
 export interface StackedBarsProps {
   /** Oldest first; a bucket that is missing between two shows as a gap. */
@@ -24,148 +19,276 @@ export interface StackedBarsProps {
   /** What the chart shows, in words. */
   readonly label: string;
   readonly format: (value: number) => string;
-  /** A bar was chosen: `[startIso, endIso)`. */
-  readonly onBucket?: ((startIso: string, endIso: string) => void) | undefined;
-  /** Several bars were brushed; without it there is no brush. */
-  readonly onRange?: ((startIso: string, endIso: string) => void) | undefined;
+  /** A bar was chosen, or several were brushed: `[startIso, endIso)`. */
+  readonly onWindow: (startIso: string, endIso: string) => void;
   /** A series was chosen in the legend; never "other", which stands for no one thing. */
   readonly onSeries?: ((id: string) => void) | undefined;
   /** The height of the plot with its axes, in pixels; the legend stands above it. */
   readonly height?: number | undefined;
-  /** Requests without a price in the bucket at an index of `buckets`. */
-  readonly unpriced?: ((index: number) => number) | undefined;
   /** What to say when there is nothing to draw. */
   readonly empty?: ReactNode;
 }
 
 const HEIGHT_PX = 260;
 
-/** Bars over time in UTC, stacked by series, with a crosshair, a brush, and the same by keyboard and as a table. */
+/** Bars over time in UTC, stacked by series. A bar, or a brush over several, becomes the window. */
 export function StackedBars(props: StackedBarsProps): ReactNode {
-  const { series, bucket, label, format, unpriced, onSeries, height: heightPx = HEIGHT_PX } = props;
+  const { buckets, series, bucket, label, format, onWindow, onSeries, height: heightPx = HEIGHT_PX } = props;
+  const id = useId();
+  const [frame, widthPx] = useFrame();
   const [highlighted, setHighlighted] = useState<number | null>(null);
   const paints = useMemo(() => toPaints(series), [series]);
-  const hasUnpriced = unpriced !== undefined && props.buckets.some((_, index) => unpriced(index) > 0);
+  const bars = useMemo(() => toPlacedBars(buckets, bucket), [buckets, bucket]);
+  const picture = useMemo(
+    () =>
+      widthPx === 0
+        ? null
+        : toBarPicture({ bars, seriesCount: series.length, bucket, widthPx, heightPx, format }),
+    [bars, series.length, bucket, widthPx, heightPx, format],
+  );
+  const plot = useMemo(
+    () =>
+      picture === null
+        ? null
+        : toPlot(picture, <Marks {...{ id, picture, paints, highlighted }} />, bars.length),
+    [id, picture, paints, highlighted, bars],
+  );
+  const hasUnpriced = bars.some(({ unpriced = 0 }) => unpriced > 0);
+  const readings = { bars, series, bucket, format };
   return (
-    <ChartFrame
-      label={label}
+    <Chart
+      {...{ label, frame, widthPx, heightPx, plot }}
       legend={
-        series.length < 2 && !hasUnpriced ? null : (
+        (series.length > 1 || hasUnpriced) && (
           <Legend {...{ series, paints, highlighted, onSeries, hasUnpriced }} onHighlight={setHighlighted} />
         )
       }
-      toHeight={() => heightPx}
-      plot={(widthPx) => <Plot {...{ props, paints, widthPx, heightPx, highlighted }} />}
-      table={() => (
-        <BarTable {...{ label, heightPx, series, bucket, format, unpriced }} buckets={props.buckets} />
-      )}
+      figures={toFigures(readings, hasUnpriced)}
+      empty={picture?.isEmpty === true ? (props.empty ?? "No data in this window") : null}
+      help={`Left and right arrow keys move between bars. With Shift they select a range. Escape clears it. Enter narrows the window to the ${bucket} or the range.`}
+      move={(cursor, key) => moveAlong(cursor, key, bars.length)}
+      canSelect
+      onChoose={({ from, to }) => {
+        const [first, last] = [bars[from]?.start, bars[to]?.start];
+        if (first === undefined || last === undefined) return;
+        const { startIso, endIso } = toBucketRange(bucket, first, last);
+        onWindow(startIso, endIso);
+      }}
+      read={(chosen) => {
+        const reading = toBarReading({ ...readings, ...chosen });
+        if (reading === null) return null;
+        return {
+          title: reading.title,
+          spoken: toSpoken(reading),
+          body: <Readout {...{ id, reading, series, paints }} />,
+        };
+      }}
     />
   );
 }
 
-interface PlotProps {
-  readonly props: StackedBarsProps;
+function toPlot(picture: BarPicture, marks: ReactNode, count: number): Plot {
+  const { spans, plotLeftPx, plotHeightPx } = picture;
+  return {
+    marks,
+    count,
+    isBand: true,
+    toIndex: (x) => spans.toIndex(x - plotLeftPx),
+    toBox: (from, to) => {
+      const left = spans.spans[from]?.from ?? 0;
+      const width = Math.max(1, (spans.spans[to]?.to ?? left) - left);
+      return { x: plotLeftPx + left, y: PLOT_TOP_PX, width, height: plotHeightPx };
+    },
+  };
+}
+
+interface MarksProps {
+  readonly id: string;
+  readonly picture: BarPicture;
   readonly paints: readonly Paint[];
-  readonly widthPx: number;
-  readonly heightPx: number;
   readonly highlighted: number | null;
 }
 
-/** Holds where the pointer is, so that a move renders the crosshair and the tooltip and nothing above. */
-function Plot({ props, paints, widthPx, heightPx, highlighted }: PlotProps): ReactNode {
-  const { buckets, series, bucket, label, format, unpriced, onBucket, onRange } = props;
-  const picture = useMemo(
-    () => toBarPicture({ buckets, seriesCount: series.length, bucket, widthPx, heightPx, format, unpriced }),
-    [buckets, series.length, bucket, widthPx, heightPx, format, unpriced],
+/** Axes and one path for each series. */
+function Marks({ id, picture, paints, highlighted }: MarksProps): ReactNode {
+  const { plotLeftPx, plotWidthPx, plotHeightPx, valueAxis, timeTicks, paths, unpricedPath } = picture;
+  return (
+    <g transform={`translate(${plotLeftPx},${PLOT_TOP_PX})`}>
+      <Textures id={id} paints={[...paints, UNPRICED_PAINT]} />
+      <ValueTicks ticks={valueAxis.ticks} widthPx={plotWidthPx} />
+      {paints.map((paint, index) => {
+        const path = paths[index] ?? "";
+        const fill = toFill(id, paint, index);
+        const isFaded = highlighted !== null && highlighted !== index;
+        return path !== "" && <path key={fill} d={path} fill={fill} opacity={isFaded ? FADED_OPACITY : 1} />;
+      })}
+      <path
+        d={unpricedPath}
+        transform={`translate(0,${plotHeightPx + 1})`}
+        fill={toFill(id, UNPRICED_PAINT, paints.length)}
+      />
+      <TimeTicks ticks={timeTicks} heightPx={plotHeightPx} />
+    </g>
   );
-  const { bars, spans, plotLeftPx, plotHeightPx } = picture;
+}
+
+interface LegendProps extends Pick<StackedBarsProps, "series" | "onSeries"> {
+  readonly paints: readonly Paint[];
+  /** The index of the series that stands out. */
+  readonly highlighted: number | null;
+  readonly onHighlight: (index: number | null) => void;
+  readonly hasUnpriced: boolean;
+}
+
+/** What the colors mean. Pointing at an entry, or coming to it by keyboard, makes its series stand out. */
+function Legend({ series, paints, highlighted, onHighlight, onSeries, hasUnpriced }: LegendProps) {
   const id = useId();
-  const [state, setBrush] = useState(IDLE);
-  const brush = withinCount(state, bars.length);
-  const chosen =
-    selectionOf(brush) ?? (brush.cursor === null ? null : { from: brush.cursor, to: brush.cursor });
-  const reading =
-    chosen === null ? null : toBarReading({ bars, series, bucket, format, unpriced, ...chosen });
+  return (
+    <ul className="-ml-1.5 text-xs" onPointerLeave={() => onHighlight(null)}>
+      {series.map((one, index) => {
+        const paint = paints[index];
+        const isChoice = onSeries !== undefined && one.kind !== "other";
+        return (
+          <li key={one.id} className="mr-1 inline-block max-w-full align-top">
+            <button
+              type="button"
+              title={isChoice ? `Only ${one.label}` : one.label}
+              onPointerEnter={() => onHighlight(index)}
+              onFocus={() => onHighlight(index)}
+              onBlur={() => onHighlight(null)}
+              onClick={() => (isChoice ? onSeries(one.id) : onHighlight(index))}
+              className={`flex max-w-36 items-center gap-1.5 rounded px-1.5 py-1 text-ink-soft hover:bg-hover hover:text-ink focus-visible:outline-2 focus-visible:outline-focus sm:max-w-56 ${isChoice ? "cursor-pointer" : "cursor-default"}`}
+            >
+              {paint !== undefined && (
+                <Swatch
+                  id={`${id}-${index}`}
+                  paint={paint}
+                  isFaded={highlighted !== null && highlighted !== index}
+                />
+              )}
+              <span className="truncate">{one.label}</span>
+            </button>
+          </li>
+        );
+      })}
+      {hasUnpriced && (
+        <li className="inline-flex items-center gap-1.5 px-1.5 py-1 align-top text-ink-soft">
+          <Swatch id={`${id}-unpriced`} paint={UNPRICED_PAINT} /> some requests unpriced
+        </li>
+      )}
+    </ul>
+  );
+}
 
-  const onBrush = (event: BrushEvent): boolean => {
-    const limits = { count: bars.length, canSelect: onRange !== undefined };
-    const step = stepBrush(brush, event, limits);
-    setBrush(step.brush);
-    if (step.choice !== null) choose(step.choice, { bars, bucket, onBucket, onRange });
-    return step.isConsumed;
+/** What a chart says of one bucket, or of several in a row: the words of its tooltip, its table and its live region. */
+export interface BarReading {
+  readonly title: string;
+  /** One for each series, in their order; a dash where there is no number. */
+  readonly values: readonly string[];
+  readonly labels: readonly string[];
+  readonly total: string;
+  /** Requests without a price. */
+  readonly unpriced: number;
+}
+
+export interface BarReadingRequest extends Pick<StackedBarsProps, "series" | "bucket" | "format"> {
+  readonly bars: readonly PlacedBar[];
+}
+
+const NO_NUMBER = "–";
+
+/** Null when `from` and `to` point at no bucket. */
+export function toBarReading(request: BarReadingRequest & BrushRange): BarReading | null {
+  const { bars, series, bucket, format, from, to } = request;
+  const chosen = bars.slice(from, to + 1);
+  const [first, last] = [chosen[0], chosen.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const toText = (value: number | null) => (value === null ? NO_NUMBER : format(value));
+  const sums = range(series.length).map((key) => addUp(chosen.map(({ values }) => values[key] ?? null)));
+  const unpriced = chosen.reduce((count, bar) => count + (bar.unpriced ?? 0), 0);
+  const total = addUp(sums);
+  return {
+    title: toRangeText(bucket, first.start, last.start),
+    values: sums.map(toText),
+    labels: series.map(({ label }) => label),
+    total: total === null && unpriced > 0 ? "unpriced" : toText(total),
+    unpriced,
   };
+}
 
-  const left = chosen === null ? 0 : (spans.spans[chosen.from]?.from ?? 0);
-  const right = chosen === null ? 0 : (spans.spans[chosen.to]?.to ?? left);
+/** `Tue 3 Mar 2026 UTC: total $3.20; small $3.00; large $0.20`. Series without a number are left out. */
+export function toSpoken({ title, values, labels, total, unpriced }: BarReading): string {
+  const told = values.flatMap((value, key) => (value === NO_NUMBER ? [] : [`${labels[key]} ${value}`]));
+  return `${title}: ${[`total ${total}`, ...told, ...toUnpricedTexts(unpriced)].join("; ")}`;
+}
+
+function toUnpricedTexts(requests: number): readonly string[] {
+  return requests === 0 ? [] : [formatCounted(requests, "unpriced request")];
+}
+
+interface ReadoutProps {
+  readonly id: string;
+  readonly reading: BarReading;
+  readonly series: readonly Series[];
+  readonly paints: readonly Paint[];
+}
+
+/** Every series and the total at the crosshair, in the order in which they lie on each other. */
+function Readout({ id, reading, series, paints }: ReadoutProps): ReactNode {
   return (
     <>
-      <BarSurface
-        {...{ label, plotLeftPx, heightPx, onBrush }}
-        help={toHelp(props)}
-        spoken={reading !== null && brush.by === "keyboard" ? toSpoken(reading) : ""}
-        isClickable={onBucket !== undefined}
-        toIndex={spans.toIndex}
-      >
-        <svg width={widthPx} height={heightPx} aria-hidden="true" className="block">
-          <g transform={`translate(${plotLeftPx},${PLOT_TOP_PX})`}>
-            {chosen === null ? null : (
-              <rect
-                x={left}
-                width={Math.max(1, right - left)}
-                height={plotHeightPx}
-                fill="var(--color-ink)"
-                fillOpacity={chosen.from === chosen.to ? 0.08 : 0.14}
-              />
-            )}
-            <BarDrawing {...{ id, picture, paints, highlighted }} />
-          </g>
-        </svg>
-      </BarSurface>
-      {picture.isEmpty ? <Nothing text={props.empty} /> : null}
-      {reading === null ? null : (
-        <BarTooltip
-          {...{ reading, series, paints }}
-          place={toTooltipPlace({
-            x: plotLeftPx + (left + right) / 2,
-            chartWidthPx: widthPx,
-            besideTop: 0,
-            belowTop: heightPx,
-          })}
-        />
-      )}
+      <dl className="tabular-nums">
+        {series
+          .map(({ id: key, label }, index) => {
+            const paint = paints[index];
+            return (
+              <div key={key} className="flex items-center gap-1.5 leading-5">
+                {paint !== undefined && <Swatch id={`${id}-tip-${index}`} paint={paint} />}
+                <dt className="min-w-0 flex-1 truncate text-ink-soft">{label}</dt>
+                <dd>{reading.values[index]}</dd>
+              </div>
+            );
+          })
+          .reverse()}
+        {series.length > 1 && (
+          <div className="mt-1 flex gap-1.5 border-t border-line pt-1 font-medium">
+            <dt className="flex-1">Total</dt>
+            <dd>{reading.total}</dd>
+          </div>
+        )}
+      </dl>
+      {toUnpricedTexts(reading.unpriced).map((text) => (
+        <p key={text} className="mt-1 text-ink-soft">
+          {text}
+        </p>
+      ))}
     </>
   );
 }
 
-function Nothing({ text }: { readonly text: ReactNode }): ReactNode {
-  return (
-    <div className="pointer-events-none absolute inset-0 grid place-items-center p-4 text-center text-sm text-ink-soft">
-      <div className="pointer-events-auto">{text ?? "No data in this window"}</div>
-    </div>
-  );
-}
-
-function choose(
-  choice: BrushChoice,
-  {
-    bars,
-    bucket,
-    onBucket,
-    onRange,
-  }: Pick<StackedBarsProps, "bucket" | "onBucket" | "onRange"> & Pick<BarPicture, "bars">,
-): void {
-  const [from, to] = choice.kind === "bucket" ? [choice.index, choice.index] : [choice.from, choice.to];
-  const [first, last] = [bars[from]?.start, bars[to]?.start];
-  if (first === undefined || last === undefined) return;
-  const { startIso, endIso } = toBucketRange(bucket, first, last);
-  if (choice.kind === "bucket") onBucket?.(startIso, endIso);
-  else onRange?.(startIso, endIso);
-}
-
-function toHelp({ bucket, onBucket, onRange }: StackedBarsProps): string {
-  return [
-    "Left and right arrow keys move between bars.",
-    onRange === undefined ? "" : "With Shift they select a range. Escape clears it.",
-    onBucket === undefined ? "" : `Enter narrows the window to the ${bucket} or the range.`,
-  ].join(" ");
+/** The newest bucket first. */
+function toFigures(request: BarReadingRequest, hasUnpriced: boolean): ChartFigures {
+  const { bars, series } = request;
+  const hasTotal = series.length > 1;
+  return {
+    head: [
+      "Time (UTC)",
+      ...series.map(({ label }) => label),
+      ...(hasTotal ? ["Total"] : []),
+      ...(hasUnpriced ? ["Unpriced requests"] : []),
+    ],
+    rowCount: bars.length,
+    toRow: (row) => {
+      const place = bars.length - 1 - row;
+      const reading = toBarReading({ ...request, from: place, to: place });
+      if (reading === null) return [];
+      const { title, values, total, unpriced } = reading;
+      return [
+        title,
+        ...values,
+        ...(hasTotal ? [total] : []),
+        ...(hasUnpriced ? [formatCount(unpriced)] : []),
+      ];
+    },
+  };
 }

@@ -60,7 +60,10 @@ export function toStack({ report, cut, measure, filters }: StackRequest): Stack 
       label: id === OTHER_ID ? restLabel : label,
       slot: slots.get(id),
     })),
-    buckets,
+    buckets:
+      measure === "cost"
+        ? buckets.map((bar, index) => ({ ...bar, unpriced: report.series[index]?.unpriced_requests }))
+        : buckets,
     totals: report.series,
   };
 }

@@ -50,6 +50,11 @@ export function formatCount(count: number): string {
   return Number.isInteger(count) ? whole(count) : parts(count);
 }
 
+/** `1 request`, `1,234 requests`. */
+export function formatCounted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Three significant digits at most: `987`, `1.23k`, `1.2M`, `3B`. */
 export function formatCountCompact(count: number): string {
   if (!Number.isFinite(count)) return UNKNOWN;

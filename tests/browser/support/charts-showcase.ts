@@ -4,7 +4,6 @@ import { createElement as h, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { Calendar } from "../../../ui/charts/calendar.tsx";
 import { HeatMap } from "../../../ui/charts/heat-map.tsx";
-import { OutcomeHistogram } from "../../../ui/charts/outcome-histogram.tsx";
 import { OTHER_ID, type Series } from "../../../ui/charts/series.ts";
 import { Sparkline } from "../../../ui/charts/sparkline.tsx";
 import { StackedBars } from "../../../ui/charts/stacked-bars.tsx";
@@ -40,20 +39,21 @@ const toBuckets = (count: number, stepMs: number, seriesCount: number) =>
   Array.from({ length: count }, (_, index) => ({
     start: toStart(T0 + index * stepMs),
     values: range(seriesCount).map((key) => toFigure(index, key)),
+    unpriced: index % 9 === 4 ? 3 : 0,
   }));
 const DAYS = toBuckets(45, DAY_MS, SERIES.length);
 const HOURS = toBuckets(1000, HOUR_MS, EIGHT_SERIES.length);
-const OUTCOMES = Array.from({ length: 48 }, (_, index) => ({
+const OUTCOMES = ["ok", "cancelled", "upstream_error", "unreachable"];
+const OUTCOME_SERIES = OUTCOMES.map((id) => ({ id, label: id, kind: "outcome" }) as const);
+const OUTCOME_HOURS = Array.from({ length: 48 }, (_, index) => ({
   start: toStart(T0 + index * HOUR_MS),
-  ok: Math.round(toFigure(index, 1) * 40),
-  upstream_error: Math.round(toFigure(index, 2) * 6),
-  unreachable: Math.round(toFigure(index, 3) * 3),
-  cancelled: Math.round(toFigure(index, 4) * 2),
+  values: [40, 2, 6, 3].map((size, key) => Math.round(toFigure(index, key + 1) * size)),
 }));
-const ROWS = MODELS.map((label, row) => ({ id: `row-${row}`, label: `provider / ${label}` }));
-const HEAT = ROWS.map((_, row) =>
-  range(BANDS.length).map((column) => Math.round(toFigure(row, column) ** 3)),
-);
+const ROWS = MODELS.map((label, row) => ({
+  id: `row-${row}`,
+  label: `provider / ${label}`,
+  values: range(BANDS.length).map((column) => Math.round(toFigure(row, column) ** 3)),
+}));
 const CALENDAR_DAYS = Array.from({ length: 200 }, (_, index) => ({
   start: toStart(T0 + index * DAY_MS),
   value: index % 31 === 5 ? null : toFigure(index, 9),
@@ -61,7 +61,6 @@ const CALENDAR_DAYS = Array.from({ length: 200 }, (_, index) => ({
 }));
 const SINCE = toStart(T0);
 const UNTIL = toStart(T0 + 200 * DAY_MS);
-const unpricedOf = (index: number) => (index % 9 === 4 ? 3 : 0);
 
 function Showcase(): ReactNode {
   const [chosen, setChosen] = useState("");
@@ -79,24 +78,21 @@ function Showcase(): ReactNode {
       bucket: "day",
       label: "Cost by model",
       format: toMoney,
-      onBucket: choose("bucket"),
-      onRange: choose("range"),
+      onWindow: choose("window"),
       onSeries: choose("series"),
-      unpriced: unpricedOf,
     }),
-    h(OutcomeHistogram, {
-      buckets: OUTCOMES,
+    h(StackedBars, {
+      buckets: OUTCOME_HOURS,
+      series: OUTCOME_SERIES,
       bucket: "hour",
       label: "Requests by outcome",
       format: toCount,
-      onBucket: choose("bucket"),
-      onRange: choose("range"),
-      onOutcome: choose("outcome"),
+      onWindow: choose("window"),
+      onSeries: choose("outcome"),
     }),
     h(HeatMap, {
       rows: ROWS,
       columns: BANDS,
-      values: HEAT,
       label: "Time to failure",
       rowsLabel: "Provider and model",
       format: toCount,
@@ -118,10 +114,12 @@ function Showcase(): ReactNode {
       label: "Nothing",
       format: toMoney,
       height: 120,
+      onWindow: choose("window"),
     }),
     h(Sparkline, {
       values: DAYS.map(({ values }) => values[0] ?? null),
-      label: "Cost of 45 days",
+      width: 96,
+      height: 24,
       hasArea: true,
     }),
     h("output", { "aria-label": "Chosen" }, chosen),
@@ -140,9 +138,7 @@ function Large(): ReactNode {
       bucket: "hour",
       label: "Thousand",
       format: toMoney,
-      onBucket: () => {},
-      onRange: () => {},
-      unpriced: unpricedOf,
+      onWindow: () => {},
     }),
   );
 }

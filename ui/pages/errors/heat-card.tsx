@@ -31,7 +31,6 @@ export function HeatCard({ report, breakdown, outcomes, measure, countLabel }: H
   const [isWhole, setWhole] = useState(false);
   const all = useMemo(() => toBandRows(breakdown, { outcomes, measure }), [breakdown, outcomes, measure]);
   const rows = useMemo(() => (isWhole ? all : all.slice(0, ROWS_FIRST)), [all, isWhole]);
-  const values = useMemo(() => rows.map((row) => row.values), [rows]);
   const narrow = (id: string) => {
     const row = rows.find((known) => known.id === id);
     if (row !== undefined) report.change({ provider: row.provider, model: row.model ?? undefined });
@@ -55,7 +54,6 @@ export function HeatCard({ report, breakdown, outcomes, measure, countLabel }: H
         rowsLabel="Provider and model"
         rows={rows}
         columns={BAND_LABELS}
-        values={values}
         format={measure === "share" ? formatPercent : formatCount}
         tone={measure === "all" ? "accent" : "bad"}
         onCell={narrow}

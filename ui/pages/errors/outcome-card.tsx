@@ -1,12 +1,14 @@
 import { useMemo } from "react";
 import type { ErrorsReport } from "../../api/reports.ts";
-import { OutcomeHistogram } from "../../charts/outcome-histogram.tsx";
+import type { Series } from "../../charts/series.ts";
+import { StackedBars } from "../../charts/stacked-bars.tsx";
 import { Card } from "../../components/card.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import { toggleValue } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { toChosenSearch } from "../../search/window.ts";
 import { formatCount } from "../../text/format.ts";
+import { toOutcomeWord } from "../../text/outcomes.ts";
 import { toDrawnOutcomes } from "./outcomes.ts";
 
 export interface OutcomeCardProps {
@@ -19,7 +21,11 @@ export interface OutcomeCardProps {
 export function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
   const { filters, window, change } = report;
   const outcomes = useMemo(() => toDrawnOutcomes(filters.outcome, withOk), [filters.outcome, withOk]);
-  const narrow = (since: string, until: string) => change(toChosenSearch(since, until));
+  const bars = useMemo(() => {
+    const drawn = outcomes.map((id): Series => ({ id, label: toOutcomeWord(id), kind: "outcome" }));
+    const buckets = series.map((one) => ({ start: one.start, values: outcomes.map((id) => one[id]) }));
+    return { series: drawn, buckets };
+  }, [series, outcomes]);
   return (
     <Card
       className="mb-4"
@@ -33,16 +39,14 @@ export function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
         />
       }
     >
-      <OutcomeHistogram
+      <StackedBars
+        {...bars}
         label={`Requests by ${window.bucket} and outcome`}
-        buckets={series}
         bucket={window.bucket}
-        outcomes={outcomes}
         format={formatCount}
         height={CHART_HEIGHT_PX}
-        onBucket={narrow}
-        onRange={narrow}
-        onOutcome={(outcome) => change(toggleValue(filters, "outcome", outcome))}
+        onWindow={(since, until) => change(toChosenSearch(since, until))}
+        onSeries={(outcome) => change(toggleValue(filters, "outcome", outcome))}
         empty="No such requests in this window"
       />
     </Card>

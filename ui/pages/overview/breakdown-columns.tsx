@@ -83,7 +83,7 @@ function toName({ series }: Stack): (group: Group) => ReactNode {
   );
 }
 
-const NO_PAINT: Paint = { colour: "none", texture: null };
+const NO_PAINT: Paint = { color: "none", texture: null };
 
 function CompanionName({ companion }: { readonly companion: Companion | undefined }) {
   if (companion === undefined || companion.name === "") return <Absent />;

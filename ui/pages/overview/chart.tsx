@@ -16,21 +16,18 @@ export interface ChartProps {
 
 /** The usage over time by group: a bar narrows the window, a series adds its filter. */
 export function Chart({ stack, report }: ChartProps) {
-  const { series, buckets, bucket, measure, cut, groups, totals } = stack;
-  const narrow = (since: string, until: string) => report.change(toChosenSearch(since, until));
+  const { series, buckets, bucket, measure, cut, groups } = stack;
   return (
     <StackedBars
       label={`${MEASURE_LABELS[measure]} by ${BREAKDOWN_LABELS[cut.by].toLowerCase()}, per ${bucket}`}
       {...{ series, buckets, bucket }}
       format={MEASURE_FORMATS[measure]}
-      onBucket={narrow}
-      onRange={narrow}
+      onWindow={(since, until) => report.change(toChosenSearch(since, until))}
       onSeries={(id) => {
         const group = groups.find((one) => one.id === id);
         const search = group === undefined ? null : toGroupSearch(group, cut);
         if (search !== null) report.change(search);
       }}
-      {...(measure === "cost" && { unpriced: (index: number) => totals[index]?.unpriced_requests ?? 0 })}
       empty={<Nothing stack={stack} report={report} />}
     />
   );

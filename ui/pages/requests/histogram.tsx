@@ -24,7 +24,6 @@ export function Histogram({ report, log }: { readonly report: Report; readonly l
     () => (counted === null ? null : toOutcomeBars(counted, filters.outcome)),
     [counted, filters.outcome],
   );
-  const narrow = (since: string, until: string) => change(toChosenSearch(since, until));
   if (bars === null && log.failure !== null) return null;
   return (
     <Card className="mb-4">
@@ -43,8 +42,7 @@ export function Histogram({ report, log }: { readonly report: Report; readonly l
             label={`Requests by ${bucket} and outcome`}
             format={formatCount}
             height={HEIGHT_PX}
-            onBucket={narrow}
-            onRange={narrow}
+            onWindow={(since, until) => change(toChosenSearch(since, until))}
             empty="No requests in this window."
           />
         </Outdated>

@@ -21,16 +21,13 @@ export function SeriesChart({ report, answer, measure }: SeriesChartProps) {
     () => toStack({ report: answer, cut: BY_MODEL, measure, filters: {} }),
     [answer, measure],
   );
-  const narrow = (since: string, until: string) => report.change(toChosenSearch(since, until));
   const hasRequests = totals.some(({ requests }) => requests > 0);
   return (
     <StackedBars
       label={`Your ${MEASURE_LABELS[measure].toLowerCase()} per ${bucket}`}
       {...{ buckets, series, bucket }}
       format={MEASURE_FORMATS[measure]}
-      onBucket={narrow}
-      onRange={narrow}
-      {...(measure === "cost" && { unpriced: (index: number) => totals[index]?.unpriced_requests ?? 0 })}
+      onWindow={(since, until) => report.change(toChosenSearch(since, until))}
       empty={hasRequests ? "No data for your requests" : "You made no requests in this window."}
     />
   );
