@@ -29,13 +29,17 @@ export const SILENT_TERMINAL: Terminal = {
 
 const INTRODUCTION = `# The command line
 
-Data goes to stdout and messages to stderr, so that \`KEY=$(lockport key create --principal ada)\` holds the key and nothing else. A typo is answered with what was probably meant, and a word that other programs have (\`status\`, \`logs\`) with what there is. Options come after the command; a blank value, and a second value where only one counts, are refused. What takes something away (\`remove\` or \`delete\`, which mean the same) tells before what goes and asks on a terminal; elsewhere it takes \`--yes\`, and ends with 2 without. Secrets are read from a file, from stdin or from a hidden prompt, and refused among the arguments. \`NO_COLOR\` turns colours off.
+- Data goes to stdout and messages to stderr: \`KEY=$(lockport key create --principal ada)\` holds the key and nothing else.
+- Options come after the command. A blank value, and a second value where only one counts, are refused.
+- A removal (\`remove\` or \`delete\`, which mean the same) says what it removes and asks. Without a terminal it needs \`--yes\`, else it ends with 2.
+- Secrets are read from a file, from stdin or from a hidden prompt, and refused among the arguments.
+- \`NO_COLOR\` turns colors off.
 
-Options that many commands have:
+Every command has these options, unless it says which of them it lacks:
 
 | Option | Meaning |
 | --- | --- |
-| \`--data-dir <path>\` | The data folder of this machine to work on; before \`PROXY_DATA_DIR\`. Without \`--url\` a command opens the databases there, also while the server runs, and holds from its next request on. The audit log has their changes as made by \`(local command)\`. |
+| \`--data-dir <path>\` | The data folder to work on, in place of \`PROXY_DATA_DIR\`. A command opens its databases directly, also while the server runs; changes apply from the next request on. The audit log has them as \`(local command)\`. |
 | \`--url <origin>\` | Work on a server over HTTP, as the owner of the API key in \`LOCKPORT_API_KEY\`. \`LOCKPORT_URL\` names one for every command that has this option. |
 | \`--json\` | Print JSON. |
 | \`--help\` | Say what the command does, with examples. |
@@ -54,7 +58,9 @@ Options that many commands have:
 All commands on one screen: \`lockport --help\`. This page is made from the commands by \`npm run docs\`.
 `;
 
-const COMMON_OPTIONS: ReadonlySet<string> = new Set(["--data-dir", "--url", "--json", "--help"]);
+/** Options that most commands have: the page tells of the commands that lack one. */
+export const SHARED_OPTIONS = ["--data-dir", "--url", "--json"];
+const COMMON_OPTIONS: ReadonlySet<string> = new Set([...SHARED_OPTIONS, "--help"]);
 
 export async function toCommandLinePage(): Promise<string> {
   const program = await createProgram(SILENT_TERMINAL);
@@ -84,25 +90,35 @@ function describe(command: Command, { path, description }: CommandNode): string 
   const args = command.registeredArguments.map((each) => help.argumentTerm(each));
   const options = help.visibleOptions(command);
   const own = options.filter((option) => !isCommon(option));
-  const common = options.filter((option) => isCommon(option) && option.long !== "--help");
   const { notes, examples } = readAfterHelp(command);
   const usage = command
     .usage()
     .replace(/^\[options\] ?/, "")
     .trim();
-  const argumentRows = command.registeredArguments
-    .filter((each) => each.description !== "")
-    .map((each) => toRow(help.argumentTerm(each), help.argumentDescription(each)));
-  const optionRows = own.map((option) => toRow(option.flags, help.optionDescription(option)));
-  const rows = [...argumentRows, ...optionRows];
+  const terms = [
+    ...command.registeredArguments
+      .filter((each) => each.description !== "")
+      .map((each) => toTerm(help.argumentTerm(each), help.argumentDescription(each))),
+    ...own.map((option) => toTerm(option.flags, help.optionDescription(option))),
+  ];
+  const story =
+    args.length === 0 ? toSentence(description) : `\`${[...path, usage].join(" ")}\`: ${description}.`;
+  const missing = SHARED_OPTIONS.filter((flag) => !options.some(({ long }) => long === flag));
   return [
     `### lockport ${path.join(" ")}\n`,
-    `\`lockport ${[...path, ...(args.length > 0 ? [usage] : [])].join(" ")}\`: ${description}.\n`,
-    ...(rows.length === 0 ? [] : [`| Option | Meaning |\n| --- | --- |\n${rows.join("")}`]),
-    ...(common.length === 0 ? [] : [`Also ${common.map(({ long }) => `\`${long}\``).join(", ")}.\n`]),
+    `${[story, ...toMissing(missing)].join(" ")}\n`,
+    ...(terms.length === 0 ? [] : [terms.join("")]),
     ...(notes === "" ? [] : [`\`\`\`text\n${notes}\n\`\`\`\n`]),
     `\`\`\`sh\n${examples}\n\`\`\`\n`,
   ].join("\n");
+}
+
+function toSentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}
+
+function toMissing(flags: readonly string[]): readonly string[] {
+  return flags.length === 0 ? [] : [`(Without ${flags.map((flag) => `\`${flag}\``).join(" and ")}.)`];
 }
 
 /** `--url` of some commands is an address that they do not call. */
@@ -120,8 +136,8 @@ function readAfterHelp(command: Command): { readonly notes: string; readonly exa
   return { notes: notes.trim(), examples: examples.replaceAll(/^ {2}/gm, "").trim() };
 }
 
-function toRow(term: string, meaning: string): string {
-  return `| \`${term.replaceAll("|", "\\|")}\` | ${meaning.replaceAll("|", "\\|")} |\n`;
+function toTerm(term: string, meaning: string): string {
+  return `- \`${term}\`: ${meaning}\n`;
 }
 
 if (import.meta.main)
