@@ -140,7 +140,6 @@ const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   "bun:ffi": "boot/process/listening-sockets.ts",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
-  "@elysiajs/eden": "cli/",
   yaml: "interchange/",
 };
 

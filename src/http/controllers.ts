@@ -1,5 +1,4 @@
-import { Elysia, ValidationError } from "elysia";
-import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
+import { ValidationError } from "elysia";
 import { authRoutes } from "#http/api/auth.ts";
 import { catalogRoutes } from "#http/api/catalog.ts";
 import { deploymentRoutes } from "#http/api/deployments.ts";
@@ -19,7 +18,6 @@ import { ownSecretRoutes } from "#http/api/own-secrets.ts";
 import { secretRoutes } from "#http/api/secrets.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
-import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
 import { toDataPlane, toErrorDialect } from "#http/ingress/data-plane.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { Refusals } from "#http/door/refusals.ts";
@@ -27,8 +25,8 @@ import { toInvalidRequest } from "#http/door/invalid-request.ts";
 import { limitChanges } from "#http/door/change-rate.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { Door } from "#http/door/door.ts";
-import { createGuard } from "#http/door/guard.ts";
-import { inOrderOfTags, toRoutes, type ElysiaRoute, type Route } from "#http/door/route.ts";
+import { serveRoutes } from "#http/door/guard.ts";
+import { inOrderOfTags, type Route } from "#http/door/route.ts";
 import { createPathIndex, type PathIndex } from "#http/door/unknown-endpoint.ts";
 import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
 import { RELAY_ROUTES } from "#http/ingress/relay-routes.ts";
@@ -43,11 +41,11 @@ import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
 import type { AppDeps } from "./deps.ts";
 
-/** The routes behind Elysia, as a typed client sees them. */
-export type Api = ReturnType<typeof createElysia>;
+/** Every route behind Elysia, as a typed client sees it. */
+export type Api = ReturnType<typeof toServedRoutes>[number];
 
 export interface Controllers {
-  readonly elysia: Api;
+  readonly elysia: ReturnType<typeof serveRoutes>;
   /** Every route that a server has, those of its native router included, in the order of the documentation. */
   readonly routes: readonly Route[];
 }
@@ -63,37 +61,15 @@ export interface ControllerParts {
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
 
-/** Throws when a route does not declare itself. */
 export function createControllers(deps: AppDeps, parts: ControllerParts): Controllers {
-  const elysia = createElysia(deps, { ...parts, findRoutes: () => routes, findPaths: () => paths });
-  const routes = toAllRoutes(elysia.routes);
-  const paths = createPathIndex(routes, () => deps.catalog.peek()?.capabilities ?? new Set());
-  return { elysia, routes };
-}
-
-function toAllRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
-  return inOrderOfTags([...ENDPOINT_ROUTES, ...RELAY_ROUTES, ...toRoutes(routes)]);
-}
-
-interface ElysiaParts extends ControllerParts {
-  /** Functions, since both are made of these very routes; requests ask them. */
-  readonly findRoutes: () => readonly Route[];
-  readonly findPaths: () => PathIndex;
-}
-
-/** Its type says what every route takes and answers. */
-function createElysia(deps: AppDeps, parts: ElysiaParts) {
-  const { config, catalog } = deps;
-  const { memory, operation, peers, failures, refusals, onFailure, findRoutes, findPaths } = parts;
-  const door = limitChanges(parts.door, deps.clock);
-  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
-  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
-  const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
+  const { config, clock, catalog } = deps;
+  const { memory, peers, failures, onFailure } = parts;
+  const door = limitChanges(parts.door, clock);
   const answerFailure = (failure: unknown, request: Request): Response => {
     const { pathname } = new URL(request.url);
     const arrival = peers.findArrival(request);
     const response = failures.answer(failure, request, {
-      arrivedAtUs: arrival?.arrivedAtUs ?? deps.clock.nowUs(),
+      arrivedAtUs: arrival?.arrivedAtUs ?? clock.nowUs(),
       findAddress: arrival?.findAddress ?? (() => null),
       principal: null,
       dataPlane: toDataPlane(pathname),
@@ -102,40 +78,66 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
     if (response.status === 500) onFailure?.(request, failure);
     return response;
   };
+  const served = toServedRoutes(deps, {
+    ...parts,
+    door,
+    answerFailure,
+    findRoutes: () => routes,
+    findPaths: () => paths,
+  });
+  const routes = inOrderOfTags([...ENDPOINT_ROUTES, ...RELAY_ROUTES, ...served]);
+  const paths = createPathIndex(routes, () => catalog.peek()?.capabilities ?? new Set());
+  const elysia = serveRoutes(served, {
+    door,
+    memory,
+    maxBodyBytes: config.maxBodyBytes,
+    answerFailure: (failure, code, request) => {
+      if (failure instanceof ValidationError) return answerFailure(toInvalidRequest(failure), request);
+      const { pathname } = new URL(request.url);
+      return answerFailure(code === "NOT_FOUND" ? paths.toUnknownEndpoint(pathname) : failure, request);
+    },
+  });
+  return { elysia, routes };
+}
 
-  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
-  return (
-    new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-      // First, since a hook applies only to the routes that come after it.
-      .onError(({ error, code, request }) => {
-        if (error instanceof ValidationError) return answerFailure(toInvalidRequest(error), request);
-        const { pathname } = new URL(request.url);
-        return answerFailure(code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(pathname) : error, request);
-      })
-      .use(modelListRoutes(guard, { door, catalog, page }))
-      .use(authRoutes(guard, { ...deps, door, peers }))
-      .use(ssoRoutes(guard, { ...deps, peers, answerFailure }))
-      .use(ownSecretRoutes(guard, deps))
-      .use(myUsageRoutes(guard, deps))
-      .use(statsRoutes(guard, deps, refusals))
-      .use(providerRoutes(guard, catalog))
-      .use(discoveryRoutes(guard, deps.discovery))
-      .use(modelRoutes(guard, catalog))
-      .use(resolveRoutes(guard, catalog))
-      .use(pricingRoutes(feedGuard, catalog))
-      .use(pricingPreviewRoutes(feedGuard, deps))
-      .use(catalogRoutes(feedGuard, catalog))
-      .use(deploymentRoutes(guard, catalog))
-      .use(principalRoutes(guard, deps.principals))
-      .use(secretRoutes(guard, deps))
-      .use(limitRoutes(guard, deps))
-      .use(noticeRoutes(guard, deps.notices))
-      .use(eventRoutes(guard, deps.audit))
-      .use(settingsRoutes(guard, deps))
-      .use(adminReportRoutes(guard, deps))
-      .use(refusalRoutes(guard, refusals))
-      .use(opsRoutes(guard, operation))
-      .use(openApiRoutes(guard, findRoutes))
-      .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))
-  );
+interface RouteParts extends Pick<ControllerParts, "door" | "operation" | "peers" | "refusals"> {
+  /** The envelope of a refusal. */
+  readonly answerFailure: (failure: unknown, request: Request) => Response;
+  /** Functions, since both are made of these very routes; requests ask them. */
+  readonly findRoutes: () => readonly Route[];
+  readonly findPaths: () => PathIndex;
+}
+
+/** The routes of every controller, in the order in which the documentation has those of one tag. */
+function toServedRoutes(deps: AppDeps, parts: RouteParts) {
+  const { config, catalog } = deps;
+  const { door, operation, peers, refusals, answerFailure, findRoutes, findPaths } = parts;
+  const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
+  return [
+    ...modelListRoutes({ door, catalog, page }),
+    ...authRoutes({ ...deps, door, peers }),
+    ...ssoRoutes({ ...deps, peers, answerFailure }),
+    ...ownSecretRoutes(deps),
+    ...myUsageRoutes(deps),
+    ...statsRoutes(deps, refusals),
+    ...providerRoutes(catalog),
+    ...discoveryRoutes(deps.discovery),
+    ...modelRoutes(catalog),
+    ...resolveRoutes(catalog),
+    ...pricingRoutes(catalog),
+    ...pricingPreviewRoutes(deps),
+    ...catalogRoutes(catalog),
+    ...deploymentRoutes(catalog),
+    ...principalRoutes(deps.principals),
+    ...secretRoutes(deps),
+    ...limitRoutes(deps),
+    ...noticeRoutes(deps.notices),
+    ...eventRoutes(deps.audit),
+    ...settingsRoutes(deps),
+    ...adminReportRoutes(deps),
+    ...refusalRoutes(refusals),
+    ...opsRoutes(operation),
+    ...openApiRoutes(findRoutes),
+    ...uiRoutes({ assets: deps.assets, page, findPaths }),
+  ] as const;
 }

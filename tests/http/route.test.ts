@@ -1,70 +1,63 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";
-import { Elysia } from "elysia";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { LOCAL_DOOR } from "#http/door/door.ts";
-import { createGuard } from "#http/door/guard.ts";
-import { json, route, toRoutes } from "#http/door/route.ts";
+import { serveRoutes } from "#http/door/guard.ts";
+import { json, route } from "#http/door/route.ts";
 import type * as reports from "#http/schemas/reports.ts";
 import type { toSeriesView } from "#stats/series.ts";
 import type { toFacetsView, toRequestView } from "#views/reports.ts";
 
 const Figure = Type.Object({ figure: Type.Number() }, { additionalProperties: false });
-const declaration = {
+const declared = {
+  method: "GET",
+  path: "/figures/:id",
+  tag: "Operation",
   access: "public",
   summary: "A figure",
   answer: json(200, Figure, { figure: 1 }),
 } as const;
 
-const controller = (tags = ["Operation"]) =>
-  new Elysia({ normalize: false, tags }).use(
-    createGuard(LOCAL_DOOR, 1000, createBodyMemory({ bytesMax: 1000 })),
-  );
-
-describe("a route", () => {
-  test("is told by its own declaration: nothing else is asked for its access, shapes and errors", () => {
-    const { routes } = controller().get("/figure", () => ({ figure: 1 }), route(declaration));
-    expect(toRoutes(routes)).toEqual([{ method: "GET", path: "/figure", tag: "Operation", ...declaration }]);
-  });
-
-  test("that declares nothing does not start", () => {
-    const { routes } = controller()
-      .get("/figure", () => ({ figure: 1 }), route(declaration))
-      .post("/forgotten", () => "?");
-    expect(() => toRoutes(routes)).toThrow("POST /forgotten does not declare who may call it");
-  });
-
-  test("whose declaration was not made by `route` counts as undeclared", () => {
-    const detail = { summary: "x", "x-declaration": { ...declaration, access: "everybody" } };
-    const { routes } = controller().get("/x", () => "?", { detail });
-    expect(() => toRoutes(routes)).toThrow("GET /x does not declare who may call it");
-  });
-
-  test("that belongs to no part of the documentation does not start", () => {
-    const { routes } = controller(["Drawer"]).get("/figure", () => ({ figure: 1 }), route(declaration));
-    expect(() => toRoutes(routes)).toThrow("GET /figure belongs to no part of the documentation");
-  });
-});
-
-describe("a handler", () => {
-  test("that returns another shape than its route declares is an error of the type checker", () => {
+describe("what a route answers", () => {
+  test("is an error of the type checker where it has another shape than the route declares", () => {
+    route({ ...declared, run: async ({ params }) => ({ figure: params.id.length }) });
     // @ts-expect-error: the figure is a number
-    controller().get("/figure", () => ({ figure: "one" }), route(declaration));
+    route({ ...declared, run: () => ({ figure: "one" }) });
     // @ts-expect-error: a required field is missing
-    controller().get("/figure", () => ({}), route(declaration));
-    const created = { ...declaration, answer: json(201, Figure, { figure: 1 }) };
-    controller().get("/figure", ({ status }) => status(201, { figure: 1 }), route(created));
+    route({ ...declared, run: () => ({}) });
+    const created = { ...declared, answer: json(201, Figure, { figure: 1 }) } as const;
+    route({ ...created, run: () => ({ figure: 1 }) });
     // @ts-expect-error: another status than 200 is held to its shape as well
-    controller().get("/figure", ({ status }) => status(201, { figure: "one" }), route(created));
+    route({ ...created, run: () => ({ figure: "one" }) });
     // @ts-expect-error: a public route has no caller
-    controller().get("/figure", ({ caller }) => ({ figure: caller.principal.id.length }), route(declaration));
+    route({ ...declared, run: ({ caller }) => ({ figure: caller.principal.id.length }) });
+    // @ts-expect-error: the path has no such parameter
+    route({ ...declared, run: ({ params }) => ({ figure: params.name.length }) });
+    // @ts-expect-error: a route tells who may call it
+    route({ ...declared, access: undefined, run: () => ({ figure: 1 }) });
   });
 
-  test("has its answer neither validated nor changed on the way out", async () => {
+  test("has the declared status and its own headers, and is neither validated nor changed on the way out", async () => {
     const wrong: any = { figure: "one", more: true };
-    const app = controller().get("/figure", () => wrong, route(declaration));
-    const response = await app.handle(new Request("http://localhost/figure"));
-    expect(response.status).toBe(200);
+    const answer = json(201, Figure, { figure: 1 });
+    const made = route({
+      ...declared,
+      answer,
+      run: ({ headers }) => {
+        headers.etag = '"1"';
+        return wrong;
+      },
+    });
+    const memory = createBodyMemory({ bytesMax: 1000 });
+    const app = serveRoutes([made], {
+      door: LOCAL_DOOR,
+      memory,
+      maxBodyBytes: 1000,
+      answerFailure: () => new Response(null, { status: 500 }),
+    });
+    const response = await app.handle(new Request("http://localhost/figures/1"));
+    expect(response.status).toBe(201);
+    expect(response.headers.get("etag")).toBe('"1"');
     expect(await response.json()).toEqual(wrong);
   });
 });

@@ -1,36 +1,33 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
+import type { AnswerOf, BodyOf } from "#http/client.ts";
 import type { Endpoint } from "#catalog/endpoint.ts";
-import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
-import { api, asking, toPathPart } from "./client.ts";
+import { call } from "./client.ts";
 import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** Providers, models and prices, for admins (specification, section 4.6). */
 
-const { providers, discover, models, pricing, resolve } = api.admin.v1;
-
 /** As lists show it, without `endpoints`. */
-export type Provider = Treaty.Data<typeof providers.get>["providers"][number];
-export type ProviderDetails = Treaty.Data<ReturnType<typeof providers>["get"]>;
-export type ProviderDraft = Parameters<typeof providers.post>[0];
+export type Provider = AnswerOf<"GET /admin/v1/providers">["providers"][number];
+export type ProviderDetails = AnswerOf<"GET /admin/v1/providers/:name">;
+export type ProviderDraft = BodyOf<"POST /admin/v1/providers">;
 /** What is left out stays as it is. */
-export type ProviderPatch = Parameters<ReturnType<typeof providers>["patch"]>[0];
-export type DiscoveredModels = Treaty.Data<ReturnType<typeof providers>["discover"]["get"]>;
+export type ProviderPatch = BodyOf<"PATCH /admin/v1/providers/:name">;
+export type DiscoveredModels = AnswerOf<"GET /admin/v1/providers/:name/discover">;
 
-export type Model = Treaty.Data<typeof models.get>["models"][number];
-export type ModelDraft = Parameters<typeof models.post>[0];
+export type Model = AnswerOf<"GET /admin/v1/models">["models"][number];
+export type ModelDraft = BodyOf<"POST /admin/v1/models">;
 /** What is left out stays as it is; `pricing` is the complete set. */
-export type ModelPatch = Parameters<ReturnType<typeof models>["patch"]>[0];
-export type Resolution = Treaty.Data<typeof resolve.get>;
+export type ModelPatch = BodyOf<"PATCH /admin/v1/models/:alias">;
+export type Resolution = AnswerOf<"GET /admin/v1/resolve">;
 /** Every price that is kept, and the feed that was loaded last. */
-export type Pricing = Treaty.Data<typeof pricing.get>;
-export type PricingFeed = Parameters<typeof pricing.post>[0];
+export type Pricing = AnswerOf<"GET /admin/v1/pricing">;
+export type PricingFeed = BodyOf<"POST /admin/v1/pricing">;
 
 export async function fetchProviders(page: PageQuery, signal?: AbortSignal) {
-  const { providers: rows, total } = await unwrap(providers.get(asking(signal, { ...page })));
+  const { providers: rows, total } = await call("GET /admin/v1/providers", { signal, query: { ...page } });
   return { rows, total };
 }
 
@@ -49,12 +46,12 @@ export function providersQuery() {
 export function providerQuery(name: string) {
   return queryOptions({
     queryKey: [...KEYS.providers, name],
-    queryFn: ({ signal }) => unwrap(providers({ name: toPathPart(name) }).get(asking(signal))),
+    queryFn: ({ signal }) => call("GET /admin/v1/providers/:name", { params: { name }, signal }),
   });
 }
 
 export const createProvider = changing(
-  (draft: ProviderDraft) => unwrap(providers.post(draft)),
+  (draft: ProviderDraft) => call("POST /admin/v1/providers", { body: draft }),
   refreshCatalog,
 );
 
@@ -67,22 +64,24 @@ interface ProviderUpdate {
 
 export const updateProvider = changing(
   ({ name, patch, from }: ProviderUpdate) =>
-    unwrap(providers({ name: toPathPart(name) }).patch(patch, ifMatch("provider", from))),
+    call("PATCH /admin/v1/providers/:name", { params: { name }, body: patch, ...ifMatch("provider", from) }),
   refreshCatalog,
 );
 
 /** Throws `model_in_use`. */
 export const deleteProvider = changing(
   ({ name, from }: Pick<ProviderUpdate, "name" | "from">) =>
-    unwrap(providers({ name: toPathPart(name) }).delete(undefined, ifMatch("provider", from))),
+    call("DELETE /admin/v1/providers/:name", { params: { name }, ...ifMatch("provider", from) }),
   refreshCatalog,
 );
 
 /** Asks the provider itself each time, with what each model would be bound as. Throws `provider_unreachable` and `discovery_failed`. */
 export async function discoverModels(provider: string, signal?: AbortSignal): Promise<DiscoveredModels> {
-  return await unwrap(
-    providers({ name: toPathPart(provider) }).discover.get(asking(signal, { include_capabilities: "1" })),
-  );
+  return await call("GET /admin/v1/providers/:name/discover", {
+    params: { name: provider },
+    signal,
+    query: { include_capabilities: "1" },
+  });
 }
 
 /**
@@ -90,14 +89,17 @@ export async function discoverModels(provider: string, signal?: AbortSignal): Pr
  * and `discovery_failed`.
  */
 export async function testProvider(draft: ProviderDraft): Promise<DiscoveredModels> {
-  return await unwrap(discover.post(draft));
+  return await call("POST /admin/v1/discover", { body: draft });
 }
 
 export async function fetchModels(
   { provider, ...page }: PageQuery & { readonly provider?: string | undefined },
   signal?: AbortSignal,
 ) {
-  const { models: rows, total } = await unwrap(models.get(asking(signal, { provider, ...page })));
+  const { models: rows, total } = await call("GET /admin/v1/models", {
+    signal,
+    query: { provider, ...page },
+  });
   return { rows, total };
 }
 
@@ -113,7 +115,10 @@ export function modelsQuery(provider?: string) {
   });
 }
 
-export const createModel = changing((draft: ModelDraft) => unwrap(models.post(draft)), refreshCatalog);
+export const createModel = changing(
+  (draft: ModelDraft) => call("POST /admin/v1/models", { body: draft }),
+  refreshCatalog,
+);
 
 interface ModelUpdate {
   readonly alias: string;
@@ -124,14 +129,14 @@ interface ModelUpdate {
 
 export const updateModel = changing(
   ({ alias, patch, from }: ModelUpdate) =>
-    unwrap(models({ alias: toPathPart(alias) }).patch(patch, ifMatch("model", from))),
+    call("PATCH /admin/v1/models/:alias", { params: { alias }, body: patch, ...ifMatch("model", from) }),
   refreshCatalog,
 );
 
 /** Throws `model_in_use` while other names lead to it. */
 export const deleteModel = changing(
   ({ alias, from }: Pick<ModelUpdate, "alias" | "from">) =>
-    unwrap(models({ alias: toPathPart(alias) }).delete(undefined, ifMatch("model", from))),
+    call("DELETE /admin/v1/models/:alias", { params: { alias }, ...ifMatch("model", from) }),
   refreshCatalog,
 );
 
@@ -146,21 +151,21 @@ export function resolutionQuery({ model, endpoint, stream = false }: ResolveQuer
   return queryOptions({
     queryKey: [...KEYS.resolutions, { model, endpoint, stream }],
     queryFn: ({ signal }) =>
-      unwrap(resolve.get(asking(signal, { model, endpoint, stream: stream ? "1" : undefined }))),
+      call("GET /admin/v1/resolve", { signal, query: { model, endpoint, stream: stream ? "1" : undefined } }),
     // A refusal is what one wants to read here.
     retry: false,
   });
 }
 
 /** Prices that may be written: the complete set of a model, or entries of a feed. */
-export type PriceWish = NonNullable<Parameters<typeof pricing.preview.post>[0]>;
-export type PricePreview = Treaty.Data<typeof pricing.preview.post>;
+export type PriceWish = BodyOf<"POST /admin/v1/pricing/preview">;
+export type PricePreview = AnswerOf<"POST /admin/v1/pricing/preview">;
 
 /** What a change of prices would mean; it changes nothing. */
 export function pricePreviewQuery(wish: PriceWish) {
   return queryOptions({
     queryKey: [...KEYS.pricing, "preview", wish],
-    queryFn: ({ signal }) => unwrap(pricing.preview.post(wish, { fetch: { signal } })),
+    queryFn: ({ signal }) => call("POST /admin/v1/pricing/preview", { body: wish, signal }),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -169,16 +174,16 @@ export function pricePreviewQuery(wish: PriceWish) {
 export function pricingQuery() {
   return queryOptions({
     queryKey: KEYS.pricing,
-    queryFn: ({ signal }) => unwrap(pricing.get(asking(signal))),
+    queryFn: ({ signal }) => call("GET /admin/v1/pricing", { signal }),
   });
 }
 
 /** Public list prices with their source and its day: a feed that is offered. */
 async function fetchListPrices(signal?: AbortSignal) {
-  return await unwrap(pricing.list.get(asking(signal)));
+  return await call("GET /admin/v1/pricing/list", { signal });
 }
 
-export type ListPrices = Treaty.Data<typeof pricing.list.get>;
+export type ListPrices = AnswerOf<"GET /admin/v1/pricing/list">;
 
 /** A dated copy of public list prices; nothing of it applies until it is loaded. */
 export function listPricesQuery() {
@@ -191,7 +196,10 @@ export function listPricesQuery() {
 }
 
 /** All of a feed or nothing of it. Throws `invalid_pricing` naming the first bad entry in `param`. */
-export const loadPricing = changing((feed: PricingFeed) => unwrap(pricing.post(feed)), refreshCatalog);
+export const loadPricing = changing(
+  (feed: PricingFeed) => call("POST /admin/v1/pricing", { body: feed }),
+  refreshCatalog,
+);
 
 /** Providers, models, names and prices hang together: a change of one can show in all. */
 export async function refreshCatalog(client: QueryClient): Promise<void> {

@@ -3,8 +3,7 @@ import { parseJson } from "#usage/json.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createResponsesMeter } from "#usage/meter-responses.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
-import { toNetworkFailure } from "./answer.ts";
-import { OWN_SERVER } from "./client.ts";
+import { OWN_SERVER, refuse } from "./client.ts";
 import { type ChatDelta, createChatReader, createResponseReader, toUpstreamFailure } from "./chat-reader.ts";
 import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure, upstreamRedirect } from "./failure.ts";
 
@@ -149,22 +148,18 @@ async function send(
   body: string,
   { tags, signal }: Pick<ChatRequest, "tags" | "signal">,
 ): Promise<Response> {
-  try {
-    return await fetch(path, {
-      ...OWN_SERVER,
-      // Not followed either, and told apart from a server that is gone.
-      redirect: "manual",
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        ...(tags !== undefined && { "x-proxy-tags": tags.join(",") }),
-      },
-      body,
-      ...(signal !== undefined && { signal }),
-    });
-  } catch (cause) {
-    throw toNetworkFailure(cause);
-  }
+  return await fetch(path, {
+    ...OWN_SERVER,
+    // Not followed either, and told apart from a server that is gone.
+    redirect: "manual",
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(tags !== undefined && { "x-proxy-tags": tags.join(",") }),
+    },
+    body,
+    ...(signal !== undefined && { signal }),
+  }).catch(refuse);
 }
 
 /** A browser shows nothing else of one, not even its status. */

@@ -1,31 +1,60 @@
-import { treaty } from "@elysiajs/eden/treaty2";
-import type { Api } from "#http/controllers.ts";
+import type { AnswerOf, CallOf, RouteName } from "#http/client.ts";
+import { type RouteInput, toRouteRequest } from "#kernel/route-request.ts";
+import { isAbort, offline, toApiFailure, unreadableAnswer } from "./failure.ts";
 
 /** Every `fetch` of the page has these. A redirect would repeat a body, which may hold a key or a prompt, wherever it leads. */
 export const OWN_SERVER = { credentials: "same-origin", redirect: "error" } as const;
 
 /**
- * The server's routes with the types of the server's own source: `api.admin.v1.models({ alias }).patch(change)`. An answer
- * goes through `unwrap`. Addresses are relative, hence of the origin that the page came from.
+ * Calls a route, with the types of the server's own source: `call("DELETE /my/keys/:id", { params: { id } })`. Throws `ApiFailure`
+ * for everything but its answer: a refusal with the server's code, `offline` when nothing answered, `unreadable_answer` for what
+ * is not the server's JSON; and the `AbortError` of a question that was given up.
  */
-export const api = treaty<Api>("", {
-  keepDomain: true,
-  // Else every instant becomes a `Date`, which ends at milliseconds.
-  parseDate: false,
-  fetch: OWN_SERVER,
-});
-
-/** A name as one part of a path: the client above joins what it gets as it is, and an alias may hold a slash. */
-export function toPathPart(name: string): string {
-  return encodeURIComponent(name);
+export function call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
+export async function call(route: string, input?: RouteInput): Promise<unknown> {
+  return (await ask(route, input)).data;
 }
 
-/** Undefined fields leave the address; a list is one parameter for each of its texts. */
-export interface QueryParams {
-  readonly [name: string]: string | number | readonly string[] | undefined;
+/** An answer with its headers. */
+export interface Answered<Data> {
+  readonly data: Data;
+  readonly headers: Headers;
 }
 
-/** Options of a query that end it when its reader leaves. */
-export function asking(signal: AbortSignal | undefined, query: QueryParams = {}) {
-  return { query, fetch: signal === undefined ? {} : { signal } };
+/** Throws as `call` does. */
+export function callWithHeaders<const Name extends RouteName>(
+  ...args: CallOf<Name>
+): Promise<Answered<AnswerOf<Name>>>;
+export async function callWithHeaders(route: string, input?: RouteInput): Promise<Answered<unknown>> {
+  return await ask(route, input);
+}
+
+async function ask(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
+  // Relative, hence of the origin that the page came from.
+  const { address, init } = toRouteRequest(route, input);
+  const response = await fetch(address, { ...OWN_SERVER, ...init }).catch(refuse);
+  const { status, headers } = response;
+  if (!isJson(headers)) throw unreadableAnswer(status);
+  const data = await readJson(response);
+  if (!response.ok) throw toApiFailure(status, data);
+  if (data === null) throw unreadableAnswer(status);
+  return { data, headers };
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text().catch(refuse);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw unreadableAnswer(response.status, cause);
+  }
+}
+
+/** Throws what `fetch`, or the reading of a body, threw as a failure of the page. */
+export function refuse(cause: unknown): never {
+  throw isAbort(cause) ? cause : offline(cause);
+}
+
+export function isJson(headers: Headers): boolean {
+  return headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === "application/json";
 }

@@ -1,5 +1,5 @@
-import { isJson, toNetworkFailure } from "./answer.ts";
-import { OWN_SERVER, type QueryParams } from "./client.ts";
+import { type QueryParams, toSearch } from "#kernel/route-request.ts";
+import { isJson, OWN_SERVER, refuse } from "./client.ts";
 import { toApiFailure, unreadableAnswer } from "./failure.ts";
 
 /** Reports that come as CSV too; cells that a spreadsheet would run are defused by the server. */
@@ -13,7 +13,7 @@ export interface CsvProgress {
 
 /**
  * A report as a file, with the same filters and window; of the request log every row, unless `limit` or `offset` say
- * otherwise. Throws as `unwrap` does.
+ * otherwise. Throws as `call` does.
  */
 export async function fetchCsv(
   path: CsvPath,
@@ -40,12 +40,7 @@ async function askForCsv(
   query: QueryParams,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    for (const text of typeof value === "object" ? value : [String(value)]) params.append(name, text);
-  }
-  const response = await ask(`${path}?${params.toString()}`, signal);
+  const response = await ask(`${path}?${toSearch(query)}`, signal);
   if (response.ok) return response;
   if (!isJson(response.headers)) throw unreadableAnswer(response.status);
   throw toApiFailure(response.status, await response.json().catch(refuse));
@@ -57,8 +52,4 @@ async function ask(address: string, signal: AbortSignal | undefined): Promise<Re
     headers: { accept: "text/csv" },
     ...(signal !== undefined && { signal }),
   }).catch(refuse);
-}
-
-function refuse(cause: unknown): never {
-  throw toNetworkFailure(cause);
 }

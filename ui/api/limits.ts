@@ -1,22 +1,19 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { infiniteQueryOptions, queryOptions, type QueryClient } from "@tanstack/react-query";
+import type { AnswerOf, BodyOf } from "#http/client.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
-import { api, asking, toPathPart } from "./client.ts";
+import { call } from "./client.ts";
 import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** Limits on use, and what was used of them (`docs/spec/limits.md`). */
 
-const { limits } = api.admin.v1;
-
-export type Limit = Treaty.Data<typeof limits.get>["limits"][number];
+export type Limit = AnswerOf<"GET /admin/v1/limits">["limits"][number];
 /** A limit as the caller sees it for whom it holds. */
-export type OwnLimit = Treaty.Data<typeof api.my.limits.get>["limits"][number];
-export type LimitDraft = NonNullable<Parameters<typeof limits.post>[0]>;
-type LimitPatch = NonNullable<Parameters<ReturnType<typeof limits>["patch"]>[0]>;
+export type OwnLimit = AnswerOf<"GET /my/limits">["limits"][number];
+export type LimitDraft = BodyOf<"POST /admin/v1/limits">;
+type LimitPatch = BodyOf<"PATCH /admin/v1/limits/:id">;
 export interface LimitUpdate {
   readonly id: string;
   readonly patch: LimitPatch;
@@ -24,7 +21,7 @@ export interface LimitUpdate {
   readonly from?: object | undefined;
 }
 /** What one of those has used that a limit holds for separately. */
-export type LimitUse = Treaty.Data<ReturnType<typeof limits>["usage"]["get"]>["usage"][number];
+export type LimitUse = AnswerOf<"GET /admin/v1/limits/:id/usage">["usage"][number];
 
 /** What was used changes with every request: it is asked for again while it is in sight. */
 const REFRESH_MS = 15_000;
@@ -44,7 +41,7 @@ export function limitsQuery() {
 }
 
 async function fetchLimits(page: PageQuery, signal: AbortSignal) {
-  const { limits: rows, total } = await unwrap(limits.get(asking(signal, { ...page })));
+  const { limits: rows, total } = await call("GET /admin/v1/limits", { signal, query: { ...page } });
   return { rows, total };
 }
 
@@ -77,7 +74,7 @@ export function limitUseOfQuery(id: string, names: readonly string[]) {
 }
 
 async function fetchUses(id: string, page: PageQuery, signal: AbortSignal) {
-  return await unwrap(limits({ id: toPathPart(id) }).usage.get(asking(signal, { ...page })));
+  return await call("GET /admin/v1/limits/:id/usage", { params: { id }, signal, query: { ...page } });
 }
 
 /** Who it is that used it: a principal's name, a key's id, a tag's value; empty where a limit is not separate. */
@@ -89,23 +86,26 @@ export function toUseName({ principal, key, tag }: LimitUse): string {
 export function myLimitsQuery() {
   return queryOptions({
     queryKey: KEYS.myLimits,
-    queryFn: async ({ signal }) => (await unwrap(api.my.limits.get(asking(signal)))).limits,
+    queryFn: async ({ signal }) => (await call("GET /my/limits", { signal })).limits,
     refetchInterval: REFRESH_MS,
   });
 }
 
 /** Throws `limit_exists`, `too_many_limits`, and `invalid_request` with the field in `param`. */
-export const createLimit = changing((draft: LimitDraft) => unwrap(limits.post(draft)), refreshLimits);
+export const createLimit = changing(
+  (draft: LimitDraft) => call("POST /admin/v1/limits", { body: draft }),
+  refreshLimits,
+);
 
 export const updateLimit = changing(
   ({ id, patch, from }: LimitUpdate) =>
-    unwrap(limits({ id: toPathPart(id) }).patch(patch, ifMatch("limit", from))),
+    call("PATCH /admin/v1/limits/:id", { params: { id }, body: patch, ...ifMatch("limit", from) }),
   refreshLimits,
 );
 
 export const deleteLimit = changing(
   ({ id, from }: Pick<LimitUpdate, "id" | "from">) =>
-    unwrap(limits({ id: toPathPart(id) }).delete(undefined, ifMatch("limit", from))),
+    call("DELETE /admin/v1/limits/:id", { params: { id }, ...ifMatch("limit", from) }),
   refreshLimits,
 );
 

@@ -1,13 +1,12 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { queryOptions } from "@tanstack/react-query";
+import type { AnswerOf } from "#http/client.ts";
 import type { Capability } from "#catalog/capability.ts";
-import { unwrap } from "./answer.ts";
-import { api, asking } from "./client.ts";
+import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
 
 /** What can be called (specification, section 4.2). */
 
-export type ListedModel = Treaty.Data<typeof api.v1.models.get>["data"][number];
+export type ListedModel = AnswerOf<"GET /v1/models">["data"][number];
 /** Per million units; a unit without a price is left out. */
 export type ModelPricing = NonNullable<ListedModel["pricing"]>;
 
@@ -27,7 +26,7 @@ export function listedModelsQuery(query: ModelListQuery = {}) {
         include_pricing: query.includePricing === true ? "1" : undefined,
         endpoint: query.endpoint,
       };
-      return (await unwrap(api.v1.models.get(asking(signal, params)))).data;
+      return (await call("GET /v1/models", { signal, query: params })).data;
     },
   });
 }

@@ -1,9 +1,8 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
+import type { AnswerOf } from "#http/client.ts";
 import type { ReportQuery } from "../search/filters.ts";
-import { unwrap, unwrapWithHeaders } from "./answer.ts";
 import { changing } from "./changing.ts";
-import { api, asking, toPathPart } from "./client.ts";
+import { call, callWithHeaders } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import type { KeyRotation, RotatedKey, SecretDraft, SecretUpdate } from "./secret-change.ts";
 import { reportQuery, type SeriesGroups, type SeriesQuery } from "./reports.ts";
@@ -12,17 +11,22 @@ import { reportQuery, type SeriesGroups, type SeriesQuery } from "./reports.ts";
 
 type OwnWindow = Pick<ReportQuery, "since" | "until">;
 
-export type OwnUsageRow = Treaty.Data<typeof api.my.usage.get>["usage"][number];
+export type OwnUsageRow = AnswerOf<"GET /my/usage">["usage"][number];
 
 /** By model and endpoint. */
 export function myUsageQuery(window: OwnWindow) {
-  return reportQuery([...KEYS.myUsage, window], (signal) => api.my.usage.get(asking(signal, { ...window })));
+  return reportQuery([...KEYS.myUsage, window], (signal) =>
+    callWithHeaders("GET /my/usage", { signal, query: { ...window } }),
+  );
 }
 
 /** The figures of each model, failed requests among them. */
 export function myBreakdownQuery(window: OwnWindow) {
   return reportQuery([...KEYS.myBreakdown, window], (signal) =>
-    api.my.usage.breakdown.get(asking(signal, { ...window, by: "model", limit: OWN_MODELS_MAX })),
+    callWithHeaders("GET /my/usage/breakdown", {
+      signal,
+      query: { ...window, by: "model", limit: OWN_MODELS_MAX },
+    }),
   );
 }
 
@@ -31,7 +35,7 @@ const OWN_MODELS_MAX = 500;
 
 export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & Partial<SeriesGroups>) {
   return reportQuery([...KEYS.mySeries, query], (signal) =>
-    api.my.usage.series.get(asking(signal, { ...query })),
+    callWithHeaders("GET /my/usage/series", { signal, query: { ...query } }),
   );
 }
 
@@ -39,27 +43,30 @@ export function myKeysQuery() {
   return queryOptions({
     queryKey: KEYS.myKeys,
     queryFn: async ({ signal }) => {
-      const { keys: rows } = await unwrap(api.my.keys.get(asking(signal)));
+      const { keys: rows } = await call("GET /my/keys", { signal });
       return { rows, total: rows.length };
     },
   });
 }
 
-export const createMyKey = changing((draft: SecretDraft) => unwrap(api.my.keys.post(draft)), refreshMyKeys);
+export const createMyKey = changing(
+  (draft: SecretDraft) => call("POST /my/keys", { body: draft }),
+  refreshMyKeys,
+);
 
 export const updateMyKey = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
-  await unwrap(api.my.keys({ id: toPathPart(id) }).patch(patch));
+  await call("PATCH /my/keys/:id", { params: { id }, body: patch });
 }, refreshMyKeys);
 
 /** Answers with the new secret. */
 export const rotateMyKey = changing(
   ({ id, graceSeconds }: KeyRotation): Promise<RotatedKey> =>
-    unwrap(api.my.keys({ id: toPathPart(id) }).rotate.post({ grace_seconds: graceSeconds })),
+    call("POST /my/keys/:id/rotate", { params: { id }, body: { grace_seconds: graceSeconds } }),
   refreshMyKeys,
 );
 
 export const deleteMyKey = changing(
-  (id: string) => unwrap(api.my.keys({ id: toPathPart(id) }).delete()),
+  (id: string) => call("DELETE /my/keys/:id", { params: { id } }),
   refreshMyKeys,
 );
 
@@ -68,7 +75,7 @@ export function myRelayTokensQuery() {
   return queryOptions({
     queryKey: KEYS.myRelayTokens,
     queryFn: async ({ signal }) => {
-      const { data, headers } = await unwrapWithHeaders(api.my["relay-tokens"].get(asking(signal)));
+      const { data, headers } = await callWithHeaders("GET /my/relay-tokens", { signal });
       const rows = data.relay_tokens;
       return { rows, total: rows.length, isRelayOn: headers.get("x-proxy-relay") !== "off" };
     },
@@ -76,16 +83,16 @@ export function myRelayTokensQuery() {
 }
 
 export const createMyRelayToken = changing(
-  (draft: SecretDraft) => unwrap(api.my["relay-tokens"].post(draft)),
+  (draft: SecretDraft) => call("POST /my/relay-tokens", { body: draft }),
   refreshMyRelayTokens,
 );
 
 export const updateMyRelayToken = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
-  await unwrap(api.my["relay-tokens"]({ id: toPathPart(id) }).patch(patch));
+  await call("PATCH /my/relay-tokens/:id", { params: { id }, body: patch });
 }, refreshMyRelayTokens);
 
 export const deleteMyRelayToken = changing(
-  (id: string) => unwrap(api.my["relay-tokens"]({ id: toPathPart(id) }).delete()),
+  (id: string) => call("DELETE /my/relay-tokens/:id", { params: { id } }),
   refreshMyRelayTokens,
 );
 

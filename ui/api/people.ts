@@ -1,8 +1,7 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
-import { unwrap } from "./answer.ts";
+import type { AnswerOf, BodyOf } from "#http/client.ts";
 import { changing } from "./changing.ts";
-import { api, asking, toPathPart } from "./client.ts";
+import { call } from "./client.ts";
 import { ifMatch } from "./if-match.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import type { KeyRotation, RotatedKey, SecretUpdate } from "./secret-change.ts";
@@ -10,17 +9,14 @@ import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** Principals, all keys and relay tokens, and what administrators did (specification, section 4.6). */
 
-const { principals, keys, events } = api.admin.v1;
-const relayTokens = api.admin.v1["relay-tokens"];
-
-export type Principal = Treaty.Data<typeof principals.get>["principals"][number];
-export type PrincipalDraft = Parameters<typeof principals.post>[0];
-export type PrincipalPatch = Parameters<ReturnType<typeof principals>["patch"]>[0];
+export type Principal = AnswerOf<"GET /admin/v1/principals">["principals"][number];
+export type PrincipalDraft = BodyOf<"POST /admin/v1/principals">;
+export type PrincipalPatch = BodyOf<"PATCH /admin/v1/principals/:id">;
 /** With its owner's name. */
-export type OwnedKey = Treaty.Data<typeof keys.get>["keys"][number];
-export type OwnedKeyDraft = Parameters<typeof keys.post>[0];
-export type OwnedRelayToken = Treaty.Data<typeof relayTokens.get>["relay_tokens"][number];
-export type AuditEvent = Treaty.Data<typeof events.get>["events"][number];
+export type OwnedKey = AnswerOf<"GET /admin/v1/keys">["keys"][number];
+export type OwnedKeyDraft = BodyOf<"POST /admin/v1/keys">;
+export type OwnedRelayToken = AnswerOf<"GET /admin/v1/relay-tokens">["relay_tokens"][number];
+export type AuditEvent = AnswerOf<"GET /admin/v1/events">["events"][number];
 
 /** A page of a list, for all principals or for one by name. */
 interface OwnedPageQuery extends PageQuery {
@@ -28,7 +24,7 @@ interface OwnedPageQuery extends PageQuery {
 }
 
 async function fetchPrincipals(page: PageQuery, signal?: AbortSignal) {
-  const { principals: rows, total } = await unwrap(principals.get(asking(signal, { ...page })));
+  const { principals: rows, total } = await call("GET /admin/v1/principals", { signal, query: { ...page } });
   return { rows, total };
 }
 
@@ -45,7 +41,7 @@ export function principalsQuery() {
 }
 
 export const createPrincipal = changing(
-  (draft: PrincipalDraft) => unwrap(principals.post(draft)),
+  (draft: PrincipalDraft) => call("POST /admin/v1/principals", { body: draft }),
   refreshPeople,
 );
 
@@ -59,26 +55,26 @@ interface PrincipalUpdate {
 /** Throws `last_admin`. */
 export const updatePrincipal = changing(
   ({ id, patch, from }: PrincipalUpdate) =>
-    unwrap(principals({ id: toPathPart(id) }).patch(patch, ifMatch("principal", from))),
+    call("PATCH /admin/v1/principals/:id", { params: { id }, body: patch, ...ifMatch("principal", from) }),
   refreshPeople,
 );
 
 /** Its keys, relay tokens and sessions go with it; what it used stays. Throws `last_admin`. */
 export const deletePrincipal = changing(
   ({ id, from }: Pick<PrincipalUpdate, "id" | "from">) =>
-    unwrap(principals({ id: toPathPart(id) }).delete(undefined, ifMatch("principal", from))),
+    call("DELETE /admin/v1/principals/:id", { params: { id }, ...ifMatch("principal", from) }),
   refreshPeople,
 );
 
 /** How many sessions ended. */
 export const revokeSessions = changing(
   async (id: string) =>
-    (await unwrap(principals({ id: toPathPart(id) })["revoke-sessions"].post({}))).revoked,
+    (await call("POST /admin/v1/principals/:id/revoke-sessions", { params: { id }, body: {} })).revoked,
   refreshPeople,
 );
 
 export async function fetchKeys({ principal, ...page }: OwnedPageQuery, signal?: AbortSignal) {
-  const { keys: rows, total } = await unwrap(keys.get(asking(signal, { principal, ...page })));
+  const { keys: rows, total } = await call("GET /admin/v1/keys", { signal, query: { principal, ...page } });
   return { rows, total };
 }
 
@@ -94,26 +90,32 @@ export function keysQuery(principal?: string) {
   });
 }
 
-export const createKey = changing((draft: OwnedKeyDraft) => unwrap(keys.post(draft)), refreshPeople);
+export const createKey = changing(
+  (draft: OwnedKeyDraft) => call("POST /admin/v1/keys", { body: draft }),
+  refreshPeople,
+);
 
 export const updateKey = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
-  await unwrap(keys({ id: toPathPart(id) }).patch(patch));
+  await call("PATCH /admin/v1/keys/:id", { params: { id }, body: patch });
 }, refreshPeople);
 
 /** Answers with the new secret. */
 export const rotateKey = changing(
   ({ id, graceSeconds }: KeyRotation): Promise<RotatedKey> =>
-    unwrap(keys({ id: toPathPart(id) }).rotate.post({ grace_seconds: graceSeconds })),
+    call("POST /admin/v1/keys/:id/rotate", { params: { id }, body: { grace_seconds: graceSeconds } }),
   refreshPeople,
 );
 
 export const deleteKey = changing(
-  (id: string) => unwrap(keys({ id: toPathPart(id) }).delete()),
+  (id: string) => call("DELETE /admin/v1/keys/:id", { params: { id } }),
   refreshPeople,
 );
 
 async function fetchRelayTokens({ principal, ...page }: OwnedPageQuery, signal?: AbortSignal) {
-  const { relay_tokens: rows, total } = await unwrap(relayTokens.get(asking(signal, { principal, ...page })));
+  const { relay_tokens: rows, total } = await call("GET /admin/v1/relay-tokens", {
+    signal,
+    query: { principal, ...page },
+  });
   return { rows, total };
 }
 
@@ -130,17 +132,17 @@ export function relayTokensQuery(principal?: string) {
 }
 
 export const updateRelayToken = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
-  await unwrap(relayTokens({ id: toPathPart(id) }).patch(patch));
+  await call("PATCH /admin/v1/relay-tokens/:id", { params: { id }, body: patch });
 }, refreshPeople);
 
 export const deleteRelayToken = changing(
-  (id: string) => unwrap(relayTokens({ id: toPathPart(id) }).delete()),
+  (id: string) => call("DELETE /admin/v1/relay-tokens/:id", { params: { id } }),
   refreshPeople,
 );
 
 /** A page of the audit events, newest first. */
 export async function fetchEvents(page: PageQuery, signal?: AbortSignal) {
-  const { events: rows, total } = await unwrap(events.get(asking(signal, { ...page })));
+  const { events: rows, total } = await call("GET /admin/v1/events", { signal, query: { ...page } });
   return { rows, total };
 }
 

@@ -1,10 +1,9 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { keepPreviousData, queryOptions, type QueryKey } from "@tanstack/react-query";
+import type { AnswerOf } from "#http/client.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
 import type { ReportQuery } from "../search/filters.ts";
-import { unwrap, unwrapWithHeaders } from "./answer.ts";
-import { api, asking, toPathPart } from "./client.ts";
+import { type Answered, call, callWithHeaders } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { KEYS } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
@@ -31,21 +30,21 @@ export interface ReportNotes {
   readonly isTruncated: boolean;
 }
 
-export type UsageSeries = Treaty.Data<typeof api.stats.series.get>;
+export type UsageSeries = AnswerOf<"GET /stats/series">;
 export type UsageGroup = NonNullable<UsageSeries["groups"]>[number];
 export type UsageBucket = UsageSeries["series"][number];
 export type Units = UsageBucket["units"];
-export type TeamUsageRow = Treaty.Data<typeof api.stats.summary.get>["usage"][number];
-export type RequestPage = Treaty.Data<typeof api.stats.requests.get>;
+export type TeamUsageRow = AnswerOf<"GET /stats/summary">["usage"][number];
+export type RequestPage = AnswerOf<"GET /stats/requests">;
 export type RequestRow = RequestPage["requests"][number];
 export type Outcome = RequestRow["outcome"];
-export type Breakdown = Treaty.Data<typeof api.stats.breakdown.get>;
+export type Breakdown = AnswerOf<"GET /stats/breakdown">;
 export type BreakdownRow = Breakdown["rows"][number];
-export type Facets = Treaty.Data<typeof api.stats.requests.facets.get>;
-export type MissingPrices = Treaty.Data<(typeof api.admin.v1.usage)["missing-prices"]["get"]>;
+export type Facets = AnswerOf<"GET /stats/requests/facets">;
+export type MissingPrices = AnswerOf<"GET /admin/v1/usage/missing-prices">;
 export type MissingPriceRow = MissingPrices["missing"][number];
-export type ErrorsReport = Treaty.Data<typeof api.stats.errors.get>;
-export type RecentRefusals = Treaty.Data<typeof api.admin.v1.refusals.get>;
+export type ErrorsReport = AnswerOf<"GET /stats/errors">;
+export type RecentRefusals = AnswerOf<"GET /admin/v1/refusals">;
 export type RefusedRequest = RecentRefusals["refusals"][number];
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
@@ -59,7 +58,7 @@ export function teamSeriesQuery(query: SeriesQuery) {
 
 export function teamSummaryQuery(query: ReportQuery) {
   return reportQuery([...KEYS.summary, query], (signal) =>
-    api.stats.summary.get(asking(signal, { ...query })),
+    callWithHeaders("GET /stats/summary", { signal, query: { ...query } }),
   );
 }
 
@@ -74,7 +73,7 @@ export function requestsQuery(query: ReportQuery, page: PageQuery = {}) {
 
 /** Fetches a page of the request log outside of the cache. */
 export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?: AbortSignal) {
-  return await unwrapReport(api.stats.requests.get(asking(signal, { ...query, ...page })));
+  return await withNotes(callWithHeaders("GET /stats/requests", { signal, query: { ...query, ...page } }));
 }
 
 /**
@@ -86,12 +85,12 @@ export async function fetchRecorded(
   since: { readonly after: string; readonly limit: number },
   signal?: AbortSignal,
 ) {
-  return await unwrap(api.stats.requests.get(asking(signal, { ...query, ...since })));
+  return await call("GET /stats/requests", { signal, query: { ...query, ...since } });
 }
 
 /** Fetches a series outside of the cache. */
 export async function fetchSeries(query: SeriesQuery, signal?: AbortSignal) {
-  return await unwrapReport(api.stats.series.get(asking(signal, { ...query })));
+  return await withNotes(callWithHeaders("GET /stats/series", { signal, query: { ...query } }));
 }
 
 /** What is asked of a breakdown: `by` a field, or `tag:` and a tag's key. */
@@ -103,14 +102,14 @@ export interface BreakdownQuery extends ReportQuery {
 /** The figures of each value of one dimension. */
 export function breakdownQuery(query: BreakdownQuery) {
   return reportQuery([...KEYS.breakdown, query], (signal) =>
-    api.stats.breakdown.get(asking(signal, { ...query })),
+    callWithHeaders("GET /stats/breakdown", { signal, query: { ...query } }),
   );
 }
 
 /** What the filters can be set to within the window and the other filters, and how many requests have each value. */
 export function facetsQuery(query: ReportQuery) {
   return reportQuery([...KEYS.facets, query], (signal) =>
-    api.stats.requests.facets.get(asking(signal, { ...query, counts: "1" })),
+    callWithHeaders("GET /stats/requests/facets", { signal, query: { ...query, counts: "1" } }),
   );
 }
 
@@ -124,7 +123,7 @@ export function recentRefusalsQuery() {
     queryKey: [...KEYS.refusals, "recent"],
     queryFn: ({ signal }) => {
       const since = new Date(Date.now() - HOUR_MS).toISOString();
-      return unwrap(api.admin.v1.refusals.get(asking(signal, { since, limit: 1 })));
+      return call("GET /admin/v1/refusals", { signal, query: { since, limit: 1 } });
     },
     refetchInterval: REFUSALS_AGE_MS,
   });
@@ -137,7 +136,7 @@ export function refusalsQuery() {
     queryFn: ({ signal }) =>
       fetchWholeList(
         async (page) => {
-          const { refusals, total } = await unwrap(api.admin.v1.refusals.get(asking(signal, { ...page })));
+          const { refusals, total } = await call("GET /admin/v1/refusals", { signal, query: { ...page } });
           return { rows: refusals, total };
         },
         ({ id }) => id,
@@ -151,7 +150,7 @@ export function foundRequestQuery(id: string) {
     queryKey: [...KEYS.request, id],
     queryFn: async ({ signal }) => {
       try {
-        return await unwrap(api.stats.requests({ id: toPathPart(id) }).get(asking(signal)));
+        return await call("GET /stats/requests/:id", { params: { id }, signal });
       } catch (failure) {
         if (failure instanceof ApiFailure && failure.code === "request_not_found") return null;
         throw failure;
@@ -160,13 +159,16 @@ export function foundRequestQuery(id: string) {
   });
 }
 
-export type ProviderHealth = Treaty.Data<typeof api.stats.breakdown.get>["rows"][number];
+export type ProviderHealth = AnswerOf<"GET /stats/breakdown">["rows"][number];
 
 /** What the last day of each provider was like; asked for again while it is looked at. */
 export function providerHealthQuery(query: Pick<ReportQuery, "since">) {
   return {
     ...reportQuery([...KEYS.reports, "provider-health", query], (signal) =>
-      api.stats.breakdown.get(asking(signal, { ...query, by: "provider", sort: "requests", limit: 500 })),
+      callWithHeaders("GET /stats/breakdown", {
+        signal,
+        query: { ...query, by: "provider", sort: "requests", limit: 500 },
+      }),
     ),
     refetchInterval: HEALTH_AGE_MS,
   };
@@ -175,40 +177,42 @@ export function providerHealthQuery(query: Pick<ReportQuery, "since">) {
 const HEALTH_AGE_MS = 15_000;
 
 export function errorsQuery(query: SeriesQuery) {
-  return reportQuery([...KEYS.errors, query], (signal) => api.stats.errors.get(asking(signal, { ...query })));
+  return reportQuery([...KEYS.errors, query], (signal) =>
+    callWithHeaders("GET /stats/errors", { signal, query: { ...query } }),
+  );
 }
 
 /** For an administrator: what was recorded without a price. A change of prices makes it stale. */
 export function missingPricesQuery(query: ReportQuery) {
   return reportQuery([...KEYS.pricing, "missing", query], (signal) =>
-    api.admin.v1.usage["missing-prices"].get(asking(signal, { ...query })),
+    callWithHeaders("GET /admin/v1/usage/missing-prices", { signal, query: { ...query } }),
   );
 }
 
 /** For an administrator: usage by principal, model and endpoint (specification, section 4.6). */
 export function usageByPrincipalQuery(query: ReportQuery) {
   return reportQuery([...KEYS.usageByPrincipal, query], (signal) =>
-    api.admin.v1.usage.summary.get(asking(signal, { ...query })),
+    callWithHeaders("GET /admin/v1/usage/summary", { signal, query: { ...query } }),
   );
 }
 
 /** Options of a report by its key in the cache; the report before it stays in sight until it is there. */
 export function reportQuery<Report extends object, const Key extends QueryKey>(
   queryKey: Key,
-  ask: (signal: AbortSignal) => Parameters<typeof unwrapReport<Report>>[0],
+  ask: (signal: AbortSignal) => Promise<Answered<Report>>,
 ) {
   return queryOptions({
     queryKey,
-    queryFn: ({ signal }) => unwrapReport(ask(signal)),
+    queryFn: ({ signal }) => withNotes(ask(signal)),
     placeholderData: keepPreviousData,
   });
 }
 
-/** The figures with their notes. Throws as `unwrap` does. */
-export async function unwrapReport<Report extends object>(
-  asked: Parameters<typeof unwrapWithHeaders<Report | null>>[0],
+/** The figures with their notes. Throws as `call` does. */
+export async function withNotes<Report extends object>(
+  asked: Promise<Answered<Report>>,
 ): Promise<Report & { readonly notes: ReportNotes }> {
-  const { data, headers } = await unwrapWithHeaders(asked);
+  const { data, headers } = await asked;
   return { ...data, notes: toNotes(headers) };
 }
 

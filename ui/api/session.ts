@@ -1,10 +1,9 @@
 import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
-import type { Treaty } from "@elysiajs/eden/treaty2";
-import { unwrap } from "./answer.ts";
-import { api, asking } from "./client.ts";
+import type { AnswerOf } from "#http/client.ts";
+import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
 
-export type Me = Treaty.Data<typeof api.auth.me.get>;
+export type Me = AnswerOf<"GET /auth/me">;
 
 /**
  * Asks who is signed in, if a person is, and which ways there are to sign in. When a session ends during use, name and
@@ -15,7 +14,7 @@ export function meQuery() {
   return queryOptions({
     queryKey: KEYS.me,
     queryFn: async ({ signal, client }): Promise<Me> => {
-      const now = await unwrap(api.auth.me.get(asking(signal)));
+      const now = await call("GET /auth/me", { signal });
       const before = client.getQueryData<Me>(KEYS.me);
       if (!now.authenticated) return { ...now, ...(before && { name: before.name, role: before.role }) };
       if (before?.name !== now.name) {
@@ -35,10 +34,10 @@ export function useMe(): Me {
 
 /** Takes about 400 ms whatever the password is. Throws `wrong_password` and `password_login_disabled`. */
 export async function signInWithPassword(password: string) {
-  return await unwrap(api.auth.password.post({ password }));
+  return await call("POST /auth/password", { body: { password } });
 }
 
 /** With the token of a login link, which is good once. Throws `invalid_login_link`. */
 export async function signInWithLink(token: string) {
-  return await unwrap(api.auth["login-link"].post({ token }));
+  return await call("POST /auth/login-link", { body: { token } });
 }

@@ -1,32 +1,31 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
 import { queryOptions } from "@tanstack/react-query";
-import { unwrap } from "./answer.ts";
+import type { AnswerOf } from "#http/client.ts";
 import { changing } from "./changing.ts";
-import { api, asking } from "./client.ts";
+import { call } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
 
 /** What runs here, and who is signed in. */
 
-export type InstallationSettings = Treaty.Data<typeof api.admin.v1.settings.get>;
-export type OwnSession = Treaty.Data<typeof api.my.sessions.get>["sessions"][number];
+export type InstallationSettings = AnswerOf<"GET /admin/v1/settings">;
+export type OwnSession = AnswerOf<"GET /my/sessions">["sessions"][number];
 
 /** For admins. */
 export function settingsQuery() {
   return queryOptions({
     queryKey: KEYS.settings,
-    queryFn: ({ signal }) => unwrap(api.admin.v1.settings.get(asking(signal))),
+    queryFn: ({ signal }) => call("GET /admin/v1/settings", { signal }),
   });
 }
 
 export function mySessionsQuery() {
   return queryOptions({
     queryKey: KEYS.mySessions,
-    queryFn: async ({ signal }) => (await unwrap(api.my.sessions.get(asking(signal)))).sessions,
+    queryFn: async ({ signal }) => (await call("GET /my/sessions", { signal })).sessions,
   });
 }
 
 /** Answers how many ended. */
 export const revokeOtherSessions = changing(
-  async () => (await unwrap(api.my.sessions["revoke-others"].post({}))).revoked,
+  async () => (await call("POST /my/sessions/revoke-others", { body: {} })).revoked,
   (client) => makeStale(client, [KEYS.mySessions, KEYS.settings]),
 );

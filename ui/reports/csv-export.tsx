@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { fetchCsv, type CsvPath } from "../api/csv.ts";
-import type { QueryParams } from "../api/client.ts";
+import type { QueryParams } from "#kernel/route-request.ts";
 import { isAbort } from "../api/failure.ts";
 import { Button, type ButtonSize } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";

@@ -1,9 +1,10 @@
+import type { BodyOf } from "#http/client.ts";
 import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
 import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
 import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
-import { ask, isObject, type Client } from "#cli/installation/client.ts";
+import { isObject, type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";
@@ -11,7 +12,7 @@ import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-type CatalogBody = Parameters<Client["admin"]["v1"]["catalog"]["post"]>[0];
+type CatalogBody = BodyOf<"POST /admin/v1/catalog">;
 
 export interface CatalogCall {
   readonly file: CatalogBody;
@@ -24,7 +25,7 @@ export type CatalogOutcome = Awaited<ReturnType<typeof askCatalog>>;
 
 function askCatalog(api: Client, { file, isDryRun, option }: CatalogCall) {
   const query = { ...(isDryRun && { dry_run: "1" }), ...(option !== null && { [option]: "1" }) };
-  return ask(api.admin.v1.catalog.post(file, { query }));
+  return api.call("POST /admin/v1/catalog", { body: file, query });
 }
 
 /** Throws a `CommandError` when Ctrl-C comes before the answer. */

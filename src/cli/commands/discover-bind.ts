@@ -1,6 +1,6 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
 import type { CapabilityGuess, ModelKind } from "#catalog/capability-guess.ts";
-import { ask, given, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import type { ChosenCapabilities } from "#cli/input/model-capabilities.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
@@ -60,9 +60,7 @@ function create(
 ) {
   const guessed = row.capabilities.length === 0 ? CAPABILITIES_DEFAULT : row.capabilities;
   const capabilities = chosen.byModel.get(row.upstream_name) ?? chosen.all ?? guessed;
-  return ask(
-    api.admin.v1.models.post(
-      given({ provider, upstream_name: row.upstream_name, capabilities, hidden, origin: "discovered" }),
-    ),
-  );
+  return api.call("POST /admin/v1/models", {
+    body: given({ provider, upstream_name: row.upstream_name, capabilities, hidden, origin: "discovered" }),
+  });
 }

@@ -12,7 +12,6 @@ import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { toSetCommand } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, toPathPart } from "#cli/installation/client.ts";
 import { listModels } from "#cli/installation/lists.ts";
 import { bindAll, type Discovered } from "./discover-bind.ts";
 import { writeUnpriced } from "./unpriced.ts";
@@ -39,13 +38,14 @@ export function addDiscoverCommand(provider: Command, terminal: Terminal): void 
       const chosen = parseCapabilityChoices(options.capability ?? []);
       return withInstallation(terminal, options, async ({ api }) => {
         const discovered = await withProgress(terminal, `asking ${name}, for at most 30 s`, () =>
-          ask(
-            api.admin.v1
-              .providers({ name: toPathPart(name) })
-              .discover.get({ query: { include_capabilities: "1" } }),
-          ).catch((cause: unknown) => {
-            throw toDiscoveryFailure(cause, name, options);
-          }),
+          api
+            .call("GET /admin/v1/providers/:name/discover", {
+              params: { name },
+              query: { include_capabilities: "1" },
+            })
+            .catch((cause: unknown) => {
+              throw toDiscoveryFailure(cause, name, options);
+            }),
         );
         const bound = new Map(
           (await listModels(api, { provider: name })).map((model) => [model.alias, model.capabilities]),

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { formatCatalog } from "#interchange/catalog-text.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toPrintableLines } from "#cli/screen/printable.ts";
@@ -14,7 +13,7 @@ export function addExportCommand(program: Command, terminal: Terminal): void {
     (options: InstallationOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
         const file = await withProgress(terminal, "reading the catalog", () =>
-          ask(api.admin.v1.catalog.get()),
+          api.call("GET /admin/v1/catalog"),
         );
         if (options.json === true) writeJson(terminal, file);
         // Text that a screen could act on stands in double quotes, where YAML has the same escapes as JSON.

@@ -1,6 +1,6 @@
 import { findCredential } from "#catalog/provider.ts";
 import type { MatchKey } from "#interchange/litellm-providers.ts";
-import { type Installation, ask } from "#cli/installation/client.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import type { Command } from "commander";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport } from "#interchange/litellm-plan.ts";
@@ -37,7 +37,7 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
       if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
       await withInstallation(terminal, options, async (installation) => {
         const { api } = installation;
-        const current = await withProgress(terminal, "comparing", () => ask(api.admin.v1.catalog.get()));
+        const current = await withProgress(terminal, "comparing", () => api.call("GET /admin/v1/catalog"));
         const { file, notes, keySources, takeovers } = planImport(
           parsed.config,
           current,

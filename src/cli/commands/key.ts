@@ -14,7 +14,7 @@ import {
 import { writeDone } from "#cli/screen/output.ts";
 import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart } from "#cli/installation/client.ts";
+import { given } from "#cli/installation/client.ts";
 import { listKeys } from "#cli/installation/lists.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describeKey } from "./removal-facts.ts";
@@ -55,9 +55,8 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     const { principal } = options;
     const terms = toTermFields(options);
     return withInstallation(terminal, options, async ({ api }) => {
-      const { keys } = api.admin.v1;
-      const view = await ask(keys.post(given({ principal, ...terms })));
-      const takeBack = () => ask(keys({ id: toPathPart(view.id) }).delete());
+      const view = await api.call("POST /admin/v1/keys", { body: given({ principal, ...terms }) });
+      const takeBack = () => api.call("DELETE /admin/v1/keys/:id", { params: { id: view.id } });
       await showSecret(terminal, options, {
         view,
         secret: view.key,
@@ -79,7 +78,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   ).action((id: string, options: TermChangeOptions & InstallationOptions) => {
     const changes = toTermChangeFields(options);
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).patch(given(changes)));
+      const view = await api.call("PATCH /admin/v1/keys/:id", { params: { id }, body: given(changes) });
       writeDone(terminal, options, { view, sentence: `changed key ${id}` });
     });
   });
@@ -98,7 +97,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     .action((id: string, options: RotateOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
         const body = given({ grace_seconds: options.grace });
-        const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).rotate.post(body));
+        const view = await api.call("POST /admin/v1/keys/:id/rotate", { params: { id }, body });
         const what = `key of ${view.principal}`;
         await showSecret(terminal, options, { view, secret: view.key, what, takeBack: null });
       }),
@@ -109,7 +108,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     (id: string, options: RemoveOptions) =>
       withInstallation(terminal, options, async (installation) => {
         await confirmRemoval(terminal, options, installation, () => describeKey(installation, id));
-        const view = await ask(installation.api.admin.v1.keys({ id: toPathPart(id) }).delete());
+        const view = await installation.api.call("DELETE /admin/v1/keys/:id", { params: { id } });
         writeDone(terminal, options, { view, sentence: `deleted key ${id}` });
       }),
   );

@@ -5,7 +5,7 @@ import { choiceOption } from "#cli/input/choice.ts";
 import { readNumber } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import { listLimits } from "#cli/installation/lists.ts";
 import { withInstallation } from "#cli/installation/open.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
@@ -59,7 +59,7 @@ export function addLimitSetCommand(limit: Command, terminal: Terminal): void {
       await withInstallation(terminal, options, async ({ api }) => {
         const before = (await listLimits(api)).find((each) => each.name === name);
         if (before === undefined) {
-          const view = await ask(api.admin.v1.limits.post(toDraft(name, options)));
+          const view = await api.call("POST /admin/v1/limits", { body: toDraft(name, options) });
           writeDone(terminal, options, { view, sentence: `made limit ${name}: ${describeLimit(view)}` });
           return;
         }
@@ -128,7 +128,7 @@ async function change(api: Client, before: LimitView, options: SetOptions): Prom
   const values: { readonly [field: string]: unknown } = before;
   const isSame = Object.entries(patch).every(([field, value]) => (values[field] ?? null) === value);
   if (isSame) return before;
-  return await ask(api.admin.v1.limits({ id: toPathPart(before.id) }).patch(patch));
+  return await api.call("PATCH /admin/v1/limits/:id", { params: { id: before.id }, body: patch });
 }
 
 /** Throws a `CommandError` where another limit was meant: nothing turns this one into it. */

@@ -1,6 +1,6 @@
 import { parseInstant } from "#kernel/instant.ts";
 import type { Told, ToldLimit } from "#limits/limit-check.ts";
-import { ask, toPathPart, type Client } from "#cli/installation/client.ts";
+import type { Client } from "#cli/installation/client.ts";
 import { listAll, listLimits } from "#cli/installation/lists.ts";
 
 /** What a server says was used of each of its limits, of all values of `each`. */
@@ -15,7 +15,10 @@ export async function readTold(api: Client): Promise<Told> {
 
 async function readUses(api: Client, id: string) {
   const rows = await listAll("usage of a limit", async (query) => {
-    const { usage, total } = await ask(api.admin.v1.limits({ id: toPathPart(id) }).usage.get({ query }));
+    const { usage, total } = await api.call("GET /admin/v1/limits/:id/usage", {
+      params: { id },
+      query: { ...query },
+    });
     return { rows: usage, total };
   });
   return rows.map((use) => ({

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { parseLimitDraft } from "#limits/limit-draft.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask, toPathPart, type Client, type Installation } from "#cli/installation/client.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import { listLimits, type LimitSubjectPair } from "#cli/installation/lists.ts";
 import { requireNamed } from "#cli/installation/named.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
@@ -58,7 +58,7 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
       checkTyped(() => parseLimitDraft({ name: next, subject: {}, measure: "concurrent", amount: 1 }));
       return withInstallation(terminal, options, async ({ api }) => {
         const { id } = requireLimit(await listLimits(api), name);
-        const view = await ask(toLimit(api, id).patch({ name: next }));
+        const view = await api.call("PATCH /admin/v1/limits/:id", { params: { id }, body: { name: next } });
         writeDone(terminal, options, { view, sentence: `renamed ${name} to ${next}` });
       });
     },
@@ -77,17 +77,13 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
         facts: `The limit ${name} is ${describeLimit(found)}.`,
         question: "Remove it?",
       }));
-      const view = await ask(toLimit(api, found.id).delete());
+      const view = await api.call("DELETE /admin/v1/limits/:id", { params: { id: found.id } });
       writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
     }),
   );
   addExamples(remove, ["lockport limit remove everyone", "lockport limit remove everyone --yes"]);
 
   addLimitCheckCommand(limit, terminal);
-}
-
-function toLimit(api: Client, id: string) {
-  return api.admin.v1.limits({ id: toPathPart(id) });
 }
 
 /** Beside a server, usage that it answered a moment ago is waited for. */

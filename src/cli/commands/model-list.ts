@@ -4,7 +4,7 @@ import { isPriceMissed, isUnitUsed } from "#catalog/missed-prices.ts";
 import { isRareUnit, isReportUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask, type Client } from "#cli/installation/client.ts";
+import type { Client } from "#cli/installation/client.ts";
 import { getModel, listModels } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { toPrice } from "#cli/screen/figures.ts";
@@ -60,7 +60,7 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
 type Kept = Awaited<ReturnType<typeof listPrices>>[number];
 
 async function listPrices(api: Client) {
-  return (await ask(api.admin.v1.pricing.get())).entries;
+  return (await api.call("GET /admin/v1/pricing")).entries;
 }
 
 /** The first of its own, its target's and its upstream name's, as the lookup goes. */

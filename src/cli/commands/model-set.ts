@@ -8,7 +8,7 @@ import { choicesOption, pairsOption } from "#cli/input/choice.ts";
 import { collectPrices } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import { getModel } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
@@ -66,7 +66,7 @@ export function addModelSetCommand(model: Command, terminal: Terminal): void {
       return withInstallation(terminal, options, async ({ api }) => {
         const before = await getModel(api, alias);
         const patch = await toPatch(api, before, options);
-        const after = await ask(api.admin.v1.models({ alias: toPathPart(alias) }).patch(patch));
+        const after = await api.call("PATCH /admin/v1/models/:alias", { params: { alias }, body: patch });
         writeDone(terminal, options, { view: after, sentence: `model ${alias}: ${describe(before, after)}` });
         if (options.json === true || options.price === undefined) return;
         if (!before.pricing_inherited || after.pricing_inherited || after.target !== null) return;
@@ -147,7 +147,7 @@ async function toPricing(
 }
 
 async function findOwnPrices(api: Client, alias: string): Promise<{ [unit in Unit]?: number }> {
-  const { entries } = await ask(api.admin.v1.pricing.get());
+  const { entries } = await api.call("GET /admin/v1/pricing");
   const own = entries.filter(({ model }) => model === alias);
   return Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
 }

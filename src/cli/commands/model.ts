@@ -13,7 +13,7 @@ import { checkTyped } from "#cli/screen/failure.ts";
 import { collectNumbers } from "#cli/input/input.ts";
 import { writeDone, writeFields } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given } from "#cli/installation/client.ts";
 import { addModelListCommands } from "./model-list.ts";
 import { addModelSetCommand } from "./model-set.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
@@ -64,7 +64,9 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     checkDraft({ alias, provider, upstreamName, target, capabilities, pricing });
     return withInstallation(terminal, options, async ({ api }) => {
       const binding = { provider, upstream_name: upstreamName, capabilities };
-      const view = await ask(api.admin.v1.models.post(given({ alias, ...binding, target, pricing, hidden })));
+      const view = await api.call("POST /admin/v1/models", {
+        body: given({ alias, ...binding, target, pricing, hidden }),
+      });
       writeDone(terminal, options, { view, sentence: `added model ${view.alias}` });
       if (target === undefined && options.json !== true)
         await writeUnlisted(terminal, api, { model: view, options });
@@ -82,7 +84,7 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     const draft = { alias: name, target, pricing: options.price, hidden: options.hidden };
     checkDraft(draft);
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(api.admin.v1.models.post(given(draft)));
+      const view = await api.call("POST /admin/v1/models", { body: given(draft) });
       writeDone(terminal, options, { view, sentence: `made ${name} a name for ${target}` });
     });
   });
@@ -98,7 +100,10 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     const command = addCommand(model, `${verb} <alias>`, effect).action(
       (name: string, options: InstallationOptions) =>
         withInstallation(terminal, options, async ({ api }) => {
-          const view = await ask(toModel(api, name).patch({ hidden }));
+          const view = await api.call("PATCH /admin/v1/models/:alias", {
+            params: { alias: name },
+            body: { hidden },
+          });
           writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
         }),
     );
@@ -112,7 +117,10 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   ).action((from: string, to: string, options: InstallationOptions) => {
     checkTyped(() => parseAlias(to));
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(toModel(api, from).patch({ alias: to }));
+      const view = await api.call("PATCH /admin/v1/models/:alias", {
+        params: { alias: from },
+        body: { alias: to },
+      });
       writeDone(terminal, options, { view, sentence: `renamed ${from} to ${to}` });
     });
   });
@@ -122,7 +130,9 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     (name: string, options: RemoveOptions) =>
       withInstallation(terminal, options, async (installation) => {
         await confirmRemoval(terminal, options, installation, () => describeModel(installation, name));
-        const view = await ask(toModel(installation.api, name).delete());
+        const view = await installation.api.call("DELETE /admin/v1/models/:alias", {
+          params: { alias: name },
+        });
         writeDone(terminal, options, { view, sentence: `removed model ${name}` });
       }),
   );
@@ -134,7 +144,7 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     .action((name: string, options: ResolveOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
         const query = { model: name, endpoint: options.endpoint, stream: String(options.stream === true) };
-        const view = await ask(api.admin.v1.resolve.get({ query }));
+        const view = await api.call("GET /admin/v1/resolve", { query });
         writeFields(terminal, options, view);
       }),
     );
@@ -143,10 +153,6 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
 
 function checkDraft(draft: ModelDraft): void {
   checkTyped(() => [parseDraftRoute(draft), parsePricing(draft.pricing ?? {})]);
-}
-
-function toModel(api: Client, alias: string) {
-  return api.admin.v1.models({ alias: toPathPart(alias) });
 }
 
 /** The options of a binding and of a name for another model alike. */

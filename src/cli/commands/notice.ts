@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
@@ -15,7 +14,7 @@ export function addNoticeCommands(program: Command, terminal: Terminal): void {
     (options: InstallationOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
         const sent = await withProgress(terminal, "sending a notice, for at most 10 s", () =>
-          ask(api.admin.v1.notices.test.post()),
+          api.call("POST /admin/v1/notices/test"),
         );
         if (options.json === true) writeJson(terminal, sent);
         else if (sent.delivered) terminal.writeData(`delivered: the webhook answered ${sent.status}\n`);

@@ -11,7 +11,7 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import { ask, isObject, type Client } from "#cli/installation/client.ts";
+import { isObject, type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
 /** What a price list would set, and what has to be known of it. */
@@ -94,7 +94,7 @@ export function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: Instan
 
 /** The list prices that the installation has with it. */
 export async function readList(api: Client, inUse: NamesInUse | null): Promise<PriceList> {
-  const { version, source, as_of: asOf, entries } = await ask(api.admin.v1.pricing.list.get());
+  const { version, source, as_of: asOf, entries } = await api.call("GET /admin/v1/pricing/list");
   const names = new Set(entries.map(({ model }) => model));
   const sources =
     inUse === null

@@ -7,7 +7,7 @@ import { UNITS, type Unit } from "#kernel/units.ts";
 import { readTextInput } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask, given, type Client, type Installation } from "#cli/installation/client.ts";
+import { given, type Client, type Installation } from "#cli/installation/client.ts";
 import { listModels, listProviders } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -45,7 +45,7 @@ export function addPricingLoadCommand(pricing: Command, terminal: Terminal): voi
             return;
           }
           const view = await withProgress(terminal, "loading prices", () =>
-            ask(api.admin.v1.pricing.post(given(text.feed))),
+            api.call("POST /admin/v1/pricing", { body: given(text.feed) }),
           );
           writeLoaded(terminal, options, view);
           return;
@@ -90,7 +90,7 @@ async function findNamesInUse(installation: Installation): Promise<NamesInUse> {
   const { api } = installation;
   const models = toPricedModels(await listModels(api), await listProviders(api));
   const { views } = await findMissing(installation);
-  const kept = await ask(api.admin.v1.pricing.get());
+  const kept = await api.call("GET /admin/v1/pricing");
   return { models, others: [...views, ...kept.entries].map(({ model }) => model) };
 }
 
@@ -107,7 +107,7 @@ interface ListCall {
 }
 
 async function loadList(terminal: Terminal, api: Client, { list, options }: ListCall): Promise<void> {
-  const { entries } = await ask(api.admin.v1.pricing.get());
+  const { entries } = await api.call("GET /admin/v1/pricing");
   const kept = new Map(entries.map((entry) => [`${entry.unit} ${entry.model}`, entry]));
   const rows: PriceRow[] = [];
   let stayCount = 0;
@@ -145,7 +145,9 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
     if (options.json !== true) terminal.writeMessage(toEnd(rows.length, list));
     return;
   }
-  const view = await withProgress(terminal, "loading prices", () => ask(api.admin.v1.pricing.post(feed)));
+  const view = await withProgress(terminal, "loading prices", () =>
+    api.call("POST /admin/v1/pricing", { body: feed }),
+  );
   writeLoaded(terminal, options, view);
   tell();
   if (options.json !== true) await writeUnpriced(terminal, api, { models: await listModels(api), options });

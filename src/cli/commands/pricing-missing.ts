@@ -58,7 +58,7 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
 export async function findMissing(installation: Installation) {
   const since = formatInstant(installation.clock.nowUs() - WINDOW_DAYS * DAY_US);
   const { body, notices } = await readReport(installation, () =>
-    installation.api.admin.v1.usage["missing-prices"].get({ query: { since } }),
+    installation.api.callWithHeaders("GET /admin/v1/usage/missing-prices", { query: { since } }),
   );
   return { views: body.missing.filter((row) => !row.has_price), notices };
 }

@@ -6,7 +6,6 @@ import { writeJson, writeList } from "#cli/screen/output.ts";
 import { addPricingLoadCommand } from "./pricing-load.ts";
 import { addPricingMissingCommand } from "./pricing-missing.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask } from "#cli/installation/client.ts";
 
 interface ShowOptions extends InstallationOptions {
   readonly model?: string;
@@ -21,7 +20,7 @@ export function addPricingCommands(program: Command, terminal: Terminal): void {
     .option("--model <name>", "only those under this alias or upstream name")
     .action((options: ShowOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(api.admin.v1.pricing.get());
+        const view = await api.call("GET /admin/v1/pricing");
         const entries = view.entries.filter(
           ({ model }) => options.model === undefined || model === options.model,
         );

@@ -17,7 +17,7 @@ import { withInstallation, type InstallationOptions } from "#cli/installation/op
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import { getPrincipal, listPrincipals } from "#cli/installation/lists.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describePrincipal } from "./removal-facts.ts";
@@ -60,7 +60,7 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     const draft = { name, kind: options.kind, role: options.role, ...given({ tags: toTagField(options) }) };
     checkTyped(() => parsePrincipalDraft(draft));
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(api.admin.v1.principals.post(draft));
+      const view = await api.call("POST /admin/v1/principals", { body: draft });
       const sentence = `made ${view.role} ${view.name}`;
       writeDone(terminal, options, { view, sentence });
     });
@@ -81,7 +81,10 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     if (Object.keys(changes).length === 0)
       throw new CommandError("usage", "Say what to change: --role, --tag or --clear-tags.");
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(toPrincipal(api, await findId(api, name)).patch(changes));
+      const view = await api.call("PATCH /admin/v1/principals/:id", {
+        params: { id: await findId(api, name) },
+        body: changes,
+      });
       const facts = [
         ...(changes.role === undefined ? [] : [`is ${toRole(view.role)} now`]),
         ...(changes.tags === undefined ? [] : [describeTags(view.tags)]),
@@ -103,7 +106,10 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     const command = addCommand(principal, `${verb} <name>`, effect).action(
       (name: string, options: InstallationOptions) =>
         withInstallation(terminal, options, async ({ api }) => {
-          const view = await ask(toPrincipal(api, await findId(api, name)).patch({ enabled }));
+          const view = await api.call("PATCH /admin/v1/principals/:id", {
+            params: { id: await findId(api, name) },
+            body: { enabled },
+          });
           writeDone(terminal, options, { view, sentence: `${verb}d ${name}` });
         }),
     );
@@ -118,7 +124,9 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     withInstallation(terminal, options, async (installation) => {
       await confirmRemoval(terminal, options, installation, () => describePrincipal(installation, name));
       const { api } = installation;
-      const view = await ask(toPrincipal(api, await findId(api, name)).delete());
+      const view = await api.call("DELETE /admin/v1/principals/:id", {
+        params: { id: await findId(api, name) },
+      });
       writeDone(terminal, options, { view, sentence: `deleted ${name}` });
     }),
   );
@@ -136,7 +144,10 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
         facts: `Every browser that is signed in as ${name} will have to sign in again; its keys stay.`,
         question: "End its sessions?",
       }));
-      const view = await ask(toPrincipal(api, id)["revoke-sessions"].post({}));
+      const view = await api.call("POST /admin/v1/principals/:id/revoke-sessions", {
+        params: { id },
+        body: {},
+      });
       const sentence = `ended ${toCounted(view.revoked, "session")} of ${name}`;
       writeDone(terminal, options, { view, sentence });
     }),
@@ -150,11 +161,6 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
 /** Throws a `CommandError` when no principal has the name. */
 async function findId(api: Client, name: string): Promise<string> {
   return (await getPrincipal(api, name)).id;
-}
-
-/** Not to be returned by an async function: the client's parts have a `then` of their own. */
-function toPrincipal(api: Client, id: string) {
-  return api.admin.v1.principals({ id: toPathPart(id) });
 }
 
 function describeTags(tags: readonly string[] | undefined): string {

@@ -18,7 +18,7 @@ import {
   type ProviderOptions,
 } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given } from "#cli/installation/client.ts";
 import { listProviders } from "#cli/installation/lists.ts";
 
 interface AddOptions extends ProviderOptions {
@@ -57,7 +57,7 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     const apiKey = await readProviderKey(terminal, options, { ask: true });
     await withInstallation(terminal, options, async ({ api }) => {
       const body = given({ ...toProviderBody(typed), name, base_url: options.baseUrl, api_key: apiKey });
-      const view = await ask(api.admin.v1.providers.post(body));
+      const view = await api.call("POST /admin/v1/providers", { body });
       writeDone(terminal, options, { view, sentence: `added provider ${view.name}` });
       if (options.json === true) return;
       writeUrlWarning(terminal, view, options);
@@ -88,7 +88,7 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
       throw new CommandError("usage", "Say what to change: lockport provider set --help lists what can be.");
     }
     await withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(toProvider(api, name).patch(patch));
+      const view = await api.call("PATCH /admin/v1/providers/:name", { params: { name }, body: patch });
       writeDone(terminal, options, { view, sentence: `changed provider ${name}` });
       if (options.baseUrl !== undefined && options.json !== true) writeUrlWarning(terminal, view, options);
     });
@@ -104,7 +104,10 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     const command = addCommand(provider, `${verb} <name>`, effect).action(
       (name: string, options: InstallationOptions) =>
         withInstallation(terminal, options, async ({ api }) => {
-          const view = await ask(toProvider(api, name).patch({ enabled }));
+          const view = await api.call("PATCH /admin/v1/providers/:name", {
+            params: { name },
+            body: { enabled },
+          });
           writeDone(terminal, options, { view, sentence: `${verb}d provider ${name}` });
         }),
     );
@@ -119,17 +122,13 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     withInstallation(terminal, options, async (installation) => {
       const { api } = installation;
       await confirmRemoval(terminal, options, installation, () => describeProvider(installation, name));
-      const view = await ask(toProvider(api, name).delete());
+      const view = await api.call("DELETE /admin/v1/providers/:name", { params: { name } });
       writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
     }),
   );
   addExamples(remove, ["lockport provider remove vllm", "lockport provider remove vllm --yes"]);
 
   addDiscoverCommand(provider, terminal);
-}
-
-function toProvider(api: Client, name: string) {
-  return api.admin.v1.providers({ name: toPathPart(name) });
 }
 
 async function toPatch(terminal: Terminal, options: SetOptions) {

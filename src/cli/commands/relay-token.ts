@@ -15,7 +15,7 @@ import {
 import { writeDone } from "#cli/screen/output.ts";
 import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, LOCAL_ACTOR, toPathPart, type Installation } from "#cli/installation/client.ts";
+import { given, LOCAL_ACTOR, type Installation } from "#cli/installation/client.ts";
 import { getPrincipal, listRelayTokens } from "#cli/installation/lists.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describeRelayToken } from "./removal-facts.ts";
@@ -66,7 +66,10 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
   ).action((id: string, options: TermChangeOptions & InstallationOptions) => {
     const changes = toTermChangeFields(options);
     return withInstallation(terminal, options, async ({ api }) => {
-      const view = await ask(api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).patch(given(changes)));
+      const view = await api.call("PATCH /admin/v1/relay-tokens/:id", {
+        params: { id },
+        body: given(changes),
+      });
       writeDone(terminal, options, { view, sentence: `changed relay token ${id}` });
     });
   });
@@ -79,7 +82,7 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
   ).action((id: string, options: RemoveOptions) =>
     withInstallation(terminal, options, async (installation) => {
       await confirmRemoval(terminal, options, installation, () => describeRelayToken(installation, id));
-      const view = await ask(installation.api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).delete());
+      const view = await installation.api.call("DELETE /admin/v1/relay-tokens/:id", { params: { id } });
       writeDone(terminal, options, { view, sentence: `deleted relay token ${id}` });
     }),
   );
@@ -120,8 +123,7 @@ async function createRelayToken({ api, local }: Installation, { principal, ...te
       "Over --url a relay token is always that of LOCKPORT_API_KEY's owner: leave --principal out, or run this where the server runs.",
     );
   }
-  const own = api.my["relay-tokens"];
-  const view = await ask(own.post(given(terms)));
+  const view = await api.call("POST /my/relay-tokens", { body: given(terms) });
   // The owner of the API key need not be an admin.
-  return { view, takeBack: () => ask(own({ id: toPathPart(view.id) }).delete()) };
+  return { view, takeBack: () => api.call("DELETE /my/relay-tokens/:id", { params: { id: view.id } }) };
 }

@@ -122,7 +122,9 @@ type Used = { readonly key: string } | { readonly principal: string } | { readon
 /** `12 requests for $1.20 in the last 30 days.` */
 async function describeCost(installation: Installation, used: Used): Promise<string> {
   const query = { ...used, since: formatInstant(installation.clock.nowUs() - DAYS * DAY_US) };
-  const { body } = await readReport(installation, () => installation.api.stats.summary.get({ query }));
+  const { body } = await readReport(installation, () =>
+    installation.api.callWithHeaders("GET /stats/summary", { query }),
+  );
   const { requests, cost } = sumUsage(body.usage);
   if (requests === 0) return `No requests in the last ${DAYS} days.`;
   const priced = cost === null ? "without a price" : `for ${toAmount(cost)}`;

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { toPathPart } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { readReport } from "#cli/installation/report.ts";
 import { writeFields } from "#cli/screen/output.ts";
@@ -13,7 +12,7 @@ export function addRequestCommand(program: Command, terminal: Terminal): void {
     (id: string, options: InstallationOptions) =>
       withInstallation(terminal, options, async (installation) => {
         const { body: found, notices } = await readReport(installation, () =>
-          installation.api.stats.requests({ id: toPathPart(id) }).get(),
+          installation.api.callWithHeaders("GET /stats/requests/:id", { params: { id } }),
         );
         for (const notice of notices) terminal.writeMessage(`${notice}\n`);
         const { request, refusal } = found;

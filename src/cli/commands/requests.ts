@@ -77,7 +77,9 @@ With -f the log is looked at every ${POLL_MS / 1000} s; a server that cannot be 
 
 function toReader(installation: Installation): ReadRequests {
   return (query) =>
-    readReport(installation, () => installation.api.stats.requests.get({ query: { ...query } }));
+    readReport(installation, () =>
+      installation.api.callWithHeaders("GET /stats/requests", { query: { ...query } }),
+    );
 }
 
 function readLines(text: string): number {

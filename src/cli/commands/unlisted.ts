@@ -1,7 +1,7 @@
 import { toPrintable } from "#kernel/printable.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { suggest } from "#cli/screen/suggest.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -24,7 +24,7 @@ export async function writeUnlisted(
   { model, options }: { readonly model: Bound; readonly options: InstallationOptions },
 ): Promise<void> {
   const { provider, upstream_name: name } = model;
-  const asked = ask(api.admin.v1.providers({ name: toPathPart(provider) }).discover.get({ query: {} }));
+  const asked = api.call("GET /admin/v1/providers/:name/discover", { params: { name: provider }, query: {} });
   const found = await withinLimit(
     asked.catch(() => null),
     LIST_MS_MAX,

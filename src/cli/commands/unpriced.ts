@@ -3,7 +3,7 @@ import { findMissedUnits } from "#catalog/missed-prices.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { Unit } from "#kernel/units.ts";
-import { ask, given, type Client } from "#cli/installation/client.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -40,7 +40,7 @@ export async function writeUnpriced(
   const lines = [
     `${toCounted(unpriced.length, "model")} without a price (${names.join(", ")}${more}): usage is recorded as unpriced.`,
   ];
-  const { as_of: asOf, entries } = await ask(api.admin.v1.pricing.list.get());
+  const { as_of: asOf, entries } = await api.call("GET /admin/v1/pricing/list");
   const listed = new Set(entries.map(({ model, unit }) => `${unit} ${model}`));
   const isListed = ({ units, upstream_name: name }: (typeof unpriced)[number]) =>
     units.some((unit) => listed.has(`${unit} ${name}`));

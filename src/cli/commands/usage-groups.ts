@@ -1,5 +1,4 @@
-import type { Treaty } from "@elysiajs/eden/treaty2";
-import type { Client } from "#cli/installation/client.ts";
+import type { AnswerOf } from "#http/client.ts";
 import { picoToNumber, REPORT_UNITS, type Pico } from "#kernel/units.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 
@@ -31,7 +30,7 @@ export type Dimension = (typeof DIMENSIONS)[number];
 export const FORMER_WORDS: { readonly [former: string]: string } = { person: "principal" };
 
 /** A row of `GET /stats/summary`. */
-export type UsageRow = Treaty.Data<Client["stats"]["summary"]["get"]>["usage"][number];
+export type UsageRow = AnswerOf<"GET /stats/summary">["usage"][number];
 
 /** Sums of usage. */
 export interface Sums {

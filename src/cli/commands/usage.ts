@@ -97,7 +97,7 @@ interface Asked {
 
 async function countRequests(installation: Installation, { query, nowUs }: Asked): Promise<RequestCounts> {
   const { body } = await readReport(installation, () =>
-    installation.api.stats.series.get({ query: toMonths(query, nowUs) }),
+    installation.api.callWithHeaders("GET /stats/series", { query: toMonths(query, nowUs) }),
   );
   const sum = (field: "requests" | "unpriced_requests") =>
     body.series.reduce((total, bucket) => total + bucket[field], 0);
@@ -111,7 +111,7 @@ async function readGroups(installation: Installation, by: Dimension, asked: Aske
     return { groups, sums: sumUsage(groups), notices };
   }
   const { body, notices } = await readReport(installation, () =>
-    installation.api.stats.summary.get({ query: { ...query } }),
+    installation.api.callWithHeaders("GET /stats/summary", { query: { ...query } }),
   );
   return { groups: groupUsage(body.usage, by), sums: sumUsage(body.usage), notices };
 }

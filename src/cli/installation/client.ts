@@ -1,13 +1,23 @@
-import { treaty } from "@elysiajs/eden/treaty2";
-import type { Clock } from "#kernel/clock.ts";
+import type { AnswerOf, CallOf, RouteName } from "#http/client.ts";
 import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
-import type { Api } from "#http/controllers.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { type RouteInput, toRouteRequest } from "#kernel/route-request.ts";
 import { describeRefusal, Refusal, type CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Local } from "#boot/local.ts";
 
-/** The interface with the types of the server's own routes; an answer goes through `ask`. */
-export type Client = ReturnType<typeof treaty<Api>>;
+/** The interface with the types of the server's own routes: `call("DELETE /my/keys/:id", { params: { id } })`. */
+export interface Client {
+  /** The JSON of the answer. Throws what `Send` throws. */
+  call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
+  /** Throws what `Send` throws. */
+  callWithHeaders<const Name extends RouteName>(...args: CallOf<Name>): Promise<Answered<AnswerOf<Name>>>;
+}
+
+export interface Answered<Data> {
+  readonly data: Data;
+  readonly headers: Headers;
+}
 
 /** One exchange. Its response is a success and holds JSON; whatever else happens is thrown. */
 export type Send = (request: Request) => Promise<Response>;
@@ -23,50 +33,32 @@ export interface Question {
 export type Explain = (client: Client, refusal: Refusal, question: Question) => Promise<CommandError>;
 
 export function createClient(origin: string, send: Send, explain: Explain): Client {
-  const fetcher = async (input: string | URL | Request, init?: RequestInit) => {
-    const request = input instanceof Request ? input : new Request(String(input), init);
+  const client = { call, callWithHeaders };
+  return client;
+
+  function call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
+  async function call(route: string, input?: RouteInput): Promise<unknown> {
+    return (await ask(route, input)).data;
+  }
+
+  function callWithHeaders<const Name extends RouteName>(
+    ...args: CallOf<Name>
+  ): Promise<Answered<AnswerOf<Name>>>;
+  async function callWithHeaders(route: string, input?: RouteInput): Promise<Answered<unknown>> {
+    return await ask(route, input);
+  }
+
+  async function ask(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
+    const { address, init } = toRouteRequest(route, input);
+    const url = `${origin}${address}`;
     try {
-      return await send(request);
+      const response = await send(new Request(url, init));
+      return { data: await response.json(), headers: response.headers };
     } catch (cause) {
       if (!(cause instanceof Refusal)) throw cause;
-      const body = typeof init?.body === "string" ? init.body : null;
-      throw await explain(client, cause, { url: request.url, body });
+      throw await explain(client, cause, { url, body: init.body ?? null });
     }
-  };
-  const client = treaty<Api>(origin, {
-    keepDomain: true,
-    // With parsing, every instant becomes a `Date`, which ends at milliseconds.
-    parseDate: false,
-    fetcher: Object.assign(fetcher, { preconnect: fetch.preconnect }),
-  });
-  return client;
-}
-
-/** What the typed client gives for any route. Without a response, the error's value is what `Send` threw. */
-export interface Asked<Data> {
-  readonly data: Data;
-  readonly error: { readonly value: unknown } | null;
-  readonly response: Response | undefined;
-}
-
-/** The answer. Throws what `Send` throws. */
-export async function ask<Data>(asked: Promise<Asked<Data>>): Promise<NonNullable<Data>> {
-  return (await askWithHeaders(asked)).data;
-}
-
-export async function askWithHeaders<Data>(
-  asked: Promise<Asked<Data>>,
-): Promise<{ readonly data: NonNullable<Data>; readonly headers: Headers }> {
-  const { data, error, response } = await asked;
-  if (error !== null) throw error.value;
-  if (data === null || data === undefined || response === undefined)
-    throw new TypeError("an answer is empty");
-  return { data, headers: response.headers };
-}
-
-/** A name as one part of a path: the client joins what it gets as it is, and an alias may hold a slash. */
-export function toPathPart(name: string): string {
-  return encodeURIComponent(name);
+  }
 }
 
 /** What an error envelope refuses with (specification, section 2.1); null when it is none. */
@@ -89,14 +81,10 @@ export function isObject(value: unknown): value is { readonly [field: string]: u
 
 /** Fields of a body without those that are undefined, which JSON leaves out as well. */
 export type Given<Fields> = {
-  [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Mutable<Fields[Name]>;
+  [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Fields[Name];
 } & {
-  [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Mutable<
-    Exclude<Fields[Name], undefined>
-  >;
+  [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Exclude<Fields[Name], undefined>;
 };
-
-type Mutable<Value> = Value extends readonly (infer Element)[] ? Element[] : Value;
 
 export function given<Fields extends object>(fields: Fields): Given<Fields>;
 export function given(fields: object): object {

@@ -3,7 +3,7 @@ import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { suggest } from "#cli/screen/suggest.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { ask, type Client } from "./client.ts";
+import type { Client } from "./client.ts";
 import { requireNamed } from "./named.ts";
 
 /** Rows of one list over all its pages: far more than an installation has. */
@@ -11,14 +11,14 @@ const ROWS_MAX = 1_000_000;
 
 export async function listProviders(api: Client) {
   return listAll("providers", async (query) => {
-    const { providers: rows, total } = await ask(api.admin.v1.providers.get({ query }));
+    const { providers: rows, total } = await api.call("GET /admin/v1/providers", { query: { ...query } });
     return { rows, total };
   });
 }
 
 export async function listModels(api: Client, { provider }: { readonly provider?: string | undefined } = {}) {
   return listAll("models", async (page) => {
-    const { models: rows, total } = await ask(api.admin.v1.models.get({ query: { provider, ...page } }));
+    const { models: rows, total } = await api.call("GET /admin/v1/models", { query: { provider, ...page } });
     return { rows, total };
   });
 }
@@ -40,7 +40,7 @@ export async function getModel(api: Client, alias: string) {
 
 export async function listPrincipals(api: Client) {
   return listAll("principals", async (query) => {
-    const { principals: rows, total } = await ask(api.admin.v1.principals.get({ query }));
+    const { principals: rows, total } = await api.call("GET /admin/v1/principals", { query: { ...query } });
     return { rows, total };
   });
 }
@@ -57,7 +57,7 @@ export interface OwnerFilter {
 
 export async function listKeys(api: Client, owner: OwnerFilter) {
   const keys = await listAll("keys", async (page) => {
-    const { keys: rows, total } = await ask(api.admin.v1.keys.get({ query: { ...owner, ...page } }));
+    const { keys: rows, total } = await api.call("GET /admin/v1/keys", { query: { ...owner, ...page } });
     return { rows, total };
   });
   return requireOwner(api, owner, keys);
@@ -65,7 +65,7 @@ export async function listKeys(api: Client, owner: OwnerFilter) {
 
 export async function listRelayTokens(api: Client, owner: OwnerFilter) {
   const tokens = await listAll("relay_tokens", async (page) => {
-    const answer = await ask(api.admin.v1["relay-tokens"].get({ query: { ...owner, ...page } }));
+    const answer = await api.call("GET /admin/v1/relay-tokens", { query: { ...owner, ...page } });
     return { rows: answer.relay_tokens, total: answer.total };
   });
   return requireOwner(api, owner, tokens);
@@ -95,7 +95,7 @@ export type LimitSubjectPair = readonly [kind: string, value: string];
 export async function listLimits(api: Client, { of }: { readonly of?: LimitSubjectPair | undefined } = {}) {
   const subject = of?.join(":");
   return listAll("limits", async (page) => {
-    const { limits: rows, total } = await ask(api.admin.v1.limits.get({ query: { subject, ...page } }));
+    const { limits: rows, total } = await api.call("GET /admin/v1/limits", { query: { subject, ...page } });
     return { rows, total };
   });
 }

@@ -1,8 +1,7 @@
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { parseInstant } from "#kernel/instant.ts";
-import type { Treaty } from "@elysiajs/eden/treaty2";
-import type { Client } from "./client.ts";
+import type { AnswerOf } from "#http/client.ts";
 import type { Report, ReportQuery } from "./report.ts";
 
 /**
@@ -20,7 +19,7 @@ const NEW_PAGES_MAX = 40;
 const COMMIT_LATENESS_US = 5_000_000;
 
 /** A page of the request log, as `GET /stats/requests` answers it. */
-export type RequestPage = Treaty.Data<Client["stats"]["requests"]["get"]>;
+export type RequestPage = AnswerOf<"GET /stats/requests">;
 export type RequestRow = RequestPage["requests"][number];
 
 /** The fields of a row that tell when it arrived and ended. */

@@ -1,4 +1,4 @@
-import { askWithHeaders, type Asked, type Installation } from "./client.ts";
+import type { Answered, Installation } from "./client.ts";
 
 /** The query of a report (specification, section 4.4); what is undefined is left out. */
 export interface ReportQuery {
@@ -27,10 +27,10 @@ export async function settleUsage({ local }: Pick<Installation, "local">): Promi
 /** Asks for a report when what was used is there: see `settleUsage`. */
 export async function readReport<Body>(
   installation: Installation,
-  ask: () => Promise<Asked<Body>>,
-): Promise<Report<NonNullable<Body>>> {
+  ask: () => Promise<Answered<Body>>,
+): Promise<Report<Body>> {
   const unsettled = await settleUsage(installation);
-  const { data, headers } = await askWithHeaders(ask());
+  const { data, headers } = await ask();
   const window = headers.get("x-proxy-window");
   const notices = [
     ...unsettled,

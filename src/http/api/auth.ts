@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { json, redirectTo, route } from "#http/door/route.ts";
 import { LOGIN_TOKEN, PASSWORD } from "#http/schemas/examples.ts";
 import { Me, SignedIn } from "#http/schemas/identity.ts";
@@ -15,7 +14,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Door } from "#http/door/door.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { LoginLinkRequest, PasswordRequest } from "#http/schemas/requests.ts";
 
 export interface AuthDeps {
@@ -37,7 +35,7 @@ const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-co
 const BROWSER_NAME_LENGTH_MAX = 200;
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
-export function authRoutes(guard: Guard, deps: AuthDeps) {
+export function authRoutes(deps: AuthDeps) {
   const { config, clock, authenticator, devices, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   /** The cookies of session and device. The browser forgets the session that it had: it could not be ended any more. */
@@ -56,11 +54,21 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
   };
 
-  return new Elysia({ prefix: "/auth", tags: ["Sign-in"] })
-    .use(guard)
-    .get(
-      "/me",
-      async ({ request }) => {
+  return [
+    route({
+      method: "GET",
+      path: "/auth/me",
+      tag: "Sign-in",
+      access: "public",
+      summary: "Who is signed in, and how one can sign in",
+      answer: json(200, Me, {
+        authenticated: true,
+        name: "admin",
+        role: "admin",
+        sso_enabled: false,
+        password_enabled: true,
+      }),
+      run: async ({ request }) => {
         const caller = await findCaller(() => door.admit(request, "caller"));
         return {
           authenticated: caller !== null,
@@ -69,69 +77,56 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
           password_enabled: config.adminPasswordEnabled,
         };
       },
-      route({
-        access: "public",
-        summary: "Who is signed in, and how one can sign in",
-        answer: json(200, Me, {
-          authenticated: true,
-          name: "admin",
-          role: "admin",
-          sso_enabled: false,
-          password_enabled: true,
-        }),
-      }),
-    )
-    .post(
-      "/password",
-      async ({ body, request, set }) => {
+    }),
+    route({
+      method: "POST",
+      path: "/auth/password",
+      tag: "Sign-in",
+      access: "public",
+      summary: "Sign in as the admin by password",
+      body: PasswordRequest,
+      example: { password: PASSWORD },
+      answer: SIGNED_IN,
+      errors: ["wrong_password", "password_login_disabled"],
+      check: refusePasswordWhenOff,
+      run: async ({ body, request, headers }) => {
         const issued = await passwordSignIn.signIn(body.password, peers.find(request), toBrowser(request));
-        set.headers["set-cookie"] = await takeOver(request, issued);
+        headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
-      {
-        ...route({
-          access: "public",
-          summary: "Sign in as the admin by password",
-          body: PasswordRequest,
-          example: { password: PASSWORD },
-          answer: SIGNED_IN,
-          errors: ["wrong_password", "password_login_disabled"],
-        }),
-        // Nothing is asked of a sign-in that does not exist, not even a body.
-        parse: refusePasswordWhenOff,
-      },
-    )
-    .post(
-      "/login-link",
-      async ({ body, request, set }) => {
+    }),
+    route({
+      method: "POST",
+      path: "/auth/login-link",
+      tag: "Sign-in",
+      access: "public",
+      summary: "Sign in by a login link",
+      description:
+        "`lockport admin login-link` makes one, good for ten minutes and one sign-in. Its token stands in the fragment of the page's address, which no browser sends to a server.",
+      body: LoginLinkRequest,
+      example: { token: LOGIN_TOKEN },
+      answer: SIGNED_IN,
+      errors: ["invalid_login_link"],
+      run: async ({ body, request, headers }) => {
         const issued = await loginLinkSignIn.signIn(body.token, peers.find(request), toBrowser(request));
-        set.headers["set-cookie"] = await takeOver(request, issued);
+        headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
-      route({
-        access: "public",
-        summary: "Sign in by a login link",
-        description:
-          "`lockport admin login-link` makes one, good for ten minutes and one sign-in. Its token stands in the fragment of the page's address, which no browser sends to a server.",
-        body: LoginLinkRequest,
-        example: { token: LOGIN_TOKEN },
-        answer: SIGNED_IN,
-        errors: ["invalid_login_link"],
-      }),
-    )
-    .get(
-      "/logout",
-      async ({ request }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/auth/logout",
+      tag: "Sign-in",
+      access: "public",
+      summary: "End the session",
+      answer: redirectTo(303, "to `/`; the session is deleted"),
+      run: async ({ request }) => {
         await authenticator.endSession(request.headers);
         return new Response(null, {
           status: 303,
           headers: { location: "/", "set-cookie": buildClearedSessionCookie({ secure }) },
         });
       },
-      route({
-        access: "public",
-        summary: "End the session",
-        answer: redirectTo(303, "to `/`; the session is deleted"),
-      }),
-    );
+    }),
+  ] as const;
 }

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { json, route } from "#http/door/route.ts";
 import { ModelDeployment, ModelDeploymentList } from "#http/schemas/catalog.ts";
 import { ID } from "#http/schemas/examples.ts";
@@ -6,7 +5,7 @@ import { Deleted } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { DeploymentDraft } from "#catalog/deployment-draft.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toActor, type Guard } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import { DeploymentDeleteRequest, DeploymentRequest } from "#http/schemas/requests.ts";
 import { toDeploymentView } from "#views/catalog.ts";
 
@@ -17,57 +16,57 @@ const DEPLOYMENT = {
 };
 
 /** Model management as LiteLLM's clients do it (specification, sections 2.6 and 4.7): unknown fields are ignored. */
-export function deploymentRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/model", tags: ["LiteLLM clients"] })
-    .use(guard)
-    .post(
-      "/new",
-      async ({ body, caller }) => toDeploymentView(await catalog.deploy(toDraft(body), toActor(caller))),
-      route({
-        access: "admin",
-        summary: "Register a deployment",
-        description: "`litellm_params` is taken for `compat_params`; unknown fields are ignored.",
-        body: DeploymentRequest,
-        example: {
-          model_name: DEPLOYMENT.model_name,
-          compat_params: {
-            model: "llama-4",
-            api_base: DEPLOYMENT.compat_params.api_base,
-            api_key: "sk-EXAMPLE",
-          },
-          model_info: { mode: "chat" },
+export function deploymentRoutes(catalog: Catalog) {
+  return [
+    route({
+      method: "POST",
+      path: "/model/new",
+      tag: "LiteLLM clients",
+      access: "admin",
+      summary: "Register a deployment",
+      description: "`litellm_params` is taken for `compat_params`; unknown fields are ignored.",
+      body: DeploymentRequest,
+      example: {
+        model_name: DEPLOYMENT.model_name,
+        compat_params: {
+          model: "llama-4",
+          api_base: DEPLOYMENT.compat_params.api_base,
+          api_key: "sk-EXAMPLE",
         },
-        answer: json(200, ModelDeployment, DEPLOYMENT),
-        errors: ["invalid_name", "invalid_base_url", "alias_exists"],
-      }),
-    )
-    .get(
-      "/info",
-      async () => {
+        model_info: { mode: "chat" },
+      },
+      answer: json(200, ModelDeployment, DEPLOYMENT),
+      errors: ["invalid_name", "invalid_base_url", "alias_exists"],
+      run: async ({ body, caller }) => toDeploymentView(await catalog.deploy(toDraft(body), toActor(caller))),
+    }),
+    route({
+      method: "GET",
+      path: "/model/info",
+      tag: "LiteLLM clients",
+      access: "admin",
+      summary: "The deployments",
+      answer: json(200, ModelDeploymentList, { data: [DEPLOYMENT] }),
+      run: async () => {
         const { models } = await catalog.snapshot();
         return { data: models.map(toDeploymentView) };
       },
-      route({
-        access: "admin",
-        summary: "The deployments",
-        answer: json(200, ModelDeploymentList, { data: [DEPLOYMENT] }),
-      }),
-    )
-    .post(
-      "/delete",
-      async ({ body, caller }) => {
+    }),
+    route({
+      method: "POST",
+      path: "/model/delete",
+      tag: "LiteLLM clients",
+      access: "admin",
+      summary: "Delete a deployment",
+      body: DeploymentDeleteRequest,
+      example: { id: ID.deployment },
+      answer: json(200, Deleted, { deleted: ID.deployment }),
+      errors: ["model_not_found", "model_in_use"],
+      run: async ({ body, caller }) => {
         await catalog.deleteDeployment(body.id, toActor(caller));
         return { deleted: body.id };
       },
-      route({
-        access: "admin",
-        summary: "Delete a deployment",
-        body: DeploymentDeleteRequest,
-        example: { id: ID.deployment },
-        answer: json(200, Deleted, { deleted: ID.deployment }),
-        errors: ["model_not_found", "model_in_use"],
-      }),
-    );
+    }),
+  ] as const;
 }
 
 /** `litellm_params` stands in for `compat_params`; of both the specification's own counts. */

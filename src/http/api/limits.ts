@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import { type Guard, toActor } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { json, type QueryParam, route } from "#http/door/route.ts";
@@ -58,12 +57,16 @@ const SUBJECT_QUERY: QueryParam = {
 const ALL_OWN = { limit: PAGE_LIMIT_MAX, offset: 0 };
 
 /** Limits on use (`docs/spec/limits.md`). */
-export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRoutesDeps) {
-  return new Elysia({ tags: ["Limits"] })
-    .use(guard)
-    .get(
-      "/my/limits",
-      async ({ caller }) => {
+export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
+  return [
+    route({
+      method: "GET",
+      path: "/my/limits",
+      tag: "Limits",
+      access: "caller",
+      summary: "The limits that hold for the caller, and what is left",
+      answer: json(200, listOf("limits", OwnLimitView), { limits: [OWN] }),
+      run: async ({ caller }) => {
         const principalId = caller.principal.id;
         const [ownKeys, ownTokens] = await Promise.all([
           keys.list({ principalId }, ALL_OWN),
@@ -76,109 +79,104 @@ export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRo
         });
         return { limits: own.map(toOwnLimitView) };
       },
-      route({
-        access: "caller",
-        summary: "The limits that hold for the caller, and what is left",
-        answer: json(200, listOf("limits", OwnLimitView), { limits: [OWN] }),
-      }),
-    )
-    .get(
-      "/admin/v1/limits",
-      async ({ query }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/limits",
+      tag: "Limits",
+      access: "admin",
+      summary: "The limits by name, and what was used of them",
+      query: [SUBJECT_QUERY, ...PAGE_QUERY],
+      answer: json(200, pageOf("limits", LimitView), { limits: [LIMIT], ...PAGE }),
+      errors: ["invalid_request"],
+      run: async ({ query }) => {
         const page = parsePage(query);
         const { rows, total } = await limits.list(query["subject"] || null, page);
         return { limits: rows.map(toLimitView), ...pageView(page, total) };
       },
-      route({
-        access: "admin",
-        summary: "The limits by name, and what was used of them",
-        query: [SUBJECT_QUERY, ...PAGE_QUERY],
-        answer: json(200, pageOf("limits", LimitView), { limits: [LIMIT], ...PAGE }),
-        errors: ["invalid_request"],
-      }),
-    )
-    .post(
-      "/admin/v1/limits",
-      async ({ body, caller, status }) =>
-        status(201, toLimitView(await limits.create(body, toActor(caller)))),
-      route({
-        access: "admin",
-        summary: "Make a limit",
-        description: "Holds from the next request on, and counts what its window already holds.",
-        body: LimitCreateRequest,
-        example: DRAFT,
-        answer: json(201, LimitView, LIMIT),
-        errors: [
-          "invalid_name",
-          "limit_exists",
-          "too_many_limits",
-          "principal_not_found",
-          "key_not_found",
-          "relay_token_not_found",
-        ],
-      }),
-    )
-    .get(
-      "/admin/v1/limits/:id",
-      async ({ params, set }) => withTag(set, "limit", toLimitView(await limits.get(params.id))),
-      route({
-        access: "admin",
-        summary: "One limit, and what was used of it",
-        params: { id: ID.limit },
-        answer: json(200, LimitView, LIMIT, ["etag"]),
-        errors: ["limit_not_found"],
-      }),
-    )
-    .get(
-      "/admin/v1/limits/:id/usage",
-      async ({ params, query }) => {
+    }),
+    route({
+      method: "POST",
+      path: "/admin/v1/limits",
+      tag: "Limits",
+      access: "admin",
+      summary: "Make a limit",
+      description: "Holds from the next request on, and counts what its window already holds.",
+      body: LimitCreateRequest,
+      example: DRAFT,
+      answer: json(201, LimitView, LIMIT),
+      errors: [
+        "invalid_name",
+        "limit_exists",
+        "too_many_limits",
+        "principal_not_found",
+        "key_not_found",
+        "relay_token_not_found",
+      ],
+      run: async ({ body, caller }) => toLimitView(await limits.create(body, toActor(caller))),
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/limits/:id",
+      tag: "Limits",
+      access: "admin",
+      summary: "One limit, and what was used of it",
+      params: { id: ID.limit },
+      answer: json(200, LimitView, LIMIT, ["etag"]),
+      errors: ["limit_not_found"],
+      run: async ({ params, headers }) => withTag(headers, "limit", toLimitView(await limits.get(params.id))),
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/limits/:id/usage",
+      tag: "Limits",
+      access: "admin",
+      summary: "What was used of a limit, by each that it holds for",
+      params: { id: ID.limit },
+      query: PAGE_QUERY,
+      answer: json(200, pageOf("usage", LimitUse), { usage: [USE], ...PAGE }),
+      errors: ["limit_not_found"],
+      run: async ({ params, query }) => {
         const page = parsePage(query);
         const { limit, rows, total } = await limits.listUses(params.id, page);
         return { usage: rows.map((use) => toLimitUseView(limit, use)), ...pageView(page, total) };
       },
-      route({
-        access: "admin",
-        summary: "What was used of a limit, by each that it holds for",
-        params: { id: ID.limit },
-        query: PAGE_QUERY,
-        answer: json(200, pageOf("usage", LimitUse), { usage: [USE], ...PAGE }),
-        errors: ["limit_not_found"],
-      }),
-    )
-    .patch(
-      "/admin/v1/limits/:id",
-      async ({ params, body, caller, request, set }) => {
+    }),
+    route({
+      method: "PATCH",
+      path: "/admin/v1/limits/:id",
+      tag: "Limits",
+      access: "admin",
+      summary: "Change a limit",
+      description: `Subject and measure are what a limit is: make another instead. ${IF_MATCH}`,
+      params: { id: ID.limit },
+      body: LimitPatchRequest,
+      example: { amount: 80 },
+      answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }, ["etag"]),
+      errors: ["invalid_name", "limit_exists", "limit_not_found", "changed_meanwhile"],
+      run: async ({ params, body, caller, request, headers }) => {
         const require = toPrecondition(request, "limit", toStoredLimitView);
         return withTag(
-          set,
+          headers,
           "limit",
           toLimitView(await limits.update(params.id, body, toActor(caller), require)),
         );
       },
-      route({
-        access: "admin",
-        summary: "Change a limit",
-        description: `Subject and measure are what a limit is: make another instead. ${IF_MATCH}`,
-        params: { id: ID.limit },
-        body: LimitPatchRequest,
-        example: { amount: 80 },
-        answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }, ["etag"]),
-        errors: ["invalid_name", "limit_exists", "limit_not_found", "changed_meanwhile"],
-      }),
-    )
-    .delete(
-      "/admin/v1/limits/:id",
-      async ({ params, caller, request }) => {
+    }),
+    route({
+      method: "DELETE",
+      path: "/admin/v1/limits/:id",
+      tag: "Limits",
+      access: "admin",
+      summary: "Delete a limit",
+      params: { id: ID.limit },
+      description: IF_MATCH,
+      answer: json(200, Deleted, { deleted: ID.limit }),
+      errors: ["limit_not_found", "changed_meanwhile"],
+      run: async ({ params, caller, request }) => {
         await limits.delete(params.id, toActor(caller), toPrecondition(request, "limit", toStoredLimitView));
         return { deleted: params.id };
       },
-      route({
-        access: "admin",
-        summary: "Delete a limit",
-        params: { id: ID.limit },
-        description: IF_MATCH,
-        answer: json(200, Deleted, { deleted: ID.limit }),
-        errors: ["limit_not_found", "changed_meanwhile"],
-      }),
-    );
+    }),
+  ] as const;
 }

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import { json, route } from "#http/door/route.ts";
 import { ModelList } from "#http/schemas/catalog.ts";
@@ -10,7 +9,6 @@ import { listModels } from "#catalog/snapshot.ts";
 import { findCaller, toModelScope } from "#identity/caller.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door } from "#http/door/door.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { isNavigation } from "#http/door/navigation.ts";
 import type { Page } from "#http/page/page.ts";
 import { toModelListView } from "#views/catalog.ts";
@@ -72,7 +70,7 @@ const LIST = json(
 const WebPage = Type.String({ description: "The web page." });
 
 /** `GET /v1/models` and `GET /models` (specification, section 4.2, rules 1, 6 and 7). */
-export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelListDeps) {
+export function modelListRoutes({ door, catalog, page }: ModelListDeps) {
   const list = async (request: Request) => {
     const query = new URL(request.url).searchParams;
     const includeHidden = query.get("include_hidden") === "1";
@@ -89,30 +87,34 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
     const forAnthropic = request.headers.has("anthropic-version");
     return toModelListView(models, { includePricing, forAnthropic });
   };
-  return new Elysia({ tags: ["Models"] })
-    .use(guard)
-    .get(
-      "/v1/models",
-      ({ request }) => list(request),
-      route({ ...LISTING, description: FOR_ANTHROPIC, answer: LIST }),
-    )
-    .get(
-      "/models",
-      ({ request, set }) => {
+  return [
+    route({
+      method: "GET",
+      path: "/v1/models",
+      tag: "Models",
+      ...LISTING,
+      description: FOR_ANTHROPIC,
+      answer: LIST,
+      run: ({ request }) => list(request),
+    }),
+    route({
+      method: "GET",
+      path: "/models",
+      tag: "Models",
+      ...LISTING,
+      description: `A browser that navigates here gets the web page. ${FOR_ANTHROPIC}`,
+      answer: { ...LIST, contents: [LIST.contents[0], { type: "text/html", schema: WebPage }] },
+      run: ({ request, headers }) => {
         if (!isNavigation(request.headers)) {
-          set.headers["vary"] = "accept";
+          headers["vary"] = "accept";
           return list(request);
         }
         const response = page(request);
         response.headers.append("vary", "accept");
         return response;
       },
-      route({
-        ...LISTING,
-        description: `A browser that navigates here gets the web page. ${FOR_ANTHROPIC}`,
-        answer: { ...LIST, contents: [LIST.contents[0], { type: "text/html", schema: WebPage }] },
-      }),
-    );
+    }),
+  ] as const;
 }
 
 /** Empty is no filter. Throws `invalid_endpoint`. */

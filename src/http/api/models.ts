@@ -1,11 +1,10 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import { json, route } from "#http/door/route.ts";
 import { ModelView } from "#http/schemas/catalog.ts";
 import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import { toActor, type Guard } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
@@ -14,36 +13,49 @@ import { toModelView } from "#views/catalog.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
-export function modelRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] })
-    .use(guard)
-    .post(
-      "/models",
-      async ({ body, caller, status }) => {
+export function modelRoutes(catalog: Catalog) {
+  return [
+    route({
+      method: "POST",
+      path: "/admin/v1/models",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Make a model",
+      description: "Either `provider` and `upstream_name`, or `target`: a name for another model.",
+      body: ModelCreateRequest,
+      example: {
+        alias: MODEL.alias,
+        provider: MODEL.provider,
+        upstream_name: MODEL.upstream_name,
+        capabilities: MODEL.capabilities,
+        pricing: PRICING,
+      },
+      answer: json(201, ModelView, MODEL),
+      errors: ["invalid_name", "invalid_target", "invalid_pricing", "provider_not_found", "alias_exists"],
+      run: async ({ body, caller }) => {
         // A missing body is refused here: every field may be left out, so that the schema takes it for `{}`.
         if (isEmptyBody(body)) throw emptyBody();
         const draft = { ...toModelPatch(body), origin: body.origin };
-        return status(201, toModelView(await catalog.createModel(draft, toActor(caller))));
+        return toModelView(await catalog.createModel(draft, toActor(caller)));
       },
-      route({
-        access: "admin",
-        summary: "Make a model",
-        description: "Either `provider` and `upstream_name`, or `target`: a name for another model.",
-        body: ModelCreateRequest,
-        example: {
-          alias: MODEL.alias,
-          provider: MODEL.provider,
-          upstream_name: MODEL.upstream_name,
-          capabilities: MODEL.capabilities,
-          pricing: PRICING,
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/models",
+      tag: "Catalog",
+      access: "admin",
+      summary: "The models",
+      query: [
+        ...PAGE_QUERY,
+        {
+          name: "provider",
+          schema: Type.String(),
+          description: "Only models of this provider.",
+          example: PROVIDER.name,
         },
-        answer: json(201, ModelView, MODEL),
-        errors: ["invalid_name", "invalid_target", "invalid_pricing", "provider_not_found", "alias_exists"],
-      }),
-    )
-    .get(
-      "/models",
-      async ({ query }) => {
+      ],
+      answer: json(200, pageOf("models", ModelView), { models: [MODEL], ...PAGE }),
+      run: async ({ query }) => {
         const page = parsePage(query);
         const { models } = await catalog.snapshot();
         const provider = query["provider"] ?? "";
@@ -51,50 +63,44 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
           provider === "" ? models : models.filter((resolved) => resolved.provider.name === provider);
         return { models: slicePage(found, page).map(toModelView), ...pageView(page, found.length) };
       },
-      route({
-        access: "admin",
-        summary: "The models",
-        query: [
-          ...PAGE_QUERY,
-          {
-            name: "provider",
-            schema: Type.String(),
-            description: "Only models of this provider.",
-            example: PROVIDER.name,
-          },
-        ],
-        answer: json(200, pageOf("models", ModelView), { models: [MODEL], ...PAGE }),
-      }),
-    )
-    .patch(
-      "/models/:alias",
-      async ({ params, body, caller, request, set }) => {
+    }),
+    route({
+      method: "PATCH",
+      path: "/admin/v1/models/:alias",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Change a model",
+      description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\` and \`pricing\` replace the whole set. ${IF_MATCH}`,
+      params: { alias: MODEL.alias },
+      body: ModelPatchRequest,
+      example: { hidden: true },
+      answer: json(200, ModelView, { ...MODEL, hidden: true }, ["etag"]),
+      errors: [
+        "invalid_name",
+        "invalid_target",
+        "invalid_pricing",
+        "model_not_found",
+        "provider_not_found",
+        "alias_exists",
+        "changed_meanwhile",
+      ],
+      run: async ({ params, body, caller, request, headers }) => {
         const require = toPrecondition(request, "model", toModelView);
         const model = await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller), require);
-        return withTag(set, "model", toModelView(model));
+        return withTag(headers, "model", toModelView(model));
       },
-      route({
-        access: "admin",
-        summary: "Change a model",
-        description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\` and \`pricing\` replace the whole set. ${IF_MATCH}`,
-        params: { alias: MODEL.alias },
-        body: ModelPatchRequest,
-        example: { hidden: true },
-        answer: json(200, ModelView, { ...MODEL, hidden: true }, ["etag"]),
-        errors: [
-          "invalid_name",
-          "invalid_target",
-          "invalid_pricing",
-          "model_not_found",
-          "provider_not_found",
-          "alias_exists",
-          "changed_meanwhile",
-        ],
-      }),
-    )
-    .delete(
-      "/models/:alias",
-      async ({ params, caller, request }) => {
+    }),
+    route({
+      method: "DELETE",
+      path: "/admin/v1/models/:alias",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Delete a model",
+      params: { alias: MODEL.alias },
+      description: IF_MATCH,
+      answer: json(200, Deleted, { deleted: MODEL.alias }),
+      errors: ["model_not_found", "model_in_use", "changed_meanwhile"],
+      run: async ({ params, caller, request }) => {
         await catalog.deleteModel(
           params.alias,
           toActor(caller),
@@ -102,15 +108,8 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
         );
         return { deleted: params.alias };
       },
-      route({
-        access: "admin",
-        summary: "Delete a model",
-        params: { alias: MODEL.alias },
-        description: IF_MATCH,
-        answer: json(200, Deleted, { deleted: MODEL.alias }),
-        errors: ["model_not_found", "model_in_use", "changed_meanwhile"],
-      }),
-    );
+    }),
+  ] as const;
 }
 
 function toModelPatch(body: typeof ModelPatchRequest.static) {

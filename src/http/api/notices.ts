@@ -1,6 +1,4 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
-import type { Guard } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
 import { ID } from "#http/schemas/examples.ts";
 import { Id, nullable, oneOf, view } from "#http/schemas/shared.ts";
@@ -19,14 +17,12 @@ const NoticeTest = view("NoticeTest", {
 });
 
 /** Notices (`docs/spec/limits.md`). */
-export function noticeRoutes(guard: Guard, notices: NoticeTrial) {
-  return new Elysia({ tags: ["Operation"] }).use(guard).post(
-    "/admin/v1/notices/test",
-    async () => {
-      const { id, isDelivered, status, reason } = await notices.run();
-      return { id, type: NOTICE_TEST, delivered: isDelivered, status, reason };
-    },
+export function noticeRoutes(notices: NoticeTrial) {
+  return [
     route({
+      method: "POST",
+      path: "/admin/v1/notices/test",
+      tag: "Operation",
       access: "admin",
       summary: "Send a test notice, and say what came back",
       description:
@@ -39,6 +35,10 @@ export function noticeRoutes(guard: Guard, notices: NoticeTrial) {
         reason: null,
       }),
       errors: ["notices_not_configured"],
+      run: async () => {
+        const { id, isDelivered, status, reason } = await notices.run();
+        return { id, type: NOTICE_TEST, delivered: isDelivered, status, reason };
+      },
     }),
-  );
+  ] as const;
 }

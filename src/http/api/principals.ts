@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { json, route } from "#http/door/route.ts";
 import { ALICE, INSTANT, PAGE } from "#http/schemas/examples.ts";
 import {
@@ -8,7 +7,7 @@ import {
   SessionsRevoked,
 } from "#http/schemas/identity.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
-import { toActor, type Guard } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
@@ -17,60 +16,66 @@ import type { Principals } from "#identity/principals.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
-export function principalRoutes(guard: Guard, principals: Principals) {
-  return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
-    .use(guard)
-    .post(
-      "/principals",
-      async ({ body, caller, status }) =>
-        status(201, toPrincipalView(await principals.create(body, toActor(caller)))),
-      route({
-        access: "admin",
-        summary: "Make a principal",
-        body: PrincipalCreateRequest,
-        example: { name: ALICE.name },
-        answer: json(201, PrincipalView, ALICE),
-        errors: ["invalid_name", "invalid_tags", "principal_exists"],
+export function principalRoutes(principals: Principals) {
+  return [
+    route({
+      method: "POST",
+      path: "/admin/v1/principals",
+      tag: "People",
+      access: "admin",
+      summary: "Make a principal",
+      body: PrincipalCreateRequest,
+      example: { name: ALICE.name },
+      answer: json(201, PrincipalView, ALICE),
+      errors: ["invalid_name", "invalid_tags", "principal_exists"],
+      run: async ({ body, caller }) => toPrincipalView(await principals.create(body, toActor(caller))),
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/principals",
+      tag: "People",
+      access: "admin",
+      summary: "The principals",
+      query: PAGE_QUERY,
+      answer: json(200, pageOf("principals", PrincipalListEntry), {
+        principals: [{ ...ALICE, created_at: INSTANT }],
+        ...PAGE,
       }),
-    )
-    .get(
-      "/principals",
-      async ({ query }) => {
+      run: async ({ query }) => {
         const page = parsePage(query);
         const { rows, total } = await principals.list(page);
         return { principals: rows.map(toListedPrincipalView), ...pageView(page, total) };
       },
-      route({
-        access: "admin",
-        summary: "The principals",
-        query: PAGE_QUERY,
-        answer: json(200, pageOf("principals", PrincipalListEntry), {
-          principals: [{ ...ALICE, created_at: INSTANT }],
-          ...PAGE,
-        }),
-      }),
-    )
-    .patch(
-      "/principals/:id",
-      async ({ params, body, caller, request, set }) => {
+    }),
+    route({
+      method: "PATCH",
+      path: "/admin/v1/principals/:id",
+      tag: "People",
+      access: "admin",
+      summary: "Change a principal's role or fixed tags, or disable it",
+      params: { id: ALICE.id },
+      body: PrincipalPatchRequest,
+      example: { enabled: false },
+      description: IF_MATCH,
+      answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }, ["etag"]),
+      errors: ["invalid_tags", "principal_not_found", "last_admin", "changed_meanwhile"],
+      run: async ({ params, body, caller, request, headers }) => {
         const require = toPrecondition(request, "principal", toChangedPrincipalView);
         const principal = await principals.update(params.id, body, toActor(caller), require);
-        return withTag(set, "principal", toChangedPrincipalView(principal));
+        return withTag(headers, "principal", toChangedPrincipalView(principal));
       },
-      route({
-        access: "admin",
-        summary: "Change a principal's role or fixed tags, or disable it",
-        params: { id: ALICE.id },
-        body: PrincipalPatchRequest,
-        example: { enabled: false },
-        description: IF_MATCH,
-        answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }, ["etag"]),
-        errors: ["invalid_tags", "principal_not_found", "last_admin", "changed_meanwhile"],
-      }),
-    )
-    .delete(
-      "/principals/:id",
-      async ({ params, caller, request }) => {
+    }),
+    route({
+      method: "DELETE",
+      path: "/admin/v1/principals/:id",
+      tag: "People",
+      access: "admin",
+      summary: "Delete a principal, its keys, tokens and sessions",
+      params: { id: ALICE.id },
+      description: IF_MATCH,
+      answer: json(200, Deleted, { deleted: ALICE.id }),
+      errors: ["principal_not_found", "last_admin", "changed_meanwhile"],
+      run: async ({ params, caller, request }) => {
         await principals.delete(
           params.id,
           toActor(caller),
@@ -78,30 +83,23 @@ export function principalRoutes(guard: Guard, principals: Principals) {
         );
         return { deleted: params.id };
       },
-      route({
-        access: "admin",
-        summary: "Delete a principal, its keys, tokens and sessions",
-        params: { id: ALICE.id },
-        description: IF_MATCH,
-        answer: json(200, Deleted, { deleted: ALICE.id }),
-        errors: ["principal_not_found", "last_admin", "changed_meanwhile"],
-      }),
-    )
-    .post(
-      "/principals/:id/revoke-sessions",
-      async ({ params, caller }) => ({
+    }),
+    route({
+      method: "POST",
+      path: "/admin/v1/principals/:id/revoke-sessions",
+      tag: "People",
+      access: "admin",
+      summary: "End every session of a principal",
+      description: "Its keys stay. The body may be left out.",
+      params: { id: ALICE.id },
+      body: NoRequest,
+      example: {},
+      isBodyOptional: true,
+      answer: json(200, SessionsRevoked, { revoked: 2 }),
+      errors: ["principal_not_found"],
+      run: async ({ params, caller }) => ({
         revoked: await principals.revokeSessions(params.id, toActor(caller)),
       }),
-      route({
-        access: "admin",
-        summary: "End every session of a principal",
-        description: "Its keys stay. The body may be left out.",
-        params: { id: ALICE.id },
-        body: NoRequest,
-        example: {},
-        isBodyOptional: true,
-        answer: json(200, SessionsRevoked, { revoked: 2 }),
-        errors: ["principal_not_found"],
-      }),
-    );
+    }),
+  ] as const;
 }

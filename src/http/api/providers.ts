@@ -1,11 +1,10 @@
-import { Elysia } from "elysia";
 import { json, route } from "#http/door/route.ts";
 import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
 import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { ProviderDraft } from "#catalog/provider-draft.ts";
-import { toActor, type Guard } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
@@ -26,27 +25,32 @@ export const CREATE_ERRORS = [
 const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
 
 /** Providers (specification, sections 2.3 and 4.6). */
-export function providerRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] })
-    .use(guard)
-    .post(
-      "/providers",
-      async ({ body, caller, status }) => {
+export function providerRoutes(catalog: Catalog) {
+  return [
+    route({
+      method: "POST",
+      path: "/admin/v1/providers",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Make a provider",
+      body: ProviderCreateRequest,
+      example: { name: PROVIDER.name, base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
+      answer: json(201, ProviderView, SINGLE_PROVIDER),
+      errors: CREATE_ERRORS,
+      run: async ({ body, caller }) => {
         const provider = await catalog.createProvider(toProviderDraft(body), toActor(caller));
-        return status(201, toSingleProviderView(provider));
+        return toSingleProviderView(provider);
       },
-      route({
-        access: "admin",
-        summary: "Make a provider",
-        body: ProviderCreateRequest,
-        example: { name: PROVIDER.name, base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
-        answer: json(201, ProviderView, SINGLE_PROVIDER),
-        errors: CREATE_ERRORS,
-      }),
-    )
-    .get(
-      "/providers",
-      async ({ query }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/providers",
+      tag: "Catalog",
+      access: "admin",
+      summary: "The providers",
+      query: PAGE_QUERY,
+      answer: json(200, pageOf("providers", ProviderListEntry), { providers: [PROVIDER], ...PAGE }),
+      run: async ({ query }) => {
         const page = parsePage(query);
         const { providers } = await catalog.snapshot();
         return {
@@ -54,31 +58,43 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
           ...pageView(page, providers.length),
         };
       },
-      route({
-        access: "admin",
-        summary: "The providers",
-        query: PAGE_QUERY,
-        answer: json(200, pageOf("providers", ProviderListEntry), { providers: [PROVIDER], ...PAGE }),
-      }),
-    )
-    .get(
-      "/providers/:name",
-      async ({ params, set }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/providers/:name",
+      tag: "Catalog",
+      access: "admin",
+      summary: "One provider",
+      params: { name: PROVIDER.name },
+      answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
+      errors: ["provider_not_found"],
+      run: async ({ params, headers }) => {
         const provider = (await catalog.snapshot()).findProvider(params.name);
         if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
-        return withTag(set, "provider", toSingleProviderView(provider));
+        return withTag(headers, "provider", toSingleProviderView(provider));
       },
-      route({
-        access: "admin",
-        summary: "One provider",
-        params: { name: PROVIDER.name },
-        answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
-        errors: ["provider_not_found"],
-      }),
-    )
-    .patch(
-      "/providers/:name",
-      async ({ params, body, caller, request, set }) => {
+    }),
+    route({
+      method: "PATCH",
+      path: "/admin/v1/providers/:name",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Change a provider",
+      description: IF_MATCH,
+      params: { name: PROVIDER.name },
+      body: ProviderPatchRequest,
+      example: { timeout_read: 120, max_concurrency: 8 },
+      answer: json(200, ProviderView, { ...SINGLE_PROVIDER, timeout_read: 120, max_concurrency: 8 }, [
+        "etag",
+      ]),
+      errors: [
+        "invalid_base_url",
+        "invalid_endpoint",
+        "invalid_override",
+        "provider_not_found",
+        "changed_meanwhile",
+      ],
+      run: async ({ params, body, caller, request, headers }) => {
         const patch = {
           enabled: body.enabled,
           baseUrl: body.base_url,
@@ -90,30 +106,20 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
           toActor(caller),
           toPrecondition(request, "provider", toSingleProviderView),
         );
-        return withTag(set, "provider", toSingleProviderView(provider));
+        return withTag(headers, "provider", toSingleProviderView(provider));
       },
-      route({
-        access: "admin",
-        summary: "Change a provider",
-        description: IF_MATCH,
-        params: { name: PROVIDER.name },
-        body: ProviderPatchRequest,
-        example: { timeout_read: 120, max_concurrency: 8 },
-        answer: json(200, ProviderView, { ...SINGLE_PROVIDER, timeout_read: 120, max_concurrency: 8 }, [
-          "etag",
-        ]),
-        errors: [
-          "invalid_base_url",
-          "invalid_endpoint",
-          "invalid_override",
-          "provider_not_found",
-          "changed_meanwhile",
-        ],
-      }),
-    )
-    .delete(
-      "/providers/:name",
-      async ({ params, caller, request }) => {
+    }),
+    route({
+      method: "DELETE",
+      path: "/admin/v1/providers/:name",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Delete a provider, its models and the names for them",
+      params: { name: PROVIDER.name },
+      description: IF_MATCH,
+      answer: json(200, Deleted, { deleted: PROVIDER.name }),
+      errors: ["provider_not_found", "model_in_use", "changed_meanwhile"],
+      run: async ({ params, caller, request }) => {
         await catalog.deleteProvider(
           params.name,
           toActor(caller),
@@ -121,15 +127,8 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         );
         return { deleted: params.name };
       },
-      route({
-        access: "admin",
-        summary: "Delete a provider, its models and the names for them",
-        params: { name: PROVIDER.name },
-        description: IF_MATCH,
-        answer: json(200, Deleted, { deleted: PROVIDER.name }),
-        errors: ["provider_not_found", "model_in_use", "changed_meanwhile"],
-      }),
-    );
+    }),
+  ] as const;
 }
 
 /** Its values are judged by the catalog. */

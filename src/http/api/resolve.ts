@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import { json, route } from "#http/door/route.ts";
 import { ResolveResult } from "#http/schemas/catalog.ts";
@@ -7,30 +6,16 @@ import { oneOf } from "#http/schemas/shared.ts";
 import { ENDPOINTS, isEndpoint } from "#catalog/endpoint.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { toResolveView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** The resolution of the data plane, asked without sending anything. */
-export function resolveRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).get(
-    "/resolve",
-    async ({ query }) => {
-      const alias = query["model"] ?? "";
-      if (alias === "")
-        throw new ProxyError("model_required", "Name a model in the query.", { param: "model" });
-      const endpoint =
-        query["endpoint"] === undefined || query["endpoint"] === "" ? "chat" : query["endpoint"];
-      if (!isEndpoint(endpoint)) {
-        throw new ProxyError("invalid_endpoint", `endpoint is one of ${ENDPOINTS.join(", ")}.`, {
-          param: "endpoint",
-        });
-      }
-      const resolved = resolveModel(await catalog.snapshot(), alias);
-      requireCapability(resolved, endpoint, query["stream"] === "true" || query["stream"] === "1");
-      return toResolveView(resolved, endpoint);
-    },
+export function resolveRoutes(catalog: Catalog) {
+  return [
     route({
+      method: "GET",
+      path: "/admin/v1/resolve",
+      tag: "Catalog",
       access: "admin",
       summary: "Where a request for a model would go",
       query: [
@@ -56,6 +41,21 @@ export function resolveRoutes(guard: Guard, catalog: Catalog) {
         capabilities: MODEL.capabilities,
       }),
       errors: ["model_required", "invalid_endpoint", "model_not_found", "endpoint_not_supported"],
+      run: async ({ query }) => {
+        const alias = query["model"] ?? "";
+        if (alias === "")
+          throw new ProxyError("model_required", "Name a model in the query.", { param: "model" });
+        const endpoint =
+          query["endpoint"] === undefined || query["endpoint"] === "" ? "chat" : query["endpoint"];
+        if (!isEndpoint(endpoint)) {
+          throw new ProxyError("invalid_endpoint", `endpoint is one of ${ENDPOINTS.join(", ")}.`, {
+            param: "endpoint",
+          });
+        }
+        const resolved = resolveModel(await catalog.snapshot(), alias);
+        requireCapability(resolved, endpoint, query["stream"] === "true" || query["stream"] === "1");
+        return toResolveView(resolved, endpoint);
+      },
     }),
-  );
+  ] as const;
 }

@@ -1,5 +1,4 @@
-import { Elysia } from "elysia";
-import { toActor, type Guard } from "#http/door/guard.ts";
+import { toActor } from "#http/door/guard.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import { json, route } from "#http/door/route.ts";
 import { ALICE, INSTANT, LATER } from "#http/schemas/examples.ts";
@@ -36,49 +35,65 @@ export interface SettingsDeps {
 const OWN_SESSIONS = { sessions: [{ last_seen_at: INSTANT, expires_at: LATER, current: true }] };
 
 /** What runs here, and who is signed in. No secret, address or path of the machine is told. */
-export function settingsRoutes(guard: Guard, { config, installation, principals, sso }: SettingsDeps) {
-  return new Elysia()
-    .use(guard)
-    .get(
-      "/my/sessions",
-      async ({ caller }) => {
+export function settingsRoutes({ config, installation, principals, sso }: SettingsDeps) {
+  return [
+    route({
+      method: "GET",
+      path: "/my/sessions",
+      tag: "Self-service",
+      access: "caller",
+      summary: "Browsers in which one is signed in",
+      answer: json(200, OwnSessions, OWN_SESSIONS),
+      run: async ({ caller }) => {
         const own = await principals.listSessions(caller.principal.id);
         return { sessions: own.map(({ session }) => toOwnSessionView(session, findOwnSession(caller))) };
       },
-      {
-        ...route({
-          access: "caller",
-          summary: "Browsers in which one is signed in",
-          answer: json(200, OwnSessions, OWN_SESSIONS),
-        }),
-        tags: ["Self-service"],
-      },
-    )
-    .post(
-      "/my/sessions/revoke-others",
-      async ({ caller }) => ({
+    }),
+    route({
+      method: "POST",
+      path: "/my/sessions/revoke-others",
+      tag: "Self-service",
+      access: "caller",
+      summary: "End every session of one's own but the one that asks",
+      description: "Keys stay. The body may be left out.",
+      body: NoRequest,
+      example: {},
+      isBodyOptional: true,
+      answer: json(200, SessionsRevoked, { revoked: 2 }),
+      run: async ({ caller }) => ({
         revoked: await principals.revokeSessions(
           caller.principal.id,
           toActor(caller),
           findOwnSession(caller),
         ),
       }),
-      {
-        ...route({
-          access: "caller",
-          summary: "End every session of one's own but the one that asks",
-          description: "Keys stay. The body may be left out.",
-          body: NoRequest,
-          example: {},
-          isBodyOptional: true,
-          answer: json(200, SessionsRevoked, { revoked: 2 }),
-        }),
-        tags: ["Self-service"],
-      },
-    )
-    .get(
-      "/admin/v1/settings",
-      async () => {
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/settings",
+      tag: "Operation",
+      access: "admin",
+      summary: "What runs here: versions, sizes, retention, sign-in, and who is signed in",
+      answer: json(200, InstallationSettings, {
+        version: "0.1.0",
+        commit: "166cc01b8e03",
+        interface_version: "1.0.0",
+        storage: { catalog_bytes: 167_936, usage_bytes: 9_437_184, journal_bytes: 1_048_576 },
+        usage_retention_days: 90,
+        session_ttl_seconds: 604_800,
+        sso_enabled: false,
+        password_enabled: true,
+        sessions: [
+          {
+            principal_id: ALICE.id,
+            principal: ALICE.name,
+            sessions: 2,
+            last_seen_at: INSTANT,
+            expires_at: LATER,
+          },
+        ],
+      }),
+      run: async () => {
         const [sizes, signedIn] = await Promise.all([installation.measure(), principals.listSessions(null)]);
         return {
           version: PRODUCT_VERSION,
@@ -96,33 +111,8 @@ export function settingsRoutes(guard: Guard, { config, installation, principals,
           sessions: toSignedInViews(signedIn),
         };
       },
-      {
-        ...route({
-          access: "admin",
-          summary: "What runs here: versions, sizes, retention, sign-in, and who is signed in",
-          answer: json(200, InstallationSettings, {
-            version: "0.1.0",
-            commit: "166cc01b8e03",
-            interface_version: "1.0.0",
-            storage: { catalog_bytes: 167_936, usage_bytes: 9_437_184, journal_bytes: 1_048_576 },
-            usage_retention_days: 90,
-            session_ttl_seconds: 604_800,
-            sso_enabled: false,
-            password_enabled: true,
-            sessions: [
-              {
-                principal_id: ALICE.id,
-                principal: ALICE.name,
-                sessions: 2,
-                last_seen_at: INSTANT,
-                expires_at: LATER,
-              },
-            ],
-          }),
-        }),
-        tags: ["Operation"],
-      },
-    );
+    }),
+  ] as const;
 }
 
 /** The session that asks; null for a key. */

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import { redirectTo, route } from "#http/door/route.ts";
 import { oneOf } from "#http/schemas/shared.ts";
@@ -11,7 +10,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { isNavigation } from "#http/door/navigation.ts";
 import { toSignInErrorPage } from "./sso-page.ts";
 
@@ -29,7 +27,7 @@ export interface SsoDeps {
 }
 
 /** To the identity provider and back (specification, sections 4.1 and 5, point 6). */
-export function ssoRoutes(guard: Guard, deps: SsoDeps) {
+export function ssoRoutes(deps: SsoDeps) {
   const { config, clock, authenticator, sso, assets, peers, answerFailure } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const clearedStateCookie = buildStateCookie("", { secure });
@@ -75,48 +73,47 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     }
   };
 
-  return new Elysia({ prefix: "/auth", tags: ["Sign-in"] })
-    .use(guard)
-    .get(
-      "/login",
-      ({ request }) => respond(request, { step: () => begin(request) }),
-      route({
-        access: "public",
-        summary: "Begin single sign-on",
-        query: [{ name: "retry", schema: oneOf(["1"]), description: "The one automatic retry." }],
-        answer: redirectTo(302, "to the identity provider"),
-        errors: ["sso_not_configured", "sso_exchange_failed"],
-      }),
-    )
-    .get(
-      "/callback",
-      // The cookie is good for one callback, whichever way that ends.
-      ({ request }) =>
+  return [
+    route({
+      method: "GET",
+      path: "/auth/login",
+      tag: "Sign-in",
+      access: "public",
+      summary: "Begin single sign-on",
+      query: [{ name: "retry", schema: oneOf(["1"]), description: "The one automatic retry." }],
+      answer: redirectTo(302, "to the identity provider"),
+      errors: ["sso_not_configured", "sso_exchange_failed"],
+      run: ({ request }) => respond(request, { step: () => begin(request) }),
+    }),
+    route({
+      method: "GET",
+      path: "/auth/callback",
+      tag: "Sign-in",
+      access: "public",
+      summary: "End single sign-on",
+      description: "The identity provider sends the browser here. A browser gets refusals as a page.",
+      query: [
+        { name: "code", schema: Type.String(), description: "The authorization code." },
+        { name: "state", schema: Type.String(), description: "What the sign-in began with." },
+        { name: "error", schema: Type.String(), description: "Why the identity provider refused." },
+      ],
+      answer: redirectTo(303, "to `/` with a session, or once to `/auth/login?retry=1`"),
+      errors: [
+        "sso_not_configured",
+        "sso_denied",
+        "sso_state_mismatch",
+        "sso_code_missing",
+        "sso_group_required",
+        "sso_exchange_failed",
+        "sso_userinfo_failed",
+      ],
+      run: ({ request }) =>
         respond(request, {
           step: () => finish(request),
           headersOfRefusal: { "set-cookie": clearedStateCookie },
         }),
-      route({
-        access: "public",
-        summary: "End single sign-on",
-        description: "The identity provider sends the browser here. A browser gets refusals as a page.",
-        query: [
-          { name: "code", schema: Type.String(), description: "The authorization code." },
-          { name: "state", schema: Type.String(), description: "What the sign-in began with." },
-          { name: "error", schema: Type.String(), description: "Why the identity provider refused." },
-        ],
-        answer: redirectTo(303, "to `/` with a session, or once to `/auth/login?retry=1`"),
-        errors: [
-          "sso_not_configured",
-          "sso_denied",
-          "sso_state_mismatch",
-          "sso_code_missing",
-          "sso_group_required",
-          "sso_exchange_failed",
-          "sso_userinfo_failed",
-        ],
-      }),
-    );
+    }),
+  ] as const;
 }
 
 interface Step {

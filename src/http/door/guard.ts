@@ -1,20 +1,27 @@
 import { Elysia } from "elysia";
 import type { Actor } from "#audit/event.ts";
 import type { Caller } from "#identity/caller.ts";
-import { type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
+import { JSON_BODY_BYTES_MAX, type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { BodyLimits } from "./body-reader.ts";
 import type { Door } from "./door.ts";
 import { readJsonBody } from "./json-body.ts";
+import type { AnswerHeaders, ServedRoute } from "./route.ts";
+
+export interface GuardDeps {
+  readonly door: Door;
+  readonly memory: BodyMemory;
+  readonly maxBodyBytes: number;
+  /** The answer to whatever is thrown, also where no route was found. */
+  readonly answerFailure: (failure: unknown, code: unknown, request: Request) => Response;
+}
 
 /**
- * The plugin that every controller uses. A declared route (`route`) has `public: true`, or `access: "caller" | "admin"` and
- * then a `caller` in its handler. Elysia reads and validates a body before any handler runs, so the caller is asked in the
- * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
+ * Puts routes behind Elysia's router and validation. It reads and validates a body before any `run`, so a caller is asked for in
+ * the parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
-export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory) {
-  const limits = toBodyLimits(bodyBytesMax);
-  const publicLimits = toPublicLimits(bodyBytesMax);
+export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
+  const { door, memory, maxBodyBytes, answerFailure } = deps;
   const admitted = new WeakMap<Request, Caller>();
   const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
     const known = admitted.get(request);
@@ -23,27 +30,43 @@ export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory
     admitted.set(request, caller);
     return caller;
   };
-  return new Elysia({ name: "guard" }).macro({
-    public: {
-      parse: async ({ request }) => {
-        door.checkBrowser(request);
-        return await readBodyOf(request, publicLimits, { memory, owner: NOBODY });
+  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
+  const elysia = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } });
+  // First, since a hook applies only to the routes that come after it.
+  elysia.onError(({ error, code, request }) => answerFailure(error, code, request));
+  for (const { method, path, access, body: schema, bodyBytesMax, check, answer, run } of routes) {
+    const bytesMax = Math.min(maxBodyBytes, bodyBytesMax ?? JSON_BODY_BYTES_MAX);
+    const limits = access === "public" ? toPublicLimits(bytesMax) : toBodyLimits(bytesMax);
+    const enter = async (request: Request): Promise<Caller | null> => {
+      if (access === "public") return null;
+      return await admit(request, access);
+    };
+    elysia.route(
+      method,
+      path,
+      async ({ request, params, query, body, set }) => {
+        const headers: AnswerHeaders = {};
+        const answered = await run({ request, params, query, body, caller: await enter(request), headers });
+        Object.assign(set.headers, headers);
+        if (!(answered instanceof Response)) set.status = answer.status;
+        return answered;
       },
-    },
-    access: (access: "caller" | "admin") => ({
-      parse: async ({ request }) => {
-        const { principal } = await admit(request, access);
-        return await readBodyOf(request, limits, { memory, owner: principal.name });
+      {
+        parse: async ({ request }) => {
+          check?.();
+          const caller = await enter(request);
+          if (caller === null) door.checkBrowser(request);
+          return await readBodyOf(request, limits, { memory, owner: caller?.principal.name ?? NOBODY });
+        },
+        transform: async ({ request }) => {
+          await enter(request);
+        },
+        ...(schema !== undefined && { body: schema }),
       },
-      transform: async ({ request }) => {
-        await admit(request, access);
-      },
-      resolve: async ({ request }) => ({ caller: await admit(request, access) }),
-    }),
-  });
+    );
+  }
+  return elysia;
 }
-
-export type Guard = ReturnType<typeof createGuard>;
 
 /** Who an audit entry names. */
 export function toActor({ principal }: Pick<Caller, "principal">): Actor {

@@ -1,5 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
+import type { AnswerHeaders } from "./route.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 
 /** What the documentation of a change says of it. */
@@ -7,12 +8,8 @@ export const IF_MATCH =
   "With `If-Match` and the `etag` of an answer, 412 `changed_meanwhile` where it was changed since.";
 
 /** Puts the view's `ETag` into its answer. */
-export function withTag<View extends object>(
-  set: { readonly headers: { etag?: string | undefined } },
-  kind: StoredKind,
-  view: View,
-): View {
-  set.headers.etag = toEntityTag(kind, view);
+export function withTag<View extends object>(headers: AnswerHeaders, kind: StoredKind, view: View): View {
+  headers.etag = toEntityTag(kind, view);
   return view;
 }
 

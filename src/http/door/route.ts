@@ -1,11 +1,12 @@
-import type { Static, TSchema, TUnsafe } from "@sinclair/typebox";
+import type { Static, TSchema, TUndefined } from "@sinclair/typebox";
 import type { Endpoint } from "#catalog/endpoint.ts";
+import type { Caller } from "#identity/caller.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 
 /** The caller that a route takes: any, an authenticated principal, an admin, or the owner of the relay token in its path. */
 export type Access = "public" | "caller" | "admin" | "relay";
 
-/** The parts of the documentation, in its order; a controller names its own as Elysia's `tags`. */
+/** The parts of the documentation, in its order. */
 const TAGS = [
   "Models",
   "Relay",
@@ -25,7 +26,11 @@ export type Tag = (typeof TAGS)[number];
  * A route told in one place: access control, the types of requests and answers, the OpenAPI
  * document and `docs/api.md` come from it. Examples are requests that can be sent, and answers that come.
  */
-export interface Declaration {
+export interface Route {
+  readonly method: string;
+  /** A step that begins with a colon is a parameter: `/my/keys/:id`. */
+  readonly path: string;
+  readonly tag: Tag;
   readonly access: Access;
   /** One line without a full stop. */
   readonly summary: string;
@@ -48,14 +53,6 @@ export interface Declaration {
   readonly errors?: readonly ErrorCode[];
   /** Answers out of memory: `internal_error` cannot come of it. */
   readonly infallible?: true;
-}
-
-/** A declared route as it is served. */
-export interface Route extends Declaration {
-  readonly method: string;
-  /** The path in Elysia's spelling: `/my/keys/:id`. */
-  readonly path: string;
-  readonly tag: Tag;
   /** The capability without which no model serves it: until one has it, the path is unknown. */
   readonly opensWith?: Endpoint;
 }
@@ -123,71 +120,80 @@ export function redirectTo(status: 302 | 303, description: string): Answer {
   return { status, description, contents: [], headers: ["location", "set-cookie"] };
 }
 
-/** The hook that Elysia's types make of a declaration: the body that is validated, and the answer that a handler has to return. */
-type Hook<Declared extends Declaration> = (Declared["access"] extends "public"
-  ? { public: true }
-  : { access: Extract<Declared["access"], "caller" | "admin"> }) &
-  (Declared["body"] extends TSchema ? { body: Declared["body"] } : unknown) &
-  (Declared["answer"] extends Answer<infer Status, infer Schema> ? HookResponse<Status, Schema> : unknown);
+/** What a route behind Elysia has beside its declaration. */
+interface Serving {
+  /** How long a body may be, where it is not `JSON_BODY_BYTES_MAX`. */
+  readonly bodyBytesMax?: number;
+  /** Runs before anything is asked of the caller, and may refuse. */
+  readonly check?: () => void;
+}
 
-/** The `never` is needed: without it, Elysia takes anything from a handler that answers with another status than 200. */
-type HookResponse<Status extends number, Schema extends TSchema> = TSchema extends Schema
-  ? unknown
-  : {
-      response: { [status in Status]: TUnsafe<Static<Schema>> } & {
-        [status in Exclude<200, Status>]: TUnsafe<never>;
-      };
-    };
+/** Headers that `run` adds to its answer. */
+export type AnswerHeaders = { [name in AnswerHeader | "vary"]?: string | string[] };
 
-const DECLARATION = "x-declaration";
-const declarations = new WeakSet<object>();
+/** A request as `run` gets it: admitted, its body read and validated. */
+interface Asked<Path extends string, Of extends Access, Body> {
+  readonly request: Request;
+  readonly params: { readonly [name in ParamOf<Path>]: string };
+  /** Each parameter's last value. */
+  readonly query: { readonly [name: string]: string | undefined };
+  readonly body: Body;
+  readonly caller: Of extends "public" ? null : Caller;
+  readonly headers: AnswerHeaders;
+}
+
+/** `/my/keys/:id` → `id`. */
+export type ParamOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** A route behind Elysia. Its type also says what a client sends and gets. */
+export interface ServedRoute<
+  Method extends string = string,
+  Path extends string = string,
+  Body = unknown,
+  Json = unknown,
+>
+  extends Route, Serving {
+  readonly method: Method;
+  readonly path: Path;
+  readonly access: Exclude<Access, "relay">;
+  /** Types alone: no value has it. */
+  readonly types?: { readonly body: Body; readonly answer: Json };
+  run(this: void, asked: Asked<string, Access, unknown>): unknown;
+}
 
 /**
- * The last argument of every route behind Elysia. The type checker holds the handler to the declared answer; at run time the
- * answer's schema is not there, so that nothing is validated, dropped or delayed on its way out.
+ * Makes a route. `run` answers with what becomes JSON under the declared status, or with a whole response. The type checker holds
+ * it to the declared answer; at run time that is not validated, so that nothing is dropped or delayed on its way out.
  */
-export function route<const Declared extends Declaration & { readonly access: Exclude<Access, "relay"> }>(
-  declaration: Declared,
-): Hook<Declared>;
-export function route(declaration: Declaration): object {
-  const { access, body } = declaration;
-  declarations.add(declaration);
-  return {
-    ...(access === "public" ? { public: true } : { access }),
-    ...(body !== undefined && { body }),
-    detail: { [DECLARATION]: declaration },
-  };
+export function route<
+  const Method extends string,
+  const Path extends string,
+  const Of extends Exclude<Access, "relay">,
+  Status extends number,
+  Schema extends TSchema,
+  Body extends TSchema = TUndefined,
+>(
+  declared: Omit<Route, "access" | "body" | "answer"> &
+    Serving & {
+      readonly method: Method;
+      readonly path: Path;
+      readonly access: Of;
+      readonly body?: Body;
+      readonly answer: Answer<Status, Schema>;
+      readonly run: (asked: Asked<Path, Of, Static<Body>>) => Answered<Schema> | Promise<Answered<Schema>>;
+    },
+): ServedRoute<Method, Path, Static<Body>, Static<Schema>>;
+export function route(declared: ServedRoute): ServedRoute {
+  return declared;
 }
 
-/** A route as Elysia keeps it. */
-export interface ElysiaRoute {
-  readonly method: string;
-  readonly path: string;
-  readonly hooks: unknown;
-}
-
-/** The live table of these routes. Throws when one has no declaration or tag: then no route behind Elysia is served. */
-export function toRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
-  return routes.map(({ method, path, hooks }) => {
-    const detail = fieldOf(hooks, "detail");
-    const declaration = fieldOf(detail, DECLARATION);
-    if (!isDeclaration(declaration)) throw new Error(`${method} ${path} does not declare who may call it`);
-    const tags = fieldOf(detail, "tags");
-    const tag = TAGS.find((known) => Array.isArray(tags) && tags.includes(known));
-    if (tag === undefined) throw new Error(`${method} ${path} belongs to no part of the documentation`);
-    return { ...declaration, method, path, tag };
-  });
-}
+type Answered<Schema extends TSchema> = Response | (TSchema extends Schema ? never : Static<Schema>);
 
 /** Sorts routes as the documentation has them: by tag, and as they were registered within one. */
 export function inOrderOfTags(routes: readonly Route[]): readonly Route[] {
   return routes.toSorted((one, other) => TAGS.indexOf(one.tag) - TAGS.indexOf(other.tag));
-}
-
-function isDeclaration(value: unknown): value is Declaration {
-  return typeof value === "object" && value !== null && declarations.has(value);
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

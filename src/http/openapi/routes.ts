@@ -1,20 +1,16 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Guard } from "#http/door/guard.ts";
 import { route, type Route } from "#http/door/route.ts";
 
 const Document = Type.Object({}, { additionalProperties: true, description: "An OpenAPI 3.1 document." });
 
 /** `GET /openapi.json`, public (decisions, "Sign-in"). `findRoutes` is asked by the first request: it knows every route. */
-export function openApiRoutes(guard: Guard, findRoutes: () => readonly Route[]) {
+export function openApiRoutes(findRoutes: () => readonly Route[]) {
   let text: string | null = null;
-  return new Elysia({ tags: ["Operation"] }).use(guard).get(
-    "/openapi.json",
-    async () => {
-      text ??= await makeText(findRoutes());
-      return new Response(text, { headers: { "content-type": "application/json" } });
-    },
+  return [
     route({
+      method: "GET",
+      path: "/openapi.json",
+      tag: "Operation",
       access: "public",
       summary: "This document",
       answer: {
@@ -23,8 +19,12 @@ export function openApiRoutes(guard: Guard, findRoutes: () => readonly Route[]) 
         contents: [{ type: "application/json", schema: Document }],
       },
       infallible: true,
+      run: async () => {
+        text ??= await makeText(findRoutes());
+        return new Response(text, { headers: { "content-type": "application/json" } });
+      },
     }),
-  );
+  ] as const;
 }
 
 /** Loaded and made for the first request: a start does not pay for it. */

@@ -1,8 +1,6 @@
-import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import { route } from "#http/door/route.ts";
 import { ASSET_PREFIX, toAssetAnswer, type AssetTable } from "./assets.ts";
-import type { Guard } from "#http/door/guard.ts";
 import type { Page } from "./page.ts";
 import type { PathIndex } from "#http/door/unknown-endpoint.ts";
 
@@ -15,17 +13,12 @@ export interface UiDeps {
 }
 
 /** `GET /`, the files under `/assets/`, and the page again at every GET path that nothing else serves (single-page fallback). */
-export function uiRoutes(guard: Guard, { assets, page, findPaths }: UiDeps) {
-  return new Elysia({ tags: ["Operation"] }).use(guard).get(
-    "/*",
-    ({ request }) => {
-      const { pathname } = new URL(request.url);
-      if (pathname.startsWith(ASSET_PREFIX)) return toAssetAnswer(request, assets, pathname);
-      const paths = findPaths();
-      if (!paths.isPagePath(pathname)) throw paths.toUnknownEndpoint(pathname);
-      return page(request);
-    },
+export function uiRoutes({ assets, page, findPaths }: UiDeps) {
+  return [
     route({
+      method: "GET",
+      path: "/*",
+      tag: "Operation",
       access: "public",
       summary: "The web page",
       description:
@@ -37,6 +30,13 @@ export function uiRoutes(guard: Guard, { assets, page, findPaths }: UiDeps) {
       },
       errors: ["unknown_endpoint"],
       infallible: true,
+      run: ({ request }) => {
+        const { pathname } = new URL(request.url);
+        if (pathname.startsWith(ASSET_PREFIX)) return toAssetAnswer(request, assets, pathname);
+        const paths = findPaths();
+        if (!paths.isPagePath(pathname)) throw paths.toUnknownEndpoint(pathname);
+        return page(request);
+      },
     }),
-  );
+  ] as const;
 }

@@ -1,5 +1,3 @@
-import { Elysia } from "elysia";
-import type { Guard } from "#http/door/guard.ts";
 import { parseTeamQuery, queryOf, toJsonReport, toReportOptions } from "./report.ts";
 import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
@@ -15,77 +13,83 @@ interface AdminReportDeps {
 }
 
 /** Reports for admins: usage by principal and over time, the request log (section 4.6), and what was used without a price. */
-export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestLogDeps & AdminReportDeps) {
+export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & AdminReportDeps) {
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
   const parse = async (request: Request) => parseTeamQuery(queryOf(request), await deps.catalog.snapshot());
-  return new Elysia({ prefix: "/admin/v1", tags: ["Reports"] })
-    .use(guard)
-    .get(
-      "/usage/summary",
-      async ({ request, caller }) =>
+  return [
+    route({
+      method: "GET",
+      path: "/admin/v1/usage/summary",
+      tag: "Reports",
+      access: "admin",
+      summary: "Everybody's usage by principal, model and endpoint",
+      query: FILTER_QUERY,
+      answer: tableAnswer(UsageByPrincipal, {
+        usage: [
+          {
+            principal: "alice",
+            model: MODEL.alias,
+            endpoint: "chat",
+            requests: 12,
+            cancelled: 1,
+            cost: 0.0048,
+            units: UNITS,
+          },
+        ],
+      }),
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) =>
         await reports.summary({ request, caller }, await parse(request), {
           grouping: "admin",
           filename: "usage-by-principal.csv",
         }),
-      route({
-        access: "admin",
-        summary: "Everybody's usage by principal, model and endpoint",
-        query: FILTER_QUERY,
-        answer: tableAnswer(UsageByPrincipal, {
-          usage: [
-            {
-              principal: "alice",
-              model: MODEL.alias,
-              endpoint: "chat",
-              requests: 12,
-              cancelled: 1,
-              cost: 0.0048,
-              units: UNITS,
-            },
-          ],
-        }),
-        errors: FILTER_ERRORS,
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/usage/series",
+      tag: "Reports",
+      access: "admin",
+      ...SERIES,
+      run: async ({ request, caller }) => await reports.series({ request, caller }, await parse(request)),
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/usage/missing-prices",
+      tag: "Reports",
+      access: "admin",
+      summary: "What was used without a price, by model and unit",
+      description:
+        "Of requests that name a model, however they ended, as they were recorded: a price that was set since changes nothing about them.",
+      query: FILTER_QUERY,
+      answer: reportAnswer(MissingPrices, {
+        missing: [
+          {
+            model: MODEL.alias,
+            kind: "model",
+            unit: "cached_input_tokens",
+            requests: 3,
+            quantity: 4096,
+            last_seen: "2026-03-11T11:59:58.250000Z",
+            has_price: false,
+          },
+        ],
       }),
-    )
-    .get(
-      "/usage/series",
-      async ({ request, caller }) => await reports.series({ request, caller }, await parse(request)),
-      route({ access: "admin", ...SERIES }),
-    )
-    .get(
-      "/usage/missing-prices",
-      async ({ request, caller }) => {
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) => {
         const snapshot = await deps.catalog.snapshot();
         const asked = parseTeamQuery(queryOf(request), snapshot);
         const found = await deps.stats.readMissingPrices(asked, toReportOptions({ request, caller }));
         return toJsonReport(toMissingPricesView(found, snapshot), found);
       },
-      route({
-        access: "admin",
-        summary: "What was used without a price, by model and unit",
-        description:
-          "Of requests that name a model, however they ended, as they were recorded: a price that was set since changes nothing about them.",
-        query: FILTER_QUERY,
-        answer: reportAnswer(MissingPrices, {
-          missing: [
-            {
-              model: MODEL.alias,
-              kind: "model",
-              unit: "cached_input_tokens",
-              requests: 3,
-              quantity: 4096,
-              last_seen: "2026-03-11T11:59:58.250000Z",
-              has_price: false,
-            },
-          ],
-        }),
-        errors: FILTER_ERRORS,
-      }),
-    )
-    .get(
-      "/requests",
-      ({ request, caller }) => requestLog.answer({ request, caller }),
-      route({ access: "admin", ...REQUEST_LOG }),
-    );
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/requests",
+      tag: "Reports",
+      access: "admin",
+      ...REQUEST_LOG,
+      run: ({ request, caller }) => requestLog.answer({ request, caller }),
+    }),
+  ] as const;
 }

@@ -1,73 +1,71 @@
-import { Elysia } from "elysia";
 import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { route } from "#http/door/route.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
 import { breakdown, groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 /** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
-export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
+export function myUsageRoutes(deps: UsageReportDeps) {
   const reports = createUsageReports(deps);
-  return new Elysia({ prefix: "/my", tags: ["Self-service"] })
-    .use(guard)
-    .get(
-      "/usage",
-      ({ request, caller }) =>
+  return [
+    route({
+      method: "GET",
+      path: "/my/usage",
+      tag: "Self-service",
+      access: "caller",
+      summary: "One's own usage by model and endpoint",
+      query: WINDOW_QUERY,
+      answer: tableAnswer(OwnUsage, {
+        usage: [
+          {
+            model: MODEL.alias,
+            endpoint: "chat",
+            requests: 12,
+            cancelled: 1,
+            cost: 0.0048,
+            units: UNITS,
+          },
+        ],
+      }),
+      errors: ["invalid_date", "reports_busy"],
+      run: ({ request, caller }) =>
         reports.summary({ request, caller }, parseOwnQuery(queryOf(request), caller.principal.id), {
           grouping: "own",
           filename: "my-usage.csv",
         }),
-      route({
-        access: "caller",
-        summary: "One's own usage by model and endpoint",
-        query: WINDOW_QUERY,
-        answer: tableAnswer(OwnUsage, {
-          usage: [
-            {
-              model: MODEL.alias,
-              endpoint: "chat",
-              requests: 12,
-              cancelled: 1,
-              cost: 0.0048,
-              units: UNITS,
-            },
-          ],
-        }),
-        errors: ["invalid_date", "reports_busy"],
-      }),
-    )
-    .get(
-      "/usage/breakdown",
-      ({ request, caller }) =>
+    }),
+    route({
+      method: "GET",
+      path: "/my/usage/breakdown",
+      tag: "Self-service",
+      access: "caller",
+      summary: "One's own usage by one dimension",
+      ...breakdown(WINDOW_QUERY, OWN_BREAKDOWN_FIELDS),
+      errors: ["invalid_date", "invalid_request", "reports_busy"],
+      run: ({ request, caller }) =>
         reports.breakdown(
           { request, caller },
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_BREAKDOWN_FIELDS,
         ),
-      route({
-        access: "caller",
-        summary: "One's own usage by one dimension",
-        ...breakdown(WINDOW_QUERY, OWN_BREAKDOWN_FIELDS),
-        errors: ["invalid_date", "invalid_request", "reports_busy"],
-      }),
-    )
-    .get(
-      "/usage/series",
-      ({ request, caller }) =>
+    }),
+    route({
+      method: "GET",
+      path: "/my/usage/series",
+      tag: "Self-service",
+      access: "caller",
+      summary: "One's own usage over time",
+      ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
+      errors: ["invalid_request", "invalid_date", "reports_busy", "invalid_bucket", "range_too_large"],
+      run: ({ request, caller }) =>
         reports.groupedSeries(
           { request, caller },
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,
         ),
-      route({
-        access: "caller",
-        summary: "One's own usage over time",
-        ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
-        errors: ["invalid_request", "invalid_date", "reports_busy", "invalid_bucket", "range_too_large"],
-      }),
-    );
+    }),
+  ] as const;
 }

@@ -1,8 +1,7 @@
-import { Elysia } from "elysia";
+import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { previewPrices, type PriceDraft } from "#catalog/price-preview.ts";
 import { json, route } from "#http/door/route.ts";
-import type { Guard } from "#http/door/guard.ts";
 import { toReportOptions, type Asking } from "./report.ts";
 import { PricePreview } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PRICING } from "#http/schemas/examples.ts";
@@ -30,7 +29,7 @@ const RELAYED: ProviderIds = { include: [RELAY_PROVIDER], exclude: [] };
 type Repriced = Omit<RepricedUse, "use">;
 
 /** What a change of prices would mean: who has them, and what the last 30 days would have cost. */
-export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: PricingPreviewDeps) {
+export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDeps) {
   const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
     const filter = filterBy({ models: [name] });
@@ -38,42 +37,17 @@ export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: Pr
     const query = { window, filter, providers, principalId: null, bucket: "month", nowUs } as const;
     return (await stats.readSeries(query, toReportOptions(asking))).buckets;
   };
-  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).post(
-    "/pricing/preview",
-    async ({ body, request, caller }) => {
-      const preview = previewPrices(await catalog.snapshot(), toDraft(body));
-      const names = [
-        ...preview.models.map(({ before, after }): Repriced => ({
-          name: before.model.alias,
-          kind: "model",
-          target: before.model.route.kind === "name" ? before.bound.alias : null,
-          before: before.prices,
-          after: after.prices,
-        })),
-        ...preview.names.map(({ name, before, after }): Repriced => ({
-          name,
-          kind: "relay",
-          target: null,
-          before,
-          after,
-        })),
-      ];
-      const nowUs = clock.nowUs();
-      const told: RepricedUse[] = [];
-      for (const name of names.slice(0, NAMES_MAX)) {
-        const use = await readUse(name, nowUs, { request, caller });
-        // Hardly any name is one of the relay's as well.
-        if (name.kind === "model" || use.some(({ requests }) => requests > 0)) told.push({ ...name, use });
-      }
-      const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
-      return toPricePreviewView(told, { ...window, truncated: names.length > NAMES_MAX });
-    },
+  return [
     route({
+      method: "POST",
+      path: "/admin/v1/pricing/preview",
+      tag: "Catalog",
       access: "admin",
       summary: "What a change of prices would mean; nothing is changed",
       description:
         "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero.",
       body: PricePreviewRequest,
+      bodyBytesMax: FEED_BODY_BYTES_MAX,
       example: { model: MODEL.alias, pricing: { input_tokens: 5 } },
       answer: json(200, PricePreview, {
         since: INSTANT,
@@ -97,8 +71,36 @@ export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: Pr
         truncated: false,
       }),
       errors: ["invalid_pricing", "model_not_found", "reports_busy"],
+      run: async ({ body, request, caller }) => {
+        const preview = previewPrices(await catalog.snapshot(), toDraft(body));
+        const names = [
+          ...preview.models.map(({ before, after }): Repriced => ({
+            name: before.model.alias,
+            kind: "model",
+            target: before.model.route.kind === "name" ? before.bound.alias : null,
+            before: before.prices,
+            after: after.prices,
+          })),
+          ...preview.names.map(({ name, before, after }): Repriced => ({
+            name,
+            kind: "relay",
+            target: null,
+            before,
+            after,
+          })),
+        ];
+        const nowUs = clock.nowUs();
+        const told: RepricedUse[] = [];
+        for (const name of names.slice(0, NAMES_MAX)) {
+          const use = await readUse(name, nowUs, { request, caller });
+          // Hardly any name is one of the relay's as well.
+          if (name.kind === "model" || use.some(({ requests }) => requests > 0)) told.push({ ...name, use });
+        }
+        const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
+        return toPricePreviewView(told, { ...window, truncated: names.length > NAMES_MAX });
+      },
     }),
-  );
+  ] as const;
 }
 
 function toDraft({ model, pricing, entries }: typeof PricePreviewRequest.static): PriceDraft {

@@ -1,6 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import type { Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import type { Refusal, Refusals } from "#http/door/refusals.ts";
 import { json, type QueryParam, route } from "#http/door/route.ts";
@@ -37,21 +35,12 @@ const REFUSALS_QUERY: readonly QueryParam[] = [
 ];
 
 /** What was refused lately: it leaves no usage event, and its caller is often not known. */
-export function refusalRoutes(guard: Guard, refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">) {
-  return new Elysia({ prefix: "/admin/v1", tags: ["Reports"] }).use(guard).get(
-    "/refusals",
-    ({ request }) => {
-      const query = queryOf(request);
-      const page = parsePage({ limit: query.get("limit"), offset: query.get("offset") });
-      const found = filterRefusals(refusals.newest(), query);
-      return {
-        since: formatInstant(refusals.startedAtUs),
-        counts: Object.fromEntries(refusals.counts()),
-        refusals: slicePage(found, page).map(toRefusalView),
-        ...pageView(page, found.length),
-      };
-    },
+export function refusalRoutes(refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">) {
+  return [
     route({
+      method: "GET",
+      path: "/admin/v1/refusals",
+      tag: "Reports",
       access: "admin",
       summary: "Requests that were refused, newest first",
       description: `Of the data plane, where they left no usage event, and wrong credentials anywhere: the newest ${REFUSALS_KEPT}, also from before a restart, and how many there were of each code since the server started. Each replica has its own.`,
@@ -63,8 +52,19 @@ export function refusalRoutes(guard: Guard, refusals: Pick<Refusals, "newest" | 
         ...PAGE,
       }),
       errors: ["invalid_date"],
+      run: ({ request }) => {
+        const query = queryOf(request);
+        const page = parsePage({ limit: query.get("limit"), offset: query.get("offset") });
+        const found = filterRefusals(refusals.newest(), query);
+        return {
+          since: formatInstant(refusals.startedAtUs),
+          counts: Object.fromEntries(refusals.counts()),
+          refusals: slicePage(found, page).map(toRefusalView),
+          ...pageView(page, found.length),
+        };
+      },
     }),
-  );
+  ] as const;
 }
 
 /** Empty parameters filter nothing. Throws `invalid_date`. */

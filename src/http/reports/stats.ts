@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
 import type { Refusals } from "#http/door/refusals.ts";
@@ -18,7 +17,6 @@ import {
   tableAnswer,
 } from "./declared.ts";
 import type { StatsStore } from "#stats/store.ts";
-import type { Guard } from "#http/door/guard.ts";
 import {
   parseSeriesBucket,
   parseTeamQuery,
@@ -106,63 +104,78 @@ const FACETS_QUERY: readonly QueryParam[] = [
 ];
 
 /** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
-export function statsRoutes(guard: Guard, deps: StatsDeps, refusals: Pick<Refusals, "find">) {
+export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
   const { catalog, clock, identity, stats } = deps;
   // Asked so, since a local command has a stand-in for each part that it lacks.
   const lane = "lane" in deps ? deps.lane : undefined;
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
 
-  return new Elysia({ prefix: "/stats", tags: ["Statistics"] })
-    .use(guard)
-    .get(
-      "/series",
-      async ({ request, caller }) =>
+  return [
+    route({
+      method: "GET",
+      path: "/stats/series",
+      tag: "Statistics",
+      access: "caller",
+      ...SERIES,
+      ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS),
+      run: async ({ request, caller }) =>
         reports.groupedSeries(
           { request, caller },
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           GROUP_FIELDS,
         ),
-      route({ access: "caller", ...SERIES, ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS) }),
-    )
-    .get(
-      "/breakdown",
-      async ({ request, caller }) =>
+    }),
+    route({
+      method: "GET",
+      path: "/stats/breakdown",
+      tag: "Statistics",
+      access: "caller",
+      summary: "Everybody's usage by one dimension: cost, durations and how requests ended",
+      ...breakdown(FILTER_QUERY, BREAKDOWN_FIELDS),
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) =>
         reports.breakdown(
           { request, caller },
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           BREAKDOWN_FIELDS,
         ),
-      route({
-        access: "caller",
-        summary: "Everybody's usage by one dimension: cost, durations and how requests ended",
-        ...breakdown(FILTER_QUERY, BREAKDOWN_FIELDS),
-        errors: FILTER_ERRORS,
-      }),
-    )
-    .get(
-      "/summary",
-      async ({ request, caller }) =>
+    }),
+    route({
+      method: "GET",
+      path: "/stats/summary",
+      tag: "Statistics",
+      access: "caller",
+      summary: "Everybody's usage by principal, provider, model, endpoint, client and tags",
+      query: FILTER_QUERY,
+      answer: tableAnswer(TeamUsage, { usage: [USAGE_EXAMPLE] }),
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) =>
         reports.summary({ request, caller }, parseTeamQuery(queryOf(request), await catalog.snapshot()), {
           grouping: "team",
           filename: "usage-summary.csv",
         }),
-      route({
-        access: "caller",
-        summary: "Everybody's usage by principal, provider, model, endpoint, client and tags",
-        query: FILTER_QUERY,
-        answer: tableAnswer(TeamUsage, { usage: [USAGE_EXAMPLE] }),
-        errors: FILTER_ERRORS,
-      }),
-    )
-    .get(
-      "/requests",
-      ({ request, caller }) => requestLog.answer({ request, caller }),
-      route({ access: "caller", ...REQUEST_LOG }),
-    )
-    .get(
-      "/requests/:id",
-      async ({ request, caller, params }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/stats/requests",
+      tag: "Statistics",
+      access: "caller",
+      ...REQUEST_LOG,
+      run: ({ request, caller }) => requestLog.answer({ request, caller }),
+    }),
+    route({
+      method: "GET",
+      path: "/stats/requests/:id",
+      tag: "Statistics",
+      access: "caller",
+      summary: "What became of a request by its id",
+      description:
+        "`request`: its row of the log, relayed ones included. `refusal`, for admins: what it was refused with, by the replica that is asked. The other one is null.",
+      params: { id: ID.request },
+      answer: json(200, FoundRequest, { request: REQUEST_LOG_EXAMPLE, refusal: null }),
+      errors: ["request_not_found", "reports_busy"],
+      run: async ({ request, caller, params }) => {
         const id = params.id.trim().toLowerCase();
         const isAdmin = caller.principal.role === "admin";
         const found = await requestLog.find({ request, caller }, id);
@@ -171,19 +184,17 @@ export function statsRoutes(guard: Guard, deps: StatsDeps, refusals: Pick<Refusa
           throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane }));
         return Response.json({ request: found, refusal: refusal === null ? null : toRefusalView(refusal) });
       },
-      route({
-        access: "caller",
-        summary: "What became of a request by its id",
-        description:
-          "`request`: its row of the log, relayed ones included. `refusal`, for admins: what it was refused with, by the replica that is asked. The other one is null.",
-        params: { id: ID.request },
-        answer: json(200, FoundRequest, { request: REQUEST_LOG_EXAMPLE, refusal: null }),
-        errors: ["request_not_found", "reports_busy"],
-      }),
-    )
-    .get(
-      "/requests/facets",
-      async ({ request, caller }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/stats/requests/facets",
+      tag: "Statistics",
+      access: "caller",
+      summary: "What the filters can be headers to",
+      query: FACETS_QUERY,
+      answer: reportAnswer(Facets, FACETS_EXAMPLE),
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) => {
         const query = queryOf(request);
         const snapshot = await catalog.snapshot();
         const asked = parseTeamQuery(query, snapshot);
@@ -193,17 +204,17 @@ export function statsRoutes(guard: Guard, deps: StatsDeps, refusals: Pick<Refusa
         const includeCounts = query.get("counts") === "1";
         return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
       },
-      route({
-        access: "caller",
-        summary: "What the filters can be set to",
-        query: FACETS_QUERY,
-        answer: reportAnswer(Facets, FACETS_EXAMPLE),
-        errors: FILTER_ERRORS,
-      }),
-    )
-    .get(
-      "/errors",
-      async ({ request, caller }) => {
+    }),
+    route({
+      method: "GET",
+      path: "/stats/errors",
+      tag: "Statistics",
+      access: "caller",
+      summary: "How requests ended",
+      query: FILTERED_SERIES_QUERY,
+      answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
+      errors: SERIES_ERRORS,
+      run: async ({ request, caller }) => {
         const query = queryOf(request);
         const snapshot = await catalog.snapshot();
         const asked = parseTeamQuery(query, snapshot);
@@ -215,14 +226,8 @@ export function statsRoutes(guard: Guard, deps: StatsDeps, refusals: Pick<Refusa
         );
         return toEncodedResponse(report, toJsonHeaders(report));
       },
-      route({
-        access: "caller",
-        summary: "How requests ended",
-        query: FILTERED_SERIES_QUERY,
-        answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
-        errors: SERIES_ERRORS,
-      }),
-    );
+    }),
+  ] as const;
 }
 
 interface Asked {
