@@ -84,7 +84,8 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     help: ["screen"],
     installation: ["screen"],
     input: ["help", "installation", "screen"],
-    commands: ["input", "help", "installation", "screen"],
+    routes: ["input", "help", "installation", "screen"],
+    commands: ["routes", "input", "help", "installation", "screen"],
   },
   storage: {
     files: [],

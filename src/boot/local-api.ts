@@ -11,12 +11,8 @@ const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 export function openLocalApi(services: LocalServices, { clock }: Pick<System, "clock">): LocalApp {
   const { ledger } = services;
   const store = { loadLastUsed: ledger.loadLastUsed, saveLastUsed: ignore };
-  const stats = { ...ledger.stats, readFacets: refuse, readErrors: refuse };
-  return createLocalApp({ ...services, clock, log: SILENT, keyUse: createKeyUse(store, clock), stats });
-}
-
-function refuse(): never {
-  throw new TypeError("no command asks for this");
+  const keyUse = createKeyUse(store, clock);
+  return createLocalApp({ ...services, clock, log: SILENT, keyUse, stats: ledger.stats });
 }
 
 function ignore(): void {}

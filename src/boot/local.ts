@@ -1,3 +1,4 @@
+import type { AuditStore } from "#audit/store.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
@@ -22,6 +23,7 @@ import type { System } from "#boot/process/system.ts";
 
 /** What a command on this machine works on: the catalog database, and the usage ledger for reading only. */
 export interface LocalServices {
+  readonly audit: AuditStore;
   readonly secrets: SecretBox;
   readonly catalog: Catalog;
   readonly discovery: Discovery;
@@ -97,6 +99,7 @@ function prepareOpening(config: Config, system: System) {
       const limits = new Limits({ store: stores.limits, ledger: ledger.limitLedger, clock, log });
       const secretsDeps = { store: identity, secrets, clock, ids };
       return {
+        audit: stores.audit,
         secrets,
         catalog,
         discovery: createDiscovery({ catalog, clock, secrets, fetchModels }),

@@ -13,149 +13,57 @@ import { writeJson } from "#cli/screen/output.ts";
 import { toPrintableMessage } from "#cli/screen/printable.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-type AddCommands = (program: Command, terminal: Terminal) => void;
-
 interface CommandEntry {
   /** What the program's help lists it under. */
   readonly group: string;
   readonly name: string;
   /** A command line loads its own command alone: all of them take 25 ms and 13 MB, which a server would keep. */
-  readonly load: () => Promise<AddCommands>;
+  readonly load: () => Promise<{ readonly addCommands: (program: Command, terminal: Terminal) => void }>;
+  /** What it does, in the program's help, where a line has room for two commands. */
+  readonly short?: string;
+  /** Routes may have more commands for it: they are loaded for whatever of it is typed. */
+  readonly takesRoutes?: true;
 }
 
-/** Every command, in the order and under the words of the program's help. A new one is a line here. */
+/** Every command that is made by hand, in the order and under the words of the program's help. A new one is a line here. */
 const COMMANDS: readonly CommandEntry[] = [
-  {
-    group: "Server",
-    name: "serve",
-    load: async () => (await import("#cli/commands/serve.ts")).addServeCommand,
-  },
-  {
-    group: "Server",
-    name: "admin",
-    load: async () => (await import("#cli/commands/admin.ts")).addAdminCommands,
-  },
-  {
-    group: "Server",
-    name: "health",
-    load: async () => (await import("#cli/commands/health.ts")).addHealthCommand,
-  },
-  {
-    group: "Catalog",
-    name: "provider",
-    load: async () => (await import("#cli/commands/provider.ts")).addProviderCommands,
-  },
-  {
-    group: "Catalog",
-    name: "model",
-    load: async () => (await import("#cli/commands/model.ts")).addModelCommands,
-  },
-  {
-    group: "Catalog",
-    name: "pricing",
-    load: async () => (await import("#cli/commands/pricing.ts")).addPricingCommands,
-  },
-  {
-    group: "Catalog",
-    name: "import",
-    load: async () => (await import("#cli/commands/import.ts")).addImportCommands,
-  },
-  {
-    group: "Catalog",
-    name: "export",
-    load: async () => (await import("#cli/commands/export.ts")).addExportCommand,
-  },
-  {
-    group: "Catalog",
-    name: "apply",
-    load: async () => (await import("#cli/commands/apply.ts")).addApplyCommand,
-  },
-  {
-    group: "People",
-    name: "principal",
-    load: async () => (await import("#cli/commands/principal.ts")).addPrincipalCommands,
-  },
-  { group: "People", name: "key", load: async () => (await import("#cli/commands/key.ts")).addKeyCommands },
+  { group: "Server", name: "serve", load: () => import("#cli/commands/serve.ts") },
+  { group: "Server", name: "admin", load: () => import("#cli/commands/admin.ts") },
+  { group: "Server", name: "health", load: () => import("#cli/commands/health.ts") },
+  { group: "Catalog", name: "provider", load: () => import("#cli/commands/provider.ts"), takesRoutes: true },
+  { group: "Catalog", name: "model", load: () => import("#cli/commands/model.ts"), takesRoutes: true },
+  { group: "Catalog", name: "pricing", load: () => import("#cli/commands/pricing.ts"), takesRoutes: true },
+  { group: "Catalog", name: "import", load: () => import("#cli/commands/import.ts") },
+  { group: "Catalog", name: "export", load: () => import("#cli/commands/export.ts"), short: "to one file" },
+  { group: "Catalog", name: "apply", load: () => import("#cli/commands/apply.ts"), short: "from one file" },
+  { group: "People", name: "principal", load: () => import("#cli/commands/principal.ts"), takesRoutes: true },
+  { group: "People", name: "key", load: () => import("#cli/commands/key.ts"), takesRoutes: true },
   {
     group: "People",
     name: "relay-token",
-    load: async () => (await import("#cli/commands/relay-token.ts")).addRelayTokenCommands,
+    load: () => import("#cli/commands/relay-token.ts"),
+    takesRoutes: true,
   },
-  {
-    group: "People",
-    name: "limit",
-    load: async () => (await import("#cli/commands/limit.ts")).addLimitCommands,
-  },
-  {
-    group: "Usage",
-    name: "usage",
-    load: async () => (await import("#cli/commands/usage.ts")).addUsageCommand,
-  },
-  {
-    group: "Usage",
-    name: "requests",
-    load: async () => (await import("#cli/commands/requests.ts")).addRequestsCommands,
-  },
+  { group: "People", name: "limit", load: () => import("#cli/commands/limit.ts"), takesRoutes: true },
+  { group: "Usage", name: "usage", load: () => import("#cli/commands/usage.ts") },
+  { group: "Usage", name: "requests", load: () => import("#cli/commands/requests.ts"), takesRoutes: true },
   {
     group: "Usage",
     name: "request",
-    load: async () => (await import("#cli/commands/request.ts")).addRequestCommand,
+    load: () => import("#cli/commands/request.ts"),
+    short: "why one failed, by its id",
   },
-  {
-    group: "Operation",
-    name: "backup",
-    load: async () => (await import("#cli/commands/backup.ts")).addBackupCommand,
-  },
-  {
-    group: "Operation",
-    name: "restore",
-    load: async () => (await import("#cli/commands/restore.ts")).addRestoreCommand,
-  },
-  {
-    group: "Operation",
-    name: "migrate",
-    load: async () => (await import("#cli/commands/migrate.ts")).addMigrateCommand,
-  },
-  {
-    group: "Operation",
-    name: "doctor",
-    load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
-  },
-  {
-    group: "Operation",
-    name: "secrets",
-    load: async () => (await import("#cli/commands/secrets.ts")).addSecretsCommands,
-  },
-  {
-    group: "Operation",
-    name: "notice",
-    load: async () => (await import("#cli/commands/notice.ts")).addNoticeCommands,
-  },
-  {
-    group: "Operation",
-    name: "ledger",
-    load: async () => (await import("#cli/commands/ledger.ts")).addLedgerCommands,
-  },
-  {
-    group: "Operation",
-    name: "service",
-    load: async () => (await import("#cli/commands/service.ts")).addServiceCommand,
-  },
-  {
-    group: "Tools",
-    name: "snippet",
-    load: async () => (await import("#cli/commands/snippet.ts")).addSnippetCommand,
-  },
-  {
-    group: "Tools",
-    name: "openapi",
-    load: async () => (await import("#cli/commands/openapi.ts")).addOpenApiCommand,
-  },
-  {
-    group: "Tools",
-    name: "complete",
-    load: async () => (await import("#cli/commands/complete.ts")).addCompleteCommand,
-  },
+  { group: "Operation", name: "backup", load: () => import("#cli/commands/backup.ts") },
+  { group: "Operation", name: "restore", load: () => import("#cli/commands/restore.ts") },
+  { group: "Operation", name: "migrate", load: () => import("#cli/commands/migrate.ts") },
+  { group: "Operation", name: "doctor", load: () => import("#cli/commands/doctor.ts") },
+  { group: "Operation", name: "secrets", load: () => import("#cli/commands/secrets.ts") },
+  { group: "Operation", name: "notice", load: () => import("#cli/commands/notice.ts"), takesRoutes: true },
+  { group: "Operation", name: "ledger", load: () => import("#cli/commands/ledger.ts") },
+  { group: "Operation", name: "service", load: () => import("#cli/commands/service.ts") },
+  { group: "Tools", name: "snippet", load: () => import("#cli/commands/snippet.ts"), short: "for a client" },
+  { group: "Tools", name: "openapi", load: () => import("#cli/commands/openapi.ts"), short: "the document" },
+  { group: "Tools", name: "complete", load: () => import("#cli/commands/complete.ts"), short: "in a shell" },
 ];
 
 /** What many programs call their `--version`. */
@@ -213,10 +121,7 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
     })
     // Taken over by each command as it is added.
     .configureHelp({ styleTitle: style.bold, visibleOptions: listOptions });
-  for (const { group, load } of findCommands(firstWord)) {
-    program.commandsGroup(group);
-    (await load())(program, terminal);
-  }
+  await addCommands(program, terminal, firstWord);
   program.hook("preAction", (_program, command) => refuseBlankArguments(command));
   addGroupExamples(program);
   holdOptions(program);
@@ -224,10 +129,30 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
   return program.configureHelp({ formatHelp: () => formatRootHelp(program, style) });
 }
 
-/** The one of this name; all of them for a word that is none, which may ask for help, and for the completion of any. */
-function findCommands(firstWord: string): readonly CommandEntry[] {
-  const named = COMMANDS.filter(({ name }) => name === firstWord && name !== "complete");
-  return named.length > 0 ? named : COMMANDS;
+/**
+ * Adds the commands of this name, or all of them for a word that is none, which may ask for help, and for the completion of
+ * any. Routes are loaded for commands that are made of them: no server has to.
+ */
+async function addCommands(program: Command, terminal: Terminal, name: string): Promise<void> {
+  const named = COMMANDS.filter((each) => each.name === name && name !== "complete");
+  if (named.length > 0 && named.every(({ takesRoutes }) => takesRoutes !== true)) {
+    for (const { load } of named) (await load()).addCommands(program, terminal);
+    return;
+  }
+  const { addRouteCommands, hasRouteCommand } = await import("#cli/commands/route-commands.ts");
+  const { listRoutes } = await import("#http/local.ts");
+  const routes = listRoutes();
+  const isMade = named.length === 0 && hasRouteCommand(routes, name);
+  const firstWord = named.length > 0 || isMade ? name : null;
+  const entries = named.length > 0 ? named : isMade ? [] : COMMANDS;
+  for (const group of new Set(COMMANDS.map((each) => each.group))) {
+    program.commandsGroup(group);
+    for (const { name: word, short, load } of entries.filter((each) => each.group === group)) {
+      (await load()).addCommands(program, terminal);
+      if (short !== undefined) program.commands.find((each) => each.name() === word)?.summary(short);
+    }
+    addRouteCommands(program, { terminal, routes, group, firstWord });
+  }
 }
 
 /** The scripts' `complete -- WORD...`; any other line was typed by a person. */

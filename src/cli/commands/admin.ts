@@ -13,7 +13,7 @@ import { checkTyped } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { addLoginLinkCommand } from "./login-link.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import { showSecret } from "./secret.ts";
+import { showSecret } from "#cli/routes/secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 const FIRST_KEY_LABEL = "first admin key";
@@ -23,7 +23,7 @@ interface BootstrapOptions extends LocalOptions {
   readonly ifMissing?: true;
 }
 
-export function addAdminCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const admin = program.command("admin").description("first admin key, password, login link");
 
   const bootstrap = addLocalCommand(

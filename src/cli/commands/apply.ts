@@ -28,7 +28,7 @@ interface ApplyOptions extends InstallationOptions {
   readonly exitCode?: true;
 }
 
-export function addApplyCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "apply <file>", "bring the catalog to an exported file")
     .option("--dry-run", "show the difference, and change nothing")
     .option("--yes", "do not ask")

@@ -21,7 +21,7 @@ const NO_MAC =
   "The secret key of this installation was not found, so that the backup carries no MAC: restore will ask for --allow-unverified.\n";
 
 /** `lockport backup FILE`: both databases and the open end of the journal in one file, also while the server runs. */
-export function addBackupCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addLocalCommand(program, "backup", "copy the installation into one file, online")
     .argument("<file>", "where to; - is stdout")
     .option("--with-secret-key", "include the secret key: the file then gives access to all credentials")

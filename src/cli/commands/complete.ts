@@ -19,7 +19,7 @@ import { toPrintable } from "#kernel/printable.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-export function addCompleteCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = program
     .command("complete")
     .description("print a script that completes commands in a shell")

@@ -26,7 +26,7 @@ const MODELS_NAMED_MAX = 5;
 const LIVE_CHECKS = ["catalog rows", "providers", "clock", "prices"];
 
 /** `lockport doctor`: looks at everything that an installation depends on, and changes nothing. */
-export function addDoctorCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addLocalCommand(program, "doctor", "look for what is wrong, and say what to do").action(
     async (options: LocalOptions) => {
       const settings = checkSettings(terminal.env, { PROXY_DATA_DIR: options.dataDir });

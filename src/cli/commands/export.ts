@@ -8,7 +8,7 @@ import { toPrintableLines } from "#cli/screen/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-export function addExportCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "export", "write the catalog as one file, without keys").action(
     (options: InstallationOptions) =>
       withInstallation(terminal, options, async ({ api }) => {

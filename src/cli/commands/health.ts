@@ -16,7 +16,7 @@ const ANSWER_MS_MAX = 3_000;
 const ANSWER_BYTES_MAX = 4_000;
 
 /** For a container without a shell and an HTTP client: asks `/healthz`, and says it with the exit code. */
-export function addHealthCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addDataDirOption(
     program.command("health").description("ask a server whether it is up: exit 0, or 69"),
   )

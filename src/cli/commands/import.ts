@@ -21,7 +21,7 @@ interface LitellmOptions extends InstallationOptions {
   readonly takeNext?: true;
 }
 
-export function addImportCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const importing = program.command("import").description("bring a catalog over from another program");
 
   const litellm = addCommand(

@@ -12,7 +12,7 @@ import {
   type TermOptions,
 } from "#cli/input/term-options.ts";
 import { writeDone } from "#cli/screen/output.ts";
-import { listSecrets, showSecret } from "./secret.ts";
+import { listSecrets, showSecret } from "#cli/routes/secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { given } from "#cli/installation/client.ts";
 import { listKeys } from "#cli/installation/lists.ts";
@@ -31,7 +31,7 @@ interface RotateOptions extends InstallationOptions {
   readonly grace?: number;
 }
 
-export function addKeyCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const key = program.command("key").description("API keys");
 
   const list = addCommand(key, "list", "list keys")

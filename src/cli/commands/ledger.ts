@@ -24,7 +24,7 @@ type LedgerFinding = LedgerCheck["findings"][number];
 const FINDINGS_SHOWN_MAX = 20;
 
 /** `lockport ledger …`: what looks after the recorded usage itself. */
-export function addLedgerCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const ledger = program.command("ledger").description("whether the recorded usage adds up");
   const command = addLocalCommand(
     ledger,

@@ -24,7 +24,7 @@ import {
   type LimitView,
 } from "./limit-words.ts";
 
-export function addLimitCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const limit = program.command("limit").description("who may use how much, and until when");
 
   const list = addSubjectOptions(addCommand(limit, "list", "list limits, and what is left of each")).action(
@@ -92,7 +92,7 @@ async function readLimits(installation: Installation, of?: LimitSubjectPair) {
   return { rows: await listLimits(installation.api, { of }), notices };
 }
 
-function requireLimit(limits: readonly LimitView[], name: string): LimitView {
+export function requireLimit(limits: readonly LimitView[], name: string): LimitView {
   const named = limits.map((limit) => ({ name: limit.name, also: toOtherNames(limit), limit }));
   return requireNamed(named, name, "No limit has this name: lockport limit list has all.").limit;
 }
@@ -102,7 +102,10 @@ function toOtherNames({ id, name, subject }: LimitView): readonly string[] {
   return [id, ...Object.values(subject), ...name.split(/[\s:,]+/)];
 }
 
-function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {
+/** Those of a caller do not tell what was refused. */
+type ShownLimit = Omit<LimitView, "refused" | "last_refused_at">;
+
+export function writeLimits(terminal: Terminal, limits: readonly ShownLimit[]): void {
   const views = limits.map((limit) => ({
     name: limit.name,
     for: describeSubject(limit),

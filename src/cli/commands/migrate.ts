@@ -31,7 +31,7 @@ const FILE_SCHEME = "sqlite:";
 const NAME_IT = "Name the data folder of the stopped server, or sqlite:PATH of its catalog.";
 
 /** `lockport migrate`: an installation from its files to PostgreSQL, or the schema there up to date. */
-export function addMigrateCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = refuseUrl(
     program
       .command("migrate")

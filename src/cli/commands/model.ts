@@ -37,7 +37,7 @@ interface ResolveOptions extends InstallationOptions {
   readonly stream?: true;
 }
 
-export function addModelCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const model = program.command("model").description("the catalog of public aliases");
 
   addModelListCommands(model, terminal);

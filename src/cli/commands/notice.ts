@@ -8,7 +8,7 @@ import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 /** `lockport notice …`: what the webhook of `PROXY_NOTICE_URL` gets. */
-export function addNoticeCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const notice = program.command("notice").description("what a webhook is told");
   const command = addCommand(notice, "test", "send a test notice to PROXY_NOTICE_URL").action(
     (options: InstallationOptions) =>

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { addExamples } from "#cli/help/examples.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-export function addOpenApiCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = program
     .command("openapi")
     .description("print the OpenAPI 3.1 document of the interface")

@@ -11,7 +11,7 @@ interface ShowOptions extends InstallationOptions {
   readonly model?: string;
 }
 
-export function addPricingCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const pricing = program.command("pricing").description("prices per million units");
 
   addPricingLoadCommand(pricing, terminal);

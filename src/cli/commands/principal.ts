@@ -31,7 +31,7 @@ interface SetOptions extends InstallationOptions, TagChangeOptions {
   readonly role?: string;
 }
 
-export function addPrincipalCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const principal = program.command("principal").description("who may call");
 
   const list = addCommand(principal, "list", "list principals").action((options: InstallationOptions) =>

@@ -32,7 +32,7 @@ interface SetOptions extends ProviderOptions {
   readonly endpoints?: boolean;
 }
 
-export function addProviderCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const provider = program.command("provider").description("upstream providers");
 
   const list = addCommand(provider, "list", "list providers").action((options: InstallationOptions) =>

@@ -13,7 +13,7 @@ import {
   type TermOptions,
 } from "#cli/input/term-options.ts";
 import { writeDone } from "#cli/screen/output.ts";
-import { listSecrets, showSecret } from "./secret.ts";
+import { listSecrets, showSecret } from "#cli/routes/secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { given, LOCAL_ACTOR, type Installation } from "#cli/installation/client.ts";
 import { getPrincipal, listRelayTokens } from "#cli/installation/lists.ts";
@@ -26,7 +26,7 @@ interface PrincipalOptions extends InstallationOptions {
 
 interface CreateOptions extends PrincipalOptions, TermOptions {}
 
-export function addRelayTokenCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const token = program.command("relay-token").description("tokens of the messages relay");
 
   const list = addCommand(token, "list", "list relay tokens")

@@ -7,7 +7,7 @@ import { writeFields } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 /** `request`: what became of a request, by the id that its answer and its error message have. */
-export function addRequestCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "request <id>", "find one by its id, or why it was refused").action(
     (id: string, options: InstallationOptions) =>
       withInstallation(terminal, options, async (installation) => {

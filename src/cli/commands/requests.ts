@@ -19,7 +19,7 @@ interface TailOptions extends FilterOptions {
   readonly lines: number;
 }
 
-export function addRequestsCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const requests = program.command("requests").description("the request log: metadata, never content");
 
   const tail = addFilterOptions(

@@ -36,7 +36,7 @@ const VERIFIED_SENTENCES = {
 const UNVERIFIED = "Nothing shows who made it: look whether keys and principals are what you expect.";
 
 /** `lockport restore FILE`: the installation of a backup, checked in full before anything is put in place. */
-export function addRestoreCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addLocalCommand(program, "restore", "put the installation of a backup into the data folder")
     .argument("<file>", "what lockport backup wrote; - is stdin")
     .option("--allow-unverified", "restore also what nothing shows to be this installation's backup")

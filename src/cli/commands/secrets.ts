@@ -15,7 +15,7 @@ interface RotateOptions extends LocalOptions {
 }
 
 /** `lockport secrets rotate`: a new secret key, on SQLite also beside a running server. */
-export function addSecretsCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const secrets = program.command("secrets").description("the secret key of the installation");
   const rotate = addLocalCommand(
     secrets,

@@ -23,7 +23,7 @@ interface ServeOptions {
   readonly json?: true;
 }
 
-export function addServeCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = refuseUrl(addDataDirOption(program.command("serve").description("start the server")))
     .addOption(
       new Option("--host <address>", "address to listen on (before PROXY_HOST)").argParser(

@@ -14,7 +14,7 @@ interface ServiceOptions extends OutputOptions {
 /** What a unit may be given: a path or a name that systemd reads as one word. */
 const WORD = /^[A-Za-z0-9_.@/-]+$/;
 
-export function addServiceCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const service = program.command("service").description("run it as a service of the system");
   const print = service
     .command("print")

@@ -36,7 +36,7 @@ interface SnippetOptions {
  * `lockport snippet [CLIENT]`: the text that makes a client use this server, or the list of clients. The text goes to
  * stdout and what to know about it to stderr. Opens no database and shows no secret.
  */
-export function addSnippetCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = program
     .command("snippet")
     .description("print what makes a client use this server")

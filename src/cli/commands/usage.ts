@@ -30,7 +30,7 @@ interface UsageOptions extends FilterOptions {
   readonly by: Dimension;
 }
 
-export function addUsageCommand(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal): void {
   const command = addFilterOptions(
     addCommand(program, "usage", "sum up what was used and what it cost").addOption(
       choiceOption("--by <dimension>", "one row for each of these", DIMENSIONS, FORMER_WORDS).default(

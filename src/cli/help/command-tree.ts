@@ -8,6 +8,8 @@ export interface CommandNode {
   /** Other words for it. */
   readonly aliases: readonly string[];
   readonly description: string;
+  /** The same, as short as the root's help has room for. */
+  readonly summary: string;
   /** What the root's help lists it under. */
   readonly group: string;
   readonly commands: readonly CommandNode[];
@@ -43,6 +45,7 @@ export function readCommandTree(command: Command, path: readonly string[] = []):
     name: command.name(),
     aliases: command.aliases(),
     description: command.description(),
+    summary: command.summary() === "" ? command.description() : command.summary(),
     group: command.helpGroup(),
     commands,
     options: help.visibleOptions(command).map(readOption),

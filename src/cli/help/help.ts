@@ -97,18 +97,20 @@ function joinShort(commands: readonly CommandNode[], width: number): readonly He
   const lines: HelpLine[] = [];
   // From the last: what stands alone is the first.
   for (const command of commands.toReversed()) {
-    const line = { name: command.name, effect: toEffect(command), isShort: command.commands.length < 2 };
+    const whole = toEffect(command);
+    const effect = whole.length <= width ? whole : command.commands.map(({ name }) => name).join(" ");
+    const line = { name: command.name, effect, isShort: command.commands.length < 2 };
     const next = lines.at(-1);
-    const effect = `${line.effect}; ${next?.name} ${next?.effect}`;
-    const isJoined = line.isShort && next?.isShort === true && effect.length <= width;
-    if (isJoined) lines[lines.length - 1] = { ...line, effect };
+    const joined = `${effect}; ${next?.name} ${next?.effect}`;
+    const isJoined = line.isShort && next?.isShort === true && joined.length <= width;
+    if (isJoined) lines[lines.length - 1] = { ...line, effect: joined };
     else lines.push(line);
   }
   return lines.toReversed();
 }
 
-function toEffect({ commands, description }: CommandNode): string {
-  return commands.length === 0 ? description : commands.flatMap(toVerbs).join(" ");
+function toEffect({ commands, summary }: CommandNode): string {
+  return commands.length === 0 ? summary : commands.flatMap(toVerbs).join(" ");
 }
 
 /** `password show|rotate` for a verb that has verbs of its own. */

@@ -27,16 +27,15 @@ export function addWaysOut(command: Command): void {
   const inherited = command.configureOutput();
   const help = ["lockport", toPath(command), "--help"].filter((part) => part !== "").join(" ");
   const effect = command.commands.length > 0 ? "lists the commands" : "shows what it takes";
-  const findWayOut = (text: string) =>
-    (command.parent === null ? findElsewhere(text) : null) ?? `${help} ${effect}.`;
+  const addWayOut = (text: string) => {
+    const elsewhere = command.parent === null ? findElsewhere(text) : null;
+    // Another program's word may also be near one of these, and is not meant for it.
+    if (elsewhere !== null) return text.replace(/\n[^]*$/, `\n(${elsewhere})\n`);
+    if (!VAGUE.test(text) || text.includes("(Did you mean")) return text;
+    return text.replace(/\n?$/, `\n(${help} ${effect}.)\n`);
+  };
   command.configureOutput({
-    outputError: (text, write) =>
-      inherited.outputError?.(
-        VAGUE.test(text) && !text.includes("(Did you mean")
-          ? text.replace(/\n?$/, `\n(${findWayOut(text)})\n`)
-          : text,
-        write,
-      ),
+    outputError: (text, write) => inherited.outputError?.(addWayOut(text), write),
   });
   for (const each of command.commands) addWaysOut(each);
 }

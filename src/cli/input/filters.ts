@@ -48,10 +48,14 @@ export interface DefaultWindow {
 }
 
 /**
- * The query of a report. Without `--since` it begins some days before its end; without these it has no beginning. Throws a
- * `CommandError` for a window that ends before it begins.
+ * The window of a report. Without `--since` it begins some days before its end; without these it has no beginning. Throws a
+ * `CommandError` for one that ends before it begins.
  */
-export function toQuery(options: FilterOptions, clock: Clock, fallback?: DefaultWindow) {
+export function toWindow(
+  options: Pick<FilterOptions, "since" | "until">,
+  clock: Clock,
+  fallback?: DefaultWindow,
+) {
   const nowUs = clock.nowUs();
   const until = toInstantText(options.until, nowUs);
   const since = toInstantText(options.since, nowUs) ?? toStart(toUs(until, nowUs), fallback);
@@ -61,9 +65,13 @@ export function toQuery(options: FilterOptions, clock: Clock, fallback?: Default
       "--since has to be before --until: there is no time between them. A word such as last-month is when that begins.",
     );
   }
+  return { since, until };
+}
+
+/** The query of a report, with its window. */
+export function toQuery(options: FilterOptions, clock: Clock, fallback?: DefaultWindow) {
   return {
-    since,
-    until,
+    ...toWindow(options, clock, fallback),
     principal: options.principal,
     key: options.key,
     provider: options.provider,

@@ -1,11 +1,16 @@
-import { Option, type Command } from "commander";
+import { Option, type Command, type CommandOptions } from "commander";
 import { toOrigin } from "#boot/settings/setting-values.ts";
 import { toPath } from "#cli/help/command-tree.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
 /** A command that works on this machine's data folder or, with `--url`, on a server; its options are `InstallationOptions`. */
-export function addCommand(parent: Command, usage: string, description: string): Command {
-  return addDataDirOption(parent.command(usage).description(description))
+export function addCommand(
+  parent: Command,
+  usage: string,
+  description: string,
+  how: CommandOptions = {},
+): Command {
+  return addDataDirOption(parent.command(usage, how).description(description))
     .addOption(
       new Option(
         "--url <origin>",

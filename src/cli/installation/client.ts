@@ -12,7 +12,12 @@ export interface Client {
   call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
   /** Throws what `Send` throws. */
   callWithHeaders<const Name extends RouteName>(...args: CallOf<Name>): Promise<Answered<AnswerOf<Name>>>;
+  /** For a command that is made from the table of routes: any of it, by its name. Throws what `Send` throws. */
+  ask(route: string, input: RouteInput): Promise<Answered<Json>>;
 }
+
+/** An answer whose type its reader does not know. */
+export type Json = { readonly [field: string]: unknown };
 
 export interface Answered<Data> {
   readonly data: Data;
@@ -33,27 +38,29 @@ export interface Question {
 export type Explain = (client: Client, refusal: Refusal, question: Question) => Promise<CommandError>;
 
 export function createClient(origin: string, send: Send, explain: Explain): Client {
-  const client = { call, callWithHeaders };
+  const client = { call, callWithHeaders, ask };
   return client;
 
   function call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
-  async function call(route: string, input?: RouteInput): Promise<unknown> {
+  async function call(route: string, input: RouteInput = {}): Promise<unknown> {
     return (await ask(route, input)).data;
   }
 
   function callWithHeaders<const Name extends RouteName>(
     ...args: CallOf<Name>
   ): Promise<Answered<AnswerOf<Name>>>;
-  async function callWithHeaders(route: string, input?: RouteInput): Promise<Answered<unknown>> {
+  async function callWithHeaders(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
     return await ask(route, input);
   }
 
-  async function ask(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
+  async function ask(route: string, input: RouteInput): Promise<Answered<Json>> {
     const { address, init } = toRouteRequest(route, input);
     const url = `${origin}${address}`;
     try {
       const response = await send(new Request(url, init));
-      return { data: await response.json(), headers: response.headers };
+      const data: unknown = await response.json();
+      if (!isObject(data)) throw new TypeError("an answer is no object");
+      return { data, headers: response.headers };
     } catch (cause) {
       if (!(cause instanceof Refusal)) throw cause;
       throw await explain(client, cause, { url, body: init.body ?? null });

@@ -31,13 +31,17 @@ export async function readReport<Body>(
 ): Promise<Report<Body>> {
   const unsettled = await settleUsage(installation);
   const { data, headers } = await ask();
+  return { body: data, notices: [...unsettled, ...toNotices(headers)] };
+}
+
+/** What the headers of a report's answer say beside it. */
+export function toNotices(headers: Headers): readonly string[] {
   const window = headers.get("x-proxy-window");
   const notices = [
-    ...unsettled,
     window !== null &&
       `Older rows were removed (PROXY_USAGE_RETENTION_DAYS), so what is counted is ${window}.`,
     headers.get("x-proxy-truncated") !== null &&
       "There is more than one report holds: the least used was left out. Narrow it down.",
   ];
-  return { body: data, notices: notices.filter((notice) => notice !== false) };
+  return notices.filter((notice) => notice !== false);
 }

@@ -1,0 +1,111 @@
+import { toPrintable } from "#kernel/printable.ts";
+import { isRareUnit, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
+import { isObject, type Json } from "#cli/installation/client.ts";
+import { toAmount, toCount, toDuration, toMoment, toSize } from "#cli/screen/figures.ts";
+import { toCell, writeTable } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+/** Which rows of an answer are shown, and what of each. */
+export interface TableShape {
+  /** Fields that hold rows: the first that the answer has. */
+  readonly rows: readonly string[];
+  /**
+   * Fields of a row, `duration_ms.p95` for one within another, with `as p95` for another heading; `units` is a column for
+   * each unit that was used. A column in which no row has anything is left out.
+   */
+  readonly columns: readonly string[];
+  /** Columns that a narrow screen leaves out, the first of these first; absent: all but two, the last first. */
+  readonly spare?: readonly string[];
+  /** A field that holds the sums of all rows. */
+  readonly total?: string;
+}
+
+interface Column {
+  readonly field: string;
+  readonly heading: string;
+}
+
+/** Rows of an answer as a table. */
+export function writeRows(terminal: Terminal, body: Json, shape: TableShape): readonly Json[] {
+  const rows = findRows(body, shape);
+  const total = shape.total === undefined ? undefined : body[shape.total];
+  const sums = isObject(total) && rows.length > 0 ? [total] : [];
+  const columns = shape.columns
+    .flatMap((column) => toColumns(column, rows))
+    .filter(({ field }) => rows.length === 0 || rows.some((row) => find(row, field) !== undefined));
+  const show = (row: Json) => columns.map(({ field }) => toFigure(terminal, field, row));
+  const isFigure = ({ field }: Column) =>
+    rows.some((row) => typeof find(row, field) === "number") || /(?:^|_)cost(?:_|$)/.test(field);
+  const spare =
+    shape.spare ??
+    columns
+      .slice(2)
+      .map(({ heading }) => heading)
+      .toReversed();
+  writeTable(terminal, {
+    heading: columns.map(({ heading }) => heading.toUpperCase()),
+    rows: [...rows.map(show), ...sums.map((row) => show(row).with(0, "total"))],
+    right: new Set(columns.flatMap((column, index) => (isFigure(column) ? [index] : []))),
+    spare: spare
+      .map((heading) => columns.findIndex((column) => column.heading === heading))
+      .filter((index) => index !== -1),
+  });
+  return rows;
+}
+
+function findRows(body: Json, { rows }: Pick<TableShape, "rows">): readonly Json[] {
+  const found = rows.map((field) => body[field]).find((value) => Array.isArray(value));
+  return Array.isArray(found) ? found.filter(isObject) : [];
+}
+
+function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
+  const [field = "", heading = field] = column.split(" as ");
+  if (field !== "units") return [{ field, heading: heading.replaceAll(/[._]/g, " ") }];
+  const used = new Set(rows.flatMap(({ units }) => (isObject(units) ? Object.keys(units) : [])));
+  return REPORT_UNITS.filter((unit) => used.has(unit) || (rows.length === 0 && !isRareUnit(unit))).map(
+    (unit) => ({ field: `units.${unit}`, heading: UNIT_TABLE[unit].heading.toLowerCase() }),
+  );
+}
+
+function find(row: unknown, field: string): unknown {
+  return field.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), row);
+}
+
+/** A value as people read it, by its name: money, times, sizes and counts. */
+function toFigure(terminal: Terminal, field: string, row: Json): string {
+  const value = find(row, field);
+  if (/(?:^|_)cost(?:_|$)/.test(field))
+    return typeof value === "number" || (value === null && row["requests"] !== 0)
+      ? toAmount(typeof value === "number" ? value : null)
+      : "-";
+  if (typeof value === "number") {
+    if (/_ms(?:\.|$)/.test(field)) return toDuration(value);
+    if (field.endsWith("_bytes")) return toSize(value);
+    if (field.endsWith("price_per_million")) return String(value);
+    return toCount(value);
+  }
+  const isInstant = typeof value === "string" && terminal.columns !== null;
+  return toCell(isInstant ? toMoment(value) : value);
+}
+
+/** An answer without rows of its own: a line for each field, and a table for each list of objects. */
+export function writeAnswer(terminal: Terminal, body: Json): void {
+  const lists = Object.entries(body).filter(([, value]) => Array.isArray(value) && value.some(isObject));
+  const named = new Set(lists.map(([field]) => field));
+  for (const field of listFields(body).filter((each) => !named.has(each)))
+    terminal.writeData(`${toPrintable(field)}: ${toFigure(terminal, field, body)}\n`);
+  for (const [field, rows] of lists) {
+    const first: unknown = Array.isArray(rows) ? rows.find(isObject) : null;
+    terminal.writeData(`\n${field.replaceAll("_", " ")}\n`);
+    writeRows(terminal, body, { rows: [field], columns: isObject(first) ? Object.keys(first) : [] });
+  }
+}
+
+/** Its fields, and in place of an object those within it. */
+function listFields(body: Json): readonly string[] {
+  return Object.entries(body).flatMap(([field, value]) =>
+    isObject(value) && Object.keys(value).length > 0
+      ? Object.keys(value).map((inner) => `${field}.${inner}`)
+      : [field],
+  );
+}
