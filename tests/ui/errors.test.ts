@@ -3,12 +3,17 @@ import fc from "fast-check";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { TRANSPORT_ERRORS } from "#usage/event.ts";
 import type { ErrorsRow } from "../../ui/api/reports.ts";
-import { BAND_LABELS, BANDS, toBandRows } from "../../ui/pages/errors/band-cells.ts";
-import { toClientRows } from "../../ui/pages/errors/client-rows.ts";
-import { toErrorRows, toRowFilters } from "../../ui/pages/errors/error-rows.ts";
+import {
+  BANDS,
+  toBandRows,
+  toClientRoots,
+  toClientRows,
+  toErrorRows,
+  toKindRows,
+  toRowFilters,
+} from "../../ui/pages/errors/error-rows.ts";
 import { toOutcomeMeaning } from "../../ui/text/outcomes.ts";
 import { toKindHelp } from "../../ui/pages/errors/kind-help.ts";
-import { toKindRows } from "../../ui/pages/errors/kind-rows.ts";
 import { toQueryString } from "../../ui/search/query-string.ts";
 import {
   FAILURES,
@@ -66,13 +71,13 @@ describe("outcomes", () => {
 
   test("a series adds up to one counts", () => {
     const bucket = { start: "", ok: 1, upstream_error: 2, unreachable: 3, cancelled: 4 };
-    expect(toOutcomeCounts([bucket, bucket])).toEqual({
+    expect(toOutcomeCounts({ series: [bucket, bucket] })).toEqual({
       ok: 2,
       upstream_error: 4,
       unreachable: 6,
       cancelled: 8,
     });
-    expect(toOutcomeCounts([])).toEqual(NO_REQUESTS);
+    expect(toOutcomeCounts({ series: [] })).toEqual(NO_REQUESTS);
   });
 
   test("without a filter the tables show failures and never what was cancelled; the bars show both, and ok on request", () => {
@@ -206,13 +211,32 @@ describe("rows of clients", () => {
   test("are filtered by how they begin, so one that begins with another is counted with it", () => {
     const rows = toClientRows([limited({ client: "curl/8" }), limited({ client: "curl/8.14" })], FAILURES);
     expect(rows.map(({ client, count }) => [client, count])).toEqual([["curl/8", 4]]);
+    const roots = toClientRoots(["curl/8.1", "curl/8.10", "curl/8.1 (x)", "curl/7", null, ""]);
+    expect(Object.fromEntries(roots)).toEqual({
+      "curl/7": "curl/7",
+      "curl/8.1": "curl/8.1",
+      "curl/8.10": "curl/8.1",
+      "curl/8.1 (x)": "curl/8.1",
+    });
+  });
+
+  test("no root begins with another, so that no request is asked for twice", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b", "/", "😀") })), (clients) => {
+        const found = toClientRoots(clients);
+        const roots = [...new Set(found.values())];
+        for (const root of roots) {
+          expect(roots.filter((other) => other.startsWith(root))).toEqual([root]);
+        }
+        for (const client of clients) expect(client.startsWith(found.get(client) ?? "")).toBe(true);
+      }),
+    );
   });
 });
 
 describe("the heat map", () => {
   test("has the bands that the server tells apart, in its order", () => {
     expect(BANDS).toEqual([...DURATION_BANDS]);
-    expect(BAND_LABELS).toHaveLength(BANDS.length);
   });
 
   test("counts failures, everything or the share of failures in each band, by provider and model", () => {

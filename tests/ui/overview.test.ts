@@ -1,13 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { toFailedShare } from "#stats/failed-share.ts";
 import type { UsageBucket, UsageGroup, UsageSeries } from "../../ui/api/reports.ts";
 import { OTHER_ID } from "../../ui/charts/series.ts";
-import { toClientRoots } from "../../ui/pages/errors/client-rows.ts";
 import { NONE_ID, toGroupBy, toGroups, toTagKeys } from "../../ui/reports/groups.ts";
-import { toMeasured } from "../../ui/reports/measure.ts";
+import { toChange, toMeasured, toTotals } from "../../ui/reports/figures.ts";
 import { toStack, toTrend } from "../../ui/reports/stack.ts";
-import { toChange, toTotals } from "../../ui/reports/totals.ts";
 import { isSetUp, SETUP_STEPS, toNextStep, toSetupDone } from "../../ui/setup/setup.ts";
 import { toCsvName } from "../../ui/text/download.ts";
 
@@ -89,31 +86,6 @@ describe("groups", () => {
   });
 });
 
-describe("clients", () => {
-  test("one that begins with another belongs to it, as the filter finds both", () => {
-    const roots = toClientRoots(["curl/8.1", "curl/8.10", "curl/8.1 (x)", "curl/7", null, ""]);
-    expect(Object.fromEntries(roots)).toEqual({
-      "curl/7": "curl/7",
-      "curl/8.1": "curl/8.1",
-      "curl/8.10": "curl/8.1",
-      "curl/8.1 (x)": "curl/8.1",
-    });
-  });
-
-  test("no root begins with another, so that no request is asked for twice", () => {
-    fc.assert(
-      fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b", "/", "😀") })), (clients) => {
-        const found = toClientRoots(clients);
-        const roots = [...new Set(found.values())];
-        for (const root of roots) {
-          expect(roots.filter((other) => other.startsWith(root))).toEqual([root]);
-        }
-        for (const client of clients) expect(client.startsWith(found.get(client) ?? "")).toBe(true);
-      }),
-    );
-  });
-});
-
 describe("the stack", () => {
   function stack(series: UsageBucket[], ...groups: UsageGroup[]) {
     const cut = { by: "model", tagKey: null } as const;
@@ -158,19 +130,21 @@ describe("the stack", () => {
 });
 
 describe("totals", () => {
+  const totalsOf = (...series: readonly UsageBucket[]) => toTotals({ series });
+
   test("a cost that nobody knows stays unknown, and a unit that nobody reported is not 0", () => {
-    const { cost, units, unpriced_requests } = toTotals([
+    const { cost, units, unpriced_requests } = totalsOf(
       bucket(1, { requests: 2, unpriced_requests: 2, units: { input_tokens: 4 } }),
       bucket(2, { requests: 1, unpriced_requests: 1, units: { input_tokens: 0 } }),
-    ]);
+    );
     expect({ cost, unpriced_requests }).toEqual({ cost: null, unpriced_requests: 3 });
     expect(units).toEqual({ input_tokens: 4 });
   });
 
   test("the failed share is one of the requests that were not cancelled, and is unknown without any", () => {
-    expect(toFailedShare(toTotals([bucket(1, { requests: 4, ok: 2, cancelled: 1, failed: 1 })]))).toBe(1 / 3);
-    expect(toFailedShare(toTotals([bucket(1, { requests: 2, cancelled: 2 })]))).toBeNull();
-    expect(toFailedShare(toTotals([bucket(1, {})]))).toBeNull();
+    expect(toFailedShare(totalsOf(bucket(1, { requests: 4, ok: 2, cancelled: 1, failed: 1 })))).toBe(1 / 3);
+    expect(toFailedShare(totalsOf(bucket(1, { requests: 2, cancelled: 2 })))).toBeNull();
+    expect(toFailedShare(totalsOf(bucket(1, {})))).toBeNull();
   });
 
   test.each([

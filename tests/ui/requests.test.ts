@@ -5,10 +5,16 @@ import { picoToNumber } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { toRequestUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../ui/api/reports.ts";
-import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-reading.ts";
-import { toOutcomeBars } from "../../ui/pages/requests/outcome-bars.ts";
-import type { LogView } from "../../ui/pages/requests/log-view.ts";
-import { addTail, followTail, type Look, type Tail, TAIL_ROWS_MAX } from "../../ui/pages/requests/tail.ts";
+import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-card.tsx";
+import { toOutcomeBars } from "../../ui/pages/requests/histogram.tsx";
+import {
+  addTail,
+  followTail,
+  type LogView,
+  type Look,
+  type Tail,
+  TAIL_ROWS_MAX,
+} from "../../ui/pages/requests/log.ts";
 
 type Metered = Parameters<typeof readCost>[0];
 

@@ -49,11 +49,9 @@ export type RefusedRequest = RecentRefusals["refusals"][number];
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
 export function teamSeriesQuery(query: SeriesQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.series, query],
-    queryFn: ({ signal }) => fetchSeries(query, signal),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.series, query], (signal) =>
+    callWithHeaders("GET /stats/series", { signal, query: { ...query } }),
+  );
 }
 
 export function teamSummaryQuery(query: ReportQuery) {
@@ -197,8 +195,8 @@ export function usageByPrincipalQuery(query: ReportQuery) {
 }
 
 /** Options of a report by its key in the cache; the report before it stays in sight until it is there. */
-export function reportQuery<Report extends object, const Key extends QueryKey>(
-  queryKey: Key,
+export function reportQuery<Report extends object>(
+  queryKey: QueryKey,
   ask: (signal: AbortSignal) => Promise<Answered<Report>>,
 ) {
   return queryOptions({

@@ -7,7 +7,7 @@ import { ErrorNotice } from "../components/error-notice.tsx";
 import { Duration } from "../components/instant.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
-import { useOutdated } from "../reports/use-outdated.ts";
+import { useOutdated } from "../reports/answer.tsx";
 import type { Report } from "../search/report.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
 import type { ComparedFilter } from "./compared-filter.ts";

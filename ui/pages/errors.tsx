@@ -1,38 +1,56 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { errorsQuery, type ErrorsReport, type Outcome, type ReportNotes } from "../api/reports.ts";
+import { useMemo } from "react";
+import { errorsQuery, type ErrorsReport, type Outcome } from "../api/reports.ts";
+import type { Series } from "../charts/series.ts";
+import { StackedBars } from "../charts/stacked-bars.tsx";
 import { Card } from "../components/card.tsx";
+import { SwitchField } from "../components/choice-field.tsx";
 import { Absent } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
-import { Tile } from "../components/tile.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
-import { CountedWindow } from "../reports/counted-window.tsx";
+import { CountedWindow, useCompared, useOutdated } from "../reports/answer.tsx";
+import { Tiles, type TileSpec } from "../reports/tiles.tsx";
+import { toggleValue } from "../search/filters.ts";
 import { type Report, toRefresh, useReport } from "../search/report.ts";
-import { TileCount, toComparison } from "../reports/tile-figures.tsx";
-import { type Compared, useCompared } from "../reports/use-compared.ts";
-import { useOutdated } from "../reports/use-outdated.ts";
+import { toChosenSearch } from "../search/window.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
+import { toOutcomeWord } from "../text/outcomes.ts";
 import { ErrorLists } from "./errors/error-lists.tsx";
-import { OutcomeCard } from "./errors/outcome-card.tsx";
 import {
   countOf,
   FAILURES,
   type OutcomeCounts,
   toDenominator,
-  toShare,
+  toDrawnOutcomes,
   toOutcomeCounts,
+  toShare,
 } from "./errors/outcomes.ts";
 
 const route = getRouteApi("/shell/errors");
 
-/** What failed, how often of what, where, how fast and for whom; and what to do about it. */
+/**
+ * What failed, how often of what, where, how fast and for whom; and what to do about it. It is asked for without the filter
+ * by outcome, since a share is one of all that ended: the page narrows by outcome itself.
+ */
 export function ErrorsPage() {
   const { ok, heat = "failures" } = route.useSearch();
   const report = useReport("7d");
-  const { data, isOutdated, areTilesOutdated, compared, failure, retry } = useErrorReport(report);
+  const { query, previousQuery, window, question } = report;
+  const asking = { outcome: undefined, bucket: window.bucket };
+  const asked = useQuery({ ...errorsQuery({ ...query, ...asking }), ...toRefresh(window) });
+  const previous = useQuery({
+    ...errorsQuery({ ...(previousQuery ?? query), ...asking }),
+    enabled: previousQuery !== null,
+  });
+  const compared = useCompared(asked, previousQuery === null ? null : previous, toOutcomeCounts);
+  const isOutdated = useOutdated(question, asked.isPlaceholderData);
+  // They also wait for the window before.
+  const areTilesOutdated = useOutdated(question, !compared.isComplete);
+  const { data, error } = asked;
   return (
     <>
       <PageHead
@@ -40,15 +58,15 @@ export function ErrorsPage() {
         lead="Requests that failed at the provider or never reached it. Requests that the caller cancelled are counted separately."
       />
       <FilterBar report={report} />
-      {failure !== null && (
+      {error !== null && (
         <div className="mb-4">
-          <ErrorNotice failure={failure} onRetry={retry} />
+          <ErrorNotice failure={error} onRetry={() => void asked.refetch()} />
         </div>
       )}
-      {(data !== undefined || failure === null) && (
+      {(data !== undefined || error === null) && (
         <>
           <Outdated when={areTilesOutdated}>
-            <Tiles compared={compared} isCompared={report.previousQuery !== null} />
+            <Tiles compared={compared} tiles={TILES} />
           </Outdated>
           <CountedWindow notes={data?.notes} />
           {data === undefined ? (
@@ -64,6 +82,33 @@ export function ErrorsPage() {
       )}
     </>
   );
+}
+
+/** How much failed, of what, and how. Those whose caller hung up count neither as failed nor as succeeded. */
+const TILES: readonly TileSpec<OutcomeCounts>[] = [
+  {
+    label: "Failure rate",
+    isWide: true,
+    goodWhen: "down",
+    of: (counts) => toShare(counts, FAILURES),
+    write: toFailureRate,
+    hint: (counts) => `of ${formatCount(toDenominator(counts, FAILURES))}`,
+  },
+  toCountTile("Failed", FAILURES),
+  toCountTile("Upstream errors", ["upstream_error"]),
+  toCountTile("Unreachable", ["unreachable"]),
+  { label: "Cancelled, not failed", of: ({ cancelled }) => cancelled },
+];
+
+function toCountTile(label: string, outcomes: readonly Outcome[]): TileSpec<OutcomeCounts> {
+  return { label, goodWhen: "down", of: (counts) => countOf(counts, outcomes) };
+}
+
+function toFailureRate(counts: OutcomeCounts) {
+  const rate = toShare(counts, FAILURES);
+  if (rate === null) return <Absent />;
+  const of = `${formatCount(countOf(counts, FAILURES))} of ${formatCount(toDenominator(counts, FAILURES))}`;
+  return <span title={`${of} requests that were not cancelled`}>{formatPercent(rate)}</span>;
 }
 
 function Truncated() {
@@ -89,89 +134,46 @@ function ReportSkeleton() {
   );
 }
 
-interface ErrorReport {
-  /** Undefined before the first answer; the last one while the next is on its way. */
-  readonly data: (ErrorsReport & { readonly notes: ReportNotes }) | undefined;
-  /** It answers an earlier question. */
-  readonly isOutdated: boolean;
-  /** They also wait for the window before. */
-  readonly areTilesOutdated: boolean;
-  readonly compared: Compared<OutcomeCounts>;
-  readonly failure: Error | null;
-  readonly retry: () => void;
+interface OutcomeCardProps {
+  readonly report: Report;
+  readonly series: ErrorsReport["series"];
+  readonly withOk: boolean;
 }
 
-/**
- * How requests ended in the window and in the one before. It is asked for without the filter by outcome, since a share is
- * one of all that ended: the page narrows by outcome itself.
- */
-function useErrorReport({ query, previousQuery, window, question }: Report): ErrorReport {
-  const { bucket } = window;
-  const asked = useQuery({
-    ...errorsQuery({ ...query, outcome: undefined, bucket }),
-    ...toRefresh(window),
-  });
-  const previous = useQuery({
-    ...errorsQuery({ ...(previousQuery ?? query), outcome: undefined, bucket }),
-    enabled: previousQuery !== null,
-  });
-  const compared = useCompared(asked, previousQuery === null ? null : previous, toReportCounts);
-  return {
-    data: asked.data,
-    isOutdated: useOutdated(question, asked.isPlaceholderData),
-    areTilesOutdated: useOutdated(question, !compared.isComplete),
-    compared,
-    failure: asked.error,
-    retry: () => void asked.refetch(),
-  };
-}
-
-function toReportCounts({ series }: Pick<ErrorsReport, "series">): OutcomeCounts {
-  return toOutcomeCounts(series);
-}
-
-interface TilesProps {
-  readonly compared: Compared<OutcomeCounts>;
-  /** False for all time, which nothing came before. */
-  readonly isCompared: boolean;
-}
-
-/** How much failed, of what, and how; each compared with the previous window. */
-function Tiles({ compared, isCompared }: TilesProps) {
-  const { now } = compared;
-  const count = (outcomes: readonly Outcome[]) => ({
-    busy: now === null,
-    value: <TileCount value={now === null ? null : countOf(now, outcomes)} />,
-    goodWhen: "down" as const,
-    ...toComparison(compared, isCompared, (counts) => countOf(counts, outcomes)),
-  });
+/** How requests ended over time; a bar or a brush becomes the window, an outcome the filter. */
+function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
+  const { filters, window, change } = report;
+  const outcomes = useMemo(() => toDrawnOutcomes(filters.outcome, withOk), [filters.outcome, withOk]);
+  const bars = useMemo(() => {
+    const drawn = outcomes.map((id): Series => ({ id, label: toOutcomeWord(id), kind: "outcome" }));
+    const buckets = series.map((one) => ({ start: one.start, values: outcomes.map((id) => one[id]) }));
+    return { series: drawn, buckets };
+  }, [series, outcomes]);
   return (
-    <section
-      aria-label="Sums of the window"
-      className="mb-4 grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-5"
-    >
-      <div className="col-span-2 grid md:col-span-1">
-        <Tile
-          label="Failure rate"
-          busy={now === null}
-          value={now !== null && <FailureRate counts={now} />}
-          hint={now !== null && `of ${formatCount(toDenominator(now, FAILURES))}`}
-          goodWhen="down"
-          {...toComparison(compared, isCompared, (counts) => toShare(counts, FAILURES))}
+    <Card
+      className="mb-4"
+      title="Outcomes over time"
+      lead={`Per ${window.bucket}, in UTC. A bar narrows the window, an outcome adds a filter.`}
+      actions={
+        <SwitchField
+          label="Include successful"
+          checked={withOk}
+          onCheckedChange={(on) => change({ ok: on ? "1" : undefined })}
         />
-      </div>
-      <Tile label="Failed" {...count(FAILURES)} />
-      <Tile label="Upstream errors" {...count(["upstream_error"])} />
-      <Tile label="Unreachable" {...count(["unreachable"])} />
-      <Tile label="Cancelled, not failed" {...count(["cancelled"])} goodWhen="neutral" />
-    </section>
+      }
+    >
+      <StackedBars
+        {...bars}
+        label={`Requests by ${window.bucket} and outcome`}
+        bucket={window.bucket}
+        format={formatCount}
+        height={CHART_HEIGHT_PX}
+        onWindow={(since, until) => change(toChosenSearch(since, until))}
+        onSeries={(outcome) => change(toggleValue(filters, "outcome", outcome))}
+        empty="No such requests in this window"
+      />
+    </Card>
   );
 }
 
-/** The share of requests that failed. Those whose caller hung up count neither as failed nor as succeeded. */
-function FailureRate({ counts }: { readonly counts: OutcomeCounts }) {
-  const rate = toShare(counts, FAILURES);
-  if (rate === null) return <Absent />;
-  const of = `${formatCount(countOf(counts, FAILURES))} of ${formatCount(toDenominator(counts, FAILURES))}`;
-  return <span title={`${of} requests that were not cancelled`}>{formatPercent(rate)}</span>;
-}
+const CHART_HEIGHT_PX = 200;

@@ -5,14 +5,13 @@ import { PageHead } from "../components/page-head.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
 import { toQueryString } from "../search/query-string.ts";
 import { useReport } from "../search/report.ts";
-import { CsvButton, CsvProgress, useCsvExport } from "../reports/csv-export.tsx";
+import { CsvButton, CsvStatus, useCsvExport } from "../reports/csv-export.tsx";
 import { DetailPanel } from "./requests/detail-panel.tsx";
 import { Histogram } from "./requests/histogram.tsx";
 import { LiveControl, WaitingPill } from "./requests/live.tsx";
-import { Pager } from "./requests/pager.tsx";
 import { Refusals } from "./requests/refusals.tsx";
-import { RequestTable } from "./requests/request-table.tsx";
-import { useLog } from "./requests/use-log.ts";
+import { Pager, RequestTable } from "./requests/request-table.tsx";
+import { useLog } from "./requests/log.ts";
 
 const route = getRouteApi("/shell/requests");
 
@@ -57,7 +56,7 @@ export function RequestsPage() {
           </>
         }
       />
-      <CsvProgress state={csv} total={log.total} className="mb-4" />
+      <CsvStatus state={csv} total={log.total} className="mb-4" />
       <Histogram report={report} log={log} />
       <div
         ref={rows}

@@ -1,45 +1,37 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
-import { myLimitsQuery } from "../api/limits.ts";
-import { mySeriesQuery } from "../api/my.ts";
+import { utcMonday } from "d3-time";
+import { useMemo } from "react";
+import { myLimitsQuery, type OwnLimit } from "../api/limits.ts";
+import { myKeysQuery, myRelayTokensQuery, mySeriesQuery } from "../api/my.ts";
+import type { UsageBucket } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
-import { TOP_SERIES_MAX } from "../charts/series.ts";
+import { Calendar } from "../charts/calendar.tsx";
 import { Button, buttonClass } from "../components/button.tsx";
-import { Outdated } from "../components/outdated.tsx";
+import { Card } from "../components/card.tsx";
 import { PageHead } from "../components/page-head.tsx";
+import { Skeleton } from "../components/skeleton.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
+import { LimitItem, LimitList } from "../limits/limit-list.tsx";
+import { toOwnName, toUnknownName } from "../limits/secret-names.ts";
+import { Answered } from "../reports/answer.tsx";
+import { MEASURE_FORMATS, MEASURE_LABELS, toMeasured } from "../reports/figures.ts";
+import { UsageReport } from "../reports/usage-report.tsx";
+import type { Measure } from "../search/breakdown.ts";
 import { readUsageSearch } from "../search/pages.ts";
 import { RANGE_LABELS } from "../search/ranges.ts";
-import { toRefresh, useReport } from "../search/report.ts";
-import { toWindowSearch } from "../search/window.ts";
-import { CountedWindow } from "../reports/counted-window.tsx";
-import { Tiles } from "../reports/tiles.tsx";
-import { toSeriesTotals } from "../reports/totals.ts";
-import { useCompared } from "../reports/use-compared.ts";
-import { useOutdated } from "../reports/use-outdated.ts";
-import { CalendarCard } from "./usage/calendar-card.tsx";
-import { LimitsCard } from "./usage/limits-card.tsx";
-import { ModelsCard } from "./usage/models-card.tsx";
-import { SeriesCard } from "./usage/series-card.tsx";
+import { type Report, useReport } from "../search/report.ts";
+import { toChosenSearch, toIso, toWindowSearch } from "../search/window.ts";
 
 /** What one used oneself. Filters of other pages say nothing here: the reports about oneself have none. */
 export function UsagePage() {
   const report = useReport("30d");
-  const { role, name } = useMe();
+  const { name } = useMe();
   const { show = "cost" } = readUsageSearch(useSearch({ strict: false }));
-  const { window } = report;
-  const { since, until, bucket, previous } = window;
-  const series = useQuery({
-    ...mySeriesQuery({ since, until, bucket, group_by: "model", order: show, top: TOP_SERIES_MAX }),
-    ...toRefresh(window),
-  });
-  const before = useQuery({
-    ...mySeriesQuery({ ...(previous ?? { since, until }), bucket }),
-    enabled: previous !== null,
-  });
+  const { range } = report.window;
   const limits = useQuery(myLimitsQuery());
-  const totals = useCompared(series, previous === null ? null : before, toSeriesTotals);
-  const isOutdated = useOutdated(report.question, !totals.isComplete);
+  // A server that does not give the first answer keeps nothing else back.
+  const isAsking = limits.isPending && limits.failureCount === 0;
   return (
     <>
       <PageHead
@@ -47,7 +39,7 @@ export function UsagePage() {
         actions={
           <Link
             to="/requests"
-            search={{ principal: name, ...toWindowSearch(window) }}
+            search={{ principal: name, ...toWindowSearch(report.window) }}
             className={buttonClass({})}
           >
             My requests
@@ -57,7 +49,7 @@ export function UsagePage() {
       <div className="mb-4 flex flex-wrap items-center gap-2">
         <WindowPicker report={report} />
         <Button
-          aria-pressed={window.range === "this-month"}
+          aria-pressed={range === "this-month"}
           onClick={() =>
             report.change({ range: "this-month", since: undefined, until: undefined, bucket: undefined })
           }
@@ -65,30 +57,97 @@ export function UsagePage() {
           {RANGE_LABELS["this-month"]}
         </Button>
       </div>
-      <CountedWindow notes={series.data?.notes} />
-      <SeriesCard report={report} asked={series} measure={show} />
-      {(series.error === null || (totals.now !== null && !isOutdated)) && (
-        <Outdated when={isOutdated}>
-          <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
-        </Outdated>
-      )}
-      {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
-      {/* Not seen until it is known whether there are limits, which would push it down. */}
-      <div className={isAsking(limits) ? "invisible" : undefined}>
-        <CalendarCard report={report} measure={show} />
-        <ModelsCard report={report} />
-      </div>
+      <UsageReport scope="own" report={report} isHeldBack={isAsking}>
+        {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
+        {/* Not seen until it is known whether there are limits, which would push it down. */}
+        <div className={isAsking ? "invisible" : undefined}>
+          <CalendarCard report={report} measure={show} />
+        </div>
+      </UsageReport>
     </>
   );
 }
 
-/** The first answer is on its way; a server that does not give it keeps nothing else back. */
-function isAsking({
-  isPending,
-  failureCount,
-}: {
-  readonly isPending: boolean;
-  readonly failureCount: number;
-}) {
-  return isPending && failureCount === 0;
+/** What is left of the limits that hold for who is signed in. */
+function LimitsCard({ limits }: { readonly limits: readonly OwnLimit[] }) {
+  const keys = useQuery({
+    ...myKeysQuery(),
+    enabled: limits.some(({ subject }) => subject.key !== undefined),
+  });
+  const tokens = useQuery({
+    ...myRelayTokensQuery(),
+    enabled: limits.some(({ subject }) => subject.relay_token !== undefined),
+  });
+  const names = new Map([
+    ...(keys.data?.rows ?? []).map(
+      ({ id, label, key_suffix: suffix }) => [id, toOwnName({ label, suffix })] as const,
+    ),
+    ...(tokens.data?.rows ?? []).map(
+      ({ id, label, token_suffix: suffix }) => [id, toOwnName({ label, suffix })] as const,
+    ),
+  ]);
+  return (
+    <Card title="My limits" className="mb-4">
+      <LimitList label="My limits">
+        {limits.map((limit) => (
+          <LimitItem key={limit.id} limit={limit} nameSecret={(id) => names.get(id) ?? toUnknownName(id)} />
+        ))}
+      </LimitList>
+    </Card>
+  );
+}
+
+interface CalendarCardProps {
+  readonly report: Report;
+  readonly measure: Measure;
+}
+
+/** As many columns, the present week being the last. */
+const WEEKS = 53;
+
+/** Each day of the last year, whatever window the page looks at; a day narrows the window to itself. */
+function CalendarCard({ report, measure }: CalendarCardProps) {
+  const since = toIso(utcMonday.offset(utcMonday.floor(new Date(report.now - 1)), 1 - WEEKS).getTime());
+  const { data, error, refetch } = useQuery(mySeriesQuery({ since, bucket: "day" }));
+  return (
+    <Card
+      className="mb-4"
+      title="The last 53 weeks"
+      lead={`${MEASURE_LABELS[measure]} per UTC day, independent of the window. Select a day to show it.`}
+    >
+      <Answered
+        answer={{ data: data?.series, failure: error, retry: refetch }}
+        className="min-h-48"
+        skeleton={
+          <div aria-busy>
+            <Skeleton className="h-48 w-full" />
+          </div>
+        }
+      >
+        {(days) => <DayCalendar {...{ report, measure, since, days }} />}
+      </Answered>
+    </Card>
+  );
+}
+
+interface DayCalendarProps extends CalendarCardProps {
+  readonly since: string;
+  readonly days: readonly UsageBucket[];
+}
+
+function DayCalendar({ report, measure, since, days }: DayCalendarProps) {
+  const cells = useMemo(
+    () => days.map((day) => ({ start: day.start, value: toMeasured(day, measure), requests: day.requests })),
+    [days, measure],
+  );
+  return (
+    <Calendar
+      days={cells}
+      since={since}
+      until={toIso(report.now)}
+      label={`Your ${MEASURE_LABELS[measure].toLowerCase()} per day`}
+      format={MEASURE_FORMATS[measure]}
+      onDay={(start, end) => report.change(toChosenSearch(start, end))}
+    />
+  );
 }

@@ -3,13 +3,13 @@ import { useEffect, useRef, useState } from "react";
 import { fetchCsv, type CsvPath } from "../api/csv.ts";
 import type { QueryParams } from "#kernel/route-request.ts";
 import { isAbort } from "../api/failure.ts";
-import { Button, type ButtonSize } from "../components/button.tsx";
+import { Button, type ButtonLook } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Progress } from "../components/progress.tsx";
 import { useToast } from "../components/toast.tsx";
-import { saveFile, toCsvName, type FileWindow } from "../text/download.ts";
-import { formatBytes, formatCount } from "../text/format.ts";
+import { type FileWindow, saveFile, toCsvName } from "../text/download.ts";
+import { formatBytes, formatCount, formatCounted } from "../text/format.ts";
 
 export interface CsvRequest {
   readonly path: CsvPath;
@@ -57,10 +57,9 @@ export function useCsvExport({ path, query, subject }: CsvRequest): CsvExport {
   };
 }
 
-export interface CsvButtonProps {
+interface CsvButtonProps extends Pick<ButtonLook, "size"> {
   readonly state: CsvExport;
   readonly title: string;
-  readonly size?: ButtonSize | undefined;
 }
 
 export function CsvButton({ state, title, size }: CsvButtonProps) {
@@ -71,32 +70,25 @@ export function CsvButton({ state, title, size }: CsvButtonProps) {
   );
 }
 
-export interface CsvStatusProps {
+interface CsvStatusProps {
   readonly state: CsvExport;
+  /** How many rows there are, null while it is not known; a small file goes without a bar. */
+  readonly total?: number | null;
   /** Around it, where there is something to say. */
-  readonly className?: string | undefined;
+  readonly className: string;
 }
 
-/** Why there is no file, and another try; nothing else of the time. */
-export function CsvFailure({ state, className }: CsvStatusProps) {
-  const { failure, start } = state;
-  if (failure === null) return null;
-  return (
-    <div className={className}>
-      <ErrorNotice failure={failure} onRetry={start} />
-    </div>
-  );
-}
-
-export interface CsvProgressProps extends CsvStatusProps {
-  /** How many rows there are, as far as it is known. */
-  readonly total: number | null;
-}
-
-/** How far a long export is, and why one ended without a file; nothing else of the time. */
-export function CsvProgress({ state, total, className }: CsvProgressProps) {
-  const { isRunning, rows, cancel } = state;
-  if (!isRunning) return <CsvFailure state={state} className={className} />;
+/** How far a long export is, and why one ended without a file, with another try; nothing else of the time. */
+export function CsvStatus({ state, total, className }: CsvStatusProps) {
+  const { isRunning, rows, failure, start, cancel } = state;
+  if (failure !== null) {
+    return (
+      <div className={className}>
+        <ErrorNotice failure={failure} onRetry={start} />
+      </div>
+    );
+  }
+  if (!isRunning || total === undefined) return null;
   return (
     <div className={classNames("flex items-end gap-3", className)}>
       <div className="min-w-0 flex-1">
@@ -104,7 +96,7 @@ export function CsvProgress({ state, total, className }: CsvProgressProps) {
           label="Saving as CSV"
           ratio={total === null || total === 0 ? null : rows / total}
           detail={
-            total === null ? formatCount(rows) : `${formatCount(rows)} of ${formatCount(total)} requests`
+            total === null ? formatCount(rows) : `${formatCount(rows)} of ${formatCounted(total, "request")}`
           }
         />
       </div>

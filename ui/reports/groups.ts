@@ -1,5 +1,5 @@
 import { compareCodeUnits, toCounted } from "#kernel/text.ts";
-import type { Facets, UsageGroup, UsageSeries } from "../api/reports.ts";
+import type { Facets, TeamUsageRow, UsageGroup, UsageSeries } from "../api/reports.ts";
 import { OTHER_ID } from "../charts/series.ts";
 import type { Breakdown } from "../search/breakdown.ts";
 import { addTag, type Filters } from "../search/filters.ts";
@@ -104,4 +104,45 @@ function toPatch(cut: Cut, name: string, filters: Filters): Filters | null {
   const tag = addTag(filters, pair);
   // As many tags as a question can have are there already.
   return tag.includes(pair) ? { tag } : null;
+}
+
+/** A row of usage: its group, and what it was used with. */
+export interface CompanionRow {
+  readonly group: string;
+  readonly name: string;
+  readonly requests: number;
+  readonly cost: number | null;
+}
+
+/** By the group's id: the names that go with it, first the one that cost most there, or had the most requests where nothing has a price. */
+export function toCompanions(rows: readonly CompanionRow[]): ReadonlyMap<string, readonly string[]> {
+  const byGroup = Map.groupBy(rows, ({ group }) => group);
+  return new Map([...byGroup].map(([group, own]) => [group, toRankedNames(own)]));
+}
+
+function toRankedNames(rows: readonly CompanionRow[]): readonly string[] {
+  return [...Map.groupBy(rows, ({ name }) => name)]
+    .map(([name, own]) => ({
+      name,
+      cost: own.reduce((sum, row) => sum + (row.cost ?? 0), 0),
+      requests: own.reduce((sum, row) => sum + row.requests, 0),
+    }))
+    .toSorted(
+      (left, right) =>
+        right.cost - left.cost || right.requests - left.requests || compareCodeUnits(left.name, right.name),
+    )
+    .map(({ name }) => name);
+}
+
+/** What the team used: with a model goes the provider that served it, with everything else the model. */
+export function toCompanionRow(row: TeamUsageRow, cut: Cut): CompanionRow {
+  const { requests, cost } = row;
+  const name = cut.by === "model" ? row.provider : row.model;
+  return { group: toRowGroup(row, cut), name, requests, cost };
+}
+
+function toRowGroup(row: TeamUsageRow, { by, tagKey }: Cut): string {
+  if (by !== "app" && by !== "tag") return toGroupId(row[by]);
+  const prefix = `${by === "app" ? APP_KEY : tagKey}:`;
+  return row.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length) ?? NONE_ID;
 }

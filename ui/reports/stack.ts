@@ -1,5 +1,16 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import type { Bucket } from "#stats/bucket.ts";
-import type { UsageBucket, UsageSeries } from "../api/reports.ts";
+import { GROUPS_MAX } from "#stats/series-grouping.ts";
+import { mySeriesQuery } from "../api/my.ts";
+import {
+  facetsQuery,
+  type SeriesQuery,
+  teamSeriesQuery,
+  type UsageBucket,
+  type UsageSeries,
+} from "../api/reports.ts";
+import { toNameSlots } from "../charts/name-colors.ts";
 import {
   OTHER_ID,
   TOP_SERIES_MAX,
@@ -7,11 +18,15 @@ import {
   type GroupedRow,
   type StackedSeries,
 } from "../charts/series.ts";
-import { toNameSlots } from "../charts/name-colors.ts";
-import type { Measure } from "../search/breakdown.ts";
+import type { Breakdown, Measure } from "../search/breakdown.ts";
 import type { Filters } from "../search/filters.ts";
-import { NONE_ID, toGroups, type Cut, type Group } from "./groups.ts";
-import { toMeasured } from "./measure.ts";
+import { type Report, toRefresh } from "../search/report.ts";
+import { type Answer, type AskedReport, isSettled, useLatest, useOutdated } from "./answer.tsx";
+import { toMeasured } from "./figures.ts";
+import { NONE_ID, toGroupBy, toGroups, toTagKeys, type Cut, type Group } from "./groups.ts";
+
+/** Whose usage a report is of. */
+export type Scope = "team" | "own";
 
 /** Everything that one picture of the usage is drawn from, so that none of it is of another question. */
 export interface Stack extends StackedSeries {
@@ -81,4 +96,66 @@ function toRestLabel(groups: readonly Group[], drawnCount: number): string {
   const none = groups.find(({ id }) => id === NONE_ID);
   if (drawnCount === 0) return "all";
   return none === undefined ? "other" : `${none.label} and other`;
+}
+
+export interface StackQuery {
+  readonly scope: Scope;
+  readonly report: Report;
+  readonly by: Breakdown;
+  /** As asked for; without it the tag that is used most. */
+  readonly tagged: string | undefined;
+  readonly measure: Measure;
+}
+
+export interface StackAnswer extends Answer<Stack> {
+  readonly data: Stack | null;
+  readonly isOutdated: boolean;
+  /** The keys of all tags in the window, when it is cut by tag. */
+  readonly tagKeys: readonly string[];
+  /** The report that it is drawn from, with the totals. */
+  readonly asked: AskedReport<UsageSeries>;
+}
+
+export function seriesQuery(scope: Scope, query: SeriesQuery) {
+  return scope === "own" ? mySeriesQuery(query) : teamSeriesQuery(query);
+}
+
+/** The usage over time with its groups, in one report. Which tags there are is asked before, when it is cut by one. */
+export function useStack({ scope, report, by, tagged, measure }: StackQuery): StackAnswer {
+  const { filters, query, window } = report;
+  const facets = useQuery({ ...facetsQuery(query), enabled: by === "tag" });
+  const tagKeys = useMemo(() => (facets.data === undefined ? [] : toTagKeys(facets.data)), [facets.data]);
+  const tagKey = tagged ?? tagKeys[0] ?? null;
+  const cut = useMemo((): Cut => ({ by, tagKey }), [by, tagKey]);
+  const isTagKnown = by !== "tag" || tagged !== undefined || facets.isSuccess;
+  const asked = useQuery({
+    ...seriesQuery(scope, {
+      ...query,
+      bucket: window.bucket,
+      group_by: toGroupBy(cut),
+      order: measure,
+      top: GROUPS_MAX,
+    }),
+    ...toRefresh(window),
+    enabled: isTagKnown,
+  });
+
+  const { data } = asked;
+  const isComplete = isTagKnown && isSettled(asked);
+  const fresh = useMemo(
+    () => (isComplete && data !== undefined ? toStack({ report: data, cut, measure, filters }) : null),
+    [isComplete, data, cut, measure, filters],
+  );
+  const isOutdated = useOutdated(`${report.question} ${by} ${tagKey} ${measure}`, fresh === null);
+  const failed = [facets, asked].filter(({ error }) => error !== null);
+  const latest = useLatest(fresh);
+  return {
+    // When the answer cannot be had, that of an earlier question is no longer in its place.
+    data: isOutdated && failed.length > 0 ? null : latest,
+    isOutdated,
+    tagKeys,
+    asked,
+    failure: failed[0]?.error ?? null,
+    retry: () => Promise.all(failed.map(({ refetch }) => refetch())),
+  };
 }

@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from "react";
 import { formatInstant, type InstantFormat } from "./format.ts";
+import { storedChoice } from "./stored-choice.ts";
 
 /**
  * Whether instants of lists and panels are shown in UTC or in the time of this browser. Windows, pickers, axes, buckets and exports
@@ -8,23 +8,15 @@ import { formatInstant, type InstantFormat } from "./format.ts";
 export const TIME_ZONES = ["utc", "local"] as const;
 export type TimeZone = (typeof TIME_ZONES)[number];
 
-const STORAGE_KEY = "lockport.time-zone";
-const CHANGED = "lockport:time-zone";
+const choice = storedChoice("lockport.time-zone");
 
 export function useTimeZone(): TimeZone {
-  return useSyncExternalStore(subscribe, readTimeZone);
+  return choice.use() === "local" ? "local" : "utc";
 }
 
 /** Remembered by this browser. */
 export function chooseTimeZone(zone: TimeZone): void {
-  chosen = zone;
-  try {
-    if (zone === "utc") localStorage.removeItem(STORAGE_KEY);
-    else localStorage.setItem(STORAGE_KEY, zone);
-  } catch {
-    // Storage may be forbidden: the choice then lasts as long as the page.
-  }
-  globalThis.dispatchEvent(new Event(CHANGED));
+  choice.write(zone === "utc" ? null : zone);
 }
 
 /** With its zone, always: `2026-11-23 10:15 UTC`, `10:15:02 GMT+1`. */
@@ -61,34 +53,6 @@ export function toZoneName(date: Date): string {
 
 /** Kept as it was written: a `Date` would lose all but three of its digits. */
 const FRACTION = /\.\d+/u;
-
-let chosen: TimeZone | null = null;
-
-function readTimeZone(): TimeZone {
-  chosen ??= readStored();
-  return chosen;
-}
-
-function readStored(): TimeZone {
-  try {
-    return localStorage.getItem(STORAGE_KEY) === "local" ? "local" : "utc";
-  } catch {
-    return "utc";
-  }
-}
-
-function subscribe(onChange: () => void): () => void {
-  const onStorage = () => {
-    chosen = null;
-    onChange();
-  };
-  globalThis.addEventListener("storage", onStorage);
-  globalThis.addEventListener(CHANGED, onChange);
-  return () => {
-    globalThis.removeEventListener("storage", onStorage);
-    globalThis.removeEventListener(CHANGED, onChange);
-  };
-}
 
 function pad(part: number): string {
   return String(part).padStart(2, "0");

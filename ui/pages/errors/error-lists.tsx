@@ -1,25 +1,35 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { OUTCOMES } from "#usage/event.ts";
-import type { ErrorsReport, Outcome } from "../../api/reports.ts";
-import { Button } from "../../components/button.tsx";
+import { type ErrorsReport, type ErrorsRow, type Outcome, requestsQuery } from "../../api/reports.ts";
+import { HeatMap } from "../../charts/heat-map.tsx";
+import { Button, buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { Segmented } from "../../components/segmented.tsx";
 import { ShareBar } from "../../components/share-bar.tsx";
-import type { Filters, OutcomeFilter } from "../../search/filters.ts";
-import type { HeatMeasure, RequestsSearch } from "../../search/pages.ts";
+import { countFilters, type Filters, NO_FILTERS, type OutcomeFilter } from "../../search/filters.ts";
+import { HEAT_MEASURES, type HeatMeasure, type RequestsSearch } from "../../search/pages.ts";
 import { toQueryString } from "../../search/query-string.ts";
 import type { Report } from "../../search/report.ts";
-import { formatCount, formatPercent } from "../../text/format.ts";
-import { toClientRows } from "./client-rows.ts";
-import { ClientTable } from "./client-table.tsx";
-import { type ErrorRow, toErrorRows, toRowFilters } from "./error-rows.ts";
-import { ErrorTable } from "./error-table.tsx";
-import { HeatCard } from "./heat-card.tsx";
-import { type KindRow, toKindRows } from "./kind-rows.ts";
-import { NoErrors } from "./no-errors.tsx";
-import { countOf, toShownOutcomes, toOutcomeCounts } from "./outcomes.ts";
+import { ALL_TIME, toWindowSearch } from "../../search/window.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
+import { formatCount, formatCounted, formatPercent } from "../../text/format.ts";
+import {
+  BAND_LABELS,
+  type ErrorRow,
+  type KindRow,
+  toBandRows,
+  toClientRows,
+  toErrorRows,
+  toKindRows,
+  toRowFilters,
+} from "./error-rows.ts";
+import { ClientTable, ErrorTable } from "./error-tables.tsx";
+import { countOf, toOutcomeCounts, toShownOutcomes } from "./outcomes.ts";
 
-export interface ErrorListsProps {
+interface ErrorListsProps {
   readonly report: Report;
   readonly data: ErrorsReport;
   readonly heat: HeatMeasure;
@@ -35,7 +45,7 @@ export function ErrorLists({ report, data, heat }: ErrorListsProps) {
   const [outcome = "default", ...more] = filters.outcome ?? [];
   const countLabel = more.length > 0 ? "Selected outcomes" : COUNT_LABELS[outcome];
   if (rows.length === 0) {
-    return <NoErrors report={report} requests={countOf(toOutcomeCounts(data.series), OUTCOMES)} />;
+    return <NoErrors report={report} requests={countOf(toOutcomeCounts(data), OUTCOMES)} />;
   }
   return (
     <>
@@ -87,8 +97,7 @@ interface RequestLinks {
 /** The request log with the same window and filters, and these besides. */
 function useRequestLinks({ filters, window }: Report): RequestLinks {
   const navigate = useNavigate();
-  const time = window.range === null ? { since: window.since, until: window.until } : { range: window.range };
-  const toSearch = (more: Filters): RequestsSearch => ({ ...filters, ...time, ...more });
+  const toSearch = (more: Filters): RequestsSearch => ({ ...filters, ...toWindowSearch(window), ...more });
   return {
     toSearch,
     open: (more) => void navigate({ to: "/requests", search: toSearch(more) }),
@@ -96,18 +105,35 @@ function useRequestLinks({ filters, window }: Report): RequestLinks {
   };
 }
 
-const KINDS_FIRST = 6;
+interface FirstRows<Row> {
+  readonly rows: readonly Row[];
+  /** The way to the others, and back; null when there are none. */
+  readonly more: ReactNode;
+}
 
-/** What went wrong in plain words, and what to do about each. */
+/** A first look at a list; the others come on request. */
+function useFirstRows<Row>(all: readonly Row[], count: number, noun: string): FirstRows<Row> {
+  const [isWhole, setWhole] = useState(false);
+  const rows = useMemo(() => (isWhole ? all : all.slice(0, count)), [all, isWhole, count]);
+  const more = all.length > count && (
+    <Button size="sm" variant="ghost" onClick={() => setWhole(!isWhole)}>
+      {isWhole ? `Show the first ${count}` : `Show all ${formatCount(all.length)}${noun}`}
+    </Button>
+  );
+  return { rows, more: more === false ? null : more };
+}
+
 interface KindsCardProps extends Pick<RequestLinks, "toSearch"> {
   readonly rows: readonly ErrorRow[];
   readonly outcomes: readonly Outcome[];
 }
 
+const KINDS_FIRST = 6;
+
+/** What went wrong in plain words, and what to do about each. */
 function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
-  const [isWhole, setWhole] = useState(false);
   const all = useMemo(() => toKindRows(rows, outcomes), [rows, outcomes]);
-  const kinds = isWhole ? all : all.slice(0, KINDS_FIRST);
+  const { rows: kinds, more } = useFirstRows(all, KINDS_FIRST, " kinds");
   return (
     <Card flush className="mb-4" title="Causes and advice">
       <ul>
@@ -115,13 +141,7 @@ function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
           <Kind key={kind.name} kind={kind} search={toSearch(kind.filters)} />
         ))}
       </ul>
-      {all.length > KINDS_FIRST && (
-        <div className="flex justify-center border-t border-line py-2">
-          <Button size="sm" variant="ghost" onClick={() => setWhole(!isWhole)}>
-            {isWhole ? `Show the first ${KINDS_FIRST}` : `Show all ${formatCount(all.length)} kinds`}
-          </Button>
-        </div>
-      )}
+      {more !== null && <div className="flex justify-center border-t border-line py-2">{more}</div>}
     </Card>
   );
 }
@@ -139,10 +159,10 @@ function Kind({ kind, search }: { readonly kind: KindRow; readonly search: Reque
           <Link
             to="/requests"
             search={search}
-            title={`Show these ${formatCount(requests)} requests`}
+            title={`Show these ${formatCounted(requests, "request")}`}
             className="text-accent underline-offset-2 hover:underline"
           >
-            {formatCount(requests)} {requests === 1 ? "request" : "requests"}
+            {formatCounted(requests, "request")}
             <span className="sr-only"> that ended with {name}</span>
           </Link>
           · {formatPercent(share)}
@@ -155,4 +175,113 @@ function Kind({ kind, search }: { readonly kind: KindRow; readonly search: Reque
       </div>
     </li>
   );
+}
+
+const ROWS_FIRST = 12;
+
+interface HeatCardProps {
+  readonly report: Report;
+  readonly breakdown: readonly ErrorsRow[];
+  readonly outcomes: readonly Outcome[];
+  readonly measure: HeatMeasure;
+  /** What the outcomes are together. */
+  readonly countLabel: string;
+}
+
+/** Whether failures come at once or after a long wait, by provider and model. */
+function HeatCard({ report, breakdown, outcomes, measure, countLabel }: HeatCardProps) {
+  const labels: { readonly [measure in HeatMeasure]: string } = {
+    failures: countLabel,
+    all: "All outcomes",
+    share: `Share: ${countLabel.toLowerCase()}`,
+  };
+  const all = useMemo(() => toBandRows(breakdown, { outcomes, measure }), [breakdown, outcomes, measure]);
+  const { rows, more } = useFirstRows(all, ROWS_FIRST, "");
+  const narrow = (id: string) => {
+    const row = rows.find((known) => known.id === id);
+    if (row !== undefined) report.change({ provider: row.provider, model: row.model ?? undefined });
+  };
+  return (
+    <Card
+      className="mb-4"
+      title="Time to the outcome"
+      lead="How long requests took to end, by provider and model. A cell adds both as filters."
+      actions={
+        <Segmented
+          label="Measure"
+          options={HEAT_MEASURES.map((value) => ({ value, label: labels[value] }))}
+          value={measure}
+          onValueChange={(next) => report.change({ heat: next === "failures" ? undefined : next })}
+        />
+      }
+    >
+      <HeatMap
+        label={`${labels[measure]} by time to the outcome, provider and model`}
+        rowsLabel="Provider and model"
+        rows={rows}
+        columns={BAND_LABELS}
+        format={measure === "share" ? formatPercent : formatCount}
+        tone={measure === "all" ? "accent" : "bad"}
+        onCell={narrow}
+        empty="No such requests in this window"
+      />
+      {more !== null && <div className="mt-3 flex justify-center">{more}</div>}
+    </Card>
+  );
+}
+
+interface NoErrorsProps {
+  readonly report: Report;
+  /** Requests of any outcome in the window. */
+  readonly requests: number;
+}
+
+/** No failed requests, or there was nothing that could: which of the two, and the way on. */
+function NoErrors({ report, requests }: NoErrorsProps) {
+  const { filters, window, change } = report;
+  const isNarrowed = countFilters(filters) > 0;
+  const mayBeNew = requests === 0 && !isNarrowed;
+  const { data: any, isLoading } = useQuery({ ...requestsQuery({}, { limit: 1 }), enabled: mayBeNew });
+  // What it says first, it goes on saying.
+  if (isLoading) return null;
+  if (mayBeNew && any?.total === 0) {
+    return (
+      <Card>
+        <EmptyState
+          icon="requests"
+          title="No requests yet"
+          body="Failed requests will be listed here, with causes and advice."
+          action={<SetupLink />}
+        />
+      </Card>
+    );
+  }
+  return (
+    <Card>
+      <EmptyState
+        icon={requests === 0 ? "calendar" : "check"}
+        title={toNoErrorsTitle(report, requests)}
+        body={requests > 0 && `${formatCounted(requests, "request")} in this window.`}
+        action={
+          <>
+            {isNarrowed && <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>}
+            {window.range !== "all" && <Button onClick={() => change(ALL_TIME)}>Show all time</Button>}
+            {requests === 0 && (
+              <Link to="/playground" className={buttonClass()}>
+                Try a model
+              </Link>
+            )}
+          </>
+        }
+      />
+    </Card>
+  );
+}
+
+function toNoErrorsTitle({ filters: { outcome, ...others } }: Report, requests: number): string {
+  if (requests === 0) {
+    return countFilters(others) > 0 ? "No request matches these filters" : "No requests in this window";
+  }
+  if (outcome?.length === 1 && outcome[0] === "ok") return "The filter selects successful requests";
+  return outcome === undefined ? "No failed requests" : "No requests with this outcome";
 }

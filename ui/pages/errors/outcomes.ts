@@ -1,4 +1,5 @@
-import type { ErrorsReport, Outcome } from "../../api/reports.ts";
+import { OUTCOMES } from "#usage/event.ts";
+import type { ErrorsReport, ErrorsRow, Outcome } from "../../api/reports.ts";
 import type { OutcomeFilter } from "../../search/filters.ts";
 
 /** Requests by how they ended. */
@@ -31,21 +32,20 @@ function toAsked(filters: readonly OutcomeFilter[]): readonly Outcome[] {
   return (["ok", ...NOT_OK] as const).filter(isAsked);
 }
 
-export function toOutcomeCounts(series: ErrorsReport["series"]): OutcomeCounts {
-  return series.reduce<OutcomeCounts>(
-    (sum, bucket) => ({
-      ok: sum.ok + bucket.ok,
-      upstream_error: sum.upstream_error + bucket.upstream_error,
-      unreachable: sum.unreachable + bucket.unreachable,
-      cancelled: sum.cancelled + bucket.cancelled,
-    }),
-    NO_REQUESTS,
-  );
+export function toOutcomeCounts({ series }: Pick<ErrorsReport, "series">): OutcomeCounts {
+  const counts = { ...NO_REQUESTS };
+  for (const bucket of series) for (const outcome of OUTCOMES) counts[outcome] += bucket[outcome];
+  return counts;
 }
 
-export function addTo(counts: OutcomeCounts | undefined, outcome: Outcome, requests: number): OutcomeCounts {
-  const sum = counts ?? NO_REQUESTS;
-  return { ...sum, [outcome]: sum[outcome] + requests };
+/** Rows of the report by how they ended; `of` says what counts, which is their requests when absent. */
+export function countOutcomes(
+  rows: readonly ErrorsRow[],
+  of: (row: ErrorsRow) => number = ({ requests }) => requests,
+): OutcomeCounts {
+  const counts = { ...NO_REQUESTS };
+  for (const row of rows) counts[row.outcome] += of(row);
+  return counts;
 }
 
 export function countOf(counts: OutcomeCounts, outcomes: readonly Outcome[]): number {

@@ -3,8 +3,7 @@ import { Button } from "../../components/button.tsx";
 import { CheckboxField } from "../../components/choice-field.tsx";
 import type { OpenedProps } from "../../components/on-demand.tsx";
 import { Popover } from "../../components/popover.tsx";
-import { chooseColumns, useChosenColumns } from "./chosen-columns.ts";
-import { ALL_COLUMNS } from "./columns.tsx";
+import { ALL_COLUMNS, chooseColumns, useChosenColumns } from "./columns.tsx";
 
 export interface ColumnPopoverProps extends OpenedProps {
   /** The ids of those that are shown. */

@@ -1,4 +1,6 @@
-import { FAILURE_WORDS } from "../../text/failure-words.ts";
+import { timeFormat, utcFormat } from "d3-time-format";
+import { useMemo, useSyncExternalStore } from "react";
+import { FAILURE_WORDS } from "../../text/outcomes.ts";
 import type { ReportQuantities } from "#kernel/units.ts";
 import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
@@ -8,9 +10,10 @@ import { Cost } from "../../components/cost.tsx";
 import { OutcomeBadge, OutcomeMark } from "../../components/outcome.tsx";
 import type { Column } from "../../components/column.ts";
 import { Units } from "../../components/units.tsx";
-import { isPartlyPriced } from "./cost-reading.ts";
-import { Time } from "./time.tsx";
-import type { Room } from "./use-room.ts";
+import { isPartlyPriced } from "./cost-card.tsx";
+import { formatInstant } from "../../text/format.ts";
+import { storedChoice } from "../../text/stored-choice.ts";
+import { type TimeZone, toZoneLabel, toZoneName, useTimeZone } from "../../text/time-zone.ts";
 
 export type RequestColumn = Column<RequestRow>;
 
@@ -240,4 +243,115 @@ function Summary({ row }: { readonly row: RequestRow }) {
       </span>
     </span>
   );
+}
+
+/** The day is the same in many rows, and quieter; the year, and the zone of summer or winter, only where it is another one. */
+function Time({ ts }: { readonly ts: string }) {
+  const zone = useTimeZone();
+  const at = new Date(ts);
+  const time = zone === "utc" ? formatInstant(ts, "time") : localTime(at);
+  return (
+    <time dateTime={ts} title={formatInstant(ts, "full")}>
+      <span className="text-ink-faint">{toDay(at, zone)}</span> {time}
+      {toOtherZone(at, zone)}
+    </time>
+  );
+}
+
+const localTime = timeFormat("%H:%M:%S");
+const DAY_FORMATS = {
+  utc: { day: utcFormat("%-d %b"), year: utcFormat("%Y") },
+  local: { day: timeFormat("%-d %b"), year: timeFormat("%Y") },
+} as const satisfies { readonly [zone in TimeZone]: unknown };
+
+function toDay(at: Date, zone: TimeZone): string {
+  const { day, year } = DAY_FORMATS[zone];
+  return year(at) === year(new Date()) ? day(at) : `${day(at)} ${year(at)}`;
+}
+
+function toOtherZone(at: Date, zone: TimeZone): string | null {
+  const name = toZoneLabel(at, zone);
+  return name === toZoneLabel(new Date(), zone) ? null : ` ${name}`;
+}
+
+/** How much of a request has place on a line. */
+type Room = "little" | "some" | "fair" | "enough" | "much" | "plenty";
+
+type Widths = readonly (readonly [Room, number])[];
+
+/** Least widths of the window in pixels, largest first; the page's own frame takes some of it. */
+const WIDTHS: Widths = [
+  ["plenty", 1740],
+  ["much", 1540],
+  ["enough", 1380],
+  ["fair", 1140],
+  ["some", 640],
+];
+/** Those beside an open panel. */
+const WIDTHS_BESIDE: Widths = [
+  ["plenty", 2120],
+  ["much", 1880],
+  ["enough", 1732],
+  ["fair", 1516],
+  ["some", 1416],
+];
+const QUERIES = toQueries(WIDTHS);
+const QUERIES_BESIDE = toQueries(WIDTHS_BESIDE);
+
+/** Known before the first paint, so that nothing moves. */
+export function useRoom(isBesidePanel: boolean): Room {
+  return useSyncExternalStore(subscribe, () => readRoom(isBesidePanel ? QUERIES_BESIDE : QUERIES));
+}
+
+function toQueries(widths: Widths) {
+  return widths.map(([room, widthPx]) => [room, window.matchMedia(`(min-width: ${widthPx}px)`)] as const);
+}
+
+function subscribe(onChange: () => void): () => void {
+  const queries = [...QUERIES, ...QUERIES_BESIDE];
+  for (const [, query] of queries) query.addEventListener("change", onChange);
+  return () => {
+    for (const [, query] of queries) query.removeEventListener("change", onChange);
+  };
+}
+
+function readRoom(queries: typeof QUERIES): Room {
+  return queries.find(([, query]) => query.matches)?.[0] ?? "little";
+}
+
+const choice = storedChoice("lockport.request-columns");
+
+/** The ids of the columns that were chosen in this browser, in the order of the table; null when the room decides. */
+export function useChosenColumns(): readonly string[] | null {
+  const text = choice.use();
+  return useMemo(() => toIds(text), [text]);
+}
+
+/** Null gives the choice back to the room. */
+export function chooseColumns(ids: readonly string[] | null): void {
+  choice.write(ids === null ? null : ids.join(" "));
+}
+
+/** What the table shows: where there is room for one column alone, all that matters stands in it. */
+export function toColumns(room: Room, chosen: readonly string[] | null): readonly RequestColumn[] {
+  if (chosen === null || room === "little") return COLUMNS[room];
+  return ALL_COLUMNS.filter(({ id }) => chosen.includes(id));
+}
+
+/** The columns with times in this zone, which their headers name. */
+export function inZone(columns: readonly RequestColumn[], zone: TimeZone): readonly RequestColumn[] {
+  if (zone === "utc") return columns;
+  const name = toZoneName(new Date());
+  return columns.map((column) => ({
+    ...column,
+    header: column.header.replace("UTC", name),
+    ...(column.id === "time" && { width: "w-48" }),
+  }));
+}
+
+/** A row is opened by its time, which always stands first. */
+function toIds(text: string | null): readonly string[] | null {
+  if (text === null) return null;
+  const asked = new Set([...text.split(" "), ALL_COLUMNS[0]?.id]);
+  return ALL_COLUMNS.map(({ id }) => id).filter((id) => asked.has(id));
 }

@@ -1,9 +1,10 @@
-import { UNIT_TABLE } from "#kernel/units.ts";
+import { picoToNumber, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { priceUsage } from "#usage/cost.ts";
+import { toBilledUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Cost, Unpriced } from "../../components/cost.tsx";
 import { formatCount, formatMoneyExact } from "../../text/format.ts";
-import { isPartlyPriced, readCost, type CostLine } from "./cost-reading.ts";
 
 /** Units × price = cost, spelled out to the last digit that is kept. */
 export function CostCard({ row }: { readonly row: RequestRow }) {
@@ -121,4 +122,43 @@ function Notes({ row, lines }: LinesProps) {
       ))}
     </ul>
   );
+}
+
+type Metered = Pick<RequestRow, "units" | "unit_prices" | "unit_details" | "cost">;
+
+/** One product of the sum that makes a cost. */
+export interface CostLine {
+  readonly unit: Unit;
+  readonly quantity: number;
+  /** Null: the unit has no price, and no part in the sum. */
+  readonly pricePerMillion: number | null;
+  /** In the currency unit, nearest to the exact product; null without a price. */
+  readonly amount: number | null;
+}
+
+/** How a row's cost comes out of its quantities and prices: the amounts add up to it. */
+export function readCost(row: Metered): readonly CostLine[] {
+  const billed = toBilledUnits(row);
+  return UNITS.flatMap((unit) => {
+    const line = billed[unit];
+    if (line === undefined) return [];
+    const { quantity, price: pricePerMillion } = line;
+    return [{ unit, quantity, pricePerMillion, amount: toAmount(unit, quantity, pricePerMillion) }];
+  });
+}
+
+/** Whether something of it has no price beside what has one: the cost is then too low. */
+export function isPartlyPriced(row: Metered): boolean {
+  const isUnpriced = ({ quantity, pricePerMillion }: CostLine) => quantity > 0 && pricePerMillion === null;
+  return row.cost !== null && readCost(row).some(isUnpriced);
+}
+
+const PICO_PER_MILLIONTH = 1e6;
+
+/** As the server prices it: a price in JSON is per million, and in pico per unit it is whole. */
+function toAmount(unit: Unit, quantity: number, pricePerMillion: number | null): number | null {
+  if (pricePerMillion === null) return null;
+  const prices = { [unit]: Math.round(pricePerMillion * PICO_PER_MILLIONTH) };
+  const { costPico } = priceUsage({ shape: "exclusive", quantities: { [unit]: quantity } }, prices);
+  return costPico === null ? null : picoToNumber(costPico);
 }

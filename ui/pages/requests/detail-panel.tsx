@@ -1,19 +1,26 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { REFUSALS_KEPT } from "#views/refusals.ts";
-import { foundRequestQuery, type RequestRow } from "../../api/reports.ts";
+import { foundRequestQuery, type RefusedRequest, type RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../components/button.tsx";
+import { Badge, Chip } from "../../components/chip.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { BesidePanel } from "../../components/beside-panel.tsx";
+import { Duration, Instant } from "../../components/instant.tsx";
+import { OutcomeBadge } from "../../components/outcome.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
 import { findRowButton } from "../../components/table-line.tsx";
+import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
+import { findAdvice } from "../../text/errors.ts";
 import { formatCount } from "../../text/format.ts";
+import { toOutcomeMeaning } from "../../text/outcomes.ts";
+import { toCredential } from "./columns.tsx";
 import { CostCard } from "./cost-card.tsx";
-import { Facts, RefusalFacts } from "./facts.tsx";
-import type { Log } from "./use-log.ts";
+import type { Log } from "./log.ts";
 
 export interface DetailPanelProps {
   readonly id: string;
@@ -140,4 +147,157 @@ function Step({ label, icon, to, onMove }: StepProps) {
       onClick={() => to !== undefined && onMove(to.id)}
     />
   );
+}
+
+/** What a request was, each with a way to all that are alike. */
+function Facts({ row, report }: { readonly row: RequestRow; readonly report: Report }) {
+  const { filters, change } = report;
+  const only = (what: string, patch: Filters) => (
+    <IconButton
+      size="sm"
+      icon="filter"
+      label={`Filter by ${what}`}
+      onClick={() => change({ ...patch, open: undefined })}
+    />
+  );
+  return (
+    <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
+      <Fact name="Outcome" action={only(`outcome ${row.outcome}`, { outcome: row.outcome })}>
+        <OutcomeBadge outcome={row.outcome} statusCode={row.status_code} />
+        <span className="block text-xs text-ink-soft">
+          {toOutcomeMeaning(row.outcome, row.error_kind, row.failure)}
+        </span>
+      </Fact>
+      {row.error_kind !== null && (
+        <Fact name="Error kind" action={only(`error kind ${row.error_kind}`, { error_kind: row.error_kind })}>
+          <code className="font-mono text-xs">{row.error_kind}</code>
+        </Fact>
+      )}
+      <Fact name="Arrived">
+        <Instant value={row.ts} format="full" />
+      </Fact>
+      <Fact name="Duration">
+        <Duration durationMs={row.duration_ms} />
+      </Fact>
+      <Fact name="First byte">
+        <Duration durationMs={row.time_to_first_byte_ms} />
+        {row.time_to_first_byte_ms === null && <Quiet> no response</Quiet>}
+      </Fact>
+      <Fact name="Person" action={only(`person ${row.principal}`, { principal: row.principal })}>
+        {row.principal}
+      </Fact>
+      <Credential row={row} action={(patch) => only("this key", patch)} />
+      {row.model !== null && (
+        <Fact name="Model" action={only(`model ${row.model}`, { model: row.model })}>
+          {row.model}
+          {row.upstream_name !== null && row.upstream_name !== row.model && (
+            <Quiet> → {row.upstream_name}</Quiet>
+          )}
+        </Fact>
+      )}
+      {row.tier !== undefined && (
+        <Fact name="Service tier">
+          <code className="font-mono text-xs">{row.tier}</code>
+          {row.unpriced_reason !== undefined && <Quiet> without prices</Quiet>}
+        </Fact>
+      )}
+      <Fact name="Provider" action={only(`provider ${row.provider}`, { provider: row.provider })}>
+        {row.provider}
+      </Fact>
+      <Fact name="Endpoint">
+        {row.endpoint}
+        <Quiet>{row.streamed ? ", streamed" : ", not streamed"}</Quiet>
+      </Fact>
+      <Fact
+        name="Client"
+        action={row.client !== null && row.client !== "" && only("this client", { client: row.client })}
+      >
+        {row.client ?? <Quiet>not set</Quiet>}
+      </Fact>
+      <Fact name="Tags">
+        {row.tags.length === 0 ? (
+          <Quiet>none</Quiet>
+        ) : (
+          <ul className="flex flex-col gap-1">
+            {row.tags.map((tag) => (
+              <li key={tag} className="flex min-w-0 items-center justify-between gap-2">
+                <Chip title={tag}>{tag}</Chip>
+                {only(`tag ${tag}`, { tag: addTag(filters, tag) })}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Fact>
+      <Fact name="Id">
+        <code className="font-mono text-xs">{row.id}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+/** Why a request was refused, and what is known of it. */
+function RefusalFacts({ refusal }: { readonly refusal: RefusedRequest }) {
+  const { id, at, code, principal, key_suffix: suffix, model, endpoint, client } = refusal;
+  const advice = findAdvice(code);
+  return (
+    <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
+      <Fact name="Reason">
+        <Badge tone="warn">{code}</Badge>
+        {advice !== null && <span className="block text-xs text-ink-soft">{advice}</span>}
+      </Fact>
+      <Fact name="Arrived">
+        <Instant value={at} format="full" />
+      </Fact>
+      <Fact name="Person">{principal ?? <Quiet>unknown</Quiet>}</Fact>
+      <Fact name="Key">{suffix === null ? <Quiet>none of this server</Quiet> : `***${suffix}`}</Fact>
+      <Fact name="Model">{model ?? <Quiet>not known any more, or none</Quiet>}</Fact>
+      <Fact name="Endpoint">{endpoint ?? <Quiet>not known any more</Quiet>}</Fact>
+      <Fact name="Client">{client ?? <Quiet>not set</Quiet>}</Fact>
+      <Fact name="Id">
+        <code className="font-mono text-xs">{id}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+interface CredentialProps {
+  readonly row: RequestRow;
+  readonly action: (patch: Filters) => ReactNode;
+}
+
+/** The filter by key knows API keys only (specification, section 4.4). */
+function Credential({ row, action }: CredentialProps) {
+  const isRelayed = row.relay_token_id !== null;
+  const id = row.relay_token_id ?? row.key_id;
+  if (id === null) return null;
+  return (
+    <Fact
+      name={isRelayed ? "Relay token" : "Key"}
+      action={row.key_id !== null && action({ key: row.key_id })}
+    >
+      {!isRelayed && toCredential(row)} <code className="font-mono text-xs text-ink-faint">{id}</code>
+    </Fact>
+  );
+}
+
+interface FactProps {
+  readonly name: string;
+  readonly children: ReactNode;
+  readonly action?: ReactNode;
+}
+
+function Fact({ name, children, action }: FactProps) {
+  return (
+    <>
+      <dt className="border-b border-line py-1.5 pr-3 text-ink-soft">{name}</dt>
+      <dd className="flex min-w-0 items-start justify-between gap-2 border-b border-line py-1.5">
+        <span className="min-w-0 flex-1 break-words">{children}</span>
+        {action !== undefined && action !== false && <span className="-my-1 shrink-0">{action}</span>}
+      </dd>
+    </>
+  );
+}
+
+function Quiet({ children }: { readonly children: ReactNode }) {
+  return <span className="text-ink-faint">{children}</span>;
 }

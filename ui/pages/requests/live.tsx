@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { Button } from "../../components/button.tsx";
 import type { Report } from "../../search/report.ts";
 import { formatCount } from "../../text/format.ts";
-import type { Live } from "./use-log.ts";
+import type { Live } from "./log.ts";
 
 export interface LiveControlProps {
   readonly live: Live;

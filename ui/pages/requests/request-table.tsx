@@ -1,18 +1,28 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
-import type { RequestRow } from "../../api/reports.ts";
+import { CURL } from "#snippets/curl.ts";
+import { listedModelsQuery } from "../../api/models.ts";
+import { type RequestRow, requestsQuery } from "../../api/reports.ts";
+import { Button, buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
-import { ErrorNotice } from "../../components/error-notice.tsx";
+import { CodeBlock } from "../../components/code.tsx";
 import type { TableSort } from "../../components/column.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { OpensOnDemand } from "../../components/on-demand.tsx";
+import { SelectField } from "../../components/select-field.tsx";
 import { DataTable } from "../../components/table.tsx";
 import { VirtualBody } from "../../components/virtual-body.tsx";
-import type { LogOrder } from "../../search/filters.ts";
+import { countFilters, type LogOrder, NO_FILTERS } from "../../search/filters.ts";
+import { ROWS_A_PAGE, type RequestsSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
+import { ALL_TIME } from "../../search/window.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
+import { formatCount, formatCounted } from "../../text/format.ts";
 import { formatInZone, type TimeZone, useTimeZone } from "../../text/time-zone.ts";
-import { inZone, toColumns, useChosenColumns } from "./chosen-columns.ts";
-import { ColumnButton } from "./column-button.tsx";
-import { NoRequests } from "./no-requests.tsx";
-import type { Log } from "./use-log.ts";
-import { useRoom } from "./use-room.ts";
+import { inZone, toColumns, useChosenColumns, useRoom } from "./columns.tsx";
+import type { Log } from "./log.ts";
 
 /** More than any window has place for. */
 const SKELETON_ROWS = 40;
@@ -26,6 +36,7 @@ export interface RequestTableProps {
   readonly onOpen: (row: RequestRow) => void;
   /** The address that shows a row beside this log. */
   readonly toHref: (id: string) => string;
+  /** The pages, beneath the rows. */
   readonly footer: ReactNode;
 }
 
@@ -109,4 +120,163 @@ function toId({ id }: RequestRow): string {
 function toLabel(zone: TimeZone): (row: RequestRow) => string {
   return ({ ts, principal, model, endpoint }) =>
     `Open the request of ${formatInZone(ts, "time", zone)} by ${principal} to ${model ?? endpoint}`;
+}
+
+const loadPopover = async () => (await import("./column-popover.tsx")).ColumnPopover;
+
+/** Opens the choice of columns; nothing where a telephone shows one alone. */
+function ColumnButton({ shown }: { readonly shown: readonly string[] }) {
+  return (
+    <OpensOnDemand
+      load={loadPopover}
+      opens="dialog"
+      trigger={
+        <Button size="sm" variant="ghost" iconEnd="chevron-down">
+          Columns
+        </Button>
+      }
+      props={{ shown }}
+    />
+  );
+}
+
+export interface PagerProps {
+  readonly log: Log;
+  readonly search: RequestsSearch;
+  readonly change: Report["change"];
+}
+
+/** Which rows of how many these are, and the way to the others. */
+export function Pager({ log, search, change }: PagerProps) {
+  const { rows, total, offset, rowsAPage } = log;
+  const page = search.page ?? 0;
+  const isLast = total === null || offset + rowsAPage >= total;
+  return (
+    <nav
+      aria-label="Pages of requests"
+      className="flex min-h-7 flex-wrap items-center justify-between gap-x-4 gap-y-2"
+    >
+      {/* While the log is followed the figures move by themselves: read aloud, they would never end. */}
+      <p
+        role="status"
+        aria-live={log.live.state === "on" ? "off" : undefined}
+        className="text-xs text-ink-soft"
+      >
+        {total === null
+          ? " "
+          : `${toPlace(offset, rows.length, total)}${ORDER_WORDS[search.order ?? "newest"]}`}
+      </p>
+      <div className="flex items-center gap-2">
+        <SelectField
+          label="Rows per page"
+          labelHidden
+          size="sm"
+          value={search.rows ?? "100"}
+          options={ROWS_A_PAGE.map((value) => ({ value, label: `${value} per page` }))}
+          onValueChange={(value) => change({ rows: value === "100" ? undefined : value })}
+        />
+        <Button
+          size="sm"
+          icon="chevron-left"
+          disabled={page === 0}
+          onClick={() => change({ page: page > 1 ? page - 1 : undefined })}
+        >
+          Previous
+        </Button>
+        <Button
+          size="sm"
+          iconEnd="chevron-right"
+          disabled={isLast}
+          onClick={() => change({ page: page + 1 })}
+        >
+          Next
+        </Button>
+      </div>
+    </nav>
+  );
+}
+
+const ORDER_WORDS: { readonly [order in LogOrder]: string } = {
+  newest: ", newest first",
+  oldest: ", oldest first",
+  cost: ", most expensive first",
+  duration: ", slowest first",
+};
+
+function toPlace(offset: number, shown: number, total: number): string {
+  if (shown === 0) return total === 0 ? "No requests" : `No more of ${formatCount(total)} requests`;
+  return `${formatCount(offset + 1)}–${formatCount(offset + shown)} of ${formatCounted(total, "request")}`;
+}
+
+/** Why there is nothing to see, which is one of four things, and the way on. */
+function NoRequests({ report, isLive }: { readonly report: Report; readonly isLive: boolean }) {
+  const { filters, window, change } = report;
+  const isFiltered = countFilters(filters) > 0;
+  const { data: any } = useQuery({ ...requestsQuery({}, { limit: 1 }), enabled: !isFiltered });
+  if (isFiltered) {
+    return (
+      <EmptyState
+        icon="filter"
+        title="No request matches these filters"
+        body={
+          isLive ? "New matching requests appear automatically." : "Use fewer filters or a longer window."
+        }
+        action={
+          <>
+            <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>
+            {window.range !== "all" && <AllTimeButton report={report} />}
+          </>
+        }
+      />
+    );
+  }
+  // Until it is known the place is kept, and nothing is claimed.
+  if (any === undefined) return <div className="h-40" />;
+  if (any.total > 0) {
+    return (
+      <EmptyState
+        icon="calendar"
+        title="No requests in this window"
+        action={<AllTimeButton report={report} />}
+      />
+    );
+  }
+  return <NothingYet />;
+}
+
+function AllTimeButton({ report }: { readonly report: Report }) {
+  const showAll = () => report.change(ALL_TIME);
+  return <Button onClick={showAll}>Show all time</Button>;
+}
+
+/** Shown on a server without any request. */
+function NothingYet() {
+  const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
+  const model = models?.[0]?.id ?? null;
+  const code = CURL.snippets.chat({ origin: window.location.origin, model, secret: null });
+  return (
+    <EmptyState
+      icon="requests"
+      title="No requests yet"
+      body={
+        <div className="flex flex-col gap-3">
+          <p>
+            With a key in LOCKPORT_KEY{model === null && " and the name of a model"}, this makes the first
+            one:
+          </p>
+          <div className="text-left">
+            <CodeBlock code={code} language="curl" />
+          </div>
+        </div>
+      }
+      action={
+        <>
+          <SetupLink />
+          <Link to="/keys" className={buttonClass({ variant: "primary" })}>
+            Create a key
+          </Link>
+        </>
+      }
+    />
+  );
 }
