@@ -27,7 +27,7 @@ export class PartMissing extends Error {
  * `reloadIfStale`. A caller that catches a `PartMissing` and has to show the part calls it itself.
  */
 export function reloadOnceWhenStale(): void {
-  globalThis.addEventListener("unhandledrejection", ({ reason }) => {
+  window.addEventListener("unhandledrejection", ({ reason }) => {
     if (reason instanceof PartMissing || isFailedImport(reason)) void reloadIfStale();
   });
 }

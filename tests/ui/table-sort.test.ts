@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sortRows, toNextSort } from "../../ui/components/table-sort.ts";
+import { sortRows, toNextSort } from "../../ui/components/table.tsx";
 import { toSort, toSortSearch } from "../../ui/search/sort.ts";
 
 test("rows without a value come last in both directions, and rows of one value keep their order", () => {

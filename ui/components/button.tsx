@@ -42,13 +42,10 @@ export function Button(props: ButtonProps): ReactNode {
   );
 }
 
-export interface IconButtonProps
-  extends Omit<ComponentProps<"button">, "children" | "aria-label" | "disabled">, ButtonLook {
+export interface IconButtonProps extends Omit<ButtonProps, "children" | "aria-label" | "icon" | "iconEnd"> {
   readonly icon: IconName;
   /** What it does: the accessible name and the tooltip. */
   readonly label: string;
-  readonly busy?: boolean | undefined;
-  readonly disabled?: boolean | undefined;
 }
 
 /** A button that is only an icon; its label shows as a tooltip. */

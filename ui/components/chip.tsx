@@ -24,7 +24,8 @@ export function Chip(props: ChipProps): ReactNode {
       className={classNames(
         "inline-flex h-6 max-w-full min-w-0 items-center gap-1 rounded-full border text-xs font-medium whitespace-nowrap",
         onRemove === undefined ? "px-2" : "pl-2",
-        CHIP_TONE[tone],
+        tone === "neutral" ? "border-line" : "border-transparent",
+        TONE[tone],
       )}
     >
       <span className="truncate">{children}</span>
@@ -42,28 +43,18 @@ export function Chip(props: ChipProps): ReactNode {
   );
 }
 
-const CHIP_TONE = {
-  neutral: "border-line bg-sunken text-ink-soft",
-  accent: "border-transparent bg-accent-soft text-accent",
-  good: "border-transparent bg-good-soft text-good",
-  warn: "border-transparent bg-warn-soft text-warn",
-  bad: "border-transparent bg-bad-soft text-bad",
-} as const satisfies Record<Tone, string>;
-
-interface BadgeProps {
-  readonly children: ReactNode;
-  readonly tone?: Tone | undefined;
-  readonly title?: string | undefined;
-}
-
 /** A state in a word or a number: quieter and squarer than a chip, never pressed. */
-export function Badge({ children, tone = "neutral", title }: BadgeProps): ReactNode {
+export function Badge({
+  children,
+  tone = "neutral",
+  title,
+}: Pick<ChipProps, "children" | "tone" | "title">): ReactNode {
   return (
     <span
       title={title}
       className={classNames(
         "inline-flex h-5 min-w-0 items-center rounded px-1.5 text-xs font-medium whitespace-nowrap",
-        BADGE_TONE[tone],
+        TONE[tone],
       )}
     >
       {children}
@@ -71,7 +62,7 @@ export function Badge({ children, tone = "neutral", title }: BadgeProps): ReactN
   );
 }
 
-const BADGE_TONE = {
+const TONE = {
   neutral: "bg-sunken text-ink-soft",
   accent: "bg-accent-soft text-accent",
   good: "bg-good-soft text-good",

@@ -39,3 +39,12 @@ export function CodeBlock({ code, language, wrap = false, onCopied }: CodeBlockP
 export function InlineCode({ children }: { readonly children: ReactNode }): ReactNode {
   return <code className="rounded bg-sunken px-1 py-0.5 font-mono text-[0.8125em] text-ink">{children}</code>;
 }
+
+/** A key as it is printed on a keyboard. */
+export function Kbd({ children }: { readonly children: string }): ReactNode {
+  return (
+    <kbd className="inline-flex h-5 min-w-5 items-center justify-center rounded border border-line-strong bg-surface px-1 font-mono text-xs text-ink-soft">
+      {children}
+    </kbd>
+  );
+}

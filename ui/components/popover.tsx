@@ -1,5 +1,5 @@
 import { Popover as Base } from "@base-ui/react/popover";
-import { type ReactElement, type ReactNode } from "react";
+import type { ReactElement, ReactNode, RefObject } from "react";
 
 export interface PopoverProps {
   /** A `<Button>` or another button; it is told apart as the one that opens. */
@@ -32,3 +32,38 @@ export function Popover(props: PopoverProps): ReactNode {
 
 const POPUP =
   "max-h-(--available-height) max-w-(--available-width) overflow-y-auto rounded-card border border-line bg-raised p-3 text-sm text-ink shadow-raised outline-hidden transition-opacity duration-100 data-ending-style:opacity-0 data-starting-style:opacity-0";
+
+export interface BesideProps {
+  /** What it stands below. */
+  readonly anchor: RefObject<HTMLElement | null>;
+  /** The accessible name. */
+  readonly title: string;
+  readonly children: ReactNode;
+}
+
+/** A note below what is being typed, above the rest of the page; the focus stays in the field. */
+export function Beside({ anchor, title, children }: BesideProps): ReactNode {
+  return (
+    <Base.Root open>
+      <Base.Portal>
+        <Base.Positioner
+          anchor={anchor}
+          side="bottom"
+          align="end"
+          sideOffset={6}
+          collisionPadding={8}
+          className="z-40"
+        >
+          <Base.Popup
+            initialFocus={false}
+            finalFocus={false}
+            aria-label={title}
+            className="w-80 max-w-(--available-width) rounded-card border border-line bg-raised p-3 text-left text-sm text-ink shadow-raised outline-hidden"
+          >
+            {children}
+          </Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  );
+}

@@ -1,12 +1,26 @@
-import { type ReactNode, useMemo, useState } from "react";
+import { createElement, type ReactNode, Suspense, useMemo, useState } from "react";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { lazyLoaded } from "../lazy-part.tsx";
 import { classNames } from "./class-names.ts";
-import { type Column, type DrawnColumn } from "./column.ts";
+import type { Column, DrawnColumn, TableEntry, TableSort } from "./column.ts";
 import { countDecimals } from "./cost.tsx";
-import { LateVirtualBody } from "./late-virtual-body.tsx";
+import { Icon } from "./icon.tsx";
 import { useIsWide } from "./room.ts";
-import { TableBody, type TableBodyProps } from "./table-body.tsx";
-import { TableHead } from "./table-head.tsx";
-import { type SortOptions, useSortedRows } from "./table-sort.ts";
+import { SkeletonBody, TableBody, type TableBodyProps } from "./table-body.tsx";
+
+interface SortOptions<Row> {
+  /** Keep the array at module level or in a memo: a new one is a new table. */
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** Keep it at module level: another function is another order to be worked out. */
+  readonly getRowId: (row: Row) => string;
+  /** The order at first, or always when `onSort` is there. Null keeps the rows as they come. */
+  readonly sort?: TableSort | null | undefined;
+  /** Is told of another order, which comes back as `sort`; without it the table keeps its order itself. */
+  readonly onSort?: ((sort: TableSort) => void) | undefined;
+  /** The rows are in the order of `sort` already. */
+  readonly isSorted?: boolean | undefined;
+}
 
 export interface DataTableProps<Row> extends SortOptions<Row> {
   /** The name of the table and of its scroll region, for a screen reader. */
@@ -152,4 +166,146 @@ function TableFoot<Row>({ columns, cells }: TableFootProps<Row>): ReactNode {
       </tr>
     </tfoot>
   );
+}
+
+interface TableHeadProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly sort: TableSort | null;
+  readonly onToggle: (column: Column<Row>) => void;
+  readonly sticky: boolean;
+}
+
+/** The header row: a column that sorts has a button, and says its order in `aria-sort`. */
+function TableHead<Row>({ columns, sort, onToggle, sticky }: TableHeadProps<Row>): ReactNode {
+  return (
+    <thead>
+      <tr>
+        {columns.map((column) => (
+          <th
+            key={column.id}
+            scope="col"
+            aria-sort={toAriaSort(column, sort)}
+            title={column.headerTitle}
+            className={classNames(
+              // The line is a shadow: a border of a sticky cell scrolls away in a collapsed table.
+              "h-9 bg-surface px-2.5 first:pl-4 last:pr-4 text-xs font-medium whitespace-nowrap text-ink-soft shadow-[inset_0_-1px_var(--color-line)]",
+              sticky && "sticky top-0 z-10",
+              column.align === "end" && "text-right",
+              column.width,
+            )}
+          >
+            {column.sortValue === undefined ? (
+              <span className={column.headerHidden === true ? "sr-only" : undefined}>{column.header}</span>
+            ) : (
+              <SortButton column={column} sort={sort} onToggle={onToggle} />
+            )}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+interface SortButtonProps<Row> extends Pick<TableHeadProps<Row>, "sort" | "onToggle"> {
+  readonly column: Column<Row>;
+}
+
+function SortButton<Row>({ column, sort, onToggle }: SortButtonProps<Row>): ReactNode {
+  const isSorted = sort?.id === column.id;
+  return (
+    <button
+      type="button"
+      onClick={() => onToggle(column)}
+      className={classNames(
+        "group -mx-1.5 inline-flex h-7 items-center gap-1 rounded px-1.5 hover:bg-hover hover:text-ink focus-visible:outline-offset-0",
+        column.align === "end" && "flex-row-reverse",
+        isSorted && "text-ink",
+      )}
+    >
+      {column.header}
+      <Icon
+        name={isSorted ? (sort.descending ? "arrow-down" : "arrow-up") : "chevrons-up-down"}
+        size={12}
+        className={isSorted ? "" : "opacity-0 group-hover:opacity-100 group-focus-visible:opacity-100"}
+      />
+    </button>
+  );
+}
+
+function toAriaSort<Row>(
+  column: Column<Row>,
+  sort: TableSort | null,
+): "ascending" | "descending" | "none" | undefined {
+  if (column.sortValue === undefined) return undefined;
+  if (sort?.id !== column.id) return "none";
+  return sort.descending ? "descending" : "ascending";
+}
+
+interface SortedRows<Row> {
+  readonly sorted: readonly TableEntry<Row>[];
+  readonly sort: TableSort | null;
+  /** One press on a header sorts, the next turns the order round. */
+  readonly toggleSort: (column: Column<Row>) => void;
+}
+
+function useSortedRows<Row>(options: SortOptions<Row>): SortedRows<Row> {
+  const { columns, rows, getRowId, isSorted = false, onSort } = options;
+  const [own, setOwn] = useState<TableSort | null>(options.sort ?? null);
+  const sort = onSort === undefined ? own : (options.sort ?? null);
+  const by = isSorted ? undefined : columns.find(({ id }) => id === sort?.id)?.sortValue;
+  const descending = sort?.descending ?? false;
+  const sorted = useMemo(() => {
+    const ordered = by === undefined ? rows : sortRows(rows, by, descending);
+    return ordered.map((row) => ({ id: getRowId(row), row }));
+  }, [rows, by, descending, getRowId]);
+  return {
+    sorted,
+    sort,
+    toggleSort: (column) => (onSort ?? setOwn)(toNextSort(column, sort)),
+  };
+}
+
+type SortValue = string | number | null;
+
+/** Rows of the same value keep their order; null goes last either way. */
+export function sortRows<Row>(
+  rows: readonly Row[],
+  toValue: (row: Row) => SortValue,
+  descending: boolean,
+): readonly Row[] {
+  return rows
+    .map((row) => ({ row, value: toValue(row) }))
+    .toSorted((left, right) => compare(left.value, right.value, descending))
+    .map(({ row }) => row);
+}
+
+function compare(left: SortValue, right: SortValue, descending: boolean): number {
+  if (left === null || right === null) return Number(left === null) - Number(right === null);
+  const ascending =
+    typeof left === "number" && typeof right === "number"
+      ? left - right
+      : compareCodeUnits(String(left), String(right));
+  return descending ? -ascending : ascending;
+}
+
+export function toNextSort<Row>(column: Column<Row>, sort: TableSort | null): TableSort {
+  if (sort?.id === column.id) return { id: column.id, descending: !sort.descending };
+  return { id: column.id, descending: column.descendingFirst ?? column.align === "end" };
+}
+
+const ROWS_MEANWHILE = 8;
+
+const useVirtualBody = lazyLoaded(async () => (await import("./virtual-body.tsx")).VirtualBody);
+
+/** A `VirtualBody` for tables that are seldom so long: it is loaded when one is. */
+export function LateVirtualBody<Row>(props: TableBodyProps<Row>): ReactNode {
+  return (
+    <Suspense fallback={<SkeletonBody columns={props.columns} rows={ROWS_MEANWHILE} />}>
+      <Loaded {...props} />
+    </Suspense>
+  );
+}
+
+function Loaded<Row>(props: TableBodyProps<Row>): ReactNode {
+  return createElement<TableBodyProps<Row>>(useVirtualBody(), props);
 }

@@ -1,7 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, type Ref, useEffect, useMemo } from "react";
-import { focusRow, SkeletonBody, type TableBodyProps, useRovingRow } from "./table-body.tsx";
-import { TableLine } from "./table-line.tsx";
+import { focusRow, SkeletonBody, type TableBodyProps, TableLine, useRovingRow } from "./table-body.tsx";
 
 const ROW_HEIGHT_PX = 37;
 /** What the sticky header covers: a row that is scrolled to the lower edge would lie that much below it. */

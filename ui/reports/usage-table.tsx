@@ -168,7 +168,8 @@ function GroupTable({ scope, stack, companions, speeds, report, busy }: GroupTab
       <GroupCard
         name={<GroupName {...{ scope, group, companions }} />}
         companion={companions.get(group.id)?.[0]}
-        p50={speeds.groups.get(group.id)?.duration_ms.p50 ?? null}
+        // Beside a provider's name there is no room for it on a telephone.
+        p50={scope === "own" ? (speeds.groups.get(group.id)?.duration_ms.p50 ?? null) : null}
         group={group}
       />
     ),

@@ -1,6 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { SHORTCUTS, type ShortcutGroup } from "../components/help.tsx";
 import type { NavigationItem } from "./navigation.ts";
 
 /** After `g`, how long the second key is waited for. */
@@ -61,6 +60,38 @@ export function useShortcuts(pages: readonly NavigationItem[], { onHelp, onPalet
     return () => document.removeEventListener("keydown", onKeyDown);
   }, [navigate, pages, onHelp, onPalette]);
 }
+
+interface Shortcut {
+  /** Pressed one after the other. */
+  readonly keys: readonly string[];
+  readonly does: string;
+}
+
+export interface ShortcutGroup {
+  readonly title: string;
+  readonly shortcuts: readonly Shortcut[];
+}
+
+/** What works on every page; the shell adds the pages themselves. */
+const SHORTCUTS = [
+  {
+    title: "On a page",
+    shortcuts: [
+      { keys: ["/"], does: "Focus the filter" },
+      { keys: ["?"], does: "Show keyboard shortcuts" },
+      { keys: ["Esc"], does: "Close the panel or dialog" },
+    ],
+  },
+  {
+    title: "In a table or a chart",
+    shortcuts: [
+      { keys: ["↑", "↓"], does: "Move between rows" },
+      { keys: ["←", "→"], does: "Move along a chart" },
+      { keys: ["Enter"], does: "Open the row, or narrow the window to the bar" },
+      { keys: ["j", "k"], does: "Next and previous request, while one is open" },
+    ],
+  },
+] as const satisfies readonly ShortcutGroup[];
 
 /** What the help shows: the pages that this person has, then what works on each. */
 export function toShortcutGroups(pages: readonly NavigationItem[]): readonly ShortcutGroup[] {

@@ -4,7 +4,7 @@ import { ApiFailure } from "../api/failure.ts";
 import { type Me, signInWithPassword } from "../api/session.ts";
 import { Button, buttonClass } from "../components/button.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { SecretField } from "../components/secret-field.tsx";
+import { SecretField } from "../components/text-field.tsx";
 
 export interface SignInWaysProps {
   readonly me: Me;

@@ -1,6 +1,6 @@
 import { useEffect, type KeyboardEvent, type RefObject, type SubmitEvent } from "react";
 import { Button } from "../../components/button.tsx";
-import { Kbd } from "../../components/help.tsx";
+import { Kbd } from "../../components/code.tsx";
 import { TextField } from "../../components/text-field.tsx";
 
 export interface ComposerProps {

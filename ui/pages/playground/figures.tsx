@@ -4,10 +4,9 @@ import { type ReactNode } from "react";
 import type { RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Duration } from "../../components/instant.tsx";
-import { Cost } from "../../components/cost.tsx";
+import { Cost, Units } from "../../components/cost.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
-import { Units } from "../../components/units.tsx";
 import type { Exchange } from "./exchange.ts";
 import { isFindable, isLogged, PLAYGROUND_TAG, requestRowQuery } from "./request-row.ts";
 

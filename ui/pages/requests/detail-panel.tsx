@@ -12,7 +12,7 @@ import { BesidePanel } from "../../components/beside-panel.tsx";
 import { Duration, Instant } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
-import { findRowButton } from "../../components/table-line.tsx";
+import { findRowButton } from "../../components/table-body.tsx";
 import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { findAdvice } from "../../text/errors.ts";

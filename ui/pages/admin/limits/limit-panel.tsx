@@ -4,7 +4,7 @@ import type { Limit } from "../../../api/limits.ts";
 import { Button } from "../../../components/button.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
-import { findRowButton } from "../../../components/table-line.tsx";
+import { findRowButton } from "../../../components/table-body.tsx";
 import { LimitMeter } from "../../../limits/limit-meter.tsx";
 import { LevelBadge, StartsAnew } from "../../../limits/limit-parts.tsx";
 import { type NameSecret, toAmountWords, toLeftWords, toWhomWords } from "../../../limits/limit-words.ts";

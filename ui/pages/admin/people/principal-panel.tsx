@@ -7,7 +7,7 @@ import { Button, buttonClass } from "../../../components/button.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { Cost } from "../../../components/cost.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
-import { findRowButton } from "../../../components/table-line.tsx";
+import { findRowButton } from "../../../components/table-body.tsx";
 import type { SecretDraft } from "../../../api/secret-change.ts";
 import { CreateSecret } from "../../../secrets/create-secret.tsx";
 import { FixedTagBadges } from "../../../secrets/fixed-tags.tsx";

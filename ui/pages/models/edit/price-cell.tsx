@@ -19,7 +19,7 @@ import {
   type PriceFields,
   type PriceState,
 } from "../../../catalog/price-set.ts";
-import { Beside } from "../../../components/beside.tsx";
+import { Beside } from "../../../components/popover.tsx";
 
 export interface PriceCellProps {
   readonly row: EditableRow;

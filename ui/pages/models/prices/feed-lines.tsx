@@ -1,8 +1,7 @@
 import { UNIT_TABLE } from "#kernel/units.ts";
 import { Badge } from "../../../components/chip.tsx";
 import type { Column } from "../../../components/column.ts";
-import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
-import { DataTable } from "../../../components/table.tsx";
+import { DataTable, LateVirtualBody } from "../../../components/table.tsx";
 import { formatChange, formatMoneyExact } from "../../../text/format.ts";
 import type { FeedDiff, FeedLine, LineKind } from "./feed-diff.ts";
 import type { SkippedPrice } from "#interchange/price-map.ts";
