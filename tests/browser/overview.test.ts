@@ -260,6 +260,7 @@ describeInBrowser("my usage", () => {
     const table = page.getByRole("region", { name: "Your usage by model" });
     const row = table.getByRole("row").filter({ hasText: "fast" });
     await row.getByText("chat", { exact: true }).waitFor();
+    await row.getByText("$0.00204").waitFor();
     expect(await row.innerText()).toMatch(
       /fast\s+chat\s+3\s+0%\s+3\.03k\s+\$0\.00612\s+\$0\.00204\s+<?[\d.]+ m?s\s+<?[\d.]+ m?s$/,
     );
@@ -275,6 +276,7 @@ describeInBrowser("my usage", () => {
     await ask(site, "fast", 500);
     await page.reload();
     await row.getByText("25%").waitFor();
+    await row.getByText("$0.00204").waitFor();
     expect(await row.innerText()).toMatch(/fast\s+chat\s+4\s+25%.*\$0\.00612\s+\$0\.00204/s);
     await page.getByRole("figure", { name: "Your cost per day" }).last().waitFor();
     const link = await page.getByRole("link", { name: "My requests" }).getAttribute("href");
