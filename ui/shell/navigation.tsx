@@ -1,0 +1,93 @@
+import { Link } from "@tanstack/react-router";
+import { Icon, type IconName } from "../components/icon.tsx";
+
+export interface NavigationItem {
+  readonly to: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** The second key after `g`. */
+  readonly key: string;
+  /** A second key that works as well, and is not shown. */
+  readonly formerKey?: string;
+}
+
+/** What everyone sees. */
+export const MEMBER_PAGES: readonly NavigationItem[] = [
+  { to: "/", label: "Overview", icon: "overview", key: "o" },
+  { to: "/usage", label: "My usage", icon: "usage", key: "u" },
+  { to: "/requests", label: "Requests", icon: "requests", key: "r" },
+  { to: "/errors", label: "Errors", icon: "errors", key: "e" },
+  { to: "/models", label: "Models", icon: "models", key: "m", formerKey: "c" },
+  { to: "/playground", label: "Playground", icon: "playground", key: "p" },
+  { to: "/keys", label: "My keys", icon: "key", key: "k" },
+  { to: "/relay-tokens", label: "Relay tokens", icon: "token", key: "t" },
+  { to: "/settings", label: "Settings", icon: "settings", key: "s" },
+];
+
+/** What only administrators see. */
+export const ADMIN_PAGES: readonly NavigationItem[] = [
+  { to: "/providers", label: "Providers", icon: "provider", key: "v" },
+  { to: "/people", label: "People & keys", icon: "people", key: "h" },
+  { to: "/limits", label: "Limits", icon: "limit", key: "l" },
+  { to: "/audit", label: "Audit", icon: "audit", key: "a" },
+];
+
+/** A section of the models, which has a key and no line in the navigation. */
+const PRICES: NavigationItem = { to: "/models/prices", label: "Prices", icon: "pricing", key: "i" };
+
+/** Every page that has a key, by role. */
+export function pagesFor(role: string | undefined): readonly NavigationItem[] {
+  return role === "admin" ? [...MEMBER_PAGES, PRICES, ...ADMIN_PAGES] : MEMBER_PAGES;
+}
+
+/** The title of the browser's tab, and what is announced when a page is opened. */
+export function titleOf(pathname: string): string {
+  if (pathname === "/setup") return "Setup";
+  return pagesFor("admin").find(({ to }) => to === pathname)?.label ?? "Page not found";
+}
+
+export interface NavigationListProps {
+  readonly role: string | undefined;
+  readonly onNavigate?: () => void;
+}
+
+/** The pages, in two groups; a member sees the first alone. */
+export function NavigationList({ role, onNavigate }: NavigationListProps) {
+  return (
+    <nav aria-label="Pages" className="flex flex-col gap-4 overflow-y-auto px-2 pb-4">
+      <Group pages={MEMBER_PAGES} onNavigate={onNavigate} />
+      {role === "admin" && <Group heading="Administration" pages={ADMIN_PAGES} onNavigate={onNavigate} />}
+    </nav>
+  );
+}
+
+interface GroupProps {
+  readonly heading?: string;
+  readonly pages: readonly NavigationItem[];
+  readonly onNavigate: (() => void) | undefined;
+}
+
+function Group({ heading, pages, onNavigate }: GroupProps) {
+  return (
+    <div>
+      {heading !== undefined && (
+        <h2 className="px-2 pb-1 text-xs font-medium tracking-wide text-ink-faint">{heading}</h2>
+      )}
+      <ul className="flex flex-col gap-0.5">
+        {pages.map((page) => (
+          <li key={page.to}>
+            <Link
+              to={page.to}
+              {...(onNavigate !== undefined && { onClick: onNavigate })}
+              activeOptions={{ exact: page.to === "/", includeSearch: false }}
+              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm text-ink-soft hover:bg-raised hover:text-ink data-[status=active]:bg-accent-soft data-[status=active]:font-medium data-[status=active]:text-ink"
+            >
+              <Icon name={page.icon} />
+              {page.label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
