@@ -102,10 +102,11 @@ function toOptions(
   }
   if (facets === undefined) return [];
   const values = facet === "keys" ? facets.keys.map(({ id }) => id) : facets[facet];
-  return values.map((value, index) => ({
-    ...toListOption(filters, name, value, toValueText(name, value, facets)),
-    requests: facets.counts?.[facet][index] ?? null,
-  }));
+  return values.map((value, index) =>
+    Object.assign(toListOption(filters, name, value, toValueText(name, value, facets)), {
+      requests: facets.counts?.[facet][index] ?? null,
+    }),
+  );
 }
 
 /** One value of a filter that takes several. */
