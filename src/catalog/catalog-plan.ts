@@ -15,12 +15,7 @@ import {
   type ParsedCatalogProvider,
 } from "./catalog-draft.ts";
 import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
-import {
-  planProviderChange,
-  planProviderCreate,
-  planProviderDelete,
-  planProviderUpdate,
-} from "./provider-plan.ts";
+import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan } from "./store.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
@@ -109,10 +104,10 @@ function putProvider(
     });
   }
   const { wireFormat: _, caPem, ...settings } = fields;
-  const filled = before.sealedCredential === null && apiKey !== null ? apiKey : undefined;
+  const filled = before.sealedCredential === null && apiKey !== null ? { apiKey } : {};
   const trusted = before.caPem === null && caPem !== null ? { caPem } : {};
-  const changed = mode === "add" ? {} : { ...settings, enabled: draft.enabled ?? true, ...trusted };
-  run(() => planProviderChange(name, { fields: changed, apiKey: filled }, { secrets, actor: null }));
+  const patch = mode === "add" ? {} : { ...settings, enabled: draft.enabled ?? true, ...trusted };
+  run(() => planProviderUpdate(name, { ...patch, ...filled }, { secrets, actor: null }));
 }
 
 /**

@@ -11,6 +11,7 @@ import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/inp
 import { createStyle, isColoured } from "#cli/screen/style.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toPrintableMessage } from "#cli/screen/printable.ts";
+import type { Made } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface CommandEntry {
@@ -18,7 +19,9 @@ interface CommandEntry {
   readonly group: string;
   readonly name: string;
   /** A command line loads its own command alone: all of them take 25 ms and 13 MB, which a server would keep. */
-  readonly load: () => Promise<{ readonly addCommands: (program: Command, terminal: Terminal) => void }>;
+  readonly load: () => Promise<{
+    readonly addCommands: (program: Command, terminal: Terminal, made: Made) => void;
+  }>;
   /** What it does, in the program's help, where a line has room for two commands. */
   readonly short?: string;
   /** Routes may have more commands for it: they are loaded for whatever of it is typed. */
@@ -36,12 +39,12 @@ const COMMANDS: readonly CommandEntry[] = [
   { group: "Catalog", name: "import", load: () => import("#cli/commands/import.ts") },
   { group: "Catalog", name: "export", load: () => import("#cli/commands/export.ts"), short: "to one file" },
   { group: "Catalog", name: "apply", load: () => import("#cli/commands/apply.ts"), short: "from one file" },
-  { group: "People", name: "principal", load: () => import("#cli/commands/principal.ts"), takesRoutes: true },
-  { group: "People", name: "key", load: () => import("#cli/commands/key.ts"), takesRoutes: true },
+  { group: "People", name: "principal", load: () => import("#cli/commands/people.ts"), takesRoutes: true },
+  { group: "People", name: "key", load: () => import("#cli/commands/people.ts"), takesRoutes: true },
   {
     group: "People",
     name: "relay-token",
-    load: () => import("#cli/commands/relay-token.ts"),
+    load: () => import("#cli/commands/people.ts"),
     takesRoutes: true,
   },
   { group: "People", name: "limit", load: () => import("#cli/commands/limit.ts"), takesRoutes: true },
@@ -136,7 +139,7 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
 async function addCommands(program: Command, terminal: Terminal, name: string): Promise<void> {
   const named = COMMANDS.filter((each) => each.name === name && name !== "complete");
   if (named.length > 0 && named.every(({ takesRoutes }) => takesRoutes !== true)) {
-    for (const { load } of named) (await load()).addCommands(program, terminal);
+    for (const { load } of named) (await load()).addCommands(program, terminal, { name, routes: [] });
     return;
   }
   const { addRouteCommands, hasRouteCommand } = await import("#cli/commands/route-commands.ts");
@@ -148,7 +151,7 @@ async function addCommands(program: Command, terminal: Terminal, name: string): 
   for (const group of new Set(COMMANDS.map((each) => each.group))) {
     program.commandsGroup(group);
     for (const { name: word, short, load } of entries.filter((each) => each.group === group)) {
-      (await load()).addCommands(program, terminal);
+      (await load()).addCommands(program, terminal, { name: word, routes });
       if (short !== undefined) program.commands.find((each) => each.name() === word)?.summary(short);
     }
     addRouteCommands(program, { terminal, routes, group, firstWord });

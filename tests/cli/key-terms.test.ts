@@ -97,7 +97,7 @@ describe("what this machine can judge alone is exit code 2", () => {
     ["key create --principal admin --expires 0d", "invalid_expiry"],
     ["key create --principal admin --models gpt,,x", "invalid_models"],
     ["key set x --models -gpt", "invalid_models"],
-    ["key set x", "Say what is to change."],
+    ["key set x", "Say what to change"],
     ["key set x --pause --resume", "--pause and --resume exclude each other"],
     ["key set x --expires 1d --never-expires", "--expires and --never-expires exclude each other"],
     ["key set x --models a --all-models", "--models and --all-models exclude each other"],
@@ -106,7 +106,7 @@ describe("what this machine can judge alone is exit code 2", () => {
     ["key set x --tag a:1 --clear-tags", "cannot be used with"],
     ["key rotate x --grace 8d", "at most seven days"],
     ["key rotate x --grace 5", "at most seven days"],
-    ["relay-token set x", "Say what is to change."],
+    ["relay-token set x", "Say what to change"],
     ["relay-token create --principal admin --models gpt", "unknown option"],
   ])("%s", async (line, message) => {
     const { code, data, messages } = await run(line);

@@ -1,24 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, Suspense, useState } from "react";
-import { type Facets, facetsQuery } from "../api/reports.ts";
+import { facetsQuery } from "../api/reports.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Chip } from "../components/chip.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
 import { lazyPart } from "../lazy-part.tsx";
+import { FILTER_LABELS, toBoundText, toOutcomeText } from "../search/filter-words.ts";
 import {
-  type ActiveFilter,
+  BOUND_FILTERS,
   countFilters,
-  findCompared,
-  isBoundFilter,
+  LIST_FILTERS,
   NO_FILTERS,
-  toActiveFilters,
-  toBoundText,
-  toSpec,
-  toValueText,
+  OUTCOME_FILTERS,
+  toggleValue,
 } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
+import { COMPARE_LABELS, findCompared } from "./compared-filter.ts";
 import { FilterBox } from "./filter-box.tsx";
+import { toKeyName } from "./filter-options.ts";
 import { WindowPicker } from "./window-picker.tsx";
 
 const Comparison = lazyPart(async () => (await import("./comparison.tsx")).Comparison);
@@ -53,19 +53,42 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
     ...facetsQuery({ since: report.query.since, until: report.query.until }),
     enabled: filters.key !== undefined,
   });
+  const toValueText = (name: string, value: string): string => {
+    const outcome = name === "outcome" && OUTCOME_FILTERS.find((known) => known === value);
+    if (outcome !== false && outcome !== undefined) return toOutcomeText(outcome);
+    const key = name === "key" ? facets?.keys.find(({ id }) => id === value) : undefined;
+    return key === undefined ? value : toKeyName(key);
+  };
   const compared = findCompared(filters);
   const [isComparing, setComparing] = useState(props.isComparing);
   return (
     <>
       <ul aria-label="Active filters" className="flex flex-wrap items-center gap-1.5">
-        {toActiveFilters(filters).map((filter) => (
-          <FilterChip
-            key={`${filter.name} ${filter.value}`}
-            filter={filter}
-            facets={facets}
-            onRemove={() => change(filter.without)}
-          />
-        ))}
+        {LIST_FILTERS.flatMap((name) =>
+          (filters[name] ?? []).map((value, place) => (
+            <FilterChip
+              key={`${name} ${value}`}
+              word={place === 0 ? null : name === "tag" ? "and" : "or"}
+              text={`${FILTER_LABELS[name]}: ${toValueText(name, value)}`}
+              {...(place > 0 && { shown: toValueText(name, value) })}
+              onRemove={() => change(toggleValue(filters, name, value))}
+            />
+          )),
+        )}
+        {filters.unpriced !== undefined && (
+          <FilterChip text="unpriced" onRemove={() => change({ unpriced: undefined })} />
+        )}
+        {BOUND_FILTERS.map((name) => {
+          const value = filters[name];
+          if (value === undefined) return null;
+          return (
+            <FilterChip
+              key={name}
+              text={toBoundText(name, value)}
+              onRemove={() => change({ [name]: undefined })}
+            />
+          );
+        })}
         <li>
           <Button variant="ghost" size="sm" onClick={() => change(NO_FILTERS)}>
             Clear filters
@@ -74,7 +97,7 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
         {compared !== null && (
           <li>
             <Button size="sm" aria-expanded={isComparing} onClick={() => setComparing(!isComparing)}>
-              {toSpec(compared).compare}
+              {COMPARE_LABELS[compared]}
             </Button>
           </li>
         )}
@@ -86,7 +109,7 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
               report={report}
               by={compared}
               values={filters[compared] ?? []}
-              toName={(value) => toValueText(compared, value, facets)}
+              toName={(value) => toValueText(compared, value)}
             />
           </Suspense>
         </Card>
@@ -96,25 +119,20 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
 }
 
 interface FilterChipProps {
-  readonly filter: ActiveFilter;
-  readonly facets: Facets | undefined;
+  /** Stands before the chip of a further value. */
+  readonly word?: "or" | "and" | null;
+  readonly text: string;
+  /** The text without what the chip before it says already. */
+  readonly shown?: string;
   readonly onRemove: () => void;
 }
 
-/** A further value leaves out what the chip before it says already. */
-function FilterChip({ filter: { name, value, place }, facets, onRemove }: FilterChipProps) {
-  const isList = name !== "unpriced" && !isBoundFilter(name);
-  const own = isList
-    ? toValueText(name, value, facets)
-    : isBoundFilter(name)
-      ? toBoundText(name, value)
-      : name;
-  const text = isList ? `${toSpec(name).label}: ${own}` : own;
+function FilterChip({ word = null, text, shown = text, onRemove }: FilterChipProps) {
   return (
     <li className="flex max-w-full min-w-0 items-center gap-1.5">
-      {place > 0 && <span className="text-xs text-ink-soft">{name === "tag" ? "and" : "or"}</span>}
+      {word !== null && <span className="text-xs text-ink-soft">{word}</span>}
       <Chip tone="accent" title={text} onRemove={onRemove} removeLabel={`Remove the filter ${text}`}>
-        {place > 0 ? own : text}
+        {shown}
       </Chip>
     </li>
   );

@@ -16,7 +16,7 @@ const BREAKDOWN = {
   rows: ["rows"],
   columns: [
     "value",
-    "label",
+    "label?",
     ...GROUP_COLUMNS,
     "duration_ms.p95 as p95",
     "time_to_first_byte_ms.p95 as first byte",
@@ -28,7 +28,7 @@ const BREAKDOWN = {
 
 const SERIES = {
   rows: ["groups", "series"],
-  columns: ["start", "value", ...GROUP_COLUMNS],
+  columns: ["start?", "value?", ...GROUP_COLUMNS],
   spare: ["cancelled", "cached", "output", "input"],
 };
 
@@ -151,7 +151,7 @@ const COMMANDS: readonly RouteCommand[] = [
     find: async ({ api }, name) => requireLimit(await listLimits(api), name).id,
     table: {
       rows: ["usage"],
-      columns: ["principal", "key", "tag", "used", "left", "unpriced_requests as unpriced"],
+      columns: ["principal?", "key?", "tag?", "used", "left", "unpriced_requests as unpriced"],
       spare: ["unpriced"],
     },
     examples: ["lockport limit usage everyone"],
@@ -168,9 +168,9 @@ const COMMANDS: readonly RouteCommand[] = [
         "created_at",
         "last_used_at",
         "expires_at",
-        "enabled",
-        "models",
-        "tags",
+        "enabled?",
+        "models?",
+        "tags?",
       ],
       spare: ["tags", "models", "created at", "enabled", "expires at", "key suffix", "last used at"],
     },
@@ -197,7 +197,16 @@ const COMMANDS: readonly RouteCommand[] = [
     usage: "my relay-tokens list",
     table: {
       rows: ["relay_tokens"],
-      columns: ["id", "token_suffix", "label", "created_at", "last_used_at", "expires_at", "enabled", "tags"],
+      columns: [
+        "id",
+        "token_suffix",
+        "label",
+        "created_at",
+        "last_used_at",
+        "expires_at?",
+        "enabled?",
+        "tags?",
+      ],
       spare: ["tags", "created at", "enabled", "expires at", "token suffix", "last used at"],
     },
   },

@@ -11,7 +11,7 @@ export interface TableShape {
   readonly rows: readonly string[];
   /**
    * Fields of a row, `duration_ms.p95` for one within another, with `as p95` for another heading; `units` is a column for
-   * each unit that was used. A column in which no row has anything is left out.
+   * each unit that was used. One that ends in `?` is left out where no row has it.
    */
   readonly columns: readonly string[];
   /** Columns that a narrow screen leaves out, the first of these first; absent: all but two, the last first. */
@@ -23,16 +23,17 @@ export interface TableShape {
 interface Column {
   readonly field: string;
   readonly heading: string;
+  readonly isOptional: boolean;
 }
 
 /** Rows of an answer as a table. */
 export function writeRows(terminal: Terminal, body: Json, shape: TableShape): readonly Json[] {
-  const rows = findRows(body, shape);
+  const rows = findRows(body, shape.rows);
   const total = shape.total === undefined ? undefined : body[shape.total];
   const sums = isObject(total) && rows.length > 0 ? [total] : [];
   const columns = shape.columns
     .flatMap((column) => toColumns(column, rows))
-    .filter(({ field }) => rows.length === 0 || rows.some((row) => find(row, field) !== undefined));
+    .filter(({ field, isOptional }) => !isOptional || rows.some((row) => find(row, field) !== undefined));
   const show = (row: Json) => columns.map(({ field }) => toFigure(terminal, field, row));
   const isFigure = ({ field }: Column) =>
     rows.some((row) => typeof find(row, field) === "number") || /(?:^|_)cost(?:_|$)/.test(field);
@@ -53,17 +54,24 @@ export function writeRows(terminal: Terminal, body: Json, shape: TableShape): re
   return rows;
 }
 
-function findRows(body: Json, { rows }: Pick<TableShape, "rows">): readonly Json[] {
-  const found = rows.map((field) => body[field]).find((value) => Array.isArray(value));
+/** Rows under the first of these fields that has any. */
+export function findRows(body: Json, fields: readonly string[]): readonly Json[] {
+  const found = fields.map((field) => body[field]).find((value) => Array.isArray(value));
   return Array.isArray(found) ? found.filter(isObject) : [];
 }
 
 function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
-  const [field = "", heading = field] = column.split(" as ");
-  if (field !== "units") return [{ field, heading: heading.replaceAll(/[._]/g, " ") }];
+  const [name = "", heading] = column.split(" as ");
+  const field = name.replace(/\?$/, "");
+  const isOptional = field !== name;
+  if (field !== "units") return [{ field, heading: heading ?? field.replaceAll(/[._]/g, " "), isOptional }];
   const used = new Set(rows.flatMap(({ units }) => (isObject(units) ? Object.keys(units) : [])));
   return REPORT_UNITS.filter((unit) => used.has(unit) || (rows.length === 0 && !isRareUnit(unit))).map(
-    (unit) => ({ field: `units.${unit}`, heading: UNIT_TABLE[unit].heading.toLowerCase() }),
+    (unit) => ({
+      field: `units.${unit}`,
+      heading: UNIT_TABLE[unit].heading.toLowerCase(),
+      isOptional: false,
+    }),
   );
 }
 

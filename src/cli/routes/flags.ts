@@ -24,6 +24,8 @@ export interface Flag {
   readonly pairs?: { readonly keys: readonly string[]; readonly areNumbers?: true };
   readonly isRequired?: boolean;
   readonly standard?: unknown;
+  /** Attributes of options that it excludes, as commander calls them. */
+  readonly conflicts?: readonly string[];
   /** What was typed as the interface takes it; throws commander's `InvalidArgumentError`. */
   readonly parse?: (text: string) => unknown;
 }
@@ -33,12 +35,13 @@ export function addFlags(command: Command, flags: readonly Flag[]): void {
 }
 
 function toOption(flag: Flag): Option {
-  const { flags, text, choices, isList, pairs, isRequired, standard, parse } = flag;
+  const { flags, text, choices, isList, pairs, isRequired, standard, conflicts, parse } = flag;
   if (pairs !== undefined) {
     const collect = pairs.areNumbers === true ? collectPrices : collectPairs;
     return pairsOption<string | number | null>({ flags, description: text, keys: pairs.keys, collect });
   }
   const option = new Option(flags, text);
+  if (conflicts !== undefined) option.conflicts([...conflicts]);
   if (choices !== undefined) option.choices(choices);
   if (standard !== undefined) option.default(standard);
   if (isRequired === true) option.makeOptionMandatory();
@@ -170,4 +173,9 @@ function readJson(text: string): unknown {
   } catch {
     throw new InvalidArgumentError("It must be JSON.");
   }
+}
+
+/** A field that is text; undefined for any other value. */
+export function toText(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

@@ -1,21 +1,49 @@
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
+import type { QueryParams } from "#kernel/route-request.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { toPath } from "#cli/help/command-tree.ts";
 import { toWindow, type DefaultWindow } from "#cli/input/filters.ts";
 import { confirm } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { isObject, type Installation, type Json } from "#cli/installation/client.ts";
+import { isObject, type Client, type Installation, type Json } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { getPrincipal, listAll } from "#cli/installation/lists.ts";
 import { settleUsage, toNotices } from "#cli/installation/report.ts";
-import { CommandError } from "#cli/screen/failure.ts";
+import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { toMoment } from "#cli/screen/figures.ts";
-import { toCell, writeDone, writeJson } from "#cli/screen/output.ts";
+import { writeDone, writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
-import { writeAnswer, writeRows, type TableShape } from "./answer.ts";
+import { findRows, writeAnswer, writeRows, type TableShape } from "./answer.ts";
 import { addFlags, readFlags, toRouteFlags, toWords, type Flag } from "./flags.ts";
 import { showSecret } from "./secret.ts";
+
+/** What was typed: fields of the request by flags, and arguments by their names. */
+export interface Said {
+  readonly fields: Json;
+  readonly named: { readonly [argument: string]: string | undefined };
+}
+
+/** What goes, in sentences, and the question about it. */
+export interface Removal {
+  readonly facts: string;
+  readonly question: string;
+}
+
+/** What has been done, for what is to be said beside it. */
+export interface Done extends Said {
+  readonly terminal: Terminal;
+  readonly installation: Installation;
+  readonly options: InstallationOptions;
+  readonly view: Json;
+}
+
+interface ShownField {
+  readonly field: string;
+  readonly what: string | ((said: Said) => string);
+  readonly takeBack: string | null | ((installation: Installation) => string);
+}
 
 /** A command that asks one route. What it does not say comes from the route's declaration. */
 export interface RouteCommand {
@@ -30,20 +58,32 @@ export interface RouteCommand {
   readonly group?: string;
   readonly flags?: readonly Flag[];
   /** Fields that have a value where none is said. */
-  readonly defaults?: { readonly [field: string]: unknown };
+  readonly defaults?: Json;
+  /** Fields that arguments say, or the command itself. */
+  readonly toFields?: (named: Said["named"]) => Json;
+  /** The domain's own rules: what they refuse is a wrong argument on every installation. */
+  readonly check?: (said: Said) => unknown;
+  /** The fields with what is read from files or asked for. */
+  readonly prepare?: (terminal: Terminal, said: Said) => Promise<Json>;
   /** The window of a report that has no `--since`. */
   readonly window?: DefaultWindow;
   readonly table?: TableShape;
+  /** All pages of the table's rows, and JSON of the rows alone, each with these fields where it has none. */
+  readonly whole?: { readonly absent: Json };
   /** Asks and shows the answer in its own way, unless JSON is asked for. */
   readonly show?: (terminal: Terminal, installation: Installation) => Promise<void>;
   /** What was done, with `{name}` for an argument or a field of the answer; absent: the answer is shown. */
-  readonly done?: string;
-  /** The field of a secret that is shown once, and the route that takes it back where it cannot be shown. */
-  readonly secret?: { readonly field: string; readonly what: string; readonly takeBack: string | null };
+  readonly done?: string | ((done: Done) => string);
+  /** Says what else has to be known, unless JSON is asked for. */
+  readonly after?: (done: Done) => Promise<void> | void;
+  /** The field of a secret that is shown once, what it is, and the route that takes it back where it cannot be shown. */
+  readonly secret?: ShownField;
+  /** Asks in place of the route. */
+  readonly ask?: (installation: Installation, said: Said) => Promise<Json>;
   /** What an argument is called by, where that is not what the path takes. */
   readonly find?: (installation: Installation, name: string) => Promise<string>;
-  /** Asks before: what goes, with `{name}` as in `done`. */
-  readonly asks?: string;
+  /** Asks before: what goes, with `{name}` as in `done`, or as the installation tells. */
+  readonly asks?: string | ((installation: Installation, name: string) => Promise<Removal>);
   /** It is about a server, or its caller: a data folder has no answer. */
   readonly isOfServer?: true;
   readonly help?: string;
@@ -54,12 +94,15 @@ interface RouteOptions extends InstallationOptions {
   readonly yes?: true;
 }
 
+/** The other word that people try for what takes something away. */
+const OTHER_VERB: { readonly [verb: string]: string } = { remove: "delete", delete: "remove" };
+
 /** Makes the command beneath the groups that its words name. */
 export function addRouteCommand(
   program: Command,
   preset: RouteCommand,
   { route, terminal }: { readonly route: Route; readonly terminal: Terminal },
-): Command {
+): void {
   const words = preset.usage.split(" ").filter((word) => !/^[<[]/.test(word));
   const args = preset.usage.split(" ").slice(words.length);
   const parent = words.slice(0, -1).reduce((above, name) => {
@@ -74,23 +117,57 @@ export function addRouteCommand(
   const command = addCommand(parent, [verb, ...args].join(" "), about, { isDefault });
   if (preset.short !== undefined) command.summary(preset.short);
   addFlags(command, flags);
-  if (preset.asks !== undefined) command.option("--yes", "do not ask");
+  if (preset.asks !== undefined) {
+    command.option("--yes", "do not ask");
+    const other = OTHER_VERB[verb];
+    if (other !== undefined) command.alias(other);
+  }
   command.action(async (...given: readonly unknown[]) => {
-    const values = given.slice(0, args.length).map((value) => (typeof value === "string" ? value : ""));
+    const values = args.map((_, index) => given[index]);
     const named = Object.fromEntries(
-      command.registeredArguments.map((arg, index) => [arg.name(), values[index]]),
+      command.registeredArguments.map((arg, index) => {
+        const value = values[index];
+        return [arg.name(), typeof value === "string" ? value : undefined];
+      }),
     );
-    await run(terminal, command.opts<RouteOptions>(), {
-      preset,
-      route,
-      fields: { ...preset.defaults, ...readFlags(command, flags) },
-      values,
-      named,
-    });
+    const typed = readFlags(command, flags);
+    if (route.method === "PATCH" && preset.toFields === undefined && Object.keys(typed).length === 0)
+      throw new CommandError(
+        "usage",
+        `Say what to change: lockport ${words.join(" ")} --help lists what can be.`,
+      );
+    const fields = { ...preset.defaults, ...preset.toFields?.(named), ...typed };
+    const prepared = (await preset.prepare?.(terminal, { fields, named })) ?? fields;
+    checkTyped(() => preset.check?.({ fields: prepared, named }));
+    await run(terminal, command.opts<RouteOptions>(), { preset, route, fields: prepared, named });
   });
   if (preset.help !== undefined) command.addHelpText("after", `\n${preset.help}`);
   addExamples(command, preset.examples ?? [toExample(command, route, flags)]);
-  return command;
+}
+
+/** What a group of commands is made of. */
+export interface Made {
+  /** The group's word. */
+  readonly name: string;
+  readonly routes: readonly Route[];
+}
+
+/** Adds those of these commands that begin with the group's word. Throws for one whose route is not declared. */
+export function addPresets(
+  program: Command,
+  {
+    name,
+    routes,
+    terminal,
+    presets,
+  }: Made & { readonly terminal: Terminal; readonly presets: readonly RouteCommand[] },
+): void {
+  for (const preset of presets) {
+    if (preset.usage.split(" ")[0] !== name) continue;
+    const route = routes.find(({ method, path }) => `${method} ${path}` === preset.route);
+    if (route === undefined) throw new Error(`${preset.route} is no declared route`);
+    addRouteCommand(program, preset, { route, terminal });
+  }
 }
 
 const DEFAULT_VERBS: ReadonlySet<string> = new Set(["list", "show"]);
@@ -120,12 +197,9 @@ function toExample(command: Command, { params, example }: Route, flags: readonly
   return ["lockport", toPath(command), ...Object.values(params ?? {}), ...said].join(" ");
 }
 
-interface Run {
+interface Run extends Said {
   readonly preset: RouteCommand;
   readonly route: Route;
-  readonly fields: { readonly [field: string]: unknown };
-  readonly values: readonly string[];
-  readonly named: { readonly [argument: string]: unknown };
 }
 
 async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promise<void> {
@@ -133,13 +207,10 @@ async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promi
   const isReading = route.method === "GET";
   const isWindowed = route.query?.some(({ name }) => name === "since") === true;
   const window = isWindowed ? toWindow(fields, terminal.clock, preset.window) : {};
-  if (route.method === "PATCH" && Object.keys(fields).length === 0)
-    throw new CommandError("usage", "Say what is to change.");
   await withInstallation(terminal, options, async (installation) => {
     const { api } = installation;
     if (preset.isOfServer === true && installation.origin === null) throw refuseLocal(preset);
-    if (preset.asks !== undefined && options.yes !== true)
-      await confirmCall(terminal, installation, fill(preset.asks, named));
+    if (options.yes !== true) await confirmCall(terminal, installation, asked);
     const isReport = isReading && ["Statistics", "Reports", "Limits"].includes(route.tag);
     const unsettled = isReport ? await settleUsage(installation) : [];
     if (preset.show !== undefined && options.json !== true) {
@@ -148,27 +219,41 @@ async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promi
       return;
     }
     const params = await findParams(installation, asked);
-    const { data: body, headers } = await api.ask(preset.route, {
-      params,
-      query: isReading ? { ...fields, ...window } : {},
-      ...(!isReading && route.body !== undefined && { body: fields }),
-    });
-    for (const notice of [...unsettled, ...toNotices(headers)]) terminal.writeMessage(`${notice}\n`);
-    const { secret, done } = preset;
-    if (secret !== undefined) {
-      const { field, what, takeBack } = secret;
-      const id = String(body["id"]);
-      await showSecret(terminal, options, {
-        view: { ...body, id },
-        secret: String(body[field]),
-        what,
-        takeBack: takeBack === null ? null : () => api.ask(takeBack, { params: { id } }),
-      });
-    } else if (done !== undefined) {
-      writeDone(terminal, options, { view: body, sentence: fill(done, { ...body, ...named }) });
-    } else if (options.json === true) writeJson(terminal, body);
-    else write(terminal, preset, { body, window });
+    const query = isReading ? { ...fields, ...window } : {};
+    if (preset.whole !== undefined) {
+      await writeWhole(terminal, options, { ...asked, api, query: toQuery(query) });
+      return;
+    }
+    const asking = async () => {
+      const body = !isReading && route.body !== undefined ? { body: fields } : {};
+      const answer = await api.ask(preset.route, { params, query: toQuery(query), ...body });
+      for (const notice of [...unsettled, ...toNotices(answer.headers)]) terminal.writeMessage(`${notice}\n`);
+      return answer.data;
+    };
+    const view = await (preset.ask === undefined ? asking() : preset.ask(installation, asked));
+    const done = { terminal, installation, options, view, fields, named };
+    if (preset.secret !== undefined) await tellSecret(preset.secret, done);
+    else if (typeof preset.done === "string") {
+      writeDone(terminal, options, { view, sentence: fill(preset.done, { ...view, ...named }) });
+    } else if (preset.done !== undefined) writeDone(terminal, options, { view, sentence: preset.done(done) });
+    else if (options.json === true) writeJson(terminal, view);
+    else write(terminal, preset, { body: view, window });
+    if (options.json !== true) await preset.after?.(done);
   });
+}
+
+/** A number as text, a list as a list of texts. */
+function toQuery(fields: Json): QueryParams {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      value === undefined ? undefined : Array.isArray(value) ? value.map(toPlain) : toPlain(value),
+    ]),
+  );
+}
+
+function toPlain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function refuseLocal({ usage }: RouteCommand): CommandError {
@@ -178,21 +263,78 @@ function refuseLocal({ usage }: RouteCommand): CommandError {
   );
 }
 
-async function confirmCall(terminal: Terminal, { origin }: Installation, facts: string): Promise<void> {
-  const told = origin === null ? facts : `On ${origin}: ${facts}`;
-  await confirm(terminal, { facts: told, question: `${told} Go on?`, otherwise: "Nothing was changed" });
+/**
+ * Asks on a terminal before something is taken away, and tells what it is; elsewhere a `CommandError` tells it and asks for
+ * `--yes`. With `--yes` nothing is looked up.
+ */
+async function confirmCall(
+  terminal: Terminal,
+  installation: Installation,
+  { preset, named }: Run,
+): Promise<void> {
+  const { asks } = preset;
+  if (asks === undefined) return;
+  const [name = ""] = Object.values(named);
+  const { facts, question } =
+    typeof asks === "string"
+      ? { facts: fill(asks, named), question: "Go on?" }
+      : await asks(installation, name);
+  const told = installation.origin === null ? facts : `On ${installation.origin}: ${facts}`;
+  await confirm(terminal, {
+    facts: told,
+    question: `${told} ${question}`,
+    otherwise: "Nothing was changed",
+  });
 }
 
 /** What stands in the path, by the arguments in their order. */
-async function findParams(installation: Installation, { preset, route, values }: Run) {
+async function findParams(installation: Installation, { preset, route, named }: Run) {
   const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  const values = Object.values(named);
   const { find = async (_: Installation, name: string) => name } = preset;
   const found = await Promise.all(names.map((_, index) => find(installation, values[index] ?? "")));
   return Object.fromEntries(names.map((name, index) => [name, found[index] ?? ""]));
 }
 
-function fill(sentence: string, fields: { readonly [name: string]: unknown }): string {
-  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => toCell(fields[name]));
+async function tellSecret(
+  { field, what, takeBack }: ShownField,
+  { terminal, installation, options, view, fields, named }: Done,
+): Promise<void> {
+  const id = String(view["id"]);
+  const route = typeof takeBack === "function" ? takeBack(installation) : takeBack;
+  await showSecret(terminal, options, {
+    view: { ...view, id },
+    secret: String(view[field]),
+    what: typeof what === "string" ? fill(what, { ...fields, ...view, ...named }) : what({ fields, named }),
+    takeBack: route === null ? null : () => installation.api.ask(route, { params: { id } }),
+  });
+}
+
+function fill(sentence: string, fields: Json): string {
+  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = fields[name];
+    return value === undefined ? "" : toPlain(value);
+  });
+}
+
+interface Whole extends Run {
+  readonly api: Client;
+  readonly query: QueryParams;
+}
+
+async function writeWhole(terminal: Terminal, options: RouteOptions, { preset, fields, api, query }: Whole) {
+  const { table, whole, route } = preset;
+  const [name = ""] = table?.rows ?? [];
+  const rows = await listAll(name, async (page) => {
+    const { data } = await api.ask(route, { query: { ...query, ...page } });
+    return { rows: findRows(data, [name]), total: Number(data["total"]) };
+  });
+  const views = rows.map((row) => Object.assign({}, whole?.absent, row));
+  if (views.length === 0 && typeof fields["principal"] === "string")
+    // The interface has an empty list for an owner who does not exist; on a command line that is a typo.
+    await getPrincipal(api, fields["principal"]);
+  if (options.json === true) writeJson(terminal, views);
+  else if (table !== undefined) writeRows(terminal, { [name]: views }, table);
 }
 
 interface Shown {

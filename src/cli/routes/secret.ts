@@ -1,5 +1,5 @@
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
-import { toJsonText, writeList, type OutputOptions } from "#cli/screen/output.ts";
+import { toJsonText, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 export interface ShownSecret {
@@ -43,47 +43,4 @@ export async function showSecret(
     "failure",
     `The ${what} could not be shown and was deleted again: run the command once more where its output can be written.`,
   );
-}
-
-interface ListedView {
-  readonly id: string;
-  readonly principal: string;
-  readonly label: string;
-  readonly created_at: string;
-  readonly last_used_at: string | null;
-  readonly expires_at?: string;
-  readonly enabled?: false;
-  readonly tags?: readonly string[];
-}
-
-/** Keys or relay tokens as a table, in which the absence of a pause is told too, or as JSON. */
-export function listSecrets<Suffix extends string>(
-  terminal: Terminal,
-  options: OutputOptions,
-  {
-    views,
-    suffix,
-  }: {
-    readonly views: readonly (ListedView & { readonly [name in Suffix]: string })[];
-    readonly suffix: Suffix;
-  },
-): void {
-  if (options.json === true) return writeList(terminal, options, { views, columns: [] });
-  const rows = views.map((view) => Object.assign({ enabled: true }, view));
-  const columns = [
-    "id",
-    "principal",
-    suffix,
-    "label",
-    "created_at",
-    "last_used_at",
-    "expires_at",
-    "enabled",
-    ...(views.some(({ tags }) => tags !== undefined) ? (["tags"] as const) : []),
-  ] as const;
-  writeList(terminal, options, {
-    views: rows,
-    columns,
-    spare: ["created_at", "enabled", "expires_at", suffix, "last_used_at"],
-  });
 }
