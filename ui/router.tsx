@@ -103,15 +103,12 @@ const playground = createRoute({
 const keys = createRoute({
   getParentRoute: () => shell,
   path: "/keys",
-  component: lazyRouteComponent(() => importPart(() => import("./pages/keys.tsx")), "KeysPage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/secrets.tsx")), "KeysPage"),
 });
 const relayTokens = createRoute({
   getParentRoute: () => shell,
   path: "/relay-tokens",
-  component: lazyRouteComponent(
-    () => importPart(() => import("./pages/relay-tokens.tsx")),
-    "RelayTokensPage",
-  ),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/secrets.tsx")), "RelayTokensPage"),
 });
 
 const settings = createRoute({
@@ -144,13 +141,13 @@ const people = createRoute({
   getParentRoute: () => admin,
   path: "/people",
   validateSearch: readPeopleSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/people.tsx")), "PeoplePage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/people.tsx")), "PeoplePage"),
 });
 const limits = createRoute({
   getParentRoute: () => admin,
   path: "/limits",
   validateSearch: readLimitsSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/limits.tsx")), "LimitsPage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/limits.tsx")), "LimitsPage"),
 });
 const prices = createRoute({
   getParentRoute: () => admin,

@@ -51,13 +51,13 @@ describeInBrowser("fixed tags", () => {
     await shoot(page, "fixed-tags-key");
 
     await page.goto("/limits");
-    await page.getByRole("button", { name: "Make a limit" }).first().click();
+    await page.getByRole("button", { name: "Create limit" }).first().click();
     await page.getByRole("button", { name: "A monthly budget for a team by tag" }).click();
     await page.getByRole("textbox", { name: "Tag", exact: true }).fill("team:search");
     await page.getByRole("switch", { name: "Only fixed tags" }).click();
     await shoot(page, "fixed-tags-limit");
     await checkAccessibility(page);
-    await page.getByRole("button", { name: "Make limit" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
     await page.getByText("team:search (fixed)").first().waitFor();
     expect((await read("/admin/v1/limits")).limits).toMatchObject([
       { subject: { tag: "team:search" }, fixed: true },

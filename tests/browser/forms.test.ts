@@ -93,10 +93,10 @@ const FORMS: { readonly [name: string]: FormEntry } = {
   },
   "create-limit": {
     path: "/limits",
-    open: (page) => press(page, "Make a limit"),
+    open: (page) => press(page, "Create limit"),
     field: "Amount",
     typed: "12.5",
-    submit: "Make limit",
+    submit: "Create",
   },
   "edit-limit": {
     path: "/limits",

@@ -188,8 +188,8 @@ const SURFACES: readonly (readonly [
   ],
   [
     "/limits",
-    (page) => button(page, "Make a limit"),
-    (page) => page.getByRole("dialog", { name: "Make a limit" }),
+    (page) => button(page, "Create limit"),
+    (page) => page.getByRole("dialog", { name: "Create limit" }),
   ],
   [
     "/models/prices",

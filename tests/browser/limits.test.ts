@@ -32,18 +32,18 @@ async function open(path = "/limits", options: Partial<VisitorOptions> = {}): Pr
   return visitor;
 }
 
-const form = (page: Page) => page.getByRole("dialog", { name: "Make a limit" });
+const form = (page: Page) => page.getByRole("dialog", { name: "Create limit" });
 const panel = (page: Page, name: string) => page.getByRole("dialog", { name, exact: true });
 const row = (page: Page, name: string) =>
   page.getByRole("row", { name: new RegExp(`Details of ${name}|^${name}`) });
 
 async function startMaking(page: Page, recipe: string): Promise<void> {
-  await page.getByRole("button", { name: "Make a limit" }).click();
+  await page.getByRole("button", { name: "Create limit" }).click();
   await form(page).getByRole("button", { name: recipe }).click();
 }
 
 async function make(page: Page): Promise<void> {
-  await form(page).getByRole("button", { name: "Make limit" }).click();
+  await form(page).getByRole("button", { name: "Create" }).click();
   await form(page).waitFor({ state: "detached" });
 }
 
@@ -67,7 +67,7 @@ const RECIPES: readonly (readonly [
   [
     "A monthly budget for a team by tag",
     (page) => page.getByRole("textbox", { name: "Tag" }).fill("team:search"),
-    "team:search together: $50.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
+    "team:search in total: $50.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
     { subject: { tag: "team:search" }, measure: "cost", amount: 50, window: "month", unpriced: "allow" },
   ],
   [
@@ -80,18 +80,18 @@ const RECIPES: readonly (readonly [
     { measure: "requests", amount: 60, window: "minute" },
   ],
   [
-    "Two at once for a model",
+    "Max concurrency 2 for a model",
     async (page) => {
       await page.getByRole("combobox", { name: "Model", exact: true }).fill("team");
       await page.getByRole("option", { name: "team/slow" }).click();
     },
-    "Everyone · team/slow together: 2 at once. Requests beyond it are refused until one ends.",
+    "Everyone · team/slow in total: 2 concurrent. Requests beyond it are refused until one ends.",
     { subject: { model: "team/slow" }, measure: "concurrent", amount: 2 },
   ],
   [
     "Warn at a monthly cost",
     async () => undefined,
-    "Everyone together: $100.00 a month. Requests beyond it pass, with a warning in their headers.",
+    "Everyone in total: $100.00 a month. Requests beyond it pass, with a warning in their headers.",
     { subject: {}, measure: "cost", amount: 100, window: "month", action: "warn" },
   ],
 ];
@@ -123,7 +123,7 @@ describeInBrowser("a limit", () => {
     expect(limits[3].subject.key).toMatch(/^[0-9a-f-]{36}$/);
     expect(limits.map(({ name }: { name: string }) => name)).toEqual([
       "Each person: 20 requests a day",
-      "Everyone · team/slow: 2 at once",
+      "Everyone · team/slow: 2 concurrent",
       "Everyone: $100.00 a month, warn",
       "Key laptop of robin: 60 requests a minute",
       "team:search: $50.00 a month",
@@ -144,12 +144,12 @@ describeInBrowser("a limit", () => {
     visitor.expect(/404/);
     visitor.expect(/409/);
     const { page } = visitor;
-    await page.getByRole("button", { name: "Make a limit" }).click();
-    const button = form(page).getByRole("button", { name: "Make limit" });
+    await page.getByRole("button", { name: "Create limit" }).click();
+    const button = form(page).getByRole("button", { name: "Create" });
     await button.click();
     await waitForFocus(form(page).getByRole("textbox", { name: "Amount" }));
     await form(page).getByText("Fill in this field").first().waitFor();
-    await form(page).getByRole("combobox", { name: "Holds for" }).click();
+    await form(page).getByRole("combobox", { name: "Applies to" }).click();
     await page.getByRole("option", { name: "One person or service" }).click();
     const person = form(page).getByRole("combobox", { name: "Person or service" });
     await person.fill("zoe");
@@ -201,7 +201,7 @@ describeInBrowser("a limit", () => {
 
     await row(page, "one in all").click();
     const details = panel(page, "one in all");
-    await details.getByRole("list", { name: "Closest to the amount" }).getByText("robin").waitFor();
+    await details.getByRole("list", { name: "Highest use" }).getByText("robin").waitFor();
     await details.getByText("none left").waitFor();
     await details.getByRole("textbox", { name: "Amount" }).fill("3");
     await details.getByRole("button", { name: "Save changes" }).click();
@@ -269,7 +269,7 @@ describeInBrowser("a limit", () => {
       window: "month",
     });
     const { page } = await open(`/limits?open=${id}`);
-    const list = panel(page, "teams").getByRole("list", { name: "Closest to the amount" });
+    const list = panel(page, "teams").getByRole("list", { name: "Highest use" });
     await eventually(async () => expect(await list.getByRole("listitem").count()).toBe(10));
     await panel(page, "teams").getByRole("button", { name: "Show all" }).click();
     await eventually(async () => expect(await list.getByRole("listitem").count()).toBe(12));

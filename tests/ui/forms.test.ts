@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { readTerms } from "../../ui/form/read-terms.ts" with { type: "macro" };
 import { findFault, REQUIRED } from "../../ui/form/terms.ts";
-import { toTags } from "../../ui/secrets/fixed-tags.tsx";
-import { findTermFaults, NOTHING_TYPED, toDraft, toPatch } from "../../ui/secrets/term-fields.tsx";
+import { toTags } from "../../ui/secrets/secret-terms.tsx";
+import { findTermFaults, NOTHING_TYPED, toDraft, toPatch } from "../../ui/secrets/secret-terms.tsx";
 
 const PRINCIPAL = readTerms("PrincipalCreateRequest");
 const LIMIT = readTerms("LimitCreateRequest");

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Limit } from "../../ui/api/limits.ts";
-import { toHeldLimits } from "../../ui/limits/held-limits.ts";
+import { toHeldLimits } from "../../ui/limits/held-limits.tsx";
 import {
   type LimitShape,
   toAmountWords,
+  toDeleteWords,
+  toHeldWords,
   toLeftWords,
   toLevel,
   toLevelWords,
@@ -11,19 +13,17 @@ import {
   toWhomWords,
 } from "../../ui/limits/limit-words.ts";
 import { toSecretNames } from "../../ui/limits/secret-names.ts";
-import { toDeleteWords } from "../../ui/pages/admin/limits/delete-words.ts";
 import {
   findLimitFaults,
   NEW_LIMIT,
   RECIPES,
-  toHeldWords,
   toLimitDraft,
   toLimitForm,
   toLimitPatch,
   toMeaning,
   toName,
   toRecipeForm,
-} from "../../ui/pages/admin/limits/limit-form.ts";
+} from "../../ui/pages/limits/limit-form.ts";
 
 const NAMES = toSecretNames(
   [
@@ -85,7 +85,7 @@ describe("a limit in words", () => {
     [{ measure: "requests", amount: 60, window: "minute" }, "60 requests a minute"],
     [{ measure: "requests", amount: 1, window: "hour" }, "1 request an hour"],
     [{ measure: "tokens", amount: 1_000_000, window: "week" }, "1,000,000 tokens a week"],
-    [{ measure: "concurrent", amount: 2 }, "2 at once"],
+    [{ measure: "concurrent", amount: 2 }, "2 concurrent"],
   ])("%j is %p", (limit, words) => {
     expect(toAmountWords(limit)).toBe(words);
   });
@@ -94,7 +94,7 @@ describe("a limit in words", () => {
     [{ measure: "cost", amount: 50 }, 37.2, "$37.20 of $50.00", "$12.80 left"],
     [{ measure: "requests", amount: 20 }, 20, "20 of 20 requests", "none left"],
     [{ measure: "tokens", amount: 5000 }, 1200, "1,200 of 5,000 tokens", "3,800 left"],
-    [{ measure: "concurrent", amount: 2 }, 1, "1 of 2 at once", "1 left"],
+    [{ measure: "concurrent", amount: 2 }, 1, "1 of 2 concurrent", "1 left"],
   ])("%j with %p used is %p, %p", (limit, used, words, left) => {
     expect(toUsedWords(limit, used)).toBe(words);
     expect(toLeftWords(limit, limit.amount - used)).toBe(left);
@@ -120,7 +120,7 @@ describe("a limit in words", () => {
     );
     const { window: _, ...rest } = LIMIT;
     expect(toHeldWords({ ...rest, measure: "concurrent", amount: 2, used: 1 })).toBe(
-      "Under way now: 1 of 2 at once.",
+      "In progress now: 1 of 2 concurrent.",
     );
   });
 
@@ -206,7 +206,7 @@ describe("the form of a limit", () => {
       amount: 2,
     };
     expect(toLimitDraft(form, NAMES)).toEqual({
-      name: "Each team of Key laptop of alice · gpt-4o: 2 at once",
+      name: "Each team of Key laptop of alice · gpt-4o: 2 concurrent",
       subject: { key: "k-1", model: "gpt-4o" },
       each: "tag:team",
       measure: "concurrent",

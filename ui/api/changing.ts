@@ -1,7 +1,18 @@
-import { mutationOptions, type QueryClient } from "@tanstack/react-query";
+import type { MutationFunctionContext, QueryClient } from "@tanstack/react-query";
 
 /** A change and the queries that are refetched after it: for `useMutation(createProvider)`. */
-export type Change<Asked, Answered> = ReturnType<typeof changing<Asked, Answered>>;
+export interface Change<Asked, Answered> {
+  readonly mutationFn: (asked: Asked) => Promise<Answered>;
+  readonly onSettled: (
+    answer: unknown,
+    failure: Error | null,
+    asked: unknown,
+    begun: unknown,
+    context: MutationFunctionContext,
+  ) => Promise<void>;
+  readonly run: (asked: Asked) => Promise<Answered>;
+  readonly refresh: (client: QueryClient) => Promise<void>;
+}
 
 /**
  * Options for `useMutation`. The views that the change makes stale are refetched when it has ended, also when it failed: a
@@ -12,7 +23,7 @@ export type Change<Asked, Answered> = ReturnType<typeof changing<Asked, Answered
 export function changing<Asked, Answered>(
   run: (asked: Asked) => Promise<Answered>,
   refresh: (client: QueryClient) => Promise<void>,
-) {
+): Change<Asked, Answered> {
   const underWay = new Map<string, Promise<Answered>>();
   const runOnce = (asked: Asked): Promise<Answered> => {
     const same = JSON.stringify(asked) ?? "";
@@ -20,9 +31,10 @@ export function changing<Asked, Answered>(
     underWay.set(same, begun);
     return begun;
   };
-  const options = mutationOptions({
+  return {
     mutationFn: runOnce,
     onSettled: (_answer, _failure, _asked, _begun, { client }) => refresh(client),
-  });
-  return { ...options, run, refresh };
+    run,
+    refresh,
+  };
 }

@@ -2,6 +2,8 @@ import { useMutation, type UseMutationOptions } from "@tanstack/react-query";
 import { type SubmitEvent, useId, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { focusInvalid, toFieldError } from "../components/field-frame.tsx";
+import { useToast } from "../components/toast.tsx";
+import type { ToastMessage } from "../components/toast-messages.ts";
 import { findMoved, isSameStored, type MovedField, type Stored } from "./moved.ts";
 import { findFault, type RequestTerms } from "./terms.ts";
 
@@ -14,9 +16,11 @@ export interface FormOptions<Values extends object, Asked, Answered> {
   readonly change: UseMutationOptions<Answered, Error, Asked>;
   /** What to send; null when there is nothing to save. `from` is the view of `stored` that the form was made from. */
   readonly toAsked: (values: Values, from: object | undefined) => Asked | null;
-  readonly onSaved: (answer: Answered, asked: Asked) => void;
-  /** In place of `onSaved` when there is nothing to save. */
-  readonly onUnchanged?: (() => void) | undefined;
+  /** What is told when it is saved. */
+  readonly done?: ((answer: Answered, asked: Asked) => ToastMessage) | undefined;
+  readonly onSaved?: ((answer: Answered, asked: Asked) => void) | undefined;
+  /** Closes what the form stands in, after it is saved and when there is nothing to save. */
+  readonly onClose?: (() => void) | undefined;
   /** What is changed, as the server has it now: what moved since the form was made from it is told, and not written over. */
   readonly stored?: Stored | undefined;
   /** `readTerms("LimitCreateRequest")`, the server's own; its keys are the paths that `field` is asked with. */
@@ -74,7 +78,8 @@ interface Typed<Values> {
 export function useForm<Values extends object, Asked, Answered>(
   options: FormOptions<Values, Asked, Answered>,
 ): Form<Values> {
-  const { name, begin, change, toAsked, onSaved, onUnchanged, stored, terms = {}, check } = options;
+  const { name, begin, change, toAsked, done, onSaved, onClose, stored, terms = {}, check } = options;
+  const { notify } = useToast();
   const id = useId();
   const [typed, setTyped] = useState<Typed<Values> | null>(null);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
@@ -102,7 +107,9 @@ export function useForm<Values extends object, Asked, Answered>(
       isSending.current = false;
       isSettled.current = true;
       if (stored !== undefined && answer instanceof Object) setMadeFrom({ ...stored, view: answer });
-      onSaved(answer, asked);
+      if (done !== undefined) notify({ tone: "good", ...done(answer, asked) });
+      onSaved?.(answer, asked);
+      onClose?.();
     },
     onError: () => {
       isSending.current = false;
@@ -157,7 +164,7 @@ export function useForm<Values extends object, Asked, Answered>(
       flushSync(() => setAttempted(true));
       if (focusInvalid(event.currentTarget)) return;
       const asked = toAsked(values, madeFrom?.view);
-      if (asked === null) return onUnchanged?.();
+      if (asked === null) return onClose?.();
       isSending.current = true;
       // Once what is shown has been asked for again, the fields follow it.
       save.mutate(asked, { onSuccess: () => isSettled.current && setTyped(null) });

@@ -1,8 +1,8 @@
 import type { LimitMeasure, LimitWindow } from "#limits/limit.ts";
-import type { OwnLimit } from "../api/limits.ts";
+import type { Limit, OwnLimit } from "../api/limits.ts";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
 
-/** A limit in words: whom it holds for, how much of what, and how much of it is used. */
+/** A limit in words: who it applies to, how much of what, and how much of it is used. */
 
 /** What a key or a relay token is called; the end of its id when it is not known. */
 export type NameSecret = (id: string) => string;
@@ -50,14 +50,14 @@ const WINDOW_WORDS = {
   total: "in total",
 } as const satisfies Record<LimitWindow, string>;
 
-/** `$50.00 a month`, `60 requests a minute`, `2 at once`. */
+/** `$50.00 a month`, `60 requests a minute`, `2 concurrent`. */
 export function toAmountWords({
   measure,
   amount,
   window,
 }: Pick<LimitShape, "measure" | "amount" | "window">): string {
   const quantity = toQuantityWords(measure, amount);
-  return window === undefined ? `${quantity} at once` : `${quantity} ${WINDOW_WORDS[window]}`;
+  return window === undefined ? `${quantity} concurrent` : `${quantity} ${WINDOW_WORDS[window]}`;
 }
 
 function toQuantityWords(measure: LimitMeasure, amount: number): string {
@@ -72,14 +72,14 @@ export function formatAmount(measure: LimitMeasure, amount: number): string {
   return measure === "cost" ? formatMoneyExact(amount) : formatCount(amount);
 }
 
-/** `$37.20 of $50.00`, `3 of 20 requests`, `1 of 2 at once`. */
+/** `$37.20 of $50.00`, `3 of 20 requests`, `1 of 2 concurrent`. */
 export function toUsedWords(
   { measure, amount }: Pick<LimitShape, "measure" | "amount">,
   used: number,
 ): string {
   if (measure === "cost") return `${formatMoney(used)} of ${formatMoneyExact(amount)}`;
   const share = `${formatCount(used)} of ${formatCount(amount)}`;
-  return measure === "concurrent" ? `${share} at once` : `${share} ${measure}`;
+  return measure === "concurrent" ? `${share} concurrent` : `${share} ${measure}`;
 }
 
 /** `$12.80 left`, `none left`. */
@@ -117,10 +117,10 @@ export function toShareWords({ used, amount }: Pick<OwnLimit, "used" | "amount">
   return formatPercent(used / amount);
 }
 
-/** When it starts anew, where no instant tells: a window slides, or has no end, or there is none. */
+/** The reset of a limit without an instant: its window rolls or never ends, or it has none. */
 export function toNoResetWords(window: LimitWindow | undefined): string {
   if (window === undefined) return "–";
-  return window === "total" ? "never" : "slides";
+  return window === "total" ? "never" : "rolling";
 }
 
 /** What happens to requests at the amount: a sentence of its own. */
@@ -137,3 +137,35 @@ const UNTIL_WORDS = {
   month: "until the first of the next month, 00:00 UTC",
   total: "for good",
 } as const satisfies Record<LimitWindow, string>;
+
+/** The use that the window of a limit already holds when it is created or changed. */
+export function toHeldWords(limit: Limit): string {
+  const usedWords = toUsedWords(limit, limit.used);
+  if (limit.window === undefined) return `In progress now: ${usedWords}.`;
+  const of = limit.each === undefined ? "The window already holds" : "The highest use in the window is";
+  return `${of} ${usedWords}.`;
+}
+
+/** The consequences of deleting a limit, a sentence each. */
+export function toDeleteWords(limit: Limit): readonly string[] {
+  return [
+    toEffectWords(limit),
+    "Other limits still apply.",
+    "Past usage stays in the reports. If you create the limit again, it counts that usage.",
+  ];
+}
+
+function toEffectWords(limit: Limit): string {
+  const level = toLevel(limit);
+  if (level === "off") return "It is off, so nothing changes for requests.";
+  const used = toUsedWords(limit, limit.used);
+  if (limit.action === "warn") return `It warns and refuses nothing (${used}): the warning ends.`;
+  if (level !== "reached") return `It refuses nothing now (${used}). From the next request on nothing will.`;
+  const top = limit.top ?? [];
+  const reached = top.filter((use) => use.used >= limit.amount).length;
+  const how =
+    limit.each === undefined
+      ? used
+      : `${reached === top.length && reached > 1 ? "at least " : ""}${reached} at the amount`;
+  return `It refuses requests now (${how}). They pass from the next request on.`;
+}

@@ -12,8 +12,7 @@ import { Card } from "../components/card.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
-import { LimitItem, LimitList } from "../limits/limit-list.tsx";
-import { toOwnName, toUnknownName } from "../limits/secret-names.ts";
+import { MyLimits } from "../limits/held-limits.tsx";
 import { Answered } from "../reports/answer.tsx";
 import { MEASURE_FORMATS, MEASURE_LABELS, toMeasured } from "../reports/figures.ts";
 import { UsageReport } from "../reports/usage-report.tsx";
@@ -58,42 +57,13 @@ export function UsagePage() {
         </Button>
       </div>
       <UsageReport scope="own" report={report} isHeldBack={isAsking}>
-        {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
+        {limits.data !== undefined && limits.data.length > 0 && <MyLimits limits={limits.data} />}
         {/* Not seen until it is known whether there are limits, which would push it down. */}
         <div className={isAsking ? "invisible" : undefined}>
           <CalendarCard report={report} measure={show} />
         </div>
       </UsageReport>
     </>
-  );
-}
-
-/** What is left of the limits that hold for who is signed in. */
-function LimitsCard({ limits }: { readonly limits: readonly OwnLimit[] }) {
-  const keys = useQuery({
-    ...myKeysQuery(),
-    enabled: limits.some(({ subject }) => subject.key !== undefined),
-  });
-  const tokens = useQuery({
-    ...myRelayTokensQuery(),
-    enabled: limits.some(({ subject }) => subject.relay_token !== undefined),
-  });
-  const names = new Map([
-    ...(keys.data?.rows ?? []).map(
-      ({ id, label, key_suffix: suffix }) => [id, toOwnName({ label, suffix })] as const,
-    ),
-    ...(tokens.data?.rows ?? []).map(
-      ({ id, label, token_suffix: suffix }) => [id, toOwnName({ label, suffix })] as const,
-    ),
-  ]);
-  return (
-    <Card title="My limits" className="mb-4">
-      <LimitList label="My limits">
-        {limits.map((limit) => (
-          <LimitItem key={limit.id} limit={limit} nameSecret={(id) => names.get(id) ?? toUnknownName(id)} />
-        ))}
-      </LimitList>
-    </Card>
   );
 }
 

@@ -1,14 +1,29 @@
-import { type ReactNode, useCallback, useMemo, useState } from "react";
-import type { Change } from "../api/changing.ts";
-import type { SecretUpdate } from "../api/secret-change.ts";
-import { NotLoaded } from "../components/empty.tsx";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useMemo, useState } from "react";
+import { toCounted } from "#kernel/text.ts";
+import { teamSeriesQuery } from "../api/reports.ts";
+import { buttonClass, IconButton } from "../components/button.tsx";
+import { Badge } from "../components/chip.tsx";
+import { agoColumn, type Column } from "../components/column.ts";
+import { Cost } from "../components/cost.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { formatCount } from "../text/format.ts";
-import { DeleteSecret } from "./delete-secret.tsx";
-import { type ListedSecret, type SecretKind, type SecretRow, toSecretRow } from "./secret-row.ts";
-import { EditSecret } from "./edit-secret.tsx";
-import { RotateKey, type RotateKeyProps } from "./rotate-key.tsx";
-import { SecretActions, SecretTable, type SecretTableProps } from "./secret-table.tsx";
+import { Instant, useNow } from "../components/instant.tsx";
+import { RowList } from "../pages/list-page.tsx";
+import { ChangeQuestion } from "../pages/row-panel.tsx";
+import { useMinute } from "../search/now.ts";
+import { toTimeWindow } from "../search/window.ts";
+import { formatCount, formatInstant } from "../text/format.ts";
+import { formatInZone, useTimeZone } from "../text/time-zone.ts";
+import { EditSecret, RotateKey, toOfOwner } from "./secret-dialogs.tsx";
+import {
+  type ListedSecret,
+  type SecretKind,
+  type SecretRow,
+  toSecretName,
+  toSecretRow,
+} from "./secret-kind.ts";
+import { FixedTagBadges } from "./secret-terms.tsx";
 
 /** The answer to a query for secrets. */
 export interface SecretsAnswer {
@@ -18,81 +33,275 @@ export interface SecretsAnswer {
   readonly refetch: () => unknown;
 }
 
-export interface SecretListProps extends Pick<SecretTableProps, "caption" | "layout" | "empty"> {
+export interface SecretListProps {
   readonly kind: SecretKind;
+  readonly caption: string;
   readonly answer: SecretsAnswer;
+  /** The reader's own, those of all principals with their owners, or those of one in a panel. */
+  readonly layout: "own" | "all" | "panel";
   /** Part of a label, an owner or the last characters. */
   readonly query?: string | undefined;
-  /** Deletes by id. */
-  readonly remove: Change<string, { deleted: string }>;
-  readonly update: Change<SecretUpdate, void>;
-  /** Absent: it has no rotation. */
-  readonly rotate?: RotateKeyProps["change"] | undefined;
+  readonly empty: ReactNode;
 }
 
-/** Keys or relay tokens, of the reader, of another principal or of all, each with buttons that change, rotate and delete it. */
-export function SecretList({
-  kind,
-  caption,
-  answer,
-  query,
-  remove,
-  update,
-  rotate,
-  layout,
-  empty,
-}: SecretListProps): ReactNode {
-  const [deleting, setDeleting] = useState<SecretRow | null>(null);
-  const [editing, setEditing] = useState<SecretRow | null>(null);
-  const [rotating, setRotating] = useState<SecretRow | null>(null);
-  const hasRotation = rotate !== undefined;
-  const rows = useMemo(() => answer.data?.rows.map(toSecretRow) ?? [], [answer.data]);
-  const shown = useMemo(() => rows.filter((row) => matches(row, query)), [rows, query]);
-  const actions = useCallback(
-    (row: SecretRow) => (
-      <SecretActions
-        row={row}
-        noun={kind.noun}
-        hasRequests={kind.hasRequests && layout !== "panel"}
-        onEdit={setEditing}
-        onRotate={hasRotation ? setRotating : null}
-        onDelete={setDeleting}
-      />
-    ),
-    [kind, layout, hasRotation],
-  );
-  const total = answer.data?.total ?? 0;
+/** What is done with a row. */
+interface Doing {
+  readonly what: "edit" | "rotate" | "delete";
+  readonly row: SecretRow;
+}
+
+/** Keys or relay tokens with the buttons that edit, rotate and delete each. */
+export function SecretList({ kind, caption, answer, query = "", layout, empty }: SecretListProps): ReactNode {
+  const [doing, setDoing] = useState<Doing | null>(null);
+  const changes = layout === "own" ? kind.own : kind.admin;
+  const rows = useMemo(() => answer.data?.rows.map(toSecretRow), [answer.data]);
+  const wanted = query.toLowerCase();
+  const shown = useMemo(() => rows?.filter((row) => matches(row, wanted)), [rows, wanted]);
+  const columns = useMemo(() => toColumns(kind, layout, setDoing), [kind, layout]);
+  const stop = () => setDoing(null);
   return (
     <>
       {answer.error !== null && <ErrorNotice failure={answer.error} onRetry={() => void answer.refetch()} />}
-      <SecretTable
+      <RowList
         caption={caption}
-        rows={shown}
+        columns={columns}
+        rows={answer.isPending ? NONE : shown}
+        getRowId={({ id }) => id}
+        sort={{ id: "created", descending: true }}
         busy={answer.isPending}
-        actions={actions}
-        empty={answer.data === undefined ? <NotLoaded /> : empty}
-        layout={layout}
+        skeletonRows={3}
+        empty={empty}
+        cut={{ listed: rows?.length ?? 0, total: answer.data?.total ?? 0 }}
       />
-      {total > rows.length && (
-        <p className="border-t border-line px-4 py-2 text-xs text-ink-soft">
-          The first {formatCount(rows.length)} of {formatCount(total)} are listed.
-        </p>
+      {doing?.what === "edit" && (
+        <EditSecret row={doing.row} kind={kind} change={changes.update} onClose={stop} />
       )}
-      {editing !== null && (
-        <EditSecret row={editing} kind={kind} change={update} onClose={() => setEditing(null)} />
+      {doing?.what === "rotate" && changes.rotate !== null && (
+        <RotateKey row={doing.row} change={changes.rotate} onClose={stop} />
       )}
-      {rotating !== null && rotate !== undefined && (
-        <RotateKey row={rotating} change={rotate} onClose={() => setRotating(null)} />
-      )}
-      {deleting !== null && (
-        <DeleteSecret row={deleting} kind={kind} change={remove} onClose={() => setDeleting(null)} />
+      {doing?.what === "delete" && (
+        <ChangeQuestion
+          title={`Delete the ${kind.noun} ${toSecretName(doing.row)}${toOfOwner(doing.row)}?`}
+          body={<DeletedSecret row={doing.row} kind={kind} />}
+          confirmLabel={`Delete ${kind.noun}`}
+          change={changes.remove}
+          wanted={doing.row.id}
+          done={() => ({
+            title: `Deleted ${kind.noun} ${toSecretName(doing.row)}`,
+            body: "Requests with it are refused.",
+          })}
+          onClose={stop}
+        />
       )}
     </>
   );
 }
 
-function matches({ label, suffix, owner }: SecretRow, query: string | undefined): boolean {
-  if (query === undefined) return true;
-  const wanted = query.toLowerCase();
-  return [label, suffix, owner ?? ""].some((text) => text.toLowerCase().includes(wanted));
+const NONE: readonly never[] = [];
+
+function matches({ label, suffix, owner = "" }: SecretRow, text: string): boolean {
+  return [label, suffix, owner].some((name) => name.toLowerCase().includes(text));
+}
+
+function toColumns(
+  kind: SecretKind,
+  layout: SecretListProps["layout"],
+  onDo: (doing: Doing) => void,
+): readonly Column<SecretRow>[] {
+  const actions: Column<SecretRow> = {
+    id: "actions",
+    header: "Actions",
+    headerHidden: true,
+    width: "w-48",
+    align: "end",
+    cell: (row) => (
+      <Actions row={row} kind={kind} hasRequests={kind.hasRequests && layout !== "panel"} onDo={onDo} />
+    ),
+  };
+  if (layout === "panel") {
+    return [
+      {
+        ...LABEL,
+        width: "w-38",
+        cell: (row) => (
+          <>
+            <Label row={row} />
+            <code className="block font-mono text-xs text-ink-soft">***{row.suffix}</code>
+          </>
+        ),
+      },
+      { ...CREATED, width: "w-26", cell: ({ createdAt }) => <Instant value={createdAt} format="date" /> },
+      { ...USED, width: "w-24" },
+      { ...actions, width: "w-28" },
+    ];
+  }
+  // All columns together fit a window of 1280 pixels.
+  return [
+    ...(layout === "all" ? [{ ...LABEL, width: "w-52" }, OWNER] : [LABEL]),
+    SUFFIX,
+    CREATED,
+    USED,
+    actions,
+  ];
+}
+
+const LABEL: Column<SecretRow> = {
+  id: "label",
+  header: "Label",
+  rowHeader: true,
+  wrap: true,
+  width: "w-64",
+  sortValue: ({ label }) => label,
+  cell: (row) => <Label row={row} />,
+};
+const OWNER: Column<SecretRow> = {
+  id: "owner",
+  header: "Owner",
+  width: "w-36",
+  sortValue: ({ owner }) => owner ?? null,
+  cell: ({ owner }) => owner,
+};
+const SUFFIX: Column<SecretRow> = {
+  id: "suffix",
+  header: "Ends with",
+  width: "w-28",
+  cell: ({ suffix }) => <code className="font-mono text-xs">***{suffix}</code>,
+};
+const CREATED: Column<SecretRow> = {
+  id: "created",
+  header: "Created",
+  width: "w-48",
+  sortValue: ({ createdAt }) => createdAt,
+  descendingFirst: true,
+  cell: ({ createdAt }) => <Instant value={createdAt} format="minute" />,
+};
+const USED: Column<SecretRow> = agoColumn({
+  id: "used",
+  header: "Last used",
+  headerTitle: "Noted at most once a minute",
+  width: "w-32",
+  value: ({ lastUsedAt }) => lastUsedAt,
+});
+
+function Label({ row }: { readonly row: SecretRow }) {
+  return (
+    <>
+      {row.label === "" ? <span className="font-normal text-ink-faint">no label</span> : row.label}
+      <SecretState row={row} />
+    </>
+  );
+}
+
+/** The terms of a key or a relay token that are set. */
+function SecretState({ row }: { readonly row: SecretRow }) {
+  const { isPaused, expiresAt, models, tags } = row;
+  if (!isPaused && expiresAt === null && models === null && tags.length === 0) return null;
+  return (
+    <span className="mt-1 flex flex-wrap gap-1 font-normal">
+      {isPaused && <Badge tone="warn">Paused</Badge>}
+      {expiresAt !== null && <Expiry at={expiresAt} />}
+      {models !== null && <Badge title={models.join(", ")}>{toCounted(models.length, "model")}</Badge>}
+      <FixedTagBadges tags={tags} />
+    </span>
+  );
+}
+
+function Expiry({ at }: { readonly at: string }) {
+  const zone = useTimeZone();
+  const isOver = Date.parse(at) <= useNow();
+  return (
+    <Badge tone={isOver ? "bad" : "neutral"} title={formatInstant(at, "full")}>
+      {isOver ? "Expired" : "Expires"}{" "}
+      {zone === "utc" ? formatInstant(at, "date") : formatInZone(at, "date", zone)}
+    </Badge>
+  );
+}
+
+interface ActionsProps {
+  readonly row: SecretRow;
+  readonly kind: SecretKind;
+  readonly hasRequests: boolean;
+  readonly onDo: (doing: Doing) => void;
+}
+
+function Actions({ row, kind, hasRequests, onDo }: ActionsProps) {
+  const button = (what: Doing["what"], verb: string, icon: "edit" | "refresh" | "trash") => (
+    <IconButton
+      label={`${verb} ${kind.noun} ${toSecretName(row)}`}
+      icon={icon}
+      size="sm"
+      onClick={() => onDo({ what, row })}
+    />
+  );
+  return (
+    <span className="flex items-center justify-end gap-1">
+      {hasRequests && (
+        <Link
+          to="/requests"
+          search={{ key: row.id }}
+          className={buttonClass({ variant: "ghost", size: "sm" })}
+        >
+          Requests
+        </Link>
+      )}
+      {button("edit", "Edit", "edit")}
+      {kind.own.rotate !== null && button("rotate", "Rotate", "refresh")}
+      {button("delete", "Delete", "trash")}
+    </span>
+  );
+}
+
+/** Which one it is, what it was used for, and what stops with it. */
+function DeletedSecret({ row, kind }: { readonly row: SecretRow; readonly kind: SecretKind }) {
+  return (
+    <div className="flex flex-col gap-3">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+        <dt className="text-ink-faint">Ends with</dt>
+        <dd>
+          <code className="font-mono text-xs">***{row.suffix}</code>
+        </dd>
+        <dt className="text-ink-faint">Last used</dt>
+        <dd>{row.lastUsedAt === null ? "never" : <Instant value={row.lastUsedAt} format="relative" />}</dd>
+        {kind.hasRequests && <UseOfKey id={row.id} />}
+      </dl>
+      <p>Requests with it are refused immediately. Its past usage stays in the reports.</p>
+    </div>
+  );
+}
+
+/** Cost and requests of a key in the last 30 days. */
+function UseOfKey({ id }: { readonly id: string }) {
+  const { since } = toTimeWindow({}, "30d", useMinute());
+  const { data, error } = useQuery(teamSeriesQuery({ key: id, since, bucket: "month" }));
+  const requests = data?.series.reduce((sum, bucket) => sum + bucket.requests, 0) ?? 0;
+  const costs = data?.series.flatMap(({ cost }) => cost ?? []) ?? [];
+  return (
+    <>
+      <dt className="text-ink-faint">Last 30 days</dt>
+      <dd>
+        {error !== null ? (
+          "could not be read"
+        ) : data === undefined ? (
+          "…"
+        ) : requests === 0 ? (
+          "no requests"
+        ) : (
+          <>
+            <Cost
+              value={costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0)}
+              unpriced={data.series.some(({ unpriced_requests: unpriced }) => unpriced > 0)}
+            />
+            ,{" "}
+            <Link
+              to="/requests"
+              search={{ key: id, range: "30d" }}
+              className="text-accent underline underline-offset-2"
+            >
+              {formatCount(requests)} {requests === 1 ? "request" : "requests"}
+            </Link>
+          </>
+        )}
+      </dd>
+    </>
+  );
 }

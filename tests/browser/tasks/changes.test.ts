@@ -80,10 +80,10 @@ describeInBrowser("a change, from the overview", () => {
       await page.getByRole("button", { name: "Create key" }).click();
       await page.getByRole("button", { name: "Copy key" }).click();
       await page.getByRole("link", { name: "Set a monthly budget" }).click();
-      const form = page.getByRole("dialog", { name: "Make a limit" });
+      const form = page.getByRole("dialog", { name: "Create limit" });
       expect(await form.getByRole("combobox", { name: "Person or service" }).inputValue()).toBe("ada");
       await form.getByRole("textbox", { name: "Amount" }).fill("25");
-      await form.getByRole("button", { name: "Make limit" }).click();
+      await form.getByRole("button", { name: "Create" }).click();
       await form.waitFor({ state: "detached" });
     });
     await page.waitForURL((url) => !url.searchParams.has("budget"));

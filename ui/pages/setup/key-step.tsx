@@ -2,7 +2,7 @@ import { createMyKey } from "../../api/my.ts";
 import { TextField } from "../../components/text-field.tsx";
 import { Form, SubmitButton } from "../../form/form.tsx";
 import { useForm } from "../../form/use-form.ts";
-import { SECRET_TERMS } from "../../secrets/term-fields.tsx";
+import { SECRET_TERMS } from "../../secrets/secret-terms.tsx";
 
 /** A key that was made here; its plaintext lives in the memory of the page until it is left. */
 export interface NewKey {

@@ -1,6 +1,5 @@
 import type { ReactNode } from "react";
 import { updateProvider, type ProviderDetails } from "../../../api/catalog.ts";
-import { useToast } from "../../../components/toast.tsx";
 import { Form } from "../../../form/form.tsx";
 import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED } from "../../../form/terms.ts";
@@ -11,13 +10,12 @@ import { toProviderForm, toProviderPatch, type ProviderForm } from "../../../pro
 export interface EditFormProps {
   /** The form begins with this one; a key on the name makes another form for another provider. */
   readonly provider: ProviderDetails;
-  readonly onSaved?: ((provider: ProviderDetails) => void) | undefined;
+  readonly onSaved: () => void;
   readonly buttons: (form: FormState<ProviderForm>) => ReactNode;
 }
 
 /** The connection of a provider that exists: only what was changed is sent. */
 export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
-  const { notify } = useToast();
   const form = useForm({
     name: "edit-provider",
     begin: toProviderForm(provider),
@@ -29,11 +27,8 @@ export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
       const patch = toProviderPatch(values, provider);
       return Object.keys(patch).length === 0 ? null : { name: provider.name, patch, from };
     },
-    onSaved: (saved) => {
-      notify({ title: `${saved.name} saved`, body: "Applies from the next request.", tone: "good" });
-      onSaved?.(saved);
-    },
-    onUnchanged: () => onSaved?.(provider),
+    done: (saved) => ({ title: `${saved.name} saved`, body: "Applies from the next request." }),
+    onClose: onSaved,
   });
   return (
     <>

@@ -121,7 +121,7 @@ const takeBack = changing(
   updateModel.refresh,
 );
 
-function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) {
+function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
   const { notify } = useToast();
   const undo = useUndo();
   const { model, names } = row;
@@ -154,7 +154,6 @@ function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) 
       });
       if (isRenamed) onOpen(saved.alias);
     },
-    onUnchanged: onClose,
   });
   const { pricing } = toModelPatch(form.values, model, own);
   return (

@@ -1,10 +1,10 @@
 import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
 import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
-import type { Limit, LimitDraft, LimitUpdate } from "../../../api/limits.ts";
-import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
-import { REQUIRED, type RequestTerms } from "../../../form/terms.ts";
-import { toActionWords, toAmountWords, toUsedWords, toWhomWords } from "../../../limits/limit-words.ts";
-import type { SecretNames } from "../../../limits/secret-names.ts";
+import type { Limit, LimitDraft, LimitUpdate } from "../../api/limits.ts";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { REQUIRED, type RequestTerms } from "../../form/terms.ts";
+import { toActionWords, toAmountWords, toWhomWords } from "../../limits/limit-words.ts";
+import type { SecretNames } from "../../limits/secret-names.ts";
 
 export type SubjectKind = "everybody" | "principal" | "key" | "relay_token" | "tag";
 /** `together`: all that it holds for share one amount. */
@@ -69,7 +69,7 @@ export interface Recipe {
   readonly form: Partial<LimitForm>;
 }
 
-/** Limits that many installations want. Whom they hold for is often left to be told. */
+/** Limits that many installations want. Some leave open who they apply to. */
 export const RECIPES: readonly Recipe[] = [
   {
     label: "20 requests a day for everyone",
@@ -84,7 +84,7 @@ export const RECIPES: readonly Recipe[] = [
     form: { who: "key", measure: "requests", amount: 60, window: "minute" },
   },
   {
-    label: "Two at once for a model",
+    label: "Max concurrency 2 for a model",
     form: { hasModel: true, measure: "concurrent", amount: 2 },
   },
   {
@@ -147,7 +147,7 @@ export function findLimitFaults(form: LimitForm): { readonly [path: string]: str
   };
 }
 
-/** What to send to make it; null while there is no amount. */
+/** The request that creates it; null while there is no amount. */
 export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | null {
   const { measure, amount, window, action, unpriced, unknown } = form;
   if (amount === null) return null;
@@ -218,12 +218,12 @@ export function toName(form: LimitForm, names: SecretNames): string {
   return truncateCodePoints(`${whom}: ${howMuch}${form.action === "warn" ? ", warn" : ""}`, NAME_LENGTH_MAX);
 }
 
-/** What the limit will do, in two sentences; null while too little is told. */
+/** The effect of the limit, in two sentences; null while too little is known. */
 export function toMeaning(form: LimitForm, names: SecretNames): string | null {
   const { whom, howMuch } = toWords(form, names);
   if (howMuch === null || !isToldWhom(form)) return null;
   const together = form.each === "together" && form.who !== "key" && form.who !== "relay_token";
-  const shared = together && form.who !== "principal" ? " together" : "";
+  const shared = together && form.who !== "principal" ? " in total" : "";
   const window = form.measure === "concurrent" ? undefined : form.window;
   return `${whom}${shared}: ${howMuch}. ${toActionWords({ action: form.action, window })}`;
 }
@@ -241,12 +241,4 @@ function toWords(form: LimitForm, names: SecretNames) {
 
 function isToldWhom(form: LimitForm): boolean {
   return Object.values(findLimitFaults({ ...form, name: null })).every((fault) => fault === undefined);
-}
-
-/** What the window of a limit that was just made, or changed, already holds. */
-export function toHeldWords(limit: Limit): string {
-  const usedWords = toUsedWords(limit, limit.used);
-  if (limit.window === undefined) return `Under way now: ${usedWords}.`;
-  const of = limit.each === undefined ? "The window already holds" : "The highest use in the window is";
-  return `${of} ${usedWords}.`;
 }

@@ -1,15 +1,20 @@
-import { createPrincipal, type PrincipalDraft } from "../../../api/people.ts";
-import { SelectField } from "../../../components/select-field.tsx";
-import { TextField } from "../../../components/text-field.tsx";
-import { FormDialog } from "../../../form/form-dialog.tsx";
-import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
-import { useForm } from "../../../form/use-form.ts";
-import { FixedTagsField, toTags } from "../../../secrets/fixed-tags.tsx";
+import { createPrincipal, type PrincipalDraft } from "../../api/people.ts";
+import { SelectField } from "../../components/select-field.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { FormDialog } from "../../form/form-dialog.tsx";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { useForm } from "../../form/use-form.ts";
+import { FixedTagsField, toTags } from "../../secrets/secret-terms.tsx";
 
 export interface CreatePrincipalProps {
   readonly onClose: () => void;
   readonly onCreated: (principal: { readonly id: string; readonly name: string }) => void;
 }
+
+export const ROLES = [
+  { value: "member", label: "Member", detail: "Calls models and sees the team’s usage" },
+  { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
+] as const;
 
 const NEW: Required<Omit<PrincipalDraft, "tags">> & { readonly tags: string } = {
   name: "",
@@ -30,6 +35,7 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
       name: values.name.trim(),
       ...(toTags(tags) !== null && { tags: toTags(tags) }),
     }),
+    done: ({ name }) => ({ title: `${name} added`, body: "Create a key for them next." }),
     onSaved: onCreated,
   });
   return (
@@ -56,14 +62,7 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
           { value: "service", label: "Service", detail: "A program with its own keys" },
         ]}
       />
-      <SelectField
-        label="Role"
-        {...form.field("role")}
-        options={[
-          { value: "member", label: "Member", detail: "Calls models and sees the team’s usage" },
-          { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
-        ]}
-      />
+      <SelectField label="Role" {...form.field("role")} options={ROLES} />
       <FixedTagsField {...form.field("tags")} />
     </FormDialog>
   );

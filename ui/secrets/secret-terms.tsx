@@ -1,12 +1,15 @@
+import { useQuery } from "@tanstack/react-query";
+import { listedModelsQuery } from "../api/models.ts";
 import type { SecretDraft, SecretPatch } from "../api/secret-change.ts";
 import { Button } from "../components/button.tsx";
-import { TextField } from "../components/text-field.tsx";
+import { Badge, Chip } from "../components/chip.tsx";
+import { ComboField } from "../components/combo-field.tsx";
+import { Icon } from "../components/icon.tsx";
+import { TextField, type TextFieldProps } from "../components/text-field.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import type { Form } from "../form/use-form.ts";
 import { toIso } from "../search/window.ts";
-import { FixedTagsField, toTags, toTypedTags } from "./fixed-tags.tsx";
-import { ModelsField, toAliases } from "./models-field.tsx";
-import type { SecretRow } from "./secret-row.ts";
+import type { SecretRow } from "./secret-kind.ts";
 
 /** What is typed of a key or a relay token; an expiry is text, so that nothing is lost that cannot be read yet. */
 export interface TypedTerms {
@@ -131,4 +134,100 @@ export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
     ...((models ?? []).join() !== before.models.join() && { models: models ?? null }),
     ...(typed.tags !== before.tags && { tags: tags ?? null }),
   };
+}
+
+interface ModelsFieldProps {
+  /** Aliases that were chosen. */
+  readonly chosen: readonly string[];
+  /** Text that stands in the field, and counts as well. */
+  readonly typed: string;
+  readonly onChange: (part: { readonly models?: readonly string[]; readonly typedModel?: string }) => void;
+  readonly error: string | undefined;
+}
+
+/** The only models of a key: picked among those that there are, or written where one is still to come. */
+function ModelsField({ chosen, typed, onChange, error }: ModelsFieldProps) {
+  const { data: models } = useQuery(listedModelsQuery({ includeHidden: true }));
+  const known = new Set(models?.map(({ id }) => id));
+  const missing = models === undefined ? [] : toAliases(chosen, typed).filter((alias) => !known.has(alias));
+  const add = (text: string) => onChange({ models: toAliases(chosen, text), typedModel: "" });
+  return (
+    <div className="flex flex-col gap-1.5">
+      <ComboField
+        label="Models"
+        hint="Optional. The only models that it may use."
+        mono
+        name="models"
+        placeholder="Add a model"
+        noneText="No model has this name: press Enter to add it all the same"
+        options={(models ?? [])
+          .filter(({ id }) => !chosen.includes(id))
+          .map(({ id, owned_by: provider }) => ({ value: id, detail: provider }))}
+        value={typed}
+        onValueChange={(typedModel) => onChange({ typedModel })}
+        onCommit={add}
+        error={error}
+      />
+      {chosen.length > 0 && (
+        <ul aria-label="Chosen models" className="flex flex-wrap gap-1.5">
+          {chosen.map((alias) => (
+            <li key={alias} className="max-w-full min-w-0">
+              <Chip
+                tone={missing.includes(alias) ? "warn" : "neutral"}
+                title={alias}
+                removeLabel={`Remove the model ${alias}`}
+                onRemove={() => onChange({ models: chosen.filter((other) => other !== alias) })}
+              >
+                {alias}
+              </Chip>
+            </li>
+          ))}
+        </ul>
+      )}
+      {missing.length > 0 && (
+        <p className="flex items-start gap-1.5 text-xs text-warn">
+          <Icon name="warning" size={14} className="mt-px" />
+          <span className="min-w-0 break-words">
+            There is no model {missing.join(", ")}. The key is refused for{" "}
+            {missing.length === 1 ? "it until it is added" : "them until they are added"}.
+          </span>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Aliases in the order in which they were named, once each; text may name several. */
+function toAliases(chosen: readonly string[], typed: string): readonly string[] {
+  return [...new Set([...chosen, ...typed.split(/[,\s]+/).filter((alias) => alias !== "")])];
+}
+
+/** Fixed tags of a person, a key or a relay token: typed as one text, and shown as badges. */
+export function FixedTagsField(props: Omit<TextFieldProps, "label" | "hint" | "mono">) {
+  return (
+    <TextField
+      {...props}
+      label="Fixed tags"
+      mono
+      hint="Optional. Up to 8, such as team:search, app:wiki. They are on all usage, and callers cannot change them."
+    />
+  );
+}
+
+export function FixedTagBadges({ tags }: { readonly tags: readonly string[] }) {
+  return tags.map((tag) => (
+    <Badge key={tag} title={`Fixed tag ${tag}`}>
+      {tag}
+    </Badge>
+  ));
+}
+
+export function toTypedTags(tags: readonly string[] | undefined): string {
+  return (tags ?? []).join(", ");
+}
+
+/** Null for none. */
+export function toTags(typed: string): readonly string[] | null {
+  const tags = typed.split(/[\s,]+/).filter((tag) => tag !== "");
+  return tags.length === 0 ? null : tags;
 }

@@ -1,3 +1,7 @@
+import type { Change } from "../api/changing.ts";
+import { deleteMyKey, deleteMyRelayToken, rotateMyKey, updateMyKey, updateMyRelayToken } from "../api/my.ts";
+import { deleteKey, deleteRelayToken, rotateKey, updateKey, updateRelayToken } from "../api/people.ts";
+import type { KeyRotation, RotatedKey, SecretUpdate } from "../api/secret-change.ts";
 import type { IconName } from "../components/icon.tsx";
 
 /** A key or a relay token, as lists show it. */
@@ -31,6 +35,9 @@ export type ListedSecret = {
   readonly principal?: string;
 } & ({ readonly key_suffix: string } | { readonly token_suffix: string });
 
+/** The plaintext of a key or of a relay token. */
+export type CreatedSecret = { readonly key: string } | { readonly token: string };
+
 export function toSecretRow(secret: ListedSecret): SecretRow {
   return {
     id: secret.id,
@@ -47,11 +54,20 @@ export function toSecretRow(secret: ListedSecret): SecretRow {
 }
 
 /** The label, or the last characters of a secret without one. */
-export function toSecretName({ label, suffix }: SecretRow): string {
+export function toSecretName({ label, suffix }: Pick<SecretRow, "label" | "suffix">): string {
   return label === "" ? `***${suffix}` : label;
 }
 
-/** What tells keys and relay tokens apart on the page. */
+/** The ways to change a secret: one's own, or for an admin anybody's. */
+export interface SecretChanges {
+  readonly update: Change<SecretUpdate, unknown>;
+  /** Deletes by id. */
+  readonly remove: Change<string, { readonly deleted: string }>;
+  /** Null: it has no rotation. */
+  readonly rotate: Change<KeyRotation, RotatedKey> | null;
+}
+
+/** The differences between keys and relay tokens on the page. */
 export interface SecretKind {
   readonly noun: "key" | "relay token";
   readonly title: "Key" | "Relay token";
@@ -62,6 +78,8 @@ export interface SecretKind {
   readonly hasRequests: boolean;
   /** It can be held to models. */
   readonly hasModels: boolean;
+  readonly own: SecretChanges;
+  readonly admin: SecretChanges;
 }
 
 export const KEY: SecretKind = {
@@ -71,6 +89,8 @@ export const KEY: SecretKind = {
   clients: "openai",
   hasRequests: true,
   hasModels: true,
+  own: { update: updateMyKey, remove: deleteMyKey, rotate: rotateMyKey },
+  admin: { update: updateKey, remove: deleteKey, rotate: rotateKey },
 };
 
 export const RELAY_TOKEN: SecretKind = {
@@ -80,4 +100,6 @@ export const RELAY_TOKEN: SecretKind = {
   clients: "relay",
   hasRequests: false,
   hasModels: false,
+  own: { update: updateMyRelayToken, remove: deleteMyRelayToken, rotate: null },
+  admin: { update: updateRelayToken, remove: deleteRelayToken, rotate: null },
 };

@@ -1,0 +1,213 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { Button } from "../components/button.tsx";
+import { Card } from "../components/card.tsx";
+import { EmptyState, type EmptyStateProps, NotLoaded } from "../components/empty.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
+import { PageHead, type PageHeadProps } from "../components/page-head.tsx";
+import { GonePanel } from "../components/panel.tsx";
+import { DataTable, type DataTableProps } from "../components/table.tsx";
+import { TextField } from "../components/text-field.tsx";
+import type { AuditSearch, LimitsSearch, ModelsSearch, PeopleSearch } from "../search/pages.ts";
+import { formatCount } from "../text/format.ts";
+
+/** A question to the server, as `useQuery` answers it. */
+export interface Asked {
+  readonly error: Error | null;
+  readonly isPending: boolean;
+  readonly isFetching: boolean;
+  readonly refetch: () => unknown;
+}
+
+export interface ListPageProps<Row> extends PageHeadProps, ListTable<Row> {
+  /** Everything that the page asks for, the list itself first. The first that failed is told, and can be asked again. */
+  readonly asked: readonly [Asked, ...Asked[]];
+  /** All rows; undefined while they are not known, or when they cannot be had. */
+  readonly rows: readonly Row[] | undefined;
+  /** How many there are on the server, which may be more than `rows`. */
+  readonly total: number | undefined;
+  /** Until the list itself has come, when absent. */
+  readonly busy?: boolean | undefined;
+  readonly find: {
+    readonly label: string;
+    readonly placeholder: string;
+    /** Whether a row is found by a text, in lower case and perhaps empty. Keep it in a memo. */
+    readonly matches: (row: Row, text: string) => boolean;
+    /** Whether more than the text narrows the list, and what lifts that. */
+    readonly filtered?: SearchPatch | undefined;
+  };
+  /** Beside the search box. */
+  readonly filters?: ((shown: number) => ReactNode) | undefined;
+  /** What one row is: `limit`, `person or service`. */
+  readonly noun: string;
+  /** What stands in place of an empty list; the button that creates the first row is added where it has no action. */
+  readonly none: EmptyStateProps;
+  /** The button that creates, and the one of an empty list. */
+  readonly create: { readonly label: string; readonly first: string; readonly isAsked?: boolean | undefined };
+  /** What creates; `close` can open the row that was made. */
+  readonly dialog: (close: (patch?: SearchPatch) => void) => ReactNode;
+  /** The panel of the row that the address opens. */
+  readonly panel: (row: Row, close: () => void) => ReactNode;
+  /** Between the headline and the filters. */
+  readonly above?: ReactNode;
+  /** Between the filters and the list. */
+  readonly notice?: ReactNode;
+  /** Puts more around the list, such as tabs. */
+  readonly around?: ((list: ReactNode) => ReactNode) | undefined;
+}
+
+/** A page of rows: found by a text, opened in a panel by the address, created in a dialog. */
+export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
+  const { title, lead, actions, asked, rows, total, find, none, create, noun, dialog, panel, ...rest } =
+    props;
+  const { above, filters, notice, around, busy = asked[0].isPending, ...table } = rest;
+  const { getRowId } = table;
+  const { search, change } = useListSearch();
+  const [isCreating, setCreating] = useState(false);
+  const wanted = (search.q ?? "").trim().toLowerCase();
+  const { matches } = find;
+  const shown = useMemo(() => rows?.filter((row) => matches(row, wanted)), [rows, matches, wanted]);
+  const close = useCallback(() => change({ open: undefined }), [change]);
+  const open = search.open === undefined ? undefined : rows?.find((row) => getRowId(row) === search.open);
+  const list = (
+    <Card flush>
+      <RowList
+        {...table}
+        rows={busy ? (shown ?? NONE) : shown}
+        busy={busy}
+        onRowActivate={(row) => change({ open: getRowId(row) })}
+        activeRowId={search.open ?? null}
+        empty={
+          (rows ?? NONE).length > 0 ? (
+            <EmptyState
+              icon="search"
+              title={`No ${noun} matches`}
+              action={
+                <Button onClick={() => change({ q: undefined, ...find.filtered }, { replace: true })}>
+                  Clear filters
+                </Button>
+              }
+            />
+          ) : (
+            <EmptyState
+              action={<Button onClick={() => setCreating(true)}>{create.first}</Button>}
+              {...none}
+            />
+          )
+        }
+        cut={{ listed: rows?.length ?? 0, total: total ?? 0 }}
+      />
+    </Card>
+  );
+  return (
+    <>
+      <PageHead
+        title={title}
+        lead={lead}
+        actions={
+          <>
+            {actions}
+            <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
+              {create.label}
+            </Button>
+          </>
+        }
+      />
+      <Failures asked={asked} />
+      {above}
+      <div role="search" aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-3">
+        <TextField
+          label={find.label}
+          labelHidden
+          type="search"
+          icon="search"
+          placeholder={find.placeholder}
+          className="w-full sm:w-72"
+          isPageFilter
+          value={search.q ?? ""}
+          // Each letter would be a step back otherwise.
+          onValueChange={(q) => change({ q: q === "" ? undefined : q }, { replace: true })}
+        />
+        {filters?.(shown?.length ?? 0)}
+      </div>
+      {notice}
+      {around === undefined ? list : around(list)}
+      {open !== undefined && panel(open, close)}
+      {search.open !== undefined && open === undefined && rows !== undefined && !asked[0].isFetching && (
+        <GonePanel what={noun} onClose={close} />
+      )}
+      {(isCreating || create.isAsked === true) &&
+        dialog((patch) => {
+          setCreating(false);
+          if (patch !== undefined) change(patch);
+        })}
+    </>
+  );
+}
+
+const NONE: readonly never[] = [];
+
+type SearchPatch = PeopleSearch & LimitsSearch & ModelsSearch & AuditSearch;
+
+/** What the address of a list says, and a way to change part of it. */
+export function useListSearch() {
+  const search = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const change = useCallback(
+    (patch: SearchPatch, { replace = false } = {}) =>
+      void navigate({
+        to: ".",
+        search: (before: object) => ({ ...before, ...patch }),
+        replace,
+        resetScroll: false,
+      }),
+    [navigate],
+  );
+  return { search, change };
+}
+
+/** The first question that failed, with a way to ask it again. */
+export function Failures({ asked }: { readonly asked: readonly Asked[] }): ReactNode {
+  const failed = asked.find(({ error }) => error !== null);
+  if (failed === undefined || failed.error === null) return null;
+  return (
+    <div className="mb-4">
+      <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
+    </div>
+  );
+}
+
+type ListTable<Row> = Pick<
+  DataTableProps<Row>,
+  "caption" | "columns" | "getRowId" | "sort" | "rowLabel" | "card" | "skeletonRows"
+>;
+
+export interface RowListProps<Row>
+  extends ListTable<Row>, Pick<DataTableProps<Row>, "onRowActivate" | "activeRowId"> {
+  /** Undefined: they could not be asked for. */
+  readonly rows: readonly Row[] | undefined;
+  readonly busy: boolean;
+  readonly empty: ReactNode;
+  /** How many rows of how many the page has. */
+  readonly cut?: { readonly listed: number; readonly total: number } | undefined;
+}
+
+/** The rows of a list in columns of fixed width: rows that come move no header. */
+export function RowList<Row>({ rows, cut, empty, ...table }: RowListProps<Row>): ReactNode {
+  return (
+    <>
+      <DataTable
+        skeletonRows={5}
+        {...table}
+        rows={rows ?? NONE}
+        hasFixedColumns
+        empty={rows === undefined ? <NotLoaded /> : empty}
+      />
+      {cut !== undefined && cut.total > cut.listed && cut.listed > 0 && (
+        <p className="border-t border-line px-4 py-2 text-xs text-ink-soft">
+          The first {formatCount(cut.listed)} of {formatCount(cut.total)} are listed.
+        </p>
+      )}
+    </>
+  );
+}
