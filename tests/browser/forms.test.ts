@@ -203,7 +203,7 @@ test("every form of the page's source has its entry here, and none is without th
     "form/form.tsx",
     "pages/models/edit/price-cell.tsx",
     "providers/bind-models.tsx",
-    "secrets/uncopied.tsx",
+    "secrets/secret-reveal.tsx",
   ]);
   expect(raw.toSorted()).toEqual(Object.keys(OTHER_FORMS).toSorted());
 });
