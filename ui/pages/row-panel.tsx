@@ -75,7 +75,7 @@ export interface ChangeQuestionProps<Wanted, Answered> extends Pick<
   readonly done: (answer: Answered) => ToastMessage;
   readonly onClose: () => void;
   /** In place of `onClose` once it is done. */
-  readonly onDone?: (() => unknown) | undefined;
+  readonly onDone?: (() => void | Promise<void>) | undefined;
 }
 
 /** Asks before a change is made. Why it could not be made stands in the question. */
