@@ -75,7 +75,7 @@ export interface ChangeQuestionProps<Wanted, Answered> extends Pick<
   readonly done: (answer: Answered) => ToastMessage;
   readonly onClose: () => void;
   /** In place of `onClose` once it is done. */
-  readonly onDone?: (() => void | Promise<void>) | undefined;
+  readonly onDone?: (() => unknown) | undefined;
 }
 
 /** Asks before a change is made. Why it could not be made stands in the question. */
@@ -84,9 +84,9 @@ export function ChangeQuestion<Wanted, Answered>(props: ChangeQuestionProps<Want
   const { notify } = useToast();
   const { mutate, isPending, error } = useMutation({
     ...change,
-    onSuccess: async (answer: Answered) => {
+    onSuccess: (answer: Answered) => {
       notify({ tone: "good", ...done(answer) });
-      await onDone();
+      return onDone();
     },
   });
   return (
