@@ -284,20 +284,22 @@ const WIDTHS = [
   ["fair", 1140, 1516],
   ["some", 640, 1416],
 ] as const;
-const QUERIES = WIDTHS.map(
-  ([room, ...widths]) => [room, ...widths.map((px) => window.matchMedia(`(min-width: ${px}px)`))] as const,
-);
+const QUERIES = WIDTHS.map(([room, alone, beside]) => ({
+  room,
+  alone: window.matchMedia(`(min-width: ${alone}px)`),
+  beside: window.matchMedia(`(min-width: ${beside}px)`),
+}));
 
 /** Known before the first paint, so that nothing moves. */
 export function useRoom(isBesidePanel: boolean): Room {
   return useSyncExternalStore(subscribe, () => {
-    const found = QUERIES.find(([, alone, beside]) => (isBesidePanel ? beside : alone)?.matches === true);
-    return found?.[0] ?? "little";
+    const found = QUERIES.find(({ alone, beside }) => (isBesidePanel ? beside : alone).matches);
+    return found?.room ?? "little";
   });
 }
 
 function subscribe(onChange: () => void): () => void {
-  const queries = QUERIES.flatMap(([, ...both]) => both);
+  const queries = QUERIES.flatMap(({ alone, beside }) => [alone, beside]);
   for (const query of queries) query.addEventListener("change", onChange);
   return () => {
     for (const query of queries) query.removeEventListener("change", onChange);
