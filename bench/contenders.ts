@@ -1,4 +1,4 @@
-/** What stands side by side. No proxy at all, nginx, haproxy and a bare proxy on the same runtime are here; Lockport and other gateways have files of their own. */
+/** The contenders of a benchmark: no proxy at all, nginx, and a bare proxy on the same runtime. Lockport has a file of its own. */
 import type { Subprocess } from "bun";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,15 +10,15 @@ export interface Contender {
   readonly version: string;
   /** What it writes down of each request; null: nothing. */
   readonly records: string | null;
-  /** Before the upstream at this origin, which may be https with a certificate that nobody knows. */
+  /** Starts it before the upstream at this origin. */
   start(upstream: string, options?: StartOptions): Promise<Running>;
 }
 
 export interface StartOptions {
-  /** False for those that can do without. */
-  readonly isRecording?: boolean;
   /** A data folder of Lockport that was made before. */
   readonly dataDir?: string;
+  /** On all cores, where memory is what is measured. */
+  readonly isOnAllCores?: boolean;
 }
 
 export interface Running {
@@ -45,10 +45,11 @@ interface Launch {
   readonly headers?: string;
   /** Removed in the end. */
   readonly folder?: string;
+  readonly isOnAllCores?: boolean | undefined;
   readonly countRecorded?: () => Promise<number | null>;
 }
 
-/** Starts it on the core of what is measured and waits until it listens. */
+/** Starts it on the core of what is measured, unless it may have all, and waits until it listens. */
 export async function launch({
   command,
   port,
@@ -56,11 +57,12 @@ export async function launch({
   cwd,
   headers,
   folder,
+  isOnAllCores,
   countRecorded,
 }: Launch): Promise<Launched> {
   const startedMs = performance.now();
   const child: Subprocess = endWithUs(
-    Bun.spawn([...PROXY_CORE, ...command], {
+    Bun.spawn([...(isOnAllCores === true ? [] : PROXY_CORE), ...command], {
       env: env ?? { PATH: process.env["PATH"] ?? "" },
       cwd: cwd ?? tmpdir(),
       stdio: ["ignore", "ignore", process.env["BENCH_DEBUG"] === undefined ? "ignore" : "inherit"],
@@ -119,88 +121,23 @@ export function toNginx(): Contender {
     version: readVersion("nginx", "-v"),
     records: null,
     async start(upstream) {
-      const { host, protocol } = new URL(upstream);
       const port = freePort();
-      return startNginx(
-        port,
-        `upstream bench { server ${host}; keepalive 256; keepalive_requests 10000000; }
-         server { listen 127.0.0.1:${port} backlog=16384; location / { proxy_pass ${protocol}//bench; proxy_http_version 1.1;
-         proxy_set_header Connection ""; proxy_buffering off; } }`,
+      const folder = makeFolder("nginx");
+      mkdirSync(join(folder, "logs"));
+      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+        (name) => `${name}_temp_path ${folder}/${name};`,
       );
-    },
-  };
-}
-
-/** TLS in front of the upstream, with a certificate of its own. It runs on the core of the upstream and is no contender. */
-export async function startTls(
-  upstreamPort: number,
-): Promise<{ readonly origin: string; stop(): Promise<void> }> {
-  if (Bun.which("openssl") === null) throw new Absent("openssl is not installed");
-  const folder = makeFolder("tls");
-  const words = [
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "2",
-  ];
-  const names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
-  const made = Bun.spawnSync(["openssl", ...words, ...names, ...files]);
-  if (made.exitCode !== 0) throw new Error(made.stderr.toString());
-  const port = freePort();
-  const front = await startNginx(
-    port,
-    `upstream bench { server 127.0.0.1:${upstreamPort}; keepalive 256; keepalive_requests 10000000; }
-     server { listen 127.0.0.1:${port} ssl; ssl_certificate ${folder}/cert.pem; ssl_certificate_key ${folder}/key.pem;
-     location / { proxy_pass http://bench; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }`,
-  );
-  Bun.spawnSync(["taskset", "-p", "-c", "1", String(front.pid)]);
-  return {
-    origin: `https://127.0.0.1:${port}`,
-    async stop() {
-      await front.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-async function startNginx(port: number, server: string): Promise<Launched> {
-  const folder = makeFolder("nginx");
-  mkdirSync(join(folder, "logs"));
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `${name}_temp_path ${folder}/${name};`,
-  );
-  writeFileSync(
-    join(folder, "nginx.conf"),
-    `daemon off; master_process off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log crit;
-     events { worker_connections 20000; } worker_rlimit_nofile 40000;
-     http { access_log off; keepalive_requests 10000000; keepalive_timeout 600s; proxy_read_timeout 600s;
-     client_max_body_size 64m; client_body_buffer_size 64k; ${temporary.join(" ")} ${server} }`,
-  );
-  return launch({ command: ["nginx", "-p", folder, "-c", join(folder, "nginx.conf")], port, folder });
-}
-
-export function toHaproxy(): Contender {
-  return {
-    name: "haproxy",
-    version: readVersion("haproxy", "-v"),
-    records: null,
-    async start(upstream) {
-      const { host, protocol } = new URL(upstream);
-      const port = freePort();
-      const folder = makeFolder("haproxy");
-      const path = join(folder, "haproxy.cfg");
-      const tls = protocol === "https:" ? " ssl verify none" : "";
       writeFileSync(
-        path,
-        `global\n nbthread 1\n maxconn 9900\ndefaults\n mode http\n timeout connect 5s\n timeout client 10m\n timeout server 10m\n http-reuse always\nfrontend front\n bind 127.0.0.1:${port} backlog 16384\n default_backend back\nbackend back\n server upstream ${host}${tls}\n`,
+        join(folder, "nginx.conf"),
+        `daemon off; master_process off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log crit;
+         events { worker_connections 20000; } worker_rlimit_nofile 40000;
+         http { access_log off; keepalive_requests 10000000; keepalive_timeout 600s; proxy_read_timeout 600s;
+         client_max_body_size 64m; client_body_buffer_size 64k; ${temporary.join(" ")}
+         upstream bench { server ${new URL(upstream).host}; keepalive 256; keepalive_requests 10000000; }
+         server { listen 127.0.0.1:${port} backlog=16384; location / { proxy_pass http://bench; proxy_http_version 1.1;
+         proxy_set_header Connection ""; proxy_buffering off; } } }`,
       );
-      return launch({ command: ["haproxy", "-db", "-f", path], port, folder });
+      return launch({ command: ["nginx", "-p", folder, "-c", join(folder, "nginx.conf")], port, folder });
     },
   };
 }
@@ -219,7 +156,6 @@ export function toBare(): Contender {
         env: {
           PATH: process.env["PATH"] ?? "",
           BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
-          NODE_TLS_REJECT_UNAUTHORIZED: "0",
         },
       });
     },

@@ -5,15 +5,13 @@
  * and ranges.
  *
  *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
- *   --json FILE                  every reading     --gomodel EXECUTABLE         GoModel, which no registry serves
- *   --lock FILE                  takes turns with other benchmarks under this file, measure by measure
+ *   --json FILE                  every reading
  */
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { Absent, toBare, toDirect, toHaproxy, toNginx, type Contender } from "./contenders.ts";
+import { Absent, toBare, toDirect, toNginx, type Contender } from "./contenders.ts";
 import { toLockport } from "./lockport.ts";
-import { toGomodel, toLitellm, toPortkey } from "./others.ts";
 import { SCENES } from "./scenes.ts";
 import { Stand } from "./stand.ts";
 
@@ -22,8 +20,6 @@ const { values: options, positionals } = parseArgs({
   options: {
     with: { type: "string" },
     json: { type: "string" },
-    lock: { type: "string" },
-    gomodel: { type: "string" },
     lockport: { type: "string", multiple: true, default: [] },
   },
 });
@@ -37,16 +33,12 @@ const wanted = options.with?.split(",");
 const makers: readonly (readonly [string, () => Contender])[] = [
   ["direct", toDirect],
   ["nginx", toNginx],
-  ["haproxy", toHaproxy],
   ["bare", toBare],
   ["Lockport", () => toLockport()],
   ...options.lockport.map((words): readonly [string, () => Contender] => {
     const [name = "", path = ""] = words.split("=");
     return [name, () => toLockport(path, name)];
   }),
-  ["Portkey", toPortkey],
-  ["LiteLLM", toLitellm],
-  ["GoModel", () => toGomodel(options.gomodel)],
 ];
 
 const contenders: Contender[] = [];
@@ -66,7 +58,7 @@ for (const [name, make] of makers) {
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before`;
-const stand = await Stand.open(contenders, options.lock);
+const stand = await Stand.open(contenders);
 try {
   if (isAsked("start", true)) await stand.measureStarts();
   for (const scene of SCENES) if (isAsked(scene.name, scene.isUsual)) await stand.measure(scene);

@@ -1,6 +1,6 @@
 /**
  * How the cost of a proxied request grows with what an installation holds and carries: `bun bench/growth.ts [keys] [models]
- * [events] [body] [--keep DIR] [--events 0,1000000,10000000] [--lock FILE]` (after `npm run build`). CPU of all threads a request,
+ * [events] [body] [--keep DIR] [--events 0,1000000,10000000]` (after `npm run build`). CPU of all threads a request,
  * on one core; the requests go through all keys and models in turns. Filling 10 M events takes minutes; `--keep` is where filled
  * folders stay, as for `bench/stats.ts`.
  */
@@ -12,7 +12,6 @@ import { toLockport, type RunningLockport } from "./lockport.ts";
 import { readCpuMs, readResidentMb } from "./executable.ts";
 import { fill } from "./fill.ts";
 import { createTable, percentile, type Cell } from "./table.ts";
-import { Turns } from "./turns.ts";
 import { runLoad, startUpstream, toRequest, writeRequests, type LoadOptions } from "./wire.ts";
 
 const ROUNDS = 3;
@@ -32,12 +31,10 @@ const { values: options, positionals } = parseArgs({
   options: {
     keep: { type: "string" },
     events: { type: "string", default: "0,1000000,10000000" },
-    lock: { type: "string" },
   },
 });
 const isAsked = (name: string) => positionals.length === 0 || positionals.includes(name);
 const table = createTable();
-const turns = new Turns(options.lock);
 const scratch = mkdtempSync(join(tmpdir(), "lockport-bench-growth-"));
 process.once("exit", () => rmSync(scratch, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
@@ -47,7 +44,6 @@ if (isAsked("keys")) await grow("keys", KEYS, growKeys);
 if (isAsked("models")) await grow("models", MODELS, growModels);
 if (isAsked("body")) await grow("bytes of body", BODIES, growBody);
 if (isAsked("events")) await grow("events", options.events.split(",").map(Number), growEvents);
-await turns.leave();
 await upstream.stop();
 process.exit(0);
 
@@ -88,14 +84,12 @@ async function report(
   const costs: number[] = [];
   const rates: number[] = [];
   for (let round = -1; round < ROUNDS; round += 1) {
-    await turns.take(async () => {
-      const beforeMs = readCpuMs(running.pid);
-      const seen = await runLoad(path, running.port, { ...load, first: (round + 1) * 4_999 });
-      if (seen.failures > 0) throw new Error(`${seen.failures} failed: ${seen.firstFailure}`);
-      if (round < 0) return;
-      costs.push(((readCpuMs(running.pid) - beforeMs) * 1000) / seen.requests);
-      rates.push(seen.requests / seen.seconds);
-    });
+    const beforeMs = readCpuMs(running.pid);
+    const seen = await runLoad(path, running.port, { ...load, first: (round + 1) * 4_999 });
+    if (seen.failures > 0) throw new Error(`${seen.failures} failed: ${seen.firstFailure}`);
+    if (round < 0) continue;
+    costs.push(((readCpuMs(running.pid) - beforeMs) * 1000) / seen.requests);
+    rates.push(seen.requests / seen.seconds);
   }
   const toCell = (values: readonly number[], digits: number): Cell => {
     const figure = percentile(values, 0.5);

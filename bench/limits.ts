@@ -1,7 +1,6 @@
 /**
- * What limits cost: `bun bench/limits.ts [request] [turn] [rebuild] [--keep DIR] [--events 10000000]`. `request`: the gate's
- * part of one request, in process, against a gate without limits. `turn`: the longest pause of that while a window ends under
- * 1,000 requests a second. `rebuild`: what a start adds up of a filled ledger, which takes minutes to fill; `--keep` is where
+ * What limits cost: `bun bench/limits.ts [request] [rebuild] [--keep DIR] [--events 10000000]`. `request`: the gate's
+ * part of one request, in process, against a gate without limits. `rebuild`: what a start adds up of a filled ledger, which takes minutes to fill; `--keep` is where
  * filled folders stay, as for `bench/stats.ts`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +10,7 @@ import { parseArgs } from "node:util";
 import { HOUR_US } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { Limits } from "#limits/limits.ts";
-import { type Limit, LIMIT_WINDOWS, type LimitWindow } from "#limits/limit.ts";
+import { type Limit, LIMIT_WINDOWS } from "#limits/limit.ts";
 import type { UseWatch } from "#limits/use-watch.ts";
 import { LimitNotices } from "#notices/limit-notices.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
@@ -27,7 +26,6 @@ const KEYS = 10_000;
 const ROUNDS = 5;
 const SEED = 7;
 const FILLED_UNTIL_US = Date.UTC(2026, 10, 20, 15) * 1000;
-const TURN_REQUESTS = 10_000;
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -69,12 +67,12 @@ function toLimit(index: number, more: Partial<Limit>): Limit {
 }
 
 /** A thousand: some for everybody and each, most for a person, a key or a tag of their own. */
-function makeLimits(count: number, windows: readonly LimitWindow[] = LIMIT_WINDOWS): readonly Limit[] {
+function makeLimits(count: number): readonly Limit[] {
   return Array.from({ length: count }, (_, index) => {
     if (index === 0) return toLimit(index, { each: { kind: "key" }, measure: "requests", window: "minute" });
     if (index === 1) return toLimit(index, { each: { kind: "principal" }, window: "month" });
     if (index === 2) return toLimit(index, { measure: "tokens", window: "day" });
-    const window = windows[index % windows.length] ?? "day";
+    const window = LIMIT_WINDOWS[index % LIMIT_WINDOWS.length] ?? "day";
     const id = `${index % 3 === 0 ? "principal" : "key"}-${index}`;
     if (index % 3 === 0) return toLimit(index, { subject: { kind: "principal", id, name: id }, window });
     if (index % 3 === 1) return toLimit(index, { subject: { kind: "key", id }, window });
@@ -155,34 +153,6 @@ async function measureRequest(): Promise<void> {
   table.print(`the gate's part of one request, ${KEYS} keys`, ["figure"]);
 }
 
-/** The clock of the gate passes midnight of a month's end in the middle. */
-async function measureTurn(): Promise<void> {
-  const table = createTable();
-  const midnightUs = Date.UTC(2026, 11, 1) * 1000;
-  const beganUs = nowUs() + (TURN_REQUESTS / 2) * 1_000;
-  const clock = { nowUs: () => midnightUs + (nowUs() - beganUs) };
-  const limits = makeLimits(1_000, ["month"]);
-  const gate = await openGate(limits, clock);
-  const tookUs: number[] = [];
-  for (let index = 0; index < TURN_REQUESTS; index += 1) {
-    while (nowUs() < beganUs + (index - TURN_REQUESTS / 2) * 1_000) await Bun.sleep(0);
-    const startedMs = performance.now();
-    runRequest(gate, requests[index % KEYS] ?? SUBJECT, clock.nowUs());
-    tookUs.push((performance.now() - startedMs) * 1000);
-  }
-  gate.close();
-  const around = tookUs.slice(TURN_REQUESTS / 2 - 50, TURN_REQUESTS / 2 + 50);
-  const longestUs = Math.max(...around);
-  table.report("µs a request, p50", percentile(tookUs, 0.5).toFixed(1));
-  table.report("µs a request, p99", percentile(tookUs, 0.99).toFixed(1));
-  table.report(
-    "µs of the longest of the 100 around the turn",
-    longestUs.toFixed(0),
-    below(longestUs, 1000, ""),
-  );
-  table.print("1,000 requests a second over the end of a month, 1,000 limits", ["figure"]);
-}
-
 async function measureRebuild(events: number): Promise<void> {
   const scratch = options.keep ?? mkdtempSync(join(tmpdir(), "lockport-bench-limits-"));
   try {
@@ -221,6 +191,5 @@ async function measureRebuild(events: number): Promise<void> {
 }
 
 if (isAsked("request")) await measureRequest();
-if (isAsked("turn")) await measureTurn();
 if (isAsked("rebuild")) await measureRebuild(Number(options.events));
 if (isAsked("request") && kept === SUBJECT) console.error("no request was timed without a gate");

@@ -21,13 +21,13 @@ interface Lockport extends Contender {
   start(upstream: string, options?: StartOptions): Promise<RunningLockport>;
 }
 
-/** An executable with one provider, one priced model and one key; it has no way to record nothing. */
+/** An executable with one provider, one priced model and one key. */
 export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
   return {
     name,
     version: readVersion(binary, "--version"),
     records: "a row a request in its ledger, begun before the upstream is called",
-    async start(upstream, { dataDir: given }: StartOptions = {}) {
+    async start(upstream, { dataDir: given, isOnAllCores }: StartOptions = {}) {
       const dataDir = given ?? makeFolder("lockport");
       const port = freePort();
       const env = {
@@ -56,6 +56,7 @@ export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
         command: [binary, "serve"],
         port,
         env,
+        isOnAllCores,
         headers: `authorization: ${authorization}\r\n`,
         ...(given === undefined ? { folder: dataDir } : {}),
         async countRecorded() {

@@ -3,7 +3,7 @@
  * minutes). It builds the executable, fills 60 days of a demonstration, and prints a table: the largest paint of a cold
  * first look, what it transfers by encoding, how far anything moves, a scroll through 500 requests, and what an hour of the
  * live tail with 20,000 requests leaves in memory, its clock turned as fast as the page follows (`--polls`: so many looks
- * instead of 1,800). The charts' figures are those of `bench/page-charts.ts`. `--only first`, `scroll`, `tail` or `charts`
+ * instead of 1,800). `--only first`, `scroll` or `tail`
  * measures that alone. Exits 1 when a goal is missed.
  */
 import { cpus } from "node:os";
@@ -69,7 +69,6 @@ try {
     first: measureFirstLook,
     scroll: measureScroll,
     tail: measureTail,
-    charts: measureCharts,
   })) {
     if (options.only === undefined || options.only === name) await measure();
   }
@@ -223,17 +222,6 @@ async function readMemory(session: CDPSession): Promise<Memory> {
   const { usedSize } = await session.send("Runtime.getHeapUsage");
   const { nodes } = await session.send("Memory.getDOMCounters");
   return { heapMb: usedSize / 1e6, nodes };
-}
-
-async function measureCharts(): Promise<void> {
-  const child = Bun.spawn([process.execPath, "--no-env-file", `${import.meta.dir}/page-charts.ts`], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [output, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
-  for (const line of output.trim().split("\n")) {
-    const [, name = "limits", figures = line] = /^(\S.*?)(?: {2,}|: )(.+)$/.exec(line) ?? [];
-    report(`Charts: ${name}`, figures, name === "limits" ? { text: "held", isMet: code === 0 } : null);
-  }
 }
 
 function median(figures: readonly number[]): number {

@@ -112,7 +112,7 @@ export async function makePopulation(
   for (let index = 0; index < PROVIDERS - 1; index += 1) {
     const name = `provider-${index}`;
     providerIds.push(
-      (await catalog.createProvider({ name, baseUrl: `https://${name}.invalid/v1` }, null)).id,
+      (await catalog.createProvider({ name, base_url: `https://${name}.invalid/v1` }, null)).id,
     );
   }
   const models = toModels(chance);

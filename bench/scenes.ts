@@ -33,11 +33,8 @@ export interface Scene {
   readonly figures: readonly Figure[];
   /** Null where it cannot take part. */
   readonly toRequest: (target: Target) => string | null;
-  readonly isTls?: boolean;
   /** Each starts anew for it, so that what is read of its memory comes from this scene alone. */
   readonly isFresh?: boolean;
-  /** Those that can do both record and do not, beside themselves. */
-  readonly isRecordingOff?: boolean;
 }
 
 const rate: Figure = { name: "requests/s", digits: 0, read: ({ load }) => load.requests / load.seconds };
@@ -217,16 +214,6 @@ export const SCENES: readonly Scene[] = [
   },
   {
     ...usual,
-    name: "chunks-slow",
-    about: "20 streams at once, an event each 20 ms: 1,000 a second",
-    answers: { events: 1_000_000, interval: 20_000 },
-    load: { connections: 20, hold: 1, seconds: 4 },
-    rounds: 3,
-    figures: [...toPercentiles("delayUs", "delay"), eventCost],
-    toRequest: stream,
-  },
-  {
-    ...usual,
     name: "bodies",
     about: "100 KB in, 10 KB out, 64 connections",
     answers: { answer: 10_000 },
@@ -243,16 +230,6 @@ export const SCENES: readonly Scene[] = [
     rounds: 2,
     figures: [rate, cost],
     toRequest: toEmbeddings,
-  },
-  {
-    ...usual,
-    name: "tls",
-    about: "as unary, to an upstream with TLS",
-    isTls: true,
-    load: { connections: 64, seconds: 3 },
-    rounds: 2,
-    figures: [rate, cost],
-    toRequest: small,
   },
   {
     ...usual,
@@ -277,16 +254,4 @@ export const SCENES: readonly Scene[] = [
   toOpenStreams(1_000, true),
   toOpenStreams(5_000, true),
   toOpenStreams(9_500, false),
-  {
-    name: "recording",
-    about: "as unary, with recording off where that can be said",
-    isUsual: false,
-    isFresh: true,
-    isRecordingOff: true,
-    answers: {},
-    load: { connections: 64, seconds: 4 },
-    rounds: 3,
-    figures: [rate, cost],
-    toRequest: small,
-  },
 ];

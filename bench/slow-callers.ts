@@ -6,11 +6,11 @@
  * the head of a request a byte a second, one half its body. One that is refused comes back. Needs 2 descriptors a stream
  * (`ulimit -n 20000`).
  */
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { loadavg } from "node:os";
 import { LOAD_CORE, BINARY } from "./executable.ts";
 import { toLockport, type RunningLockport } from "./lockport.ts";
-import { runLoad, startUpstream, toRequest, writeRequests, type Load } from "./wire.ts";
+import { runLoad, startEndless, startUpstream, toRequest, writeRequests, type Load } from "./wire.ts";
 
 const [rounds = 3, streams = 5_000, attackers = 500] = process.argv.slice(2, 5).map(Number);
 const SECONDS = 8;
@@ -85,31 +85,12 @@ async function measure(running: RunningLockport): Promise<{ readonly held: Load;
   return { held, unary };
 }
 
-/** An upstream whose streams never end and are as fast as they are read. */
-async function startEndless(): Promise<number> {
-  const event = Buffer.from(`data: ${"x".repeat(6_000)}\n\n`);
-  const server = createServer((socket) => {
-    socket.on("error", () => socket.destroy());
-    socket.once("data", () => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
-      const goOn = () => {
-        while (!socket.destroyed && socket.write(event));
-      };
-      socket.on("drain", goOn);
-      goOn();
-    });
-  });
-  const { promise, resolve } = Promise.withResolvers<number>();
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    resolve(typeof address === "object" && address !== null ? address.port : 0);
-  });
-  return promise;
-}
-
 async function startAttack(running: RunningLockport) {
   const { headers, port, model } = running;
-  await running.ask("/admin/v1/providers", { name: "endless", base_url: `http://127.0.0.1:${endless}/v1` });
+  await running.ask("/admin/v1/providers", {
+    name: "endless",
+    base_url: `http://127.0.0.1:${endless.port}/v1`,
+  });
   const capabilities = ["chat", "chat_stream"];
   await running.ask("/admin/v1/models", {
     alias: "endless",

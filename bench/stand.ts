@@ -1,10 +1,8 @@
 /** Runs the contenders of a benchmark in turns, and keeps what was read. */
 import type { Contender, Running } from "./contenders.ts";
-import { startTls } from "./contenders.ts";
 import { readCpuMs, readResidentMb } from "./executable.ts";
 import type { Measured, Scene } from "./scenes.ts";
 import { percentile } from "./table.ts";
-import { Turns } from "./turns.ts";
 import { runLoad, startUpstream, writeRequests, type Load, type Upstream } from "./wire.ts";
 
 const STARTS = 3;
@@ -38,25 +36,20 @@ interface Started {
   sent: number;
 }
 
-type Origin = "plain" | "tls";
-
 export class Stand {
   readonly readings: Script[] = [];
   readonly records: Record[] = [];
   readonly #contenders: readonly Contender[];
   readonly #upstream: Upstream;
-  readonly #turns: Turns;
   readonly #started = new Map<string, Started>();
-  #tls: Awaited<ReturnType<typeof startTls>> | null = null;
 
-  private constructor(contenders: readonly Contender[], upstream: Upstream, lock: string | undefined) {
+  private constructor(contenders: readonly Contender[], upstream: Upstream) {
     this.#contenders = contenders;
     this.#upstream = upstream;
-    this.#turns = new Turns(lock);
   }
 
-  static async open(contenders: readonly Contender[], lock: string | undefined): Promise<Stand> {
-    return new Stand(contenders, await startUpstream(), lock);
+  static async open(contenders: readonly Contender[]): Promise<Stand> {
+    return new Stand(contenders, await startUpstream());
   }
 
   /** From the start of the process until a connection is accepted, and its memory when nothing happens. */
@@ -64,16 +57,14 @@ export class Stand {
     const scene = { name: "start", about: "pinned to one core, an empty installation" };
     for (let round = 0; round < STARTS; round += 1) {
       for (const contender of this.#contenders) {
-        await this.#turns.take(async () => {
-          const { running, sent } = await this.#start(contender, "plain");
-          if (running.pid === null) return;
-          this.#read(scene, "listening after, ms", contender, 0, running.listeningMs);
-          if (round === 0) {
-            await Bun.sleep(IDLE_SECONDS * 1000);
-            this.#read(scene, "idle, resident, MB", contender, 0, readResidentMb(running.pid));
-          }
-          await this.#end({ contender, running, sent });
-        });
+        const { running, sent } = await this.#start(contender);
+        if (running.pid === null) continue;
+        this.#read(scene, "listening after, ms", contender, 0, running.listeningMs);
+        if (round === 0) {
+          await Bun.sleep(IDLE_SECONDS * 1000);
+          this.#read(scene, "idle, resident, MB", contender, 0, readResidentMb(running.pid));
+        }
+        await this.#end({ contender, running, sent });
       }
     }
   }
@@ -84,9 +75,9 @@ export class Stand {
       const seen = new Map<string, Measured>();
       for (const contender of this.#contenders) {
         if (out.has(contender)) continue;
-        const measured = await this.#turns
-          .take(() => this.#measureOne(scene, contender, round))
-          .catch((failure: unknown) => (failure instanceof Error ? failure.message : String(failure)));
+        const measured = await this.#measureOne(scene, contender, round).catch((failure: unknown) =>
+          failure instanceof Error ? failure.message : String(failure),
+        );
         if (typeof measured === "string") {
           out.add(contender);
           for (const { name, digits } of scene.figures) this.#read(scene, name, contender, digits, measured);
@@ -102,13 +93,11 @@ export class Stand {
         }
       }
     }
-    if (scene.isRecordingOff === true || scene.isFresh === true) await this.#endAll(scene.name);
+    if (scene.isFresh === true) await this.#endAll(scene.name);
   }
 
   async close(): Promise<void> {
-    await this.#turns.leave();
     await this.#endAll("");
-    await this.#tls?.stop();
     await this.#upstream.stop();
   }
 
@@ -142,19 +131,14 @@ export class Stand {
   }
 
   async #startFor(scene: Scene, contender: Contender): Promise<Started> {
-    const origin = scene.isTls === true && contender.name !== "direct" ? "tls" : "plain";
-    const mark = [contender.name, origin, scene.isFresh === true ? scene.name : ""].join(" ");
-    const started =
-      this.#started.get(mark) ?? (await this.#start(contender, origin, scene.isRecordingOff !== true));
+    const mark = [contender.name, scene.isFresh === true ? scene.name : ""].join(" ");
+    const started = this.#started.get(mark) ?? (await this.#start(contender));
     this.#started.set(mark, started);
     return started;
   }
 
-  async #start(contender: Contender, origin: Origin, isRecording = true): Promise<Started> {
-    if (origin === "tls") this.#tls ??= await startTls(this.#upstream.port);
-    const address =
-      origin === "tls" && this.#tls !== null ? this.#tls.origin : `http://127.0.0.1:${this.#upstream.port}`;
-    return { contender, running: await contender.start(address, { isRecording }), sent: 0 };
+  async #start(contender: Contender): Promise<Started> {
+    return { contender, running: await contender.start(`http://127.0.0.1:${this.#upstream.port}`), sent: 0 };
   }
 
   async #endAll(sceneName: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** Compiles and runs `upstream.c` and `load.c`, the two ends of the benchmarks; both stay off the core of what is measured. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { endWithUs, freePort, LOAD_CORE, untilListening } from "./executable.ts";
@@ -89,6 +90,26 @@ export async function startUpstream(): Promise<Upstream> {
       await child.exited;
     },
   };
+}
+
+/** An upstream whose streams never end and are as fast as they are read. */
+export async function startEndless(): Promise<{ readonly port: number; stop(): Promise<void> }> {
+  const event = Buffer.from(`data: ${"x".repeat(6_000)}\n\n`);
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.once("data", () => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
+      const goOn = () => {
+        for (let count = 0; count < 200; count += 1) if (socket.destroyed || !socket.write(event)) return;
+        setTimeout(goOn, 5);
+      };
+      socket.on("drain", goOn);
+      goOn();
+    });
+  });
+  const port = freePort();
+  await new Promise<void>((listening) => server.listen(port, "127.0.0.1", listening));
+  return { port, stop: async () => void server.close() };
 }
 
 export type LoadOptions = Readonly<

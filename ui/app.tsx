@@ -7,8 +7,7 @@ import { KEYS } from "./api/keys.ts";
 import { type Me, meQuery } from "./api/session.ts";
 import { ToastProvider } from "./components/toast.tsx";
 import { createPageRouter } from "./router.tsx";
-import { createConnection } from "./shell/connection.ts";
-import { ConnectionContext } from "./shell/connection-bar.tsx";
+import { ConnectionContext, createConnection } from "./shell/connection.tsx";
 
 const RETRIES_MAX = 2;
 const FRESH_MS = 30_000;

@@ -12,26 +12,26 @@ export function toProviders(liveBaseUrl: string | null): readonly ProviderDraft[
   return [
     {
       name: "openai",
-      baseUrl: "https://api.openai.example.com/v1",
-      apiKey: CREDENTIAL,
-      maxConcurrency: 64,
+      base_url: "https://api.openai.example.com/v1",
+      api_key: CREDENTIAL,
+      max_concurrency: 64,
     },
     {
       name: "openrouter",
-      baseUrl: "https://openrouter.example.com/api/v1",
-      apiKey: CREDENTIAL,
-      timeoutReadSeconds: 120,
+      base_url: "https://openrouter.example.com/api/v1",
+      api_key: CREDENTIAL,
+      timeout_read: 120,
     },
     {
       name: LIVE_PROVIDER,
-      baseUrl: liveBaseUrl ?? "http://vllm-lab.example.com:8000/v1",
-      maxConcurrency: 16,
+      base_url: liveBaseUrl ?? "http://vllm-lab.example.com:8000/v1",
+      max_concurrency: 16,
     },
     {
       name: "ollama-desk",
-      baseUrl: "http://ollama-desk.example.com:11434/v1",
-      timeoutConnectSeconds: 5,
-      maxConcurrency: 2,
+      base_url: "http://ollama-desk.example.com:11434/v1",
+      timeout_connect: 5,
+      max_concurrency: 2,
     },
   ];
 }
@@ -39,8 +39,8 @@ export function toProviders(liveBaseUrl: string | null): readonly ProviderDraft[
 /** Joins later, and is disabled in the end. */
 export const LATE_PROVIDER: ProviderDraft = {
   name: "together",
-  baseUrl: "https://api.together.example.com/v1",
-  apiKey: CREDENTIAL,
+  base_url: "https://api.together.example.com/v1",
+  api_key: CREDENTIAL,
 };
 
 const CHAT = ["chat", "chat_stream"];

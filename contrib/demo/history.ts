@@ -93,7 +93,8 @@ function toTerms({ untilUs }: Span): readonly Happening[] {
 const CHANGES: readonly Happening[] = [
   {
     at: 0.15,
-    act: (stage) => stage.installation.catalog.updateProvider("openai", { maxConcurrency: 96 }, grace(stage)),
+    act: (stage) =>
+      stage.installation.catalog.updateProvider("openai", { max_concurrency: 96 }, grace(stage)),
   },
   {
     at: 0.2,
@@ -128,7 +129,7 @@ const CHANGES: readonly Happening[] = [
   {
     at: 0.75,
     act: (stage) =>
-      stage.installation.catalog.updateProvider(LIVE_PROVIDER, { timeoutReadSeconds: 180 }, grace(stage)),
+      stage.installation.catalog.updateProvider(LIVE_PROVIDER, { timeout_read: 180 }, grace(stage)),
   },
   { at: 0.82, act: (stage) => stage.createKey("barbara", "spreadsheet trial") },
   { at: 0.86, act: (stage) => stage.deleteKey("barbara", "spreadsheet trial") },

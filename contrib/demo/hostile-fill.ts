@@ -78,9 +78,9 @@ export async function plantHostile(
   const { time, untilUs } = given;
   const actor = { principalId: given.admin.id };
   const { catalog } = installation;
-  await catalog.createProvider({ name: HOSTILE_PROVIDER, baseUrl: "https://hostile.example.com/v1" }, actor);
+  await catalog.createProvider({ name: HOSTILE_PROVIDER, base_url: "https://hostile.example.com/v1" }, actor);
   for (const { text } of HOSTILE_TEXTS.filter((each) => isName(each.text))) {
-    await catalog.createProvider({ name: text, baseUrl: `https://example.com/${text}/v1` }, actor);
+    await catalog.createProvider({ name: text, base_url: `https://example.com/${text}/v1` }, actor);
   }
   await catalog.loadFeed(
     {

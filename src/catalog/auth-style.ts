@@ -6,10 +6,6 @@ export const AUTH_STYLES = ["bearer", "x-api-key"] as const;
 export type AuthStyle = (typeof AUTH_STYLES)[number];
 export const AUTH_STYLE_DEFAULT: AuthStyle = "bearer";
 
-export function isAuthStyle(value: unknown): value is AuthStyle {
-  return AUTH_STYLES.some((style) => style === value);
-}
-
 /** The header of every call to a provider that has a credential; null without one. */
 export function toAuthHeader(
   authStyle: AuthStyle,

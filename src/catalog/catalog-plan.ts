@@ -15,7 +15,12 @@ import {
   type ParsedCatalogProvider,
 } from "./catalog-draft.ts";
 import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
-import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
+import {
+  planProviderChange,
+  planProviderCreate,
+  planProviderDelete,
+  planProviderUpdate,
+} from "./provider-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan } from "./store.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
@@ -104,10 +109,10 @@ function putProvider(
     });
   }
   const { wireFormat: _, caPem, ...settings } = fields;
-  const filled = before.sealedCredential === null && apiKey !== null ? { apiKey } : {};
+  const filled = before.sealedCredential === null && apiKey !== null ? apiKey : undefined;
   const trusted = before.caPem === null && caPem !== null ? { caPem } : {};
-  const patch = mode === "add" ? {} : { ...settings, enabled: draft.enabled ?? true, ...trusted };
-  run(() => planProviderUpdate(name, { ...patch, ...filled }, { secrets, actor: null }));
+  const changed = mode === "add" ? {} : { ...settings, enabled: draft.enabled ?? true, ...trusted };
+  run(() => planProviderChange(name, { fields: changed, apiKey: filled }, { secrets, actor: null }));
 }
 
 /**

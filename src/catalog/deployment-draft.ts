@@ -1,7 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { type Capability, CAPABILITIES_DEFAULT } from "./capability.ts";
 import { parseAlias, parseUpstreamName } from "./model-draft.ts";
-import { parseApiKey } from "./provider-fields.ts";
+import { parseApiKey } from "./provider-draft.ts";
 import { toBaseUrl } from "./upstream-url.ts";
 
 /** What a client of the compatibility endpoints registers (specification, section 4.7), with its JSON types already checked. */

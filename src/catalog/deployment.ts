@@ -9,7 +9,7 @@ import { type Deployment, type DeploymentDraft, parseDeployment } from "./deploy
 import { planModelDelete, toModelEntry } from "./model-plan.ts";
 import type { Model } from "./model.ts";
 import { planPrices } from "./price-plan.ts";
-import { planProviderCreate, planProviderUpdate } from "./provider-plan.ts";
+import { planProviderCreate, planProviderChange } from "./provider-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogChange, CatalogPlan } from "./store.ts";
 import { NAME_LENGTH_MAX } from "#kernel/text.ts";
@@ -96,11 +96,15 @@ function planProvider(
 ): CatalogChange<Provider> {
   const provider = holder?.provider ?? findProviderFor(current, { baseUrl, apiKey }, birth.secrets);
   if (provider === null) {
-    const draft = { name: toFreeProviderName(current, baseUrl), baseUrl, apiKey: apiKey ?? "" };
+    const draft = {
+      name: toFreeProviderName(current, baseUrl),
+      base_url: baseUrl,
+      api_key: apiKey ?? "",
+    };
     return planProviderCreate(draft, { ...birth, id: birth.providerId })(current);
   }
   if (apiKey !== null && apiKey !== findCredential(birth.secrets, provider)) {
-    return planProviderUpdate(provider.name, { apiKey }, birth)(current);
+    return planProviderChange(provider.name, { fields: {}, apiKey }, birth)(current);
   }
   return { writes: [], audit: [], result: () => provider };
 }

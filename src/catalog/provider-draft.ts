@@ -1,57 +1,33 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { type DraftOf, parseFields, toDefaults } from "#kernel/fields.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { AUTH_STYLE_DEFAULT } from "./auth-style.ts";
 import { ENDPOINTS, isEndpoint } from "./endpoint.ts";
-import {
-  parseApiKey,
-  parseAuthStyle,
-  parseCaPem,
-  parseMaxConcurrency,
-  parseTimeout,
-} from "./provider-fields.ts";
-import {
-  type EndpointOverrides,
-  type Provider,
-  TIMEOUT_CONNECT_SECONDS_DEFAULT,
-  TIMEOUT_READ_SECONDS_DEFAULT,
-} from "./provider.ts";
 import { fieldParam } from "./model-draft.ts";
+import { PROVIDER_SETTINGS } from "./provider-fields.ts";
+import type { EndpointOverrides, Provider } from "./provider.ts";
 import { parseUpstreamUrl, toBaseUrl } from "./upstream-url.ts";
 
-/** What an admin writes to make a provider (specification, section 2.3), with its JSON types already checked. */
-export interface ProviderDraft {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly wireFormat?: string | undefined;
+/** Half of the 16 KiB in which common servers read a whole request head. */
+export const API_KEY_LENGTH_MAX = 8192;
+
+/** What making and changing a provider both take, with its JSON types already checked (specification, section 2.3). */
+interface ProviderWritten extends DraftOf<typeof PROVIDER_SETTINGS> {
   /** Empty is none. */
-  readonly apiKey?: string | undefined;
-  readonly authStyle?: string | undefined;
-  readonly verifyTls?: boolean | undefined;
-  /** Empty is none. */
-  readonly caPem?: string | undefined;
-  readonly timeoutConnectSeconds?: number | undefined;
-  readonly timeoutReadSeconds?: number | undefined;
-  /** Zero or less, like null, is unlimited. */
-  readonly maxConcurrency?: number | null | undefined;
+  readonly api_key?: string | undefined;
+  /** Replaces the whole set. */
   readonly endpoints?: { readonly [endpoint: string]: string } | undefined;
 }
 
-export interface ProviderPatch {
+export interface ProviderDraft extends ProviderWritten {
+  readonly name: string;
+  readonly base_url: string;
+  readonly wire_format?: string | undefined;
+}
+
+export interface ProviderPatch extends ProviderWritten {
   readonly enabled?: boolean | undefined;
-  readonly baseUrl?: string | undefined;
-  /** Empty removes the stored credential. */
-  readonly apiKey?: string | undefined;
-  readonly removeCredential?: boolean | undefined;
-  readonly authStyle?: string | undefined;
-  readonly verifyTls?: boolean | undefined;
-  /** Empty removes the custom trust root. */
-  readonly caPem?: string | undefined;
-  readonly timeoutConnectSeconds?: number | undefined;
-  readonly timeoutReadSeconds?: number | undefined;
-  /** Zero or less, like null, clears the cap. */
-  readonly maxConcurrency?: number | null | undefined;
-  /** Replaces the whole set. */
-  readonly endpoints?: { readonly [endpoint: string]: string } | undefined;
+  readonly base_url?: string | undefined;
+  readonly remove_credential?: boolean | undefined;
 }
 
 /** A provider without what its row gives it: id, time and sealed credential. */
@@ -80,37 +56,27 @@ export function parseProviderDraft(draft: ProviderDraft): ParsedProviderDraft {
       { param: "name" },
     );
   }
-  if (draft.wireFormat !== undefined && draft.wireFormat !== "openai") {
+  if (draft.wire_format !== undefined && draft.wire_format !== "openai") {
     throw new ProxyError("invalid_wire_format", "The only wire_format is openai.", { param: "wire_format" });
   }
   return {
     fields: {
       name: draft.name,
       wireFormat: "openai",
-      baseUrl: parseBaseUrl(draft.baseUrl),
+      baseUrl: parseBaseUrl(draft.base_url),
       endpoints: parseEndpoints(draft.endpoints ?? {}),
-      authStyle: parseAuthStyle(draft.authStyle ?? AUTH_STYLE_DEFAULT),
-      verifyTls: draft.verifyTls ?? true,
-      caPem: parseCaPem(draft.caPem ?? ""),
-      timeoutConnectSeconds: parseTimeout(
-        draft.timeoutConnectSeconds ?? TIMEOUT_CONNECT_SECONDS_DEFAULT,
-        "timeout_connect",
-      ),
-      timeoutReadSeconds: parseTimeout(
-        draft.timeoutReadSeconds ?? TIMEOUT_READ_SECONDS_DEFAULT,
-        "timeout_read",
-      ),
-      maxConcurrency: parseMaxConcurrency(draft.maxConcurrency ?? null),
+      ...toDefaults(PROVIDER_SETTINGS),
+      ...parseFields(PROVIDER_SETTINGS, draft),
       enabled: true,
     },
-    apiKey: parseApiKey(draft.apiKey ?? ""),
+    apiKey: parseApiKey(draft.api_key ?? ""),
   };
 }
 
 /** Throws as `parseProviderDraft` does; a key to store together with `remove_credential` is `invalid_request`. */
 export function parseProviderPatch(patch: ProviderPatch): ParsedProviderPatch {
-  const apiKey = patch.apiKey === undefined ? undefined : parseApiKey(patch.apiKey);
-  if (patch.removeCredential === true && typeof apiKey === "string") {
+  const apiKey = patch.api_key === undefined ? undefined : parseApiKey(patch.api_key);
+  if (patch.remove_credential === true && typeof apiKey === "string") {
     throw new ProxyError("invalid_request", "Send either api_key or remove_credential, not both.", {
       param: "remove_credential",
     });
@@ -118,23 +84,28 @@ export function parseProviderPatch(patch: ProviderPatch): ParsedProviderPatch {
   return {
     fields: {
       ...(patch.enabled !== undefined && { enabled: patch.enabled }),
-      ...(patch.baseUrl !== undefined && { baseUrl: parseBaseUrl(patch.baseUrl) }),
+      ...(patch.base_url !== undefined && { baseUrl: parseBaseUrl(patch.base_url) }),
       ...(patch.endpoints !== undefined && { endpoints: parseEndpoints(patch.endpoints) }),
-      ...(patch.authStyle !== undefined && { authStyle: parseAuthStyle(patch.authStyle) }),
-      ...(patch.verifyTls !== undefined && { verifyTls: patch.verifyTls }),
-      ...(patch.caPem !== undefined && { caPem: parseCaPem(patch.caPem) }),
-      ...(patch.timeoutConnectSeconds !== undefined && {
-        timeoutConnectSeconds: parseTimeout(patch.timeoutConnectSeconds, "timeout_connect"),
-      }),
-      ...(patch.timeoutReadSeconds !== undefined && {
-        timeoutReadSeconds: parseTimeout(patch.timeoutReadSeconds, "timeout_read"),
-      }),
-      ...(patch.maxConcurrency !== undefined && {
-        maxConcurrency: parseMaxConcurrency(patch.maxConcurrency),
-      }),
+      ...parseFields(PROVIDER_SETTINGS, patch),
     },
-    apiKey: patch.removeCredential === true ? null : apiKey,
+    apiKey: patch.remove_credential === true ? null : apiKey,
   };
+}
+
+/** Text that can stand in a field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
+const HEADER_VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Empty is none. Throws `invalid_request`, param `api_key`: a line break in it would end the header it is sent in. */
+export function parseApiKey(text: string): string | null {
+  if (text === "") return null;
+  if (text.length > API_KEY_LENGTH_MAX || !HEADER_VALUE_PATTERN.test(text)) {
+    throw new ProxyError(
+      "invalid_request",
+      `api_key is at most ${API_KEY_LENGTH_MAX} printable ASCII characters, without line breaks and without blanks at its ends.`,
+      { param: "api_key" },
+    );
+  }
+  return text;
 }
 
 function parseBaseUrl(text: string): string {

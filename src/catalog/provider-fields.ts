@@ -1,76 +1,81 @@
-import { findCertificates } from "#kernel/certificates.ts";
-import { ProxyError } from "#kernel/errors.ts";
-import { AUTH_STYLES, type AuthStyle, isAuthStyle } from "./auth-style.ts";
+import type { Fields } from "#kernel/fields.ts";
+import { AUTH_STYLE_DEFAULT, AUTH_STYLES } from "./auth-style.ts";
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
 export const TIMEOUT_SECONDS_MAX = 86_400;
-/** Half of the 16 KiB in which common servers read a whole request head. */
-export const API_KEY_LENGTH_MAX = 8192;
 /** The pool of a whole operating system is about 250 KB. */
 export const CA_PEM_LENGTH_MAX = 1_048_576;
 
-/** Text that can stand in a field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
-const HEADER_VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-
-/** Empty is none. Throws `invalid_request`, param `api_key`: a line break in it would end the header it is sent in. */
-export function parseApiKey(text: string): string | null {
-  if (text === "") return null;
-  if (text.length > API_KEY_LENGTH_MAX || !HEADER_VALUE_PATTERN.test(text)) {
-    throw new ProxyError(
-      "invalid_request",
-      `api_key is at most ${API_KEY_LENGTH_MAX} printable ASCII characters, without line breaks and without blanks at its ends.`,
-      { param: "api_key" },
-    );
-  }
-  return text;
-}
-
-/** Throws `invalid_request`, param `auth_style`. */
-export function parseAuthStyle(text: string): AuthStyle {
-  if (isAuthStyle(text)) return text;
-  throw new ProxyError("invalid_request", `auth_style is ${AUTH_STYLES.join(" or ")}.`, {
-    param: "auth_style",
-  });
-}
-
 /**
- * Empty is none. The certificates alone, one after the other, without what stood between them.
- * Checked here since a PEM that does not parse looks like a network failure at the first call. Throws `invalid_request`, param `ca_pem`.
+ * The settings of a provider (specification, section 2.3) in the order of its documents; their keys are those of `Provider`.
+ * Its name, URLs and credential have rules of their own, in `provider-draft.ts`.
  */
-export function parseCaPem(text: string): string | null {
-  if (text.trim() === "") return null;
-  const certificates = text.length > CA_PEM_LENGTH_MAX ? null : findCertificates(text);
-  if (certificates === null) {
-    throw new ProxyError(
-      "invalid_request",
-      `ca_pem is one or more PEM certificates and no private key, at most ${CA_PEM_LENGTH_MAX} characters.`,
-      { param: "ca_pem" },
-    );
-  }
-  return certificates;
-}
-
-/** Throws `invalid_request` with the given param. */
-export function parseTimeout(seconds: number, param: "timeout_connect" | "timeout_read"): number {
-  if (!Number.isFinite(seconds) || seconds <= 0 || seconds > TIMEOUT_SECONDS_MAX) {
-    throw new ProxyError(
-      "invalid_request",
-      `${param} is a number of seconds above 0 and at most ${TIMEOUT_SECONDS_MAX}.`,
-      {
-        param,
-      },
-    );
-  }
-  return seconds;
-}
-
-/** Zero or less is unlimited, which is null. Throws `invalid_request`, param `max_concurrency`. */
-export function parseMaxConcurrency(count: number | null): number | null {
-  if (count === null) return null;
-  if (!Number.isSafeInteger(count)) {
-    throw new ProxyError("invalid_request", "max_concurrency is a whole number; zero or less is unlimited.", {
-      param: "max_concurrency",
-    });
-  }
-  return count > 0 ? count : null;
-}
+export const PROVIDER_SETTINGS = {
+  /** Not bound to the credential: whatever it says, the credential goes to the same servers. */
+  authStyle: {
+    kind: "choice",
+    wire: "auth_style",
+    words: AUTH_STYLES,
+    initial: AUTH_STYLE_DEFAULT,
+    unit: "style",
+    options: [
+      { value: "bearer", label: "Authorization: Bearer" },
+      { value: "x-api-key", label: "x-api-key", detail: "Anthropic's API" },
+    ],
+    label: "Credential header",
+    description: "How its credential is sent; absent for `bearer`.",
+    isAddition: true,
+    help: "how the API key is sent; default: bearer. Anthropic's API: x-api-key",
+  },
+  verifyTls: {
+    kind: "switch",
+    wire: "verify_tls",
+    initial: true,
+    label: "Verify the TLS certificate",
+    hint: "Without verification, traffic to the provider can be read and changed on the way.",
+    help: "hold certificates to their rules",
+    helpOff: "accept any certificate",
+  },
+  caPem: {
+    kind: "pem",
+    wire: "ca_pem",
+    shownAs: "has_custom_ca",
+    initial: null,
+    maxLength: CA_PEM_LENGTH_MAX,
+    label: "Certificate authority (PEM)",
+    flag: "ca-file",
+    help: "PEM file that is trusted instead of the system's roots",
+  },
+  timeoutConnectSeconds: {
+    kind: "number",
+    wire: "timeout_connect",
+    initial: 10,
+    unit: "seconds",
+    exclusiveMinimum: 0,
+    maximum: TIMEOUT_SECONDS_MAX,
+    label: "Connect timeout",
+    description: "Seconds.",
+    help: "default: 10",
+  },
+  timeoutReadSeconds: {
+    kind: "number",
+    wire: "timeout_read",
+    initial: 300,
+    unit: "seconds",
+    exclusiveMinimum: 0,
+    maximum: TIMEOUT_SECONDS_MAX,
+    label: "Read timeout",
+    hint: "The longest pause in a stream, and the total time of other requests",
+    description: "Seconds; also the deadline of a unary request.",
+    help: "default: 300; also the deadline of unary requests",
+  },
+  maxConcurrency: {
+    kind: "count",
+    wire: "max_concurrency",
+    initial: null,
+    unit: "requests",
+    label: "Max concurrency",
+    hint: "More requests wait in a queue, at most for the read timeout",
+    help: "default: unlimited, which is also 0",
+  },
+} as const satisfies Fields;

@@ -6,6 +6,7 @@ import { rebindCredential, sealCredential, type Provider } from "./provider.ts";
 import { toModelEntry } from "./model-plan.ts";
 import { planPriceRemoval } from "./price-plan.ts";
 import {
+  type ParsedProviderPatch,
   type ProviderDraft,
   type ProviderPatch,
   parseProviderDraft,
@@ -46,7 +47,15 @@ export function planProviderUpdate(
   patch: ProviderPatch,
   { secrets, actor }: Pick<ProviderBirth, "secrets" | "actor">,
 ): CatalogPlan<Provider> {
-  const { fields, apiKey } = parseProviderPatch(patch);
+  return planProviderChange(name, parseProviderPatch(patch), { secrets, actor });
+}
+
+/** The plan throws `provider_not_found`. */
+export function planProviderChange(
+  name: string,
+  { fields, apiKey }: ParsedProviderPatch,
+  { secrets, actor }: Pick<ProviderBirth, "secrets" | "actor">,
+): CatalogPlan<Provider> {
   return (current) => {
     const before = requireProvider(current, name);
     const after = { ...before, ...fields };

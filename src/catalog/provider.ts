@@ -1,17 +1,15 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { AuthStyle } from "./auth-style.ts";
-import type { Endpoint } from "./endpoint.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { ValuesOf } from "#kernel/fields.ts";
 import { OtherSecretError } from "#kernel/keyring.ts";
-
-export const TIMEOUT_CONNECT_SECONDS_DEFAULT = 10;
-export const TIMEOUT_READ_SECONDS_DEFAULT = 300;
+import type { Endpoint } from "./endpoint.ts";
+import type { PROVIDER_SETTINGS } from "./provider-fields.ts";
 
 export type EndpointOverrides = { readonly [endpoint in Endpoint]?: string };
 
 /** An upstream that serves the chat-completions dialect (specification, section 2.3). Immutable: a change makes a new object. */
-export interface Provider {
+export interface Provider extends ValuesOf<typeof PROVIDER_SETTINGS> {
   /** Internal and never reused: a name used again does not inherit the deleted one's history. */
   readonly id: string;
   readonly name: string;
@@ -21,14 +19,6 @@ export interface Provider {
   readonly endpoints: EndpointOverrides;
   /** AES-256-GCM, made by `sealCredential`. */
   readonly sealedCredential: Uint8Array | null;
-  /** Not bound to the credential: whatever it says, the credential goes to the same servers. */
-  readonly authStyle: AuthStyle;
-  readonly verifyTls: boolean;
-  readonly caPem: string | null;
-  readonly timeoutConnectSeconds: number;
-  readonly timeoutReadSeconds: number;
-  /** Null is unlimited. */
-  readonly maxConcurrency: number | null;
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }

@@ -6,6 +6,7 @@ import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model-draft.ts
 import { parseDraftRoute } from "#catalog/model-route.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { parseProviderDraft } from "#catalog/provider-draft.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import { UNITS } from "#kernel/units.ts";
 import {
@@ -16,7 +17,7 @@ import {
   type FilePrices,
   type FileProvider,
 } from "#views/catalog-file.ts";
-import { findEntry, readFields, readMaps, tryParse, type Fields } from "./fields.ts";
+import { findEntry, readFields, readMaps, toShape, tryParse, type Fields } from "./fields.ts";
 import { parseSource, SourceError, type Problem, type Source, type SourceMap } from "./source.ts";
 
 export type ParsedCatalog =
@@ -86,16 +87,13 @@ function readNamed<Value>(
 }
 
 /** Every field of a provider but the secrets themselves, which no file holds. */
+const { ca_pem: _, ...SETTINGS } = toShape(PROVIDER_SETTINGS);
 const PROVIDER_SHAPE = {
   base_url: "text",
   api_key_env: "text",
   api_key_file: "text",
   ca_pem_file: "text",
-  auth_style: "text",
-  verify_tls: "boolean",
-  timeout_connect: "number",
-  timeout_read: "number",
-  max_concurrency: "number",
+  ...SETTINGS,
   endpoints: "map",
   enabled: "boolean",
 } as const satisfies { [field in Exclude<keyof FileProvider, "api_key" | "ca_pem">]-?: string };

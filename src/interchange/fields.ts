@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import type { Fields as ResourceFields } from "#kernel/fields.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { Problem, Source, SourceEntry, SourceMap } from "./source.ts";
 
@@ -38,6 +39,16 @@ const EXPECTED: { readonly [kind in keyof Kinds]: string } = {
   map: "a map",
   list: "a list",
 };
+
+const KINDS = { number: "number", count: "number", switch: "boolean", choice: "text", pem: "text" } as const;
+
+/** The shape of a resource's fields, under the names that a file has for them. */
+export function toShape<const Of extends ResourceFields>(
+  fields: Of,
+): { readonly [Key in keyof Of as Of[Key]["wire"]]: (typeof KINDS)[Of[Key]["kind"]] };
+export function toShape(fields: ResourceFields): Shape {
+  return Object.fromEntries(Object.values(fields).map(({ wire, kind }) => [wire, KINDS[kind]]));
+}
 
 export function readFields<const Of extends Shape>(map: SourceMap, options: FieldsOptions<Of>): Fields<Of>;
 export function readFields(map: SourceMap, { problems, what, shape }: FieldsOptions<Shape>): Fields<Shape> {

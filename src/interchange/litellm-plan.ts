@@ -1,6 +1,6 @@
 import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
-import { TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { CatalogFile, FileModel, FileProvider } from "#views/catalog-file.ts";
 import { describePrices, describeRoute } from "./catalog-text.ts";
@@ -57,7 +57,9 @@ export function planImport(
         `${first.name}: goes to the provider ${name}, which is there already and keeps its API key.`,
       );
     const seconds =
-      before === undefined ? findTimeout(members) : (before.timeout_read ?? TIMEOUT_READ_SECONDS_DEFAULT);
+      before === undefined
+        ? findTimeout(members)
+        : (before.timeout_read ?? PROVIDER_SETTINGS.timeoutReadSeconds.initial);
     noteTimeouts(members, { seconds, note });
     for (const { name: alias, line, upstreamName, capabilities, prices } of added) {
       const passed = left.find((other) => other.name === alias && other.line < line);

@@ -1,14 +1,11 @@
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { CATALOG_FORMAT, type CatalogDraft } from "#catalog/catalog-draft.ts";
 import { findOwnPrices } from "#catalog/price-plan.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
-import {
-  TIMEOUT_CONNECT_SECONDS_DEFAULT,
-  TIMEOUT_READ_SECONDS_DEFAULT,
-  type Provider,
-} from "#catalog/provider.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import type { Provider } from "#catalog/provider.ts";
 import type { CatalogPicture, ResolvedModel } from "#catalog/snapshot.ts";
+import { type DraftOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
 
@@ -24,23 +21,16 @@ export interface CatalogFile {
   }[];
 }
 
-export interface FileProvider {
+/** `ca_pem` and `api_key` only on the way to a server. */
+export interface FileProvider extends DraftOf<typeof PROVIDER_SETTINGS> {
   readonly base_url: string;
   /** Where a secret is found when the file is applied; the file itself holds none. */
   readonly api_key_env?: string;
   readonly api_key_file?: string;
-  readonly auth_style?: string;
   readonly ca_pem_file?: string;
-  readonly verify_tls?: boolean;
-  readonly timeout_connect?: number;
-  readonly timeout_read?: number;
-  /** Null is unlimited. */
-  readonly max_concurrency?: number | null;
   readonly endpoints?: { readonly [endpoint: string]: string };
   readonly enabled?: boolean;
-  /** Only on the way to a server. */
   readonly api_key?: string;
-  readonly ca_pem?: string;
 }
 
 export interface FileModel {
@@ -69,20 +59,12 @@ export function toCatalogDraft({ providers = {}, models = {}, feeds = [] }: Cata
 }
 
 export function toProviderDraft(name: string, provider: FileProvider): CatalogDraft["providers"][number] {
+  const { api_key_env, api_key_file, ca_pem_file, ...draft } = provider;
   return {
     name,
-    baseUrl: provider.base_url,
-    apiKey: provider.api_key,
-    needsCredential: provider.api_key_env !== undefined || provider.api_key_file !== undefined,
-    authStyle: provider.auth_style,
-    caPem: provider.ca_pem,
-    needsCa: provider.ca_pem_file !== undefined,
-    verifyTls: provider.verify_tls,
-    timeoutConnectSeconds: provider.timeout_connect,
-    timeoutReadSeconds: provider.timeout_read,
-    maxConcurrency: provider.max_concurrency,
-    endpoints: provider.endpoints,
-    enabled: provider.enabled,
+    ...draft,
+    needsCredential: api_key_env !== undefined || api_key_file !== undefined,
+    needsCa: ca_pem_file !== undefined,
   };
 }
 
@@ -118,22 +100,16 @@ export function toCatalogFileView(catalog: CatalogPicture): Required<CatalogFile
 }
 
 function toProviderFields(provider: Provider, toVariable: (name: string) => string) {
-  const { name, baseUrl, authStyle, verifyTls, maxConcurrency } = provider;
-  const { timeoutConnectSeconds, timeoutReadSeconds } = provider;
+  const { name, baseUrl } = provider;
   const overrides = Object.entries(provider.endpoints).toSorted(([left], [right]) =>
     compareCodeUnits(left, right),
   );
+  const { ca_pem, ...settings } = toChanges(PROVIDER_SETTINGS, toDefaults(PROVIDER_SETTINGS), provider);
   return {
     base_url: baseUrl,
     ...(provider.sealedCredential !== null && { api_key_env: toVariable(name) }),
-    ...(authStyle !== AUTH_STYLE_DEFAULT && { auth_style: authStyle }),
-    ...(provider.caPem !== null && { ca_pem_file: `${name}-ca.pem` }),
-    ...(!verifyTls && { verify_tls: false }),
-    ...(timeoutConnectSeconds !== TIMEOUT_CONNECT_SECONDS_DEFAULT && {
-      timeout_connect: timeoutConnectSeconds,
-    }),
-    ...(timeoutReadSeconds !== TIMEOUT_READ_SECONDS_DEFAULT && { timeout_read: timeoutReadSeconds }),
-    ...(maxConcurrency !== null && { max_concurrency: maxConcurrency }),
+    ...(ca_pem !== undefined && { ca_pem_file: `${name}-ca.pem` }),
+    ...settings,
     ...(overrides.length > 0 && { endpoints: Object.fromEntries(overrides) }),
     ...(!provider.enabled && { enabled: false }),
   };

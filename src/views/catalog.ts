@@ -1,10 +1,11 @@
 import type { Endpoint } from "#catalog/endpoint.ts";
 import type { DiscoveredModels } from "#catalog/discovery.ts";
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
+import { toFieldsView } from "#kernel/fields.ts";
 import { byUnit, toPricePerMillion, UNITS, type PriceSet } from "#kernel/units.ts";
 
 /** Providers and models → wire JSON, in the spelling of specification sections 2.3 to 2.6; one function per resource. */
@@ -16,12 +17,7 @@ export function toProviderView(provider: Provider) {
     wire_format: provider.wireFormat,
     base_url: provider.baseUrl,
     has_credential: provider.sealedCredential !== null,
-    ...(provider.authStyle !== AUTH_STYLE_DEFAULT && { auth_style: provider.authStyle }),
-    verify_tls: provider.verifyTls,
-    has_custom_ca: provider.caPem !== null,
-    timeout_connect: provider.timeoutConnectSeconds,
-    timeout_read: provider.timeoutReadSeconds,
-    max_concurrency: provider.maxConcurrency,
+    ...toFieldsView(PROVIDER_SETTINGS, provider),
     enabled: provider.enabled,
     created_at: formatInstant(provider.createdAtUs),
   };

@@ -1,3 +1,6 @@
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { toShownNames } from "#kernel/fields.ts";
+
 /**
  * Fields of a view that a change would write over, in this order: all that are stored, and none that moves by itself, such as
  * what was used of a limit. A field that is left out or null counts as its default.
@@ -30,12 +33,7 @@ export const STORED_FIELDS = {
     "name",
     "base_url",
     "has_credential",
-    "auth_style",
-    "verify_tls",
-    "has_custom_ca",
-    "timeout_connect",
-    "timeout_read",
-    "max_concurrency",
+    ...toShownNames(PROVIDER_SETTINGS),
     "enabled",
     "endpoints",
   ],

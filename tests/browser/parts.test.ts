@@ -20,7 +20,7 @@ const STEPS = "**/assets/checklist-*.js";
 /** What that file draws. */
 const STEPS_TEXT = "Set up Lockport";
 const MESSAGES = "**/assets/toast-region-*.js";
-const THEME_MENU = "**/assets/theme-menu-*.js";
+const THEME_MENU = "**/assets/menus-*.js";
 const FILTER_LIST = "**/assets/filter-combobox-*.js";
 const FACETS = "**/stats/requests/facets*";
 const OVERLAYS = "**/assets/overlays-*.js";
@@ -96,7 +96,7 @@ describeInBrowser("what opens from a button or a box", () => {
   test("that cannot be loaded says so and leaves the button the focus, and opens when it is tried again", async () => {
     const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    visitor.expect(/^request: GET .*theme-menu.* failed/);
+    visitor.expect(/^request: GET .*menus.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
     const button = page.getByRole("button", { name: "Theme: System" });
@@ -223,7 +223,7 @@ describeInBrowser("what opens from a button or a box", () => {
   test("that could not be loaded is told of until that is dismissed", async () => {
     const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    visitor.expect(/^request: GET .*theme-menu.* failed/);
+    visitor.expect(/^request: GET .*menus.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
     await page.getByRole("button", { name: "Theme: System" }).click();

@@ -250,7 +250,7 @@ describeInBrowser("the providers page", () => {
       page.waitForRequest((request) => request.method() === "PATCH"),
       page.getByRole("button", { name: "Save changes" }).click(),
     ]);
-    expect(saved.postDataJSON()).toEqual({ timeout_read: 45, max_concurrency: 0 });
+    expect(saved.postDataJSON()).toEqual({ timeout_read: 45, max_concurrency: null });
     await page.getByText("edited saved").waitFor();
     expect(await call("GET", "/providers/edited")).toMatchObject({
       has_credential: true,

@@ -38,8 +38,8 @@ const quiet = (target: Locator) => target.and(target.page().locator(":not([aria-
 
 /** What is pressed, the file that it waits for, and what it opens. */
 const STAND_INS = [
-  ["a menu of the bar", "theme-menu", /^Theme:/, (page: Page) => page.getByRole("menu")],
-  ["the account", "account-menu", /^Account:/, (page: Page) => page.getByRole("menu")],
+  ["a menu of the bar", "menus", /^Theme:/, (page: Page) => page.getByRole("menu")],
+  ["the account", "menus", /^Account:/, (page: Page) => page.getByRole("menu")],
   ["the window", "window-popover", /^Window:/, (page: Page) => page.getByRole("dialog", { name: "Window" })],
   [
     "the help",
@@ -70,13 +70,13 @@ describeInBrowser("a button whose part is still on its way", () => {
 
   test("says so no longer once Esc was pressed, and opens nothing", async () => {
     const page = await visit("/errors");
-    const letGo = await holdBack(page, "theme-menu");
+    const letGo = await holdBack(page, "menus");
     const theme = button(page, /^Theme:/);
     await theme.press("Enter");
     await busy(theme).waitFor();
     await page.keyboard.press("Escape");
     await quiet(theme).waitFor();
-    const [arrived] = await Promise.all([page.waitForResponse(/theme-menu/), Promise.resolve(letGo())]);
+    const [arrived] = await Promise.all([page.waitForResponse(/menus/), Promise.resolve(letGo())]);
     await arrived.finished();
     expect(await page.getByRole("menu").count()).toBe(0);
   });

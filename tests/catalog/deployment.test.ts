@@ -54,7 +54,7 @@ describe("a deployment", () => {
 
   test("of a known base URL uses its provider, and leaves every setting of it as it was", async () => {
     const before = await fixture.catalog.createProvider(
-      { name: "acme", baseUrl: BASE, apiKey: "sk-1", timeoutReadSeconds: 7 },
+      { name: "acme", base_url: BASE, api_key: "sk-1", timeout_read: 7 },
       ADMIN,
     );
     expect((await deploy()).provider).toEqual(before);
@@ -63,7 +63,7 @@ describe("a deployment", () => {
   });
 
   test("of several providers with its base URL takes the first by name, a disabled one only when there is no other", async () => {
-    for (const name of ["b", "c", "a"]) await fixture.catalog.createProvider({ name, baseUrl: BASE }, ADMIN);
+    for (const name of ["b", "c", "a"]) await fixture.catalog.createProvider({ name, base_url: BASE }, ADMIN);
     expect((await deploy({ modelName: "one" })).provider.name).toBe("a");
     await fixture.catalog.updateProvider("a", { enabled: false }, ADMIN);
     expect((await deploy({ modelName: "two" })).provider.name).toBe("b");
@@ -89,14 +89,14 @@ describe("a deployment", () => {
   });
 
   test("of a known base URL whose provider was named by an admin leaves its key, too, and takes the host's name", async () => {
-    await fixture.catalog.createProvider({ name: "acme", baseUrl: BASE, apiKey: "sk-acme" }, ADMIN);
+    await fixture.catalog.createProvider({ name: "acme", base_url: BASE, api_key: "sk-acme" }, ADMIN);
     expect((await deploy({ apiKey: "sk-1" })).provider.name).toBe("models.example-8000");
     expect(await credentialOf("acme")).toBe("sk-acme");
   });
 
   test("of a known base URL gives its key to a provider that has none, and takes one with the same key first", async () => {
-    await fixture.catalog.createProvider({ name: "bare", baseUrl: BASE }, ADMIN);
-    await fixture.catalog.createProvider({ name: "keyed", baseUrl: BASE, apiKey: "sk-1" }, ADMIN);
+    await fixture.catalog.createProvider({ name: "bare", base_url: BASE }, ADMIN);
+    await fixture.catalog.createProvider({ name: "keyed", base_url: BASE, api_key: "sk-1" }, ADMIN);
     expect((await deploy({ apiKey: "sk-1" })).provider.name).toBe("keyed");
     expect(await credentialOf("bare")).toBeNull();
     expect((await deploy({ modelName: "other", apiKey: "sk-2" })).provider.name).toBe("bare");
@@ -233,9 +233,9 @@ describe("registering again", () => {
   });
 
   test("gives the credential to the provider that serves the name, not to another of the same base URL", async () => {
-    await fixture.catalog.createProvider({ name: "second", baseUrl: BASE, apiKey: "sk-second" }, ADMIN);
+    await fixture.catalog.createProvider({ name: "second", base_url: BASE, api_key: "sk-second" }, ADMIN);
     await deploy();
-    await fixture.catalog.createProvider({ name: "first", baseUrl: BASE, apiKey: "sk-first" }, ADMIN);
+    await fixture.catalog.createProvider({ name: "first", base_url: BASE, api_key: "sk-first" }, ADMIN);
     await deploy({ apiKey: "sk-new" });
     expect([await credentialOf("first"), await credentialOf("second")]).toEqual(["sk-first", "sk-new"]);
   });
@@ -279,7 +279,7 @@ describe("a derived provider name", () => {
   });
 
   test("is numbered while providers of other base URLs have it, and never shared", async () => {
-    await fixture.catalog.createProvider({ name: "h.example-2", baseUrl: "http://x.example/v1" }, ADMIN);
+    await fixture.catalog.createProvider({ name: "h.example-2", base_url: "http://x.example/v1" }, ADMIN);
     expect(await nameFor("http://h.example/v1")).toBe("h.example");
     expect(await nameFor("https://h.example/v1")).toBe("h.example-3");
     expect(await nameFor("http://h.example/api/v1")).toBe("h.example-4");

@@ -6,8 +6,8 @@ import { ADMIN, openTestCatalog, refusalOf, type TestCatalog } from "./support.t
 let fixture: TestCatalog;
 beforeEach(async () => {
   fixture = await openTestCatalog();
-  await fixture.catalog.createProvider({ name: "acme", baseUrl: "http://acme.example/v1" }, ADMIN);
-  await fixture.catalog.createProvider({ name: "other", baseUrl: "http://other.example/v1" }, ADMIN);
+  await fixture.catalog.createProvider({ name: "acme", base_url: "http://acme.example/v1" }, ADMIN);
+  await fixture.catalog.createProvider({ name: "other", base_url: "http://other.example/v1" }, ADMIN);
 });
 afterEach(() => fixture.close());
 

@@ -197,7 +197,7 @@ describe("loading a feed", () => {
   let fixture: TestCatalog;
   beforeEach(async () => {
     fixture = await openTestCatalog();
-    await fixture.catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1" }, null);
+    await fixture.catalog.createProvider({ name: "one", base_url: "http://one.example/v1" }, null);
   });
   afterEach(() => fixture.close());
 
@@ -284,7 +284,7 @@ describe("loading a feed", () => {
     await bind("own", { input_tokens: 1 });
     await fixture.catalog.deleteProvider("one", null);
     expect(await rows()).toEqual(["a input_tokens 5 v1", "up output_tokens 6 v1"]);
-    await fixture.catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1" }, null);
+    await fixture.catalog.createProvider({ name: "one", base_url: "http://one.example/v1" }, null);
     await bind("a");
     expect(await inForce("a")).toEqual({
       input_tokens: 5 * PICO,
@@ -341,7 +341,7 @@ describe("loading a feed", () => {
         const apart = await openTestCatalog();
         try {
           const { catalog } = apart;
-          await catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1" }, null);
+          await catalog.createProvider({ name: "one", base_url: "http://one.example/v1" }, null);
           const kept = new Map<string, Kept>();
           const bound = new Set<string>();
           for (const [index, step] of steps.entries()) {

@@ -36,22 +36,25 @@ type Operation = (catalog: Catalog) => Promise<unknown>;
 
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc
-    .record({
-      name: fc.constantFrom(...PROVIDERS),
-      host: fc.constantFrom("10.0.0.1", "models.example.org"),
-      apiKey: fc.constantFrom(undefined, "sk-1"),
-      authStyle: fc.constantFrom(undefined, ...AUTH_STYLES),
-      verifyTls: fc.boolean(),
-      timeoutReadSeconds: fc.constantFrom(undefined, 20.5, 300),
-      maxConcurrency: fc.constantFrom(undefined, 4),
-      endpoints: fc.constantFrom(undefined, {
-        embeddings: "http://10.0.0.2/e?v=1",
-        chat: "http://10.0.0.2/c",
-      }),
-      enabled: fc.boolean(),
-    })
+    .record(
+      {
+        name: fc.constantFrom(...PROVIDERS),
+        host: fc.constantFrom("10.0.0.1", "models.example.org"),
+        api_key: fc.constantFrom("sk-1"),
+        auth_style: fc.constantFrom(...AUTH_STYLES),
+        verify_tls: fc.boolean(),
+        timeout_read: fc.constantFrom(20.5, 300),
+        max_concurrency: fc.constantFrom(4),
+        endpoints: fc.constantFrom({
+          embeddings: "http://10.0.0.2/e?v=1",
+          chat: "http://10.0.0.2/c",
+        }),
+        enabled: fc.boolean(),
+      },
+      { requiredKeys: ["name", "host", "verify_tls", "enabled"] },
+    )
     .map(({ host, enabled, ...rest }): Operation => async (to) => {
-      await to.createProvider({ ...rest, baseUrl: `http://${host}/v1` }, null);
+      await to.createProvider({ ...rest, base_url: `http://${host}/v1` }, null);
       if (!enabled) await to.updateProvider(rest.name, { enabled }, null);
     }),
   fc
@@ -109,7 +112,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 );
 
 const BEGINNING: readonly Operation[] = [
-  (to) => to.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }, null),
+  (to) => to.createProvider({ name: "up", base_url: "http://10.0.0.1/v1" }, null),
   (to) => to.createModel({ alias: "one", provider: "up", upstreamName: "u/1" }, null),
 ];
 

@@ -5,8 +5,8 @@ import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./suppo
 let fixture: TestCatalog;
 beforeEach(async () => {
   fixture = await openTestCatalog();
-  await fixture.catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1" }, null);
-  await fixture.catalog.createProvider({ name: "two", baseUrl: "http://two.example/v1" }, null);
+  await fixture.catalog.createProvider({ name: "one", base_url: "http://one.example/v1" }, null);
+  await fixture.catalog.createProvider({ name: "two", base_url: "http://two.example/v1" }, null);
 });
 afterEach(() => fixture.close());
 

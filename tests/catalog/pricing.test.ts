@@ -8,7 +8,7 @@ const PICO = 1_000_000;
 let fixture: TestCatalog;
 beforeEach(async () => {
   fixture = await openTestCatalog();
-  await fixture.catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1" }, null);
+  await fixture.catalog.createProvider({ name: "one", base_url: "http://one.example/v1" }, null);
 });
 afterEach(() => fixture.close());
 

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const create = (draft: Partial<ProviderDraft> = {}) =>
-  fixture.catalog.createProvider({ name, baseUrl: BASE_URL, ...draft }, ADMIN);
+  fixture.catalog.createProvider({ name, base_url: BASE_URL, ...draft }, ADMIN);
 const update = (patch: ProviderPatch) => fixture.catalog.updateProvider(name, patch, ADMIN);
 const stored = async () => (await fixture.catalog.snapshot()).findProvider(name);
 
@@ -48,12 +48,12 @@ describe("making a provider", () => {
   });
 
   test("strips every trailing slash of the base URL, so that no doubled slash is ever called", async () => {
-    expect((await create({ baseUrl: "http://localhost:8000///" })).baseUrl).toBe("http://localhost:8000");
+    expect((await create({ base_url: "http://localhost:8000///" })).baseUrl).toBe("http://localhost:8000");
   });
 
   test("under a used name is provider_exists and changes nothing of the one that has it", async () => {
     await create();
-    await expectRefused(fixture, () => create({ baseUrl: "http://other.example/v1" }), {
+    await expectRefused(fixture, () => create({ base_url: "http://other.example/v1" }), {
       code: "provider_exists",
       param: "name",
     });
@@ -72,7 +72,7 @@ describe("making a provider", () => {
   });
 
   test("in another wire format is invalid_wire_format", async () => {
-    await expectRefused(fixture, () => create({ wireFormat: "messages" }), {
+    await expectRefused(fixture, () => create({ wire_format: "messages" }), {
       code: "invalid_wire_format",
       param: "wire_format",
     });
@@ -84,9 +84,9 @@ describe("making a provider", () => {
     code: string,
     param: string,
   ])[] = [
-    ["a query in base_url", { baseUrl: "https://a.example/v1?x=1" }, "invalid_base_url", "base_url"],
-    ["user info in base_url", { baseUrl: "https://u:sesame@a.example/v1" }, "invalid_base_url", "base_url"],
-    ["the metadata address", { baseUrl: "http://0xa9fea9fe/v1" }, "invalid_base_url", "base_url"],
+    ["a query in base_url", { base_url: "https://a.example/v1?x=1" }, "invalid_base_url", "base_url"],
+    ["user info in base_url", { base_url: "https://u:sesame@a.example/v1" }, "invalid_base_url", "base_url"],
+    ["the metadata address", { base_url: "http://0xa9fea9fe/v1" }, "invalid_base_url", "base_url"],
     ["an unknown endpoint", { endpoints: { teleport: BASE_URL } }, "invalid_endpoint", "endpoints.teleport"],
     [
       "an endpoint of the prototype",
@@ -103,49 +103,44 @@ describe("making a provider", () => {
       "invalid_override",
       "endpoints.chat",
     ],
-    ["a line break in api_key", { apiKey: "sk-sesame\r\nx-evil: 1" }, "invalid_request", "api_key"],
-    ["a last line break in api_key", { apiKey: "sk-sesame\n" }, "invalid_request", "api_key"],
-    ["a NUL in api_key", { apiKey: "sk-sesame\0" }, "invalid_request", "api_key"],
-    ["a letter outside of ASCII in api_key", { apiKey: "sk-sesame-ü" }, "invalid_request", "api_key"],
-    ["a blank before api_key", { apiKey: " sk-sesame" }, "invalid_request", "api_key"],
-    ["a ca_pem that is no PEM", { caPem: "hello" }, "invalid_request", "ca_pem"],
+    ["a line break in api_key", { api_key: "sk-sesame\r\nx-evil: 1" }, "invalid_request", "api_key"],
+    ["a last line break in api_key", { api_key: "sk-sesame\n" }, "invalid_request", "api_key"],
+    ["a NUL in api_key", { api_key: "sk-sesame\0" }, "invalid_request", "api_key"],
+    ["a letter outside of ASCII in api_key", { api_key: "sk-sesame-ü" }, "invalid_request", "api_key"],
+    ["a blank before api_key", { api_key: " sk-sesame" }, "invalid_request", "api_key"],
+    ["a ca_pem that is no PEM", { ca_pem: "hello" }, "invalid_request", "ca_pem"],
     [
       "a ca_pem with a broken certificate",
-      { caPem: ROOT_PEM.replace(/MII/, "MIJ") },
+      { ca_pem: ROOT_PEM.replace(/MII/, "MIJ") },
       "invalid_request",
       "ca_pem",
     ],
     [
       "a broken certificate after a good one",
-      { caPem: `${ROOT_PEM}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n` },
+      { ca_pem: `${ROOT_PEM}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n` },
       "invalid_request",
       "ca_pem",
     ],
     [
       "a private key in ca_pem",
-      { caPem: `${ROOT_PEM}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n` },
+      { ca_pem: `${ROOT_PEM}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n` },
       "invalid_request",
       "ca_pem",
     ],
-    ["a connect timeout of zero", { timeoutConnectSeconds: 0 }, "invalid_request", "timeout_connect"],
-    ["a negative read timeout", { timeoutReadSeconds: -1 }, "invalid_request", "timeout_read"],
-    ["an endless read timeout", { timeoutReadSeconds: Infinity }, "invalid_request", "timeout_read"],
-    ["a timeout that is no number", { timeoutReadSeconds: Number.NaN }, "invalid_request", "timeout_read"],
-    [
-      "a timeout above a day",
-      { timeoutReadSeconds: TIMEOUT_SECONDS_MAX + 1 },
-      "invalid_request",
-      "timeout_read",
-    ],
-    ["half a connection", { maxConcurrency: 1.5 }, "invalid_request", "max_concurrency"],
-    ["an unsafe max_concurrency", { maxConcurrency: 2 ** 53 }, "invalid_request", "max_concurrency"],
+    ["a connect timeout of zero", { timeout_connect: 0 }, "invalid_request", "timeout_connect"],
+    ["a negative read timeout", { timeout_read: -1 }, "invalid_request", "timeout_read"],
+    ["an endless read timeout", { timeout_read: Infinity }, "invalid_request", "timeout_read"],
+    ["a timeout that is no number", { timeout_read: Number.NaN }, "invalid_request", "timeout_read"],
+    ["a timeout above a day", { timeout_read: TIMEOUT_SECONDS_MAX + 1 }, "invalid_request", "timeout_read"],
+    ["half a connection", { max_concurrency: 1.5 }, "invalid_request", "max_concurrency"],
+    ["an unsafe max_concurrency", { max_concurrency: 2 ** 53 }, "invalid_request", "max_concurrency"],
   ];
 
   test.each(badFields)(
     "with %s is refused by field, on create and on patch, and repeats no value",
     async (_what, fields, code, param) => {
       const onCreate = await expectRefused(fixture, () => create(fields), { code, param });
-      await create({ apiKey: "sk-before", caPem: ROOT_PEM, endpoints: { chat: BASE_URL } });
+      await create({ api_key: "sk-before", ca_pem: ROOT_PEM, endpoints: { chat: BASE_URL } });
       const onPatch = await expectRefused(fixture, () => update(fields), { code, param });
       for (const { message } of [onCreate, onPatch]) {
         expect(message).not.toContain("sesame");
@@ -163,15 +158,15 @@ describe("making a provider", () => {
   });
 
   test.each([0, -1, null])("with max_concurrency %p is unlimited", async (maxConcurrency) => {
-    expect((await create({ maxConcurrency })).maxConcurrency).toBeNull();
-    expect((await update({ maxConcurrency: 3 })).maxConcurrency).toBe(3);
-    expect((await update({ maxConcurrency })).maxConcurrency).toBeNull();
+    expect((await create({ max_concurrency: maxConcurrency })).maxConcurrency).toBeNull();
+    expect((await update({ max_concurrency: 3 })).maxConcurrency).toBe(3);
+    expect((await update({ max_concurrency: maxConcurrency })).maxConcurrency).toBeNull();
   });
 });
 
 describe("a provider's credential", () => {
   test("is stored sealed, opens only for its own row, and is nowhere in the clear", async () => {
-    const provider = await create({ apiKey: "sk-sesame" });
+    const provider = await create({ api_key: "sk-sesame" });
     expect(openCredential(fixture.secrets, provider)).toBe("sk-sesame");
     expect(Buffer.from(provider.sealedCredential ?? []).includes("sk-sesame")).toBe(false);
     expect(() => openCredential(fixture.secrets, { ...provider, id: "another" })).toThrow();
@@ -179,7 +174,7 @@ describe("a provider's credential", () => {
   });
 
   test("opens only for the origins and TLS settings that it was sealed for, and says so without telling anything of it", async () => {
-    const provider = await create({ apiKey: "sk-sesame", endpoints: { chat: "https://b.example/chat" } });
+    const provider = await create({ api_key: "sk-sesame", endpoints: { chat: "https://b.example/chat" } });
     const altered: readonly Partial<Provider>[] = [
       { baseUrl: "https://evil.example/v1" },
       { baseUrl: provider.baseUrl.replace("https:", "http:") },
@@ -206,16 +201,16 @@ describe("a provider's credential", () => {
   });
 
   test("goes with its provider where an admin moves it, and one that was tampered with opens again only at its own address", async () => {
-    const first = await create({ apiKey: "sk-sesame" });
+    const first = await create({ api_key: "sk-sesame" });
     for (const patch of [
-      { baseUrl: "https://b.example/v1" },
+      { base_url: "https://b.example/v1" },
       { endpoints: { chat: "https://c.example/chat" } },
-      { verifyTls: false },
+      { verify_tls: false },
     ]) {
       expect(openCredential(fixture.secrets, await update(patch))).toBe("sk-sesame");
     }
     const { baseUrl, endpoints, verifyTls } = first;
-    const back = await update({ baseUrl, endpoints: { ...endpoints }, verifyTls });
+    const back = await update({ base_url: baseUrl, endpoints: { ...endpoints }, verify_tls: verifyTls });
     await fixture.store.change(() => ({
       writes: [{ kind: "put_provider", provider: { ...back, baseUrl: "https://evil.example/v1" } }],
       audit: [],
@@ -223,34 +218,34 @@ describe("a provider's credential", () => {
     }));
     const stillEvil = await update({ enabled: true });
     expect(() => openCredential(fixture.secrets, stillEvil)).toThrow("API key again");
-    const moved = await update({ baseUrl: "https://other.example/v1" });
+    const moved = await update({ base_url: "https://other.example/v1" });
     expect(() => openCredential(fixture.secrets, moved)).toThrow("API key again");
-    expect(openCredential(fixture.secrets, await update({ baseUrl }))).toBe("sk-sesame");
+    expect(openCredential(fixture.secrets, await update({ base_url: baseUrl }))).toBe("sk-sesame");
   });
 
   test("is none when api_key is empty", async () => {
-    expect((await create({ apiKey: "" })).sealedCredential).toBeNull();
+    expect((await create({ api_key: "" })).sealedCredential).toBeNull();
   });
 
   test("is replaced by a patch with api_key, and kept by one without", async () => {
-    await create({ apiKey: "sk-one" });
+    await create({ api_key: "sk-one" });
     expect(openCredential(fixture.secrets, await update({ enabled: false }))).toBe("sk-one");
-    expect(openCredential(fixture.secrets, await update({ removeCredential: false }))).toBe("sk-one");
-    expect(openCredential(fixture.secrets, await update({ apiKey: "sk-two" }))).toBe("sk-two");
+    expect(openCredential(fixture.secrets, await update({ remove_credential: false }))).toBe("sk-one");
+    expect(openCredential(fixture.secrets, await update({ api_key: "sk-two" }))).toBe("sk-two");
   });
 
-  test.each([{ apiKey: "" }, { removeCredential: true }, { apiKey: "", removeCredential: true }])(
+  test.each([{ api_key: "" }, { remove_credential: true }, { api_key: "", remove_credential: true }])(
     "is removed by %p",
     async (patch) => {
-      await create({ apiKey: "sk-one" });
+      await create({ api_key: "sk-one" });
       expect((await update(patch)).sealedCredential).toBeNull();
       expect((await stored())?.sealedCredential).toBeNull();
     },
   );
 
   test("that is sent together with remove_credential is invalid_request, and the stored one stays", async () => {
-    await create({ apiKey: "sk-one" });
-    await expectRefused(fixture, () => update({ apiKey: "sk-two", removeCredential: true }), {
+    await create({ api_key: "sk-one" });
+    await expectRefused(fixture, () => update({ api_key: "sk-two", remove_credential: true }), {
       code: "invalid_request",
       param: "remove_credential",
     });
@@ -260,15 +255,15 @@ describe("a provider's credential", () => {
 describe("changing a provider", () => {
   test("changes what is sent and leaves everything else", async () => {
     const before = await create({
-      apiKey: "sk-one",
-      caPem: ROOT_PEM,
-      maxConcurrency: 4,
+      api_key: "sk-one",
+      ca_pem: ROOT_PEM,
+      max_concurrency: 4,
       endpoints: { chat: BASE_URL },
     });
     const after = await update({
-      baseUrl: "http://b.example/v1/",
-      timeoutReadSeconds: 0.5,
-      verifyTls: false,
+      base_url: "http://b.example/v1/",
+      timeout_read: 0.5,
+      verify_tls: false,
     });
     expect(after).toEqual({
       ...before,
@@ -283,11 +278,11 @@ describe("changing a provider", () => {
   });
 
   test("may change how the credential is sent, which stays as it was sealed", async () => {
-    const before = await create({ apiKey: "sk-one" });
-    const after = await update({ authStyle: "x-api-key" });
+    const before = await create({ api_key: "sk-one" });
+    const after = await update({ auth_style: "x-api-key" });
     expect(after).toEqual({ ...before, authStyle: "x-api-key" });
     expect(openCredential(fixture.secrets, after)).toBe("sk-one");
-    await expectRefused(fixture, () => update({ authStyle: "basic" }), {
+    await expectRefused(fixture, () => update({ auth_style: "basic" }), {
       code: "invalid_request",
       param: "auth_style",
     });
@@ -295,11 +290,11 @@ describe("changing a provider", () => {
 
   test("replaces the whole set of endpoints, and an empty ca_pem removes the trust root", async () => {
     await create({
-      caPem: `a comment\n${ROOT_PEM}${ROOT_PEM}`,
+      ca_pem: `a comment\n${ROOT_PEM}${ROOT_PEM}`,
       endpoints: { chat: BASE_URL, embeddings: BASE_URL },
     });
     expect((await stored())?.caPem).toBe(ROOT_PEM + ROOT_PEM);
-    const after = await update({ endpoints: { completions: BASE_URL }, caPem: "" });
+    const after = await update({ endpoints: { completions: BASE_URL }, ca_pem: "" });
     expect(after.endpoints).toEqual({ completions: BASE_URL });
     expect(after.caPem).toBeNull();
   });
@@ -319,7 +314,7 @@ describe("changing a provider", () => {
 describe("deleting a provider", () => {
   test("removes its bindings and the names for them, keeps all others, and audits each removed model", async () => {
     await create();
-    await fixture.catalog.createProvider({ name: `${name}-kept`, baseUrl: BASE_URL }, ADMIN);
+    await fixture.catalog.createProvider({ name: `${name}-kept`, base_url: BASE_URL }, ADMIN);
     const pricing = { input_tokens: 1 };
     await fixture.catalog.createModel(
       { alias: `${name}/a`, provider: name, upstreamName: "u", pricing },
@@ -351,7 +346,7 @@ describe("deleting a provider", () => {
   });
 
   test("frees its name for another provider, which has another id", async () => {
-    const first = await create({ apiKey: "sk-one" });
+    const first = await create({ api_key: "sk-one" });
     await fixture.catalog.deleteProvider(name, ADMIN);
     const second = await create();
     expect(second.id).not.toBe(first.id);
@@ -362,10 +357,10 @@ describe("deleting a provider", () => {
 describe("the audit log", () => {
   test("has one entry for each mutation and none for a local command", async () => {
     const before = (await fixture.audited()).length;
-    await fixture.catalog.createProvider({ name, baseUrl: BASE_URL }, null);
+    await fixture.catalog.createProvider({ name, base_url: BASE_URL }, null);
     await fixture.catalog.updateProvider(name, { enabled: false }, null);
     expect((await fixture.audited()).length).toBe(before);
-    await update({ enabled: true, apiKey: "sk-sesame" });
+    await update({ enabled: true, api_key: "sk-sesame" });
     expect((await fixture.audited()).slice(before)).toEqual([`provider.update ${name}`]);
   });
 });

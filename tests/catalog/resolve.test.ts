@@ -10,8 +10,8 @@ beforeEach(async () => {
   fixture = await openTestCatalog();
   const { catalog } = fixture;
   const endpoints = { embeddings: "https://embed.example/e?v=1" };
-  await catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1/", endpoints }, null);
-  await catalog.createProvider({ name: "two", baseUrl: "http://two.example/v1" }, null);
+  await catalog.createProvider({ name: "one", base_url: "http://one.example/v1/", endpoints }, null);
+  await catalog.createProvider({ name: "two", base_url: "http://two.example/v1" }, null);
   await catalog.createModel(
     { alias: "talk", provider: "one", upstreamName: "t", capabilities: ["chat", "vision"] },
     null,

@@ -173,7 +173,7 @@ type Step =
 async function run({ catalog }: TestCatalog, step: Step): Promise<void> {
   switch (step.kind) {
     case "create_provider":
-      await catalog.createProvider({ name: step.name, baseUrl: "http://a.example/v1" }, ADMIN);
+      await catalog.createProvider({ name: step.name, base_url: "http://a.example/v1" }, ADMIN);
       return;
     case "enable_provider":
       await catalog.updateProvider(step.name, { enabled: step.enabled }, ADMIN);

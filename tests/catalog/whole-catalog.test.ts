@@ -441,7 +441,7 @@ describe("applying a catalog", () => {
       const files = [1, 2, 3, 4].map(toFile);
       await Promise.all([
         ...files.map((file) => apply(one, file, { mode: "prune" })),
-        one.catalog.updateProvider("up", { maxConcurrency: 7 }, ADMIN),
+        one.catalog.updateProvider("up", { max_concurrency: 7 }, ADMIN),
         ...[5, 6].map((price) => one.catalog.updateModel("a", { pricing: { input_tokens: price } }, ADMIN)),
       ]);
       const { models } = await exportOf(one);

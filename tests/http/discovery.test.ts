@@ -26,7 +26,7 @@ afterEach(async () => {
 async function startProvider(script: UpstreamScript, draft: Partial<ProviderDraft> = {}): Promise<void> {
   upstream = await startUpstream({ script });
   await harness.deps.catalog.createProvider(
-    { name: "acme", baseUrl: upstream.baseUrl, apiKey: CREDENTIAL, ...draft },
+    { name: "acme", base_url: upstream.baseUrl, api_key: CREDENTIAL, ...draft },
     null,
   );
 }
@@ -76,7 +76,7 @@ describe("GET /admin/v1/providers/{name}/discover", () => {
   });
 
   test("sends the caller's key nowhere, and no credential when none is stored", async () => {
-    await startProvider((upstreamCall) => upstreamCall.reply({ body: LIST }), { apiKey: "" });
+    await startProvider((upstreamCall) => upstreamCall.reply({ body: LIST }), { api_key: "" });
     expect((await discover()).status).toBe(200);
     expect(upstream.lastRequest().headers.has("authorization")).toBe(false);
     expect(upstream.lastRequest().head).not.toContain(harness.adminKey);
@@ -110,7 +110,7 @@ describe("GET /admin/v1/providers/{name}/discover", () => {
         await both.promise;
         await upstreamCall.reply({ body: LIST });
       },
-      { maxConcurrency: 1 },
+      { max_concurrency: 1 },
     );
     const answers = await Promise.all([discover(), discover()]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
@@ -284,7 +284,7 @@ describe("a provider that cannot be reached is 502 provider_unreachable, which n
         upstreamCall.closed.then(closed.resolve, closed.reject);
         return script(upstreamCall);
       },
-      { timeoutConnectSeconds: 0.1, timeoutReadSeconds: 0.1 },
+      { timeout_connect: 0.1, timeout_read: 0.1 },
     );
     expect(await refusal("provider_unreachable")).toContain("timeout");
     await closed.promise;
@@ -294,9 +294,9 @@ describe("a provider that cannot be reached is 502 provider_unreachable, which n
     const blackHole = await openBlackHole();
     if (blackHole === null) return;
     await startProvider(() => undefined, {
-      baseUrl: blackHole.baseUrl,
-      timeoutConnectSeconds: 0.1,
-      timeoutReadSeconds: 0.1,
+      base_url: blackHole.baseUrl,
+      timeout_connect: 0.1,
+      timeout_read: 0.1,
     });
     expect(await refusal("provider_unreachable")).toContain("timeout");
     blackHole.stop();
@@ -330,12 +330,12 @@ describe("a provider that cannot be reached is 502 provider_unreachable, which n
     const tls = { key: await read("upstream.key.pem"), cert: await read("upstream.cert.pem") };
     upstream = await startUpstream({ tls, script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
     const { catalog } = harness.deps;
-    await catalog.createProvider({ name: "acme", baseUrl: upstream.baseUrl, apiKey: CREDENTIAL }, null);
+    await catalog.createProvider({ name: "acme", base_url: upstream.baseUrl, api_key: CREDENTIAL }, null);
     expect(await refusal("provider_unreachable")).toContain("connection_error");
     expect(upstream.requests).toHaveLength(0);
-    await catalog.updateProvider("acme", { caPem: tls.cert }, null);
+    await catalog.updateProvider("acme", { ca_pem: tls.cert }, null);
     expect((await discover()).status).toBe(200);
-    await catalog.updateProvider("acme", { caPem: "", verifyTls: false }, null);
+    await catalog.updateProvider("acme", { ca_pem: "", verify_tls: false }, null);
     expect((await discover()).status).toBe(200);
   });
 });
@@ -386,7 +386,7 @@ describe("an answer that is no list of models is 502 discovery_failed", () => {
 
 test("a caller that hangs up closes the upstream's connection", async () => {
   upstream = await startUpstream();
-  await harness.deps.catalog.createProvider({ name: "acme", baseUrl: upstream.baseUrl }, null);
+  await harness.deps.catalog.createProvider({ name: "acme", base_url: upstream.baseUrl }, null);
   const caller = new AbortController();
   const answer = fetch(`${harness.url}/admin/v1/providers/acme/discover`, {
     headers: { authorization: `Bearer ${harness.adminKey}` },
@@ -399,7 +399,7 @@ test("a caller that hangs up closes the upstream's connection", async () => {
 });
 
 describe("a provider that takes its credential as x-api-key", () => {
-  const ANTHROPIC = { authStyle: "x-api-key" } as const;
+  const ANTHROPIC = { auth_style: "x-api-key" } as const;
   /** As Anthropic lists: newest first, a page at a time, and only to who names a version. */
   const pages: UpstreamScript = (upstreamCall) => {
     const { headers, target } = upstreamCall.request;
@@ -439,7 +439,7 @@ describe("a provider that takes its credential as x-api-key", () => {
   });
 
   test("is refused as any other where its key is wrong, which stands in no message", async () => {
-    await startProvider(pages, { ...ANTHROPIC, apiKey: "another-secret-word" });
+    await startProvider(pages, { ...ANTHROPIC, api_key: "another-secret-word" });
     expect(await refusal("discovery_failed")).toContain("401");
   });
 });
@@ -467,7 +467,7 @@ describe("the call of a models endpoint", () => {
 
   test(`ends after ${MODELS_CALL_MS_MAX} ms, however long the provider may be silent otherwise`, async () => {
     let nowMs = 0;
-    await startProvider(() => (nowMs = MODELS_CALL_MS_MAX), { timeoutReadSeconds: 300 });
+    await startProvider(() => (nowMs = MODELS_CALL_MS_MAX), { timeout_read: 300 });
     expect(await fetchModels({ monotonicMs: () => nowMs })).toEqual({ kind: "failed", error: "timeout" });
   });
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
   const actor = { principalId: harness.adminId };
   // Out of order, so that an order of arrival is not taken for one by name.
   for (const name of ["c", "a", "b"]) {
-    await catalog.createProvider({ name, baseUrl: "http://127.0.0.1:9/v1" }, actor);
+    await catalog.createProvider({ name, base_url: "http://127.0.0.1:9/v1" }, actor);
     await catalog.createModel({ alias: name, provider: name, upstreamName: "up" }, actor);
     await createCaller(harness, name);
   }

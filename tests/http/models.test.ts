@@ -4,11 +4,11 @@ import { call, expectError, startHarness, type Harness } from "./support.ts";
 let harness: Harness;
 beforeEach(async () => {
   harness = await startHarness();
-  await harness.deps.catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
+  await harness.deps.catalog.createProvider({ name: "acme", base_url: "http://127.0.0.1:9/v1" }, null);
   await harness.deps.catalog.createProvider(
     {
       name: "other",
-      baseUrl: "http://127.0.0.1:9/v1",
+      base_url: "http://127.0.0.1:9/v1",
       endpoints: { embeddings: "http://127.0.0.1:9/e?v=1" },
     },
     null,

@@ -8,7 +8,7 @@ import { call, createCaller, expectError, openSession, startHarness, type Harnes
 let harness: Harness;
 beforeEach(async () => {
   harness = await startHarness({ config: { maxBodyBytes: 16 * 1024 * 1024 } });
-  await harness.deps.catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
+  await harness.deps.catalog.createProvider({ name: "acme", base_url: "http://127.0.0.1:9/v1" }, null);
 });
 afterEach(() => harness.stop());
 

@@ -63,7 +63,7 @@ export interface HarnessOverrides extends Partial<Omit<ServedDeps, "config">> {
 
 /** Opens every endpoint: a model that can do everything. */
 export async function openEndpoints({ deps: { catalog } }: Pick<Harness, "deps">): Promise<void> {
-  await catalog.createProvider({ name: "everything", baseUrl: "http://127.0.0.1:1/v1" }, null);
+  await catalog.createProvider({ name: "everything", base_url: "http://127.0.0.1:1/v1" }, null);
   const capabilities = [...CAPABILITIES];
   await catalog.createModel(
     { alias: "everything", provider: "everything", upstreamName: "x", capabilities },

@@ -176,8 +176,8 @@ describe("a POST of the data plane", () => {
 describe("GET /v1/models", () => {
   beforeEach(async () => {
     const { catalog } = harness.deps;
-    await catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
-    await catalog.createProvider({ name: "off", baseUrl: "http://127.0.0.1:9/v1" }, null);
+    await catalog.createProvider({ name: "acme", base_url: "http://127.0.0.1:9/v1" }, null);
+    await catalog.createProvider({ name: "off", base_url: "http://127.0.0.1:9/v1" }, null);
     await catalog.createModel(
       {
         alias: "big",

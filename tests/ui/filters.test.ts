@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { Facets } from "../../ui/api/reports.ts";
-import { OPTIONS_SHOWN_MAX, toFilterGroups, type Search } from "../../ui/filters/filter-options.ts";
-import { parseIdBeginning, parseTyped } from "../../ui/filters/typed-filter.ts";
+import {
+  OPTIONS_SHOWN_MAX,
+  parseIdBeginning,
+  parseTyped,
+  toFilterGroups,
+  type Search,
+} from "../../ui/filters/filter-options.ts";
 import { countFilters, OUTCOME_FILTERS, readFilters, toggleValue } from "../../ui/search/filters.ts";
 
 const ID = "019cdd2a-7c00-7000-8000-000000000001";
@@ -133,13 +138,13 @@ describe("the options of the filter box", () => {
 
 describe("what is typed into the filter box", () => {
   test.each([
-    ["429", { list: "status", value: "429" }],
-    ["5XX", { list: "status", value: "5xx" }],
-    ["> $0.10", { bound: "min_cost", value: "0.10" }],
-    ["<$2", { bound: "max_cost", value: "2" }],
-    [">2s", { bound: "min_duration_ms", value: "2000" }],
-    ["< 1.5 min", { bound: "max_duration_ms", value: "90000" }],
-    [">0.25ms", { bound: "min_duration_ms", value: "0.25" }],
+    ["429", { name: "status", value: "429" }],
+    ["5XX", { name: "status", value: "5xx" }],
+    ["> $0.10", { name: "min_cost", value: "0.10" }],
+    ["<$2", { name: "max_cost", value: "2" }],
+    [">2s", { name: "min_duration_ms", value: "2000" }],
+    ["< 1.5 min", { name: "max_duration_ms", value: "90000" }],
+    [">0.25ms", { name: "min_duration_ms", value: "0.25" }],
     [">", null],
     ["600", null],
     [">2", null],

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { pagesFor } from "../../ui/shell/navigation.ts";
-import { type PaletteSources, toCommandGroups } from "../../ui/shell/palette-commands.ts";
+import { pagesFor } from "../../ui/shell/navigation.tsx";
+import { type PaletteSources, toCommandGroups } from "../../ui/shell/palette.tsx";
 
 const NOTHING = { models: [], providers: [], people: [], keys: [] };
 

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { formatWindow, toFirstDay, toLastDay, toSince, toUntil } from "../../ui/search/day-window.ts";
 import { RANGES, type Range } from "../../ui/search/ranges.ts";
-import { toTimeWindow, toZoomedOut } from "../../ui/search/window.ts";
+import {
+  formatWindow,
+  toFirstDay,
+  toLastDay,
+  toSince,
+  toTimeWindow,
+  toUntil,
+  toZoomedOut,
+} from "../../ui/search/window.ts";
 
 /** A Wednesday. */
 const NOW = Date.parse("2026-03-18T10:30:00Z");

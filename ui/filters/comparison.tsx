@@ -3,18 +3,16 @@ import type { ReactNode } from "react";
 import { type Breakdown, type BreakdownRow, breakdownQuery } from "../api/reports.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
 import { Duration } from "../components/instant.tsx";
-import { Outdated } from "../components/outdated.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
-import { useOutdated } from "../reports/answer.tsx";
+import { Answered, useOutdated } from "../reports/answer.tsx";
+import type { ListFilter } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
-import type { ComparedFilter } from "./compared-filter.ts";
 
 export interface ComparisonProps {
   readonly report: Report;
-  readonly by: ComparedFilter;
+  readonly by: ListFilter;
   /** The values of the filter, and what each is called. */
   readonly values: readonly string[];
   readonly toName: (value: string) => string;
@@ -26,12 +24,21 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
     breakdownQuery({ ...report.query, by, limit: values.length }),
   );
   const isOutdated = useOutdated(`${report.question} ${by}`, isPlaceholderData);
-  if (error !== null && data === undefined) {
-    return <ErrorNotice failure={error} onRetry={() => void refetch()} />;
-  }
-  if (data === undefined) return <TableSkeleton rows={FIGURES.length} />;
   return (
-    <Outdated when={isOutdated}>
+    <Answered
+      answer={{ data, isOutdated, failure: error, retry: refetch }}
+      skeleton={<TableSkeleton rows={FIGURES.length} />}
+    >
+      {(breakdown) => <Figures breakdown={breakdown} values={values} toName={toName} />}
+    </Answered>
+  );
+}
+
+type FiguresProps = Pick<ComparisonProps, "values" | "toName"> & { readonly breakdown: Breakdown };
+
+function Figures({ breakdown, values, toName }: FiguresProps) {
+  return (
+    <>
       <div role="region" aria-label="Comparison" tabIndex={0} className="overflow-x-auto">
         <table className="text-left">
           <thead>
@@ -61,7 +68,7 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
                 </th>
                 {values.map((value) => (
                   <td key={value} className="py-1.5 pl-8 text-right whitespace-nowrap max-sm:pl-3">
-                    {toCell(data, value, cell)}
+                    {toCell(breakdown, value, cell)}
                   </td>
                 ))}
               </tr>
@@ -69,10 +76,10 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
           </tbody>
         </table>
       </div>
-      {data.percentiles !== "exact" && (
-        <p className="mt-2 text-xs text-ink-soft">{WITHOUT_PERCENTILES[data.percentiles]}</p>
+      {breakdown.percentiles !== "exact" && (
+        <p className="mt-2 text-xs text-ink-soft">{WITHOUT_PERCENTILES[breakdown.percentiles]}</p>
       )}
-    </Outdated>
+    </>
   );
 }
 

@@ -1,24 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, Suspense, useState } from "react";
-import { facetsQuery } from "../api/reports.ts";
+import { type Facets, facetsQuery } from "../api/reports.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Chip } from "../components/chip.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
 import { lazyPart } from "../lazy-part.tsx";
-import { FILTER_LABELS, toBoundText, toOutcomeText } from "../search/filter-words.ts";
 import {
-  BOUND_FILTERS,
+  type ActiveFilter,
   countFilters,
-  LIST_FILTERS,
+  findCompared,
+  isBoundFilter,
   NO_FILTERS,
-  OUTCOME_FILTERS,
-  toggleValue,
+  toActiveFilters,
+  toBoundText,
+  toSpec,
+  toValueText,
 } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
-import { COMPARE_LABELS, findCompared } from "./compared-filter.ts";
 import { FilterBox } from "./filter-box.tsx";
-import { toKeyName } from "./filter-options.ts";
 import { WindowPicker } from "./window-picker.tsx";
 
 const Comparison = lazyPart(async () => (await import("./comparison.tsx")).Comparison);
@@ -53,42 +53,19 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
     ...facetsQuery({ since: report.query.since, until: report.query.until }),
     enabled: filters.key !== undefined,
   });
-  const toValueText = (name: string, value: string): string => {
-    const outcome = name === "outcome" && OUTCOME_FILTERS.find((known) => known === value);
-    if (outcome !== false && outcome !== undefined) return toOutcomeText(outcome);
-    const key = name === "key" ? facets?.keys.find(({ id }) => id === value) : undefined;
-    return key === undefined ? value : toKeyName(key);
-  };
   const compared = findCompared(filters);
   const [isComparing, setComparing] = useState(props.isComparing);
   return (
     <>
       <ul aria-label="Active filters" className="flex flex-wrap items-center gap-1.5">
-        {LIST_FILTERS.flatMap((name) =>
-          (filters[name] ?? []).map((value, place) => (
-            <FilterChip
-              key={`${name} ${value}`}
-              word={place === 0 ? null : name === "tag" ? "and" : "or"}
-              text={`${FILTER_LABELS[name]}: ${toValueText(name, value)}`}
-              {...(place > 0 && { shown: toValueText(name, value) })}
-              onRemove={() => change(toggleValue(filters, name, value))}
-            />
-          )),
-        )}
-        {filters.unpriced !== undefined && (
-          <FilterChip text="unpriced" onRemove={() => change({ unpriced: undefined })} />
-        )}
-        {BOUND_FILTERS.map((name) => {
-          const value = filters[name];
-          if (value === undefined) return null;
-          return (
-            <FilterChip
-              key={name}
-              text={toBoundText(name, value)}
-              onRemove={() => change({ [name]: undefined })}
-            />
-          );
-        })}
+        {toActiveFilters(filters).map((filter) => (
+          <FilterChip
+            key={`${filter.name} ${filter.value}`}
+            filter={filter}
+            facets={facets}
+            onRemove={() => change(filter.without)}
+          />
+        ))}
         <li>
           <Button variant="ghost" size="sm" onClick={() => change(NO_FILTERS)}>
             Clear filters
@@ -97,7 +74,7 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
         {compared !== null && (
           <li>
             <Button size="sm" aria-expanded={isComparing} onClick={() => setComparing(!isComparing)}>
-              {COMPARE_LABELS[compared]}
+              {toSpec(compared).compare}
             </Button>
           </li>
         )}
@@ -109,7 +86,7 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
               report={report}
               by={compared}
               values={filters[compared] ?? []}
-              toName={(value) => toValueText(compared, value)}
+              toName={(value) => toValueText(compared, value, facets)}
             />
           </Suspense>
         </Card>
@@ -119,20 +96,25 @@ function ActiveFilters(props: Pick<FilterBarProps, "report"> & { readonly isComp
 }
 
 interface FilterChipProps {
-  /** Stands before the chip of a further value. */
-  readonly word?: "or" | "and" | null;
-  readonly text: string;
-  /** The text without what the chip before it says already. */
-  readonly shown?: string;
+  readonly filter: ActiveFilter;
+  readonly facets: Facets | undefined;
   readonly onRemove: () => void;
 }
 
-function FilterChip({ word = null, text, shown = text, onRemove }: FilterChipProps) {
+/** A further value leaves out what the chip before it says already. */
+function FilterChip({ filter: { name, value, place }, facets, onRemove }: FilterChipProps) {
+  const isList = name !== "unpriced" && !isBoundFilter(name);
+  const own = isList
+    ? toValueText(name, value, facets)
+    : isBoundFilter(name)
+      ? toBoundText(name, value)
+      : name;
+  const text = isList ? `${toSpec(name).label}: ${own}` : own;
   return (
     <li className="flex max-w-full min-w-0 items-center gap-1.5">
-      {word !== null && <span className="text-xs text-ink-soft">{word}</span>}
+      {place > 0 && <span className="text-xs text-ink-soft">{name === "tag" ? "and" : "or"}</span>}
       <Chip tone="accent" title={text} onRemove={onRemove} removeLabel={`Remove the filter ${text}`}>
-        {shown}
+        {place > 0 ? own : text}
       </Chip>
     </li>
   );

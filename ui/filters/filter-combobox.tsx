@@ -12,12 +12,10 @@ import {
 import { Icon } from "../components/icon.tsx";
 import type { Report } from "../search/report.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { formatCount, formatCountCompact } from "../text/format.ts";
+import { formatCountCompact, formatCounted } from "../text/format.ts";
 import { formatInZone, type TimeZone, useTimeZone } from "../text/time-zone.ts";
 import { FILTER_INPUT, type Typed } from "./filter-input.ts";
-import type { FilterGroup, FilterOption } from "./filter-option.ts";
-import { toFilterGroups } from "./filter-options.ts";
-import { parseIdBeginning } from "./typed-filter.ts";
+import { type FilterGroup, type FilterOption, parseIdBeginning, toFilterGroups } from "./filter-options.ts";
 
 export interface FilterComboboxProps {
   readonly report: Report;
@@ -197,14 +195,13 @@ function toRequestGroups({ requests, refusal }: FoundById, zone: TimeZone): read
 }
 
 function RequestCount({ requests }: { readonly requests: number }) {
-  const noun = requests === 1 ? "request" : "requests";
   return (
     <span
-      title={`${formatCount(requests)} ${noun} in this window`}
+      title={`${formatCounted(requests, "request")} in this window`}
       className="text-xs text-ink-soft tabular-nums"
     >
       {formatCountCompact(requests)}
-      <span className="sr-only"> {noun}</span>
+      <span className="sr-only"> {requests === 1 ? "request" : "requests"}</span>
     </span>
   );
 }

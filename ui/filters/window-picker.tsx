@@ -1,9 +1,8 @@
 import { Button, IconButton } from "../components/button.tsx";
 import { OpensOnDemand } from "../components/on-demand.tsx";
-import { formatWindow } from "../search/day-window.ts";
 import { RANGE_LABELS } from "../search/ranges.ts";
 import type { Report } from "../search/report.ts";
-import { toZoomedOut } from "../search/window.ts";
+import { formatWindow, toZoomedOut } from "../search/window.ts";
 
 const loadPopover = async () => (await import("./window-popover.tsx")).WindowPopover;
 

@@ -6,9 +6,18 @@ import { Popover } from "../components/popover.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { TextField } from "../components/text-field.tsx";
 import type { Report } from "../search/report.ts";
-import { type DayBound, toFirstDay, toLastDay, toSince, toUntil } from "../search/day-window.ts";
 import { RANGE_GROUPS, RANGE_LABELS } from "../search/ranges.ts";
-import { parseInstantMs, possibleBuckets, spanMsOf, toChosenSearch } from "../search/window.ts";
+import {
+  type DayBound,
+  parseInstantMs,
+  possibleBuckets,
+  spanMsOf,
+  toChosenSearch,
+  toFirstDay,
+  toLastDay,
+  toSince,
+  toUntil,
+} from "../search/window.ts";
 
 const BUCKET_LABELS: { readonly [bucket in Bucket]: string } = {
   hour: "By hour",

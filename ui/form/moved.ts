@@ -1,3 +1,5 @@
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { toShownName, type ViewOf } from "#kernel/fields.ts";
 import { STORED_FIELDS, type StoredKind, toEntityTag, toStoredFields } from "#views/entity-tag.ts";
 
 /** What a form changes, as the server told it. */
@@ -30,7 +32,11 @@ export function findMoved(from: Stored | undefined, now: Stored | undefined): re
 
 type StoredField = (typeof STORED_FIELDS)[StoredKind][number];
 
+const SETTING_LABELS = Object.fromEntries(
+  Object.values(PROVIDER_SETTINGS).map((field) => [toShownName(field), field.label]),
+);
 const LABELS: { readonly [field: string]: string } = {
+  ...SETTING_LABELS,
   name: "Name",
   subject: "Whom it holds for",
   each: "Separately for",
@@ -52,17 +58,11 @@ const LABELS: { readonly [field: string]: string } = {
   hidden: "Hidden",
   base_url: "Base URL",
   has_credential: "API key stored",
-  auth_style: "Credential header",
-  verify_tls: "TLS verified",
-  has_custom_ca: "Own certificate authority",
-  timeout_connect: "Connect timeout",
-  timeout_read: "Read timeout",
-  max_concurrency: "Max concurrency",
   endpoints: "Endpoints",
   kind: "Kind",
   role: "Role",
   tags: "Tags",
-} satisfies Record<StoredField, string>;
+} satisfies Record<Exclude<StoredField, keyof ViewOf<typeof PROVIDER_SETTINGS>>, string>;
 
 function toWords(value: unknown): string {
   if (value === null || value === undefined || value === "") return "none";

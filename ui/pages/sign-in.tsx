@@ -6,9 +6,8 @@ import { meQuery, signInWithLink } from "../api/session.ts";
 import { Button } from "../components/button.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { keepReturnPath } from "../shell/return-path.ts";
-import { BarThemeMenu } from "../shell/bar-menus.tsx";
+import { BarThemeMenu, Wordmark } from "../shell/bar.tsx";
 import { SignInWays } from "../shell/sign-in-ways.tsx";
-import { Wordmark } from "../shell/wordmark.tsx";
 
 const route = getRouteApi("/sign-in");
 

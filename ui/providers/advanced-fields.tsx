@@ -1,6 +1,7 @@
 import { useState } from "react";
-import type { AuthStyle } from "#catalog/auth-style.ts";
 import { isEndpoint, toRow, type Endpoint } from "#catalog/endpoint.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import type { Field } from "#kernel/fields.ts";
 import { Button } from "../components/button.tsx";
 import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../components/capability.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
@@ -9,33 +10,16 @@ import { FileDrop } from "../components/file-drop.tsx";
 import { NumberField } from "../components/number-field.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS, type ProviderFieldsProps } from "./provider-form.ts";
+import { listKeys } from "../form/fields.ts";
+import type { FieldBinding } from "../form/use-form.ts";
+import type { ProviderFieldsProps } from "./provider-form.ts";
 
-/** The server's limit: the certificates of a whole operating system are a quarter of it. */
-const CA_SIZE_BYTES_MAX = 1_048_576;
-const TIMEOUT_SECONDS_MAX = 86_400;
-const AUTH_STYLE_OPTIONS = [
-  { value: "bearer", label: "Authorization: Bearer" },
-  { value: "x-api-key", label: "x-api-key", detail: "Anthropic's API" },
-] as const satisfies readonly {
-  readonly value: AuthStyle;
-  readonly label: string;
-  readonly detail?: string;
-}[];
-const PARAMS = [
-  "auth_style",
-  "verify_tls",
-  "ca_pem",
-  "timeout_connect",
-  "timeout_read",
-  "max_concurrency",
-  "endpoints",
-];
+const PARAMS = [...Object.values(PROVIDER_SETTINGS).map(({ wire }) => wire), "endpoints"];
 
 /** What most providers need no change of; open when one of its fields was refused. */
 export function AdvancedFields(props: ProviderFieldsProps) {
   const { form, before } = props;
-  const { values, set, failure } = form;
+  const { failure } = form;
   const [isOpen, setOpen] = useState(false);
   const isRefused = PARAMS.some((param) => toFieldError(failure, param) !== undefined);
   return (
@@ -48,49 +32,32 @@ export function AdvancedFields(props: ProviderFieldsProps) {
         Key header, TLS, timeouts, limits and endpoints
       </summary>
       <div className="flex flex-col gap-4 border-t border-line px-3 py-3">
-        <SelectField
-          label="Credential header"
-          options={AUTH_STYLE_OPTIONS}
-          value={values.authStyle}
-          error={toFieldError(failure, "auth_style")}
-          onValueChange={(authStyle) => set({ authStyle })}
-        />
-        <SwitchField
-          label="Verify the TLS certificate"
-          hint={
-            values.verifyTls
-              ? undefined
-              : "Without verification, traffic to the provider can be read and changed on the way."
-          }
-          checked={values.verifyTls}
-          onCheckedChange={(verifyTls) => set({ verifyTls })}
-        />
+        {listKeys(PROVIDER_SETTINGS, ["choice"]).map((key) => {
+          const { label, options, wire } = PROVIDER_SETTINGS[key];
+          return <SelectField key={key} label={label} options={options} {...form.field(key, wire)} />;
+        })}
+        {listKeys(PROVIDER_SETTINGS, ["switch"]).map((key) => {
+          const { label, hint, wire } = PROVIDER_SETTINGS[key];
+          const { value, onValueChange } = form.field(key, wire);
+          return (
+            <SwitchField
+              key={key}
+              label={label}
+              hint={value ? undefined : hint}
+              checked={value}
+              onCheckedChange={onValueChange}
+            />
+          );
+        })}
         <CaField {...props} />
         <div className="grid gap-4 sm:grid-cols-3">
-          <NumberField
-            label="Connect timeout"
-            suffix="seconds"
-            min={0}
-            max={TIMEOUT_SECONDS_MAX}
-            placeholder={String(TIMEOUT_CONNECT_SECONDS)}
-            {...form.field("timeoutConnectSeconds", "timeout_connect")}
-          />
-          <NumberField
-            label="Read timeout"
-            suffix="seconds"
-            min={0}
-            max={TIMEOUT_SECONDS_MAX}
-            placeholder={String(TIMEOUT_READ_SECONDS)}
-            hint="The longest pause in a stream, and the total time of other requests"
-            {...form.field("timeoutReadSeconds", "timeout_read")}
-          />
-          <NumberField
-            label="Max concurrency"
-            integer
-            placeholder="unlimited"
-            hint="More requests wait in a queue, at most for the read timeout"
-            {...form.field("maxConcurrency", "max_concurrency")}
-          />
+          {listKeys(PROVIDER_SETTINGS, ["number", "count"]).map((key) => (
+            <AmountField
+              key={key}
+              field={PROVIDER_SETTINGS[key]}
+              {...form.field(key, PROVIDER_SETTINGS[key].wire)}
+            />
+          ))}
         </div>
         <EndpointFields form={form} />
         {before !== null && <p className="text-xs text-ink-faint">Changes apply immediately.</p>}
@@ -98,6 +65,25 @@ export function AdvancedFields(props: ProviderFieldsProps) {
     </details>
   );
 }
+
+function AmountField({ field, ...binding }: FieldBinding<number | null> & { readonly field: NumberOrCount }) {
+  const { label, hint } = field;
+  return field.kind === "count" ? (
+    <NumberField label={label} hint={hint} integer placeholder="unlimited" {...binding} />
+  ) : (
+    <NumberField
+      label={label}
+      hint={hint}
+      suffix={field.unit}
+      min={field.exclusiveMinimum}
+      max={field.maximum}
+      placeholder={String(field.initial)}
+      {...binding}
+    />
+  );
+}
+
+type NumberOrCount = Extract<Field, { readonly kind: "number" | "count" }>;
 
 /** URLs of their own: those that are set, and a way to add one. */
 function EndpointFields({ form }: Pick<ProviderFieldsProps, "form">) {
@@ -153,9 +139,9 @@ function CaField({ form, before }: ProviderFieldsProps) {
   return (
     <div className="flex flex-col gap-2">
       <FileDrop
-        label="Certificate authority (PEM)"
+        label={PROVIDER_SETTINGS.caPem.label}
         accept=".pem,.crt,.cer,application/x-pem-file"
-        sizeBytesMax={CA_SIZE_BYTES_MAX}
+        sizeBytesMax={PROVIDER_SETTINGS.caPem.maxLength}
         hint={toCaHint(values.caPem, isStored)}
         error={form.findError("caPem", "ca_pem")}
         onText={(caPem) => set({ caPem })}

@@ -1,4 +1,5 @@
 import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { mutationOptions } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import {
@@ -20,12 +21,7 @@ import { FoundModels } from "./found-models.tsx";
 import { DiscoveryHelp } from "./discovery-help.tsx";
 import { type Asked, isDiscoveryFailure } from "./discovery.ts";
 import { type Preset, PRESETS, toFreeName } from "./presets.ts";
-import {
-  NEW_PROVIDER,
-  type ProviderForm,
-  TIMEOUT_CONNECT_SECONDS,
-  toProviderDraft,
-} from "./provider-form.ts";
+import { NEW_PROVIDER, type ProviderForm, toProviderDraft } from "./provider-form.ts";
 import { StepFooter } from "./step-footer.tsx";
 
 export interface ConnectStepProps {
@@ -144,7 +140,7 @@ function toAsked(form: ProviderForm): Asked {
   return {
     base_url: form.baseUrl.trim().replace(/\/+$/u, ""),
     verify_tls: form.verifyTls,
-    timeout_connect: form.timeoutConnectSeconds ?? TIMEOUT_CONNECT_SECONDS,
+    timeout_connect: form.timeoutConnectSeconds ?? PROVIDER_SETTINGS.timeoutConnectSeconds.initial,
     has_credential: form.apiKey !== "",
     has_custom_ca: form.caPem !== null && form.caPem !== "",
   };

@@ -1,30 +1,19 @@
 import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
-import { AUTH_STYLE_DEFAULT, type AuthStyle } from "#catalog/auth-style.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { type FormOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
+import { toForm } from "../form/fields.ts";
 import type { Form } from "../form/use-form.ts";
-
-/** As the server has them when nothing is written. */
-export const TIMEOUT_CONNECT_SECONDS = 10;
-export const TIMEOUT_READ_SECONDS = 300;
 
 type EndpointTexts = { readonly [endpoint in Endpoint]: string };
 
 /** What stands in the fields of a provider. */
-export interface ProviderForm {
+export interface ProviderForm extends FormOf<typeof PROVIDER_SETTINGS> {
   readonly name: string;
   readonly baseUrl: string;
   /** Empty leaves what is stored. */
   readonly apiKey: string;
   readonly removesKey: boolean;
-  readonly authStyle: AuthStyle;
-  readonly verifyTls: boolean;
-  /** Null leaves what is stored; empty removes it. */
-  readonly caPem: string | null;
-  /** Null is the default. */
-  readonly timeoutConnectSeconds: number | null;
-  readonly timeoutReadSeconds: number | null;
-  /** Null is unlimited. */
-  readonly maxConcurrency: number | null;
   /** URLs of their own; empty is none. */
   readonly endpoints: EndpointTexts;
 }
@@ -54,12 +43,7 @@ export const NEW_PROVIDER: ProviderForm = {
   baseUrl: "",
   apiKey: "",
   removesKey: false,
-  authStyle: AUTH_STYLE_DEFAULT,
-  verifyTls: true,
-  caPem: null,
-  timeoutConnectSeconds: TIMEOUT_CONNECT_SECONDS,
-  timeoutReadSeconds: TIMEOUT_READ_SECONDS,
-  maxConcurrency: null,
+  ...toDefaults(PROVIDER_SETTINGS),
   endpoints: NO_ENDPOINTS,
 };
 
@@ -69,12 +53,7 @@ export function toProviderForm(provider: ProviderDetails): ProviderForm {
     baseUrl: provider.base_url,
     apiKey: "",
     removesKey: false,
-    authStyle: provider.auth_style ?? AUTH_STYLE_DEFAULT,
-    verifyTls: provider.verify_tls,
-    caPem: null,
-    timeoutConnectSeconds: provider.timeout_connect,
-    timeoutReadSeconds: provider.timeout_read,
-    maxConcurrency: provider.max_concurrency,
+    ...toForm(PROVIDER_SETTINGS, provider),
     endpoints: { ...NO_ENDPOINTS, ...provider.endpoints },
   };
 }
@@ -85,13 +64,8 @@ export function toProviderDraft(form: ProviderForm): ProviderDraft {
   return {
     name: form.name.trim(),
     base_url: form.baseUrl.trim(),
-    verify_tls: form.verifyTls,
-    timeout_connect: form.timeoutConnectSeconds ?? TIMEOUT_CONNECT_SECONDS,
-    timeout_read: form.timeoutReadSeconds ?? TIMEOUT_READ_SECONDS,
     ...(form.apiKey !== "" && { api_key: form.apiKey.trim() }),
-    ...(form.authStyle !== AUTH_STYLE_DEFAULT && { auth_style: form.authStyle }),
-    ...(form.caPem !== null && form.caPem !== "" && { ca_pem: form.caPem }),
-    ...(form.maxConcurrency !== null && { max_concurrency: form.maxConcurrency }),
+    ...toChanges(PROVIDER_SETTINGS, NEW_PROVIDER, form),
     ...(Object.keys(endpoints).length > 0 && { endpoints }),
   };
 }
@@ -99,19 +73,12 @@ export function toProviderDraft(form: ProviderForm): ProviderDraft {
 /** Only what differs from the provider as it is; nothing when nothing does. */
 export function toProviderPatch(form: ProviderForm, before: ProviderDetails): NonNullable<ProviderPatch> {
   const was = toProviderForm(before);
-  const timeoutConnect = form.timeoutConnectSeconds ?? TIMEOUT_CONNECT_SECONDS;
-  const timeoutRead = form.timeoutReadSeconds ?? TIMEOUT_READ_SECONDS;
   const isSame = ENDPOINTS.every((endpoint) => form.endpoints[endpoint].trim() === was.endpoints[endpoint]);
   return {
     ...(form.baseUrl.trim() !== was.baseUrl && { base_url: form.baseUrl.trim() }),
     ...(form.removesKey && form.apiKey === "" && { remove_credential: true }),
     ...(form.apiKey !== "" && { api_key: form.apiKey.trim() }),
-    ...(form.authStyle !== was.authStyle && { auth_style: form.authStyle }),
-    ...(form.verifyTls !== was.verifyTls && { verify_tls: form.verifyTls }),
-    ...(form.caPem !== null && { ca_pem: form.caPem }),
-    ...(timeoutConnect !== was.timeoutConnectSeconds && { timeout_connect: timeoutConnect }),
-    ...(timeoutRead !== was.timeoutReadSeconds && { timeout_read: timeoutRead }),
-    ...(form.maxConcurrency !== was.maxConcurrency && { max_concurrency: form.maxConcurrency ?? 0 }),
+    ...toChanges(PROVIDER_SETTINGS, was, form),
     ...(!isSame && { endpoints: toOverrides(form.endpoints) }),
   };
 }

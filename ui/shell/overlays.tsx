@@ -2,8 +2,7 @@ import { Fragment } from "react";
 import { Dialog } from "../components/dialog.tsx";
 import { Kbd } from "../components/code.tsx";
 import { SidePanel } from "../components/panel.tsx";
-import type { NavigationItem } from "./navigation.ts";
-import { NavigationList } from "./navigation-list.tsx";
+import { type NavigationItem, NavigationList } from "./navigation.tsx";
 import { type ShortcutGroup, toShortcutGroups } from "./shortcuts.ts";
 
 export type Overlay = "menu" | "help";

@@ -5,7 +5,7 @@ import { ApiFailure, offline } from "../api/failure.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { forgetFailedParts } from "../lazy-part.tsx";
 import { findServedBuild, PartMissing, reloadIfStale } from "../stale.ts";
-import { ConnectionContext } from "./connection-bar.tsx";
+import { ConnectionContext } from "./connection.tsx";
 
 /** In place of everything, where not even the shell could be shown. */
 export function RootFailure(props: ErrorComponentProps) {

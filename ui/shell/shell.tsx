@@ -10,15 +10,12 @@ import { PartFailure } from "../components/on-demand.tsx";
 import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
 import { useOnDemand } from "../on-demand.ts";
 import { importPart } from "../stale.ts";
-import { BarAccountMenu, BarThemeMenu } from "./bar-menus.tsx";
-import { ConnectionBar } from "./connection-bar.tsx";
-import { NavigationList } from "./navigation-list.tsx";
-import { pagesFor, titleOf } from "./navigation.ts";
+import { BarAccountMenu, BarThemeMenu, Wordmark } from "./bar.tsx";
+import { ConnectionBar } from "./connection.tsx";
+import { type NavigationItem, NavigationList, pagesFor, titleOf } from "./navigation.tsx";
 import type { Overlay } from "./overlays.tsx";
-import { usePrefetchedPages } from "./prefetch.ts";
 import { PALETTE_KEY, useShortcuts } from "./shortcuts.ts";
 import type { SignInAgainProps } from "./sign-in-again.tsx";
-import { Wordmark } from "./wordmark.tsx";
 
 const loadPalette = async () => (await import("./palette.tsx")).Palette;
 const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
@@ -33,22 +30,17 @@ export function Shell() {
     enableBeforeUnload: () => hasUnsaved(),
   });
   const pages = useMemo(() => pagesFor(me.role), [me.role]);
-  const [overlay, setOverlay] = useState<Overlay | null>(null);
-  const { Part: Overlays, isWaiting, failure, want, dismiss } = useOnDemand(loadOverlays);
-  const opener = useRef<HTMLElement>(null);
-  const show = (next: Overlay) => {
-    opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
-    setOverlay(next);
-    want();
-  };
+  const [open, setOpen] = useState<Overlay | "palette" | null>(null);
+  const overlays = useOnDemand(loadOverlays);
   const palette = useOnDemand(loadPalette);
-  const [isPaletteOpen, setPaletteOpen] = useState(false);
-  const showPalette = () => {
+  const opener = useRef<HTMLElement>(null);
+  const show = (next: Overlay | "palette") => {
     opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
-    setPaletteOpen(true);
-    palette.want();
+    setOpen(next);
+    (next === "palette" ? palette : overlays).want();
   };
   const showHelp = () => show("help");
+  const showPalette = () => show("palette");
   useShortcuts(pages, { onHelp: showHelp, onPalette: showPalette });
   usePrefetchedPages(pages);
   const { pathname } = useLocation();
@@ -76,7 +68,7 @@ export function Shell() {
             <IconButton
               label="Keyboard shortcuts"
               icon="help"
-              busy={isWaiting && overlay === "help"}
+              busy={overlays.isWaiting && open === "help"}
               onClick={showHelp}
             />
             <BarThemeMenu />
@@ -89,7 +81,7 @@ export function Shell() {
             <IconButton
               label="Open the menu"
               icon="menu"
-              busy={isWaiting && overlay === "menu"}
+              busy={overlays.isWaiting && open === "menu"}
               onClick={() => show("menu")}
             />
             <Wordmark />
@@ -107,10 +99,10 @@ export function Shell() {
           </ErrorBoundary>
         </main>
       </div>
-      {Overlays !== null && (
-        <Overlays
-          open={overlay}
-          onClose={() => setOverlay(null)}
+      {overlays.Part !== null && (
+        <overlays.Part
+          open={open === "palette" ? null : open}
+          onClose={() => setOpen(null)}
           toFinalFocus={() => opener.current}
           role={me.role}
           pages={pages}
@@ -118,28 +110,23 @@ export function Shell() {
       )}
       {palette.Part !== null && (
         <palette.Part
-          open={isPaletteOpen}
-          onClose={() => setPaletteOpen(false)}
+          open={open === "palette"}
+          onClose={() => setOpen(null)}
           onHelp={showHelp}
           toFinalFocus={() => opener.current}
           isAdmin={me.role === "admin"}
           pages={pages}
         />
       )}
-      <PartFailure {...{ failure, want, dismiss }} />
+      <PartFailure {...overlays} />
       <PartFailure {...palette} />
       {SignInAgain !== null && <SignInAgain me={me} />}
     </div>
   );
 }
 
-interface PaletteButtonProps {
-  readonly busy: boolean;
-  readonly onClick: () => void;
-}
-
 /** Looks like the field that it opens. */
-function PaletteButton({ busy, onClick }: PaletteButtonProps) {
+function PaletteButton({ busy, onClick }: { readonly busy: boolean; readonly onClick: () => void }) {
   return (
     <button
       type="button"
@@ -202,4 +189,45 @@ function useEndedSession({ authenticated, name }: Me): EndedSession {
 
 function isAskedByPerson({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean {
   return queryKey[0] !== KEYS.me[0];
+}
+
+/** The first page, its figures and whatever is pressed at once go before. */
+const AFTER_MS = 5_000;
+
+/**
+ * Loads the other pages' files, one after the other, once the browser has nothing else to do, so that a page opens at once. Not
+ * for a reader who asks for little data.
+ */
+function usePrefetchedPages(pages: readonly NavigationItem[]): void {
+  const router = useRouter();
+  useEffect(() => {
+    if (hasLittleData()) return undefined;
+    let isOver = false;
+    const prefetch = async () => {
+      for (const { to } of pages) {
+        await untilIdle();
+        if (isOver) return;
+        // Only in advance: what cannot be had now is asked for again when it is opened.
+        await router.preloadRoute({ to }).catch(() => null);
+      }
+    };
+    const timer = setTimeout(() => void prefetch(), AFTER_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [router, pages]);
+}
+
+/** WebKit has no idle callback: a task of its own is as near as it comes. */
+async function untilIdle(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    if ("requestIdleCallback" in globalThis) requestIdleCallback(() => resolve());
+    else setTimeout(resolve, 200);
+  });
+}
+
+function hasLittleData(): boolean {
+  const connection: unknown = Reflect.get(navigator, "connection");
+  return connection instanceof Object && Reflect.get(connection, "saveData") === true;
 }

@@ -1,6 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import type { NavigationItem } from "./navigation.ts";
+import type { NavigationItem } from "./navigation.tsx";
 
 /** After `g`, how long the second key is waited for. */
 const SEQUENCE_MS_MAX = 1_500;

@@ -1,6 +1,5 @@
 import type { BodyOf } from "#http/client.ts";
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
-import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
 import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
@@ -140,14 +139,12 @@ const MODEL_FIELDS = [
   ["hidden", "hidden", "->"],
 ] as const;
 
+const { caPem: _, ...SHOWN_SETTINGS } = PROVIDER_SETTINGS;
+
 /** Fields of a provider in the order of a line, with what goes without saying. */
 const PROVIDER_DEFAULTS: { readonly [field: string]: unknown } = {
   base_url: undefined,
-  auth_style: AUTH_STYLE_DEFAULT,
-  verify_tls: true,
-  timeout_connect: TIMEOUT_CONNECT_SECONDS_DEFAULT,
-  timeout_read: TIMEOUT_READ_SECONDS_DEFAULT,
-  max_concurrency: null,
+  ...Object.fromEntries(Object.values(SHOWN_SETTINGS).map(({ wire, initial }) => [wire, initial])),
   endpoints: {},
   enabled: true,
 };

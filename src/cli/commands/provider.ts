@@ -13,7 +13,6 @@ import {
   addProviderOptions,
   readProviderKey,
   toProviderBody,
-  toProviderSettings,
   toSetCommand,
   type ProviderOptions,
 } from "#cli/input/provider-options.ts";
@@ -49,14 +48,15 @@ export function addCommands(program: Command, terminal: Terminal): void {
   const add = addProviderOptions(
     addCommand(provider, "add <name>", "register a provider; on a terminal, asks for its API key")
       .requiredOption("--base-url <url>", "full URL including /v1")
-      .addOption(new Option("--no-api-key", "the provider needs no API key").conflicts("apiKeyFile"))
-      .option("--no-verify-tls", "accept any certificate"),
+      .addOption(new Option("--no-api-key", "the provider needs no API key").conflicts("apiKeyFile")),
+    { isNew: true },
   ).action(async (name: string, options: AddOptions) => {
-    const typed = { name, baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
-    checkTyped(() => parseProviderDraft({ ...typed, caPem: undefined }));
+    const typed = { ...(await toProviderBody(options)), name, base_url: options.baseUrl };
+    const { ca_pem: _, ...checked } = typed;
+    checkTyped(() => parseProviderDraft(checked));
     const apiKey = await readProviderKey(terminal, options, { ask: true });
     await withInstallation(terminal, options, async ({ api }) => {
-      const body = given({ ...toProviderBody(typed), name, base_url: options.baseUrl, api_key: apiKey });
+      const body = given({ ...typed, api_key: apiKey });
       const view = await api.call("POST /admin/v1/providers", { body });
       writeDone(terminal, options, { view, sentence: `added provider ${view.name}` });
       if (options.json === true) return;
@@ -79,9 +79,8 @@ export function addCommands(program: Command, terminal: Terminal): void {
       .option("--base-url <url>", "full URL including /v1")
       .addOption(new Option("--no-api-key", "remove the stored API key").conflicts("apiKeyFile"))
       .addOption(new Option("--no-ca", "trust the system's roots again").conflicts("caFile"))
-      .addOption(new Option("--no-endpoints", "no URL of its own for any endpoint").conflicts("endpoint"))
-      .option("--verify-tls", "hold certificates to their rules")
-      .option("--no-verify-tls", "accept any certificate"),
+      .addOption(new Option("--no-endpoints", "no URL of its own for any endpoint").conflicts("endpoint")),
+    { isNew: false },
   ).action(async (name: string, options: SetOptions) => {
     const patch = await toPatch(terminal, options);
     if (Object.keys(patch).length === 0) {
@@ -132,10 +131,11 @@ export function addCommands(program: Command, terminal: Terminal): void {
 }
 
 async function toPatch(terminal: Terminal, options: SetOptions) {
-  const typed = { baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
-  checkTyped(() => parseProviderPatch({ ...typed, caPem: undefined }));
+  const typed = await toProviderBody(options);
+  const { ca_pem: _, ...checked } = typed;
+  checkTyped(() => parseProviderPatch(checked));
   return given({
-    ...toProviderBody(typed),
+    ...typed,
     api_key: await readProviderKey(terminal, options, { ask: false }),
     remove_credential: options.apiKey === false ? true : undefined,
     ...(options.ca === false && { ca_pem: "" }),

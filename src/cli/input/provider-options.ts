@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { choiceOption, pairsOption } from "./choice.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { pairsOption } from "./choice.ts";
+import { addFieldOptions, readFieldOptions } from "./field-options.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
-import { collectPairs, readCaFile, readNumber, readSecretInput } from "./input.ts";
+import { collectPairs, readSecretInput } from "./input.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 /** What `provider add` and `provider set` have in common. */
@@ -13,40 +14,23 @@ export interface ProviderOptions extends InstallationOptions {
   readonly apiKeyFile?: string;
   /** False with `--no-api-key`. */
   readonly apiKey?: boolean;
-  readonly authStyle?: string;
-  readonly verifyTls?: boolean;
-  readonly caFile?: string;
-  readonly timeoutConnect?: number;
-  readonly timeoutRead?: number;
-  readonly maxConcurrency?: number;
   readonly endpoint?: { readonly [endpoint: string]: string };
 }
 
 const API_KEY_QUESTION = "API key of the provider: ";
 const OPTIONAL_API_KEY_QUESTION = "API key of the provider (empty for none): ";
 
-export function addProviderOptions(command: Command): Command {
-  return command
-    .option("--api-key-file <path>", "read the provider's API key from a file; - is stdin or a prompt")
-    .addOption(
-      choiceOption(
-        "--auth-style <style>",
-        "how the API key is sent; default: bearer. Anthropic's API: x-api-key",
-        AUTH_STYLES,
-      ),
-    )
-    .option("--ca-file <path>", "PEM file that is trusted instead of the system's roots")
-    .option("--timeout-connect <seconds>", "default: 10", readNumber)
-    .option("--timeout-read <seconds>", "default: 300; also the deadline of unary requests", readNumber)
-    .option("--max-concurrency <requests>", "default: unlimited, which is also 0", readNumber)
-    .addOption(
-      pairsOption({
-        flags: "--endpoint <endpoint=url>",
-        description: "URL of its own for an endpoint, named by its capability; repeatable",
-        keys: ENDPOINTS,
-        collect: collectPairs,
-      }),
-    );
+export function addProviderOptions(command: Command, { isNew }: { readonly isNew: boolean }): Command {
+  command.option("--api-key-file <path>", "read the provider's API key from a file; - is stdin or a prompt");
+  for (const field of Object.values(PROVIDER_SETTINGS)) addFieldOptions(command, field, { isNew });
+  return command.addOption(
+    pairsOption({
+      flags: "--endpoint <endpoint=url>",
+      description: "URL of its own for an endpoint, named by its capability; repeatable",
+      keys: ENDPOINTS,
+      collect: collectPairs,
+    }),
+  );
 }
 
 /** To be typed next, on the same installation. */
@@ -55,34 +39,12 @@ export function toSetCommand(name: string, change: readonly string[], options: I
   return formatCommand(["provider", "set", name, ...change, ...where], options);
 }
 
-/** The fields of a draft or a patch that these options say; what is not said is undefined. */
-export async function toProviderSettings(options: ProviderOptions) {
+/** What these options say of a provider, as the interface takes it; what is not said is absent. */
+export async function toProviderBody(options: ProviderOptions) {
   return {
-    authStyle: options.authStyle,
-    verifyTls: options.verifyTls,
-    caPem: options.caFile === undefined ? undefined : await readCaFile(options.caFile),
-    timeoutConnectSeconds: options.timeoutConnect,
-    timeoutReadSeconds: options.timeoutRead,
-    maxConcurrency: options.maxConcurrency,
-    endpoints: options.endpoint,
-  };
-}
-
-type ProviderSettings = Awaited<ReturnType<typeof toProviderSettings>> & {
-  readonly baseUrl: string | undefined;
-};
-
-/** The settings as the interface spells them; JSON leaves out what is undefined. */
-export function toProviderBody(settings: ProviderSettings) {
-  return {
-    base_url: settings.baseUrl,
-    auth_style: settings.authStyle,
-    verify_tls: settings.verifyTls,
-    ca_pem: settings.caPem,
-    timeout_connect: settings.timeoutConnectSeconds,
-    timeout_read: settings.timeoutReadSeconds,
-    max_concurrency: settings.maxConcurrency,
-    endpoints: settings.endpoints,
+    ...(options.baseUrl !== undefined && { base_url: options.baseUrl }),
+    ...(await readFieldOptions(PROVIDER_SETTINGS, options)),
+    ...(options.endpoint !== undefined && { endpoints: options.endpoint }),
   };
 }
 

@@ -4,7 +4,7 @@ import { INSTANT, MODEL, PROVIDER } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import type { Discovery } from "#catalog/discovery.ts";
 import { ProviderCreateRequest } from "#http/schemas/requests.ts";
-import { CREATE_ERRORS, toProviderDraft } from "./providers.ts";
+import { CREATE_ERRORS } from "./providers.ts";
 import { toDiscoveredModelsView } from "#views/catalog.ts";
 
 const CHAT_GUESS = {
@@ -33,7 +33,7 @@ export function discoveryRoutes(discovery: Discovery) {
       }),
       errors: [...CREATE_ERRORS, "provider_unreachable", "discovery_failed"],
       run: async ({ body, request }) =>
-        toDiscoveredModelsView(await discovery.test(toProviderDraft(body), request.signal), {
+        toDiscoveredModelsView(await discovery.test(body, request.signal), {
           includeCapabilities: true,
         }),
     }),

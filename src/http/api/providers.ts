@@ -3,7 +3,6 @@ import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
 import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import type { ProviderDraft } from "#catalog/provider-draft.ts";
 import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
@@ -38,7 +37,7 @@ export function providerRoutes(catalog: Catalog) {
       answer: json(201, ProviderView, SINGLE_PROVIDER),
       errors: CREATE_ERRORS,
       run: async ({ body, caller }) => {
-        const provider = await catalog.createProvider(toProviderDraft(body), toActor(caller));
+        const provider = await catalog.createProvider(body, toActor(caller));
         return toSingleProviderView(provider);
       },
     }),
@@ -95,14 +94,9 @@ export function providerRoutes(catalog: Catalog) {
         "changed_meanwhile",
       ],
       run: async ({ params, body, caller, request, headers }) => {
-        const patch = {
-          enabled: body.enabled,
-          baseUrl: body.base_url,
-          removeCredential: body.remove_credential,
-        };
         const provider = await catalog.updateProvider(
           params.name,
-          { ...patch, ...toSettings(body) },
+          body,
           toActor(caller),
           toPrecondition(request, "provider", toSingleProviderView),
         );
@@ -129,28 +123,4 @@ export function providerRoutes(catalog: Catalog) {
       },
     }),
   ] as const;
-}
-
-/** Its values are judged by the catalog. */
-export function toProviderDraft(body: typeof ProviderCreateRequest.static): ProviderDraft {
-  return { name: body.name, baseUrl: body.base_url, wireFormat: body.wire_format, ...toSettings(body) };
-}
-
-type ProviderSettings = Omit<
-  typeof ProviderPatchRequest.static,
-  "enabled" | "base_url" | "remove_credential"
->;
-
-/** The settings that a create and a patch have in common. */
-function toSettings(body: ProviderSettings) {
-  return {
-    apiKey: body.api_key,
-    authStyle: body.auth_style,
-    verifyTls: body.verify_tls,
-    caPem: body.ca_pem,
-    timeoutConnectSeconds: body.timeout_connect,
-    timeoutReadSeconds: body.timeout_read,
-    maxConcurrency: body.max_concurrency,
-    endpoints: body.endpoints,
-  };
 }

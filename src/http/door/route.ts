@@ -132,7 +132,7 @@ interface Serving {
 export type AnswerHeaders = { [name in AnswerHeader | "vary"]?: string | string[] };
 
 /** A request as `run` gets it: admitted, its body read and validated. */
-interface Asked<Path extends string, Of extends Access, Body> {
+export interface Asked<Path extends string, Of extends Access, Body> {
   readonly request: Request;
   readonly params: { readonly [name in ParamOf<Path>]: string };
   /** Each parameter's last value. */

@@ -1,9 +1,10 @@
 import { t, type TSchema } from "elysia";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
-import { Cap, Capabilities, closed, Overrides, Pricing, told } from "./requests.ts";
+import { closed, told, toRequestFields } from "./fields.ts";
+import { Capabilities, Overrides, Pricing } from "./requests.ts";
 
 /** TypeBox's own pattern for keys ends at line ends, and an upstream name may have U+2028 in it. */
 const AnyKey = t.String({ pattern: String.raw`^[\s\S]*$` });
@@ -12,16 +13,13 @@ const closedMap = <Schema extends TSchema>(schema: Schema): Schema => ({
   ...schema,
   additionalProperties: false,
 });
+const { ca_pem: _, ...SETTINGS } = toRequestFields(PROVIDER_SETTINGS);
 const CATALOG_PROVIDER = {
   base_url: t.String(),
   api_key_env: t.Optional(t.String({ description: "Where `lockport apply` finds the key; not read here." })),
   api_key_file: t.Optional(t.String({ description: "Like `api_key_env`." })),
   ca_pem_file: t.Optional(t.String({ description: "Where `lockport apply` finds `ca_pem`; not read here." })),
-  auth_style: t.Optional(told(AUTH_STYLES)),
-  verify_tls: t.Optional(t.Boolean()),
-  timeout_connect: t.Optional(t.Number()),
-  timeout_read: t.Optional(t.Number()),
-  max_concurrency: t.Optional(Cap),
+  ...SETTINGS,
   endpoints: t.Optional(closedMap(Overrides)),
   enabled: t.Optional(t.Boolean()),
 };

@@ -3,35 +3,28 @@ import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
+import { toViewFields } from "./fields.ts";
 import { Cost, Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about providers, models and prices (specification, sections 2.3 to 2.6 and 2.9). */
 
+const providerSettings = toViewFields(PROVIDER_SETTINGS);
+const endpoints = someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." });
 const providerFields = {
   name: Type.String(),
   wire_format: Type.Literal("openai"),
   base_url: Type.String(),
   has_credential: Type.Boolean(),
-  auth_style: Type.Optional(
-    oneOf(AUTH_STYLES, { description: "How its credential is sent; absent for `bearer`." }),
-  ),
-  verify_tls: Type.Boolean(),
-  has_custom_ca: Type.Boolean(),
-  timeout_connect: Type.Number({ description: "Seconds." }),
-  timeout_read: Type.Number({ description: "Seconds; also the deadline of a unary request." }),
-  max_concurrency: nullable(Type.Integer({ minimum: 1 })),
+  ...providerSettings,
   enabled: Type.Boolean(),
   created_at: Instant,
 };
 
 /** A provider as lists show it. */
 export const ProviderListEntry = view("ProviderListEntry", providerFields);
-export const ProviderView = view("ProviderView", {
-  ...providerFields,
-  endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
-});
+export const ProviderView = view("ProviderView", { ...providerFields, endpoints });
 
 const Capabilities = Type.Unsafe<readonly Capability[]>(Type.Array(oneOf(CAPABILITIES)));
 
@@ -167,18 +160,11 @@ export const ListPricing = view("ListPricing", {
   ),
 });
 
-const { base_url, auth_style, verify_tls, has_custom_ca, timeout_connect, timeout_read } = providerFields;
-const { max_concurrency, enabled } = providerFields;
 const CHANGED_PROVIDER = {
-  base_url,
-  auth_style,
-  verify_tls,
-  has_custom_ca,
-  timeout_connect,
-  timeout_read,
-  max_concurrency,
-  enabled,
-  endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
+  base_url: providerFields.base_url,
+  ...providerSettings,
+  enabled: providerFields.enabled,
+  endpoints,
 };
 const CHANGED_MODEL = {
   route: Type.Partial(

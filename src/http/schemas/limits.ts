@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { t } from "elysia";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import { NAME_LENGTH_MAX, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { closed, judged, told } from "./requests.ts";
+import { closed, judged, told } from "./fields.ts";
 import { Count, fields, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 
 /** Wire shapes of limits (`docs/spec/limits.md`): what clients write, and what they get. */

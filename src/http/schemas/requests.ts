@@ -3,8 +3,8 @@ import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
-import { API_KEY_LENGTH_MAX, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
+import { API_KEY_LENGTH_MAX } from "#catalog/provider-draft.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
 import {
   ALIAS_LENGTH_MAX,
@@ -16,32 +16,12 @@ import {
 } from "#kernel/text.ts";
 import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
 import { UNITS } from "#kernel/units.ts";
+import { closed, judged, open, told, toRequestFields } from "./fields.ts";
 
 /**
  * Wire shapes of what clients write (specification, section 2). They hold the JSON types and, on admin bodies, that there
- * is no unknown field; what a value means is the domain's to judge, with codes of its own. `enum` and `maxLength` are
- * told to readers of the OpenAPI document here and are held there.
+ * is no unknown field; what a value means is the domain's to judge, with codes of its own.
  */
-export const closed = (title: string) => ({ title, additionalProperties: false }) as const;
-/** A body under `/my` and `/auth`, whose unknown fields are ignored. */
-export const open = (title: string) => ({ title, additionalProperties: true }) as const;
-
-/** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
-export const told = (words: readonly string[]) => t.String({ enum: [...words] });
-
-/**
- * What the domain holds a value to. It is told to readers of the document and to the page's forms, and never run: TypeBox
- * looks at no `allOf` of a text or a number.
- */
-export const judged = (terms: {
-  readonly maxLength?: number;
-  readonly pattern?: string;
-  /** What the pattern allows, to stand after "Use". */
-  readonly description?: string;
-  readonly minimum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly maximum?: number;
-}) => ({ allOf: [terms] });
 
 const Name = t.String({
   description: `At most ${NAME_LENGTH_MAX} characters.`,
@@ -57,20 +37,12 @@ export const Label = t.String({
   ...judged({ maxLength: LABEL_LENGTH_MAX }),
 });
 export const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...ENDPOINTS] } });
-/** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
-export const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
 
 const BaseUrl = t.String(judged({ maxLength: UPSTREAM_URL_LENGTH_MAX }));
 const ApiKey = t.String(judged({ maxLength: API_KEY_LENGTH_MAX }));
-const TimeoutSeconds = t.Number(judged({ exclusiveMinimum: 0, maximum: TIMEOUT_SECONDS_MAX }));
 /** What making and changing a provider both take. */
-const PROVIDER_SETTINGS = {
-  auth_style: t.Optional(told(AUTH_STYLES)),
-  verify_tls: t.Optional(t.Boolean()),
-  ca_pem: t.Optional(t.String()),
-  timeout_connect: t.Optional(TimeoutSeconds),
-  timeout_read: t.Optional(TimeoutSeconds),
-  max_concurrency: t.Optional(Cap),
+const PROVIDER_WRITTEN = {
+  ...toRequestFields(PROVIDER_SETTINGS),
   endpoints: t.Optional(Overrides),
 };
 export const ProviderCreateRequest = t.Object(
@@ -79,7 +51,7 @@ export const ProviderCreateRequest = t.Object(
     base_url: BaseUrl,
     wire_format: t.Optional(t.String()),
     api_key: t.Optional(ApiKey),
-    ...PROVIDER_SETTINGS,
+    ...PROVIDER_WRITTEN,
   },
   closed("ProviderCreateRequest"),
 );
@@ -90,7 +62,7 @@ export const ProviderPatchRequest = t.Object(
     base_url: t.Optional(BaseUrl),
     api_key: t.Optional(ApiKey),
     remove_credential: t.Optional(t.Boolean()),
-    ...PROVIDER_SETTINGS,
+    ...PROVIDER_WRITTEN,
   },
   closed("ProviderPatchRequest"),
 );

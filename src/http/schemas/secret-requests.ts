@@ -1,7 +1,8 @@
 import { t } from "elysia";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
-import { closed, FixedTags, Label, open } from "./requests.ts";
+import { closed, open } from "./fields.ts";
+import { FixedTags, Label } from "./requests.ts";
 
 /** Wire shapes of what clients write of keys and relay tokens. The domain judges expiry and models, with codes of their own. */
 const RELAY_TOKEN_TERMS = {

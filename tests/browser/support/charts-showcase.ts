@@ -1,4 +1,4 @@
-/** The page of charts-page.test.ts and bench/page-charts.ts: each chart once, with figures that are always the same. */
+/** The page of charts.test.ts: each chart once, with figures that are always the same. */
 import { range } from "d3-array";
 import { createElement as h, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
@@ -146,11 +146,4 @@ function Large(): ReactNode {
 const host = document.createElement("div");
 document.body.append(host);
 const root = createRoot(host);
-/** `/blank` draws its chart when it is asked to, for bench/page-charts.ts. */
-const Blank = () => h("h1", null, "0 charts, $0.00 UTC");
-const PAGES = new Map([
-  ["/blank", Blank],
-  ["/large", Large],
-]);
-Object.assign(globalThis, { draw: () => root.render(h(Large)), clear: () => root.render(h(Blank)) });
-root.render(h(PAGES.get(location.pathname) ?? Showcase));
+root.render(h(location.pathname === "/large" ? Large : Showcase));

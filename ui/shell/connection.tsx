@@ -1,6 +1,8 @@
 import type { QueryClient } from "@tanstack/react-query";
+import { createContext, use, useSyncExternalStore } from "react";
 import { OWN_SERVER } from "../api/client.ts";
 import { ApiFailure } from "../api/failure.ts";
+import { Icon } from "../components/icon.tsx";
 
 /** Whether the server answered last; learned from the page's own questions, and asked for again while it does not. */
 export interface Connection {
@@ -42,4 +44,28 @@ export function createConnection(queryClient: QueryClient): Connection {
       setTimeout(() => void ask(), RETRY_MS);
     },
   };
+}
+
+export const ConnectionContext = createContext<Connection | null>(null);
+
+/** Says that the server does not answer, for as long as it does not. */
+export function ConnectionBar() {
+  const connection = use(ConnectionContext);
+  const online = useSyncExternalStore(connection?.subscribe ?? subscribeToNothing, () =>
+    connection === null ? true : connection.isOnline(),
+  );
+  return (
+    <div role="status" aria-live="polite">
+      {!online && (
+        <p className="flex items-center gap-2 border-b border-line bg-warn-soft px-4 py-2 text-sm text-ink">
+          <Icon name="warning" />
+          The server does not respond. The data shown may be out of date. The page retries automatically.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function subscribeToNothing() {
+  return () => undefined;
 }
