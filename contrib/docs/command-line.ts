@@ -55,22 +55,60 @@ Every command has these options, unless it says which of them it lacks:
 | 78 | A setting is wrong; the message names it. |
 | 130 | Ctrl-C ended it, or Ctrl-D at a prompt: what shells say of it. |
 
-All commands on one screen: \`lockport --help\`. This page is made from the commands by \`npm run docs\`.
+All commands on one screen: \`lockport --help\`; all examples of a command: its own \`--help\`. This page is made from the commands by \`npm run docs\`.
 `;
 
 /** Options that most commands have: the page tells of the commands that lack one. */
 export const SHARED_OPTIONS = ["--data-dir", "--url", "--json"];
+/** `--help` has all of a command's examples. */
+const EXAMPLES_MAX = 2;
 const COMMON_OPTIONS: ReadonlySet<string> = new Set([...SHARED_OPTIONS, "--help"]);
 
 export async function toCommandLinePage(): Promise<string> {
   const program = await createProgram(SILENT_TERMINAL);
   const tree = readCommandTree(program);
   const groups = Map.groupBy(tree.commands, ({ group }) => group);
+  const leaves = tree.commands.flatMap(listLeaves);
+  const repeated = findRepeated(leaves.map((node) => findCommand(program, node)));
   const sections = [...groups].map(([group, nodes]) => {
-    const commands = nodes.flatMap(listLeaves).map((node) => describe(findCommand(program, node), node));
+    const commands = nodes
+      .flatMap(listLeaves)
+      .map((node) => describe(findCommand(program, node), node, repeated));
     return `## ${group}\n\n${commands.join("\n")}`;
   });
-  return `${INTRODUCTION}\n${sections.join("\n")}`;
+  const terms = [...repeated.values()].sort().join("");
+  const shared = `## Options of several commands\n\nA command that has one of these names it after "Also".\n\n${terms}`;
+  return `${INTRODUCTION}\n${sections.join("\n")}\n${shared}`;
+}
+
+/** Options that several commands have with the same meaning, by flag: of several meanings the one that most have. */
+function findRepeated(commands: readonly Command[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, { readonly long: string; count: number }>();
+  for (const command of commands) {
+    for (const option of listOwn(command)) {
+      const term = toOptionTerm(command, option);
+      const known = counts.get(term) ?? { long: option.long ?? "", count: 0 };
+      known.count += 1;
+      counts.set(term, known);
+    }
+  }
+  const repeated = new Map<string, string>();
+  const byCount = [...counts].filter(([, { count }]) => count > 1);
+  for (const [term, { long }] of byCount.sort(([, one], [, other]) => other.count - one.count)) {
+    if (!repeated.has(long)) repeated.set(long, term);
+  }
+  return repeated;
+}
+
+function listOwn(command: Command): readonly Option[] {
+  return command
+    .createHelp()
+    .visibleOptions(command)
+    .filter((option) => !isCommon(option));
+}
+
+function toOptionTerm(command: Command, option: Option): string {
+  return toTerm(option.flags, command.createHelp().optionDescription(option));
 }
 
 function listLeaves(node: CommandNode): readonly CommandNode[] {
@@ -85,11 +123,17 @@ function findCommand(program: Command, { path }: CommandNode): Command {
   }, program);
 }
 
-function describe(command: Command, { path, description }: CommandNode): string {
+function describe(
+  command: Command,
+  { path, description }: CommandNode,
+  repeated: ReadonlyMap<string, string>,
+): string {
   const help = command.createHelp();
   const args = command.registeredArguments.map((each) => help.argumentTerm(each));
   const options = help.visibleOptions(command);
-  const own = options.filter((option) => !isCommon(option));
+  const own = listOwn(command);
+  const isRepeated = (option: Option) => repeated.get(option.long ?? "") === toOptionTerm(command, option);
+  const also = own.filter(isRepeated).map(({ long }) => `\`${long}\``);
   const { notes, examples } = readAfterHelp(command);
   const usage = command
     .usage()
@@ -99,7 +143,8 @@ function describe(command: Command, { path, description }: CommandNode): string 
     ...command.registeredArguments
       .filter((each) => each.description !== "")
       .map((each) => toTerm(help.argumentTerm(each), help.argumentDescription(each))),
-    ...own.map((option) => toTerm(option.flags, help.optionDescription(option))),
+    ...own.filter((option) => !isRepeated(option)).map((option) => toOptionTerm(command, option)),
+    ...(also.length === 0 ? [] : [`- Also ${also.join(", ")}\n`]),
   ];
   const story =
     args.length === 0 ? toSentence(description) : `\`${[...path, usage].join(" ")}\`: ${description}.`;
@@ -109,7 +154,7 @@ function describe(command: Command, { path, description }: CommandNode): string 
     `${[story, ...toMissing(missing)].join(" ")}\n`,
     ...(terms.length === 0 ? [] : [terms.join("")]),
     ...(notes === "" ? [] : [`\`\`\`text\n${notes}\n\`\`\`\n`]),
-    `\`\`\`sh\n${examples}\n\`\`\`\n`,
+    ...(examples === `lockport ${path.join(" ")}` ? [] : [`\`\`\`sh\n${examples}\n\`\`\`\n`]),
   ].join("\n");
 }
 
@@ -133,7 +178,11 @@ function readAfterHelp(command: Command): { readonly notes: string; readonly exa
   command.outputHelp();
   const after = text.slice(command.helpInformation().length);
   const [notes = "", examples = ""] = after.split("\nExamples:\n");
-  return { notes: notes.trim(), examples: examples.replaceAll(/^ {2}/gm, "").trim() };
+  const lines = examples
+    .replaceAll(/^ {2}/gm, "")
+    .trim()
+    .split(/(?<!\\)\n/);
+  return { notes: notes.trim(), examples: lines.slice(0, EXAMPLES_MAX).join("\n") };
 }
 
 function toTerm(term: string, meaning: string): string {
