@@ -12,12 +12,24 @@ import { planDeployment, planDeploymentDelete } from "./deployment.ts";
 import { type FeedLoad, planFeedLoad } from "./feed-plan.ts";
 import type { FeedDraft } from "./feed.ts";
 import type { ModelDraft, ModelPatch } from "./model-draft.ts";
-import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
+import {
+  findModelRemoval,
+  type ModelRemoval,
+  planModelCreate,
+  planModelDelete,
+  planModelUpdate,
+} from "./model-plan.ts";
 import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
-import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
+import {
+  findProviderRemoval,
+  planProviderCreate,
+  planProviderDelete,
+  planProviderUpdate,
+  type ProviderRemoval,
+} from "./provider-plan.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogPicture, CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
-import type { CatalogPlan, CatalogStore } from "./store.ts";
+import type { CatalogStore } from "./store.ts";
 
 /**
  * The curated catalog: providers, models, and prices, written with models or loaded from a feed. Each mutation is one
@@ -39,6 +51,8 @@ export interface Catalog {
   ): Promise<Provider>;
   /** Removes its models and the names that point at them as well. Throws `provider_not_found` and what `require` throws. */
   deleteProvider(name: string, actor: Actor, require?: Precondition<Provider>): Promise<void>;
+  /** What `deleteProvider` would remove. Throws as it does, and changes nothing. */
+  findProviderRemoval(name: string, require?: Precondition<Provider>): Promise<ProviderRemoval>;
   /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_request`, `provider_not_found`, `alias_exists`. */
   createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
   /** Throws `model_not_found`, the codes of `createModel` and what `require` throws. */
@@ -50,6 +64,8 @@ export interface Catalog {
   ): Promise<ResolvedModel>;
   /** Throws `model_not_found`, what `require` throws, and `model_in_use` while names point at it. */
   deleteModel(alias: string, actor: Actor, require?: Precondition<ResolvedModel>): Promise<void>;
+  /** What `deleteModel` would remove. Throws as it does, and changes nothing. */
+  findModelRemoval(alias: string, require?: Precondition<ResolvedModel>): Promise<ModelRemoval>;
   /** The deployment, made or there already. Throws `alias_exists` for another under its name, and the codes of `parseDeployment`. */
   deploy(draft: DeploymentDraft, actor: Actor): Promise<ResolvedModel>;
   /** By the id of its model. Throws `model_not_found`, and `model_in_use` while names point at it. */
@@ -85,11 +101,20 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       store.change(requiring(toProvider(name), require, planProviderUpdate(name, patch, { secrets, actor }))),
     deleteProvider: async (name, actor, require) =>
       store.change(requiring(toProvider(name), require, planProviderDelete(name, actor))),
+    async findProviderRemoval(name, require) {
+      const removal = findProviderRemoval(await store.snapshot(), name);
+      require?.(removal.provider);
+      return removal;
+    },
     createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
     updateModel: async (alias, patch, actor, require) =>
       store.change(requiring(toModel(alias), require, planModelUpdate(alias, patch, actor))),
     deleteModel: async (alias, actor, require) =>
       store.change(requiring(toModel(alias), require, planModelDelete(alias, actor))),
+    async findModelRemoval(alias, require) {
+      const current = await store.snapshot();
+      return requiring(toModel(alias), require, (picture) => findModelRemoval(picture, alias))(current);
+    },
     deploy: async (draft, actor) =>
       store.change(planDeployment(draft, { ...birth(), providerId: ids.uuid(), secrets, actor })),
     deleteDeployment: async (id, actor) => store.change(planDeploymentDelete(id, actor)),
@@ -123,11 +148,11 @@ const toModel =
     current.findModel(alias);
 
 /** A plan that holds only while what it changes stands as required. What is missing is the plan's to refuse. */
-function requiring<Resource, Result>(
+function requiring<Resource, Plan>(
   find: Find<Resource>,
   require: Precondition<Resource> | undefined,
-  plan: CatalogPlan<Result>,
-): CatalogPlan<Result> {
+  plan: (current: CatalogPicture) => Plan,
+): (current: CatalogPicture) => Plan {
   return (current) => {
     const found = find(current);
     if (found !== null) require?.(found);

@@ -6,7 +6,7 @@ import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { type ModelDraft, type ModelPatch, parseAlias, parseOrigin } from "./model-draft.ts";
 import { parseDraftRoute, parsePatchRoute } from "./model-route.ts";
 import type { Model } from "./model.ts";
-import { parsePricing, planPriceRemoval, planPrices } from "./price-plan.ts";
+import { parsePricing, planPriceRemoval, planPrices, type PriceRemoval } from "./price-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan } from "./store.ts";
 
@@ -68,13 +68,26 @@ export function planModelUpdate(alias: string, patch: ModelPatch, actor: Actor):
   };
 }
 
-/** The plan throws `model_not_found` and `model_in_use`. */
+/** A model, and what goes with it. */
+export interface ModelRemoval {
+  readonly resolved: ResolvedModel;
+  /** Prices that were written with it. */
+  readonly prices: readonly PriceRemoval[];
+}
+
+/** Throws `model_not_found` and `model_in_use`. */
+export function findModelRemoval(current: CatalogPicture, alias: string): ModelRemoval {
+  const resolved = requireModel(current, alias);
+  requireUnused(current, resolved.model);
+  return { resolved, prices: planPriceRemoval(current, resolved.model) };
+}
+
+/** The plan throws what `findModelRemoval` throws. */
 export function planModelDelete(alias: string, actor: Actor): CatalogPlan<void> {
   return (current) => {
-    const { model } = requireModel(current, alias);
-    requireUnused(current, model);
+    const { resolved, prices } = findModelRemoval(current, alias);
     return {
-      writes: [...planPriceRemoval(current, model), { kind: "delete_model", id: model.id }],
+      writes: [...prices, { kind: "delete_model", id: resolved.model.id }],
       audit: toModelEntry(actor, "model.delete", alias),
       result: () => undefined,
     };

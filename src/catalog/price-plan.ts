@@ -55,9 +55,12 @@ export function planPrices(current: CatalogPicture, change: PriceChange): readon
   return writes;
 }
 
+/** The removal of one price. */
+export type PriceRemoval = Extract<CatalogWrite, { readonly kind: "delete_price" }>;
+
 /** Rows set by a write of this model go with it; rows of a feed stay. */
-export function planPriceRemoval(current: CatalogPicture, model: Model): readonly CatalogWrite[] {
-  return UNITS.flatMap((unit): readonly CatalogWrite[] => {
+export function planPriceRemoval(current: CatalogPicture, model: Model): readonly PriceRemoval[] {
+  return UNITS.flatMap((unit): readonly PriceRemoval[] => {
     const row = current.findPrice(model.alias, unit);
     return row === null || row.feedVersion !== null ? [] : [{ kind: "delete_price", name: row.name, unit }];
   });

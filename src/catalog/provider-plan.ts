@@ -4,6 +4,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { rebindCredential, sealCredential, type Provider } from "./provider.ts";
 import { toModelEntry } from "./model-plan.ts";
+import type { Model } from "./model.ts";
 import { planPriceRemoval } from "./price-plan.ts";
 import {
   type ParsedProviderPatch,
@@ -74,24 +75,35 @@ export function planProviderChange(
   };
 }
 
+/** A provider, and what goes with it. */
+export interface ProviderRemoval {
+  readonly provider: Provider;
+  /** Its models and the names that point at them, by alias. */
+  readonly models: readonly Model[];
+}
+
+/** Throws `provider_not_found`. */
+export function findProviderRemoval(current: CatalogPicture, name: string): ProviderRemoval {
+  const provider = requireProvider(current, name);
+  const served = current.models.filter((resolved) => resolved.provider.id === provider.id);
+  return { provider, models: served.map(({ model }) => model) };
+}
+
 /** Its bindings go with it, and the names that point at them, each with an audit entry of its own. Throws `provider_not_found`. */
 export function planProviderDelete(name: string, actor: Actor): CatalogPlan<void> {
   return (current) => {
-    const provider = requireProvider(current, name);
-    const removed = current.models
-      .filter((resolved) => resolved.provider.id === provider.id)
-      .map(({ model }) => model);
+    const { provider, models } = findProviderRemoval(current, name);
     // Names first: at no moment does a row point at one that is gone.
     const inOrder = [
-      ...removed.filter(({ route }) => route.kind === "name"),
-      ...removed.filter(({ route }) => route.kind === "binding"),
+      ...models.filter(({ route }) => route.kind === "name"),
+      ...models.filter(({ route }) => route.kind === "binding"),
     ];
     const writes: readonly CatalogWrite[] = [
       ...inOrder.flatMap((model) => planPriceRemoval(current, model)),
       ...inOrder.map(({ id }): CatalogWrite => ({ kind: "delete_model", id })),
       { kind: "delete_provider", id: provider.id },
     ];
-    const modelEntries = removed.flatMap(({ alias }) => toModelEntry(actor, "model.delete", alias));
+    const modelEntries = models.flatMap(({ alias }) => toModelEntry(actor, "model.delete", alias));
     return {
       writes,
       audit: [...toProviderEntries(actor, "provider.delete", name), ...modelEntries],

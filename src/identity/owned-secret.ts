@@ -22,7 +22,7 @@ import {
   type SecretMaker,
 } from "./secret-maker.ts";
 import { NO_TERMS, parseTerms, reviseTerms, type TermsDraft } from "./secret-terms.ts";
-import type { IdentityStore, SecretFilter } from "./store.ts";
+import type { IdentityStore, SecretFilter, SecretRemoval } from "./store.ts";
 
 interface SecretKind {
   readonly prefix: string;
@@ -87,6 +87,8 @@ export interface OwnedSecrets {
   update(filter: SecretFilter, patch: SecretPatch, actor: Actor): Promise<ListedSecret>;
   /** Stops the secret at once. Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is not its owner. */
   delete(filter: SecretFilter, actor: Actor): Promise<void>;
+  /** What `delete` would remove. Throws as it does, and changes nothing. */
+  findRemoval(filter: SecretFilter): Promise<SecretRemoval>;
 }
 
 export interface OwnedSecretsDeps {
@@ -136,6 +138,7 @@ export function createOwnedSecrets(
       return store[name].change(filter, plan, toEntry(actor, updateAction, filter.id));
     },
     delete: (filter, actor) => store[name].delete(filter, toEntry(actor, deleteAction, filter.id)),
+    findRemoval: (filter) => store[name].findRemoval(filter),
   };
 }
 

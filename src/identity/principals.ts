@@ -13,7 +13,7 @@ import {
   ROLES,
 } from "./principal.ts";
 import { parseFixedTags } from "./fixed-tags.ts";
-import type { IdentityStore } from "./store.ts";
+import type { IdentityStore, PrincipalRemoval } from "./store.ts";
 
 export interface PrincipalDraft {
   readonly name: string;
@@ -50,6 +50,8 @@ export interface Principals {
   ): Promise<Principal>;
   /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
   delete(id: string, actor: Actor, require?: Precondition<Principal>): Promise<void>;
+  /** What `delete` would remove. Throws as it does, and changes nothing. */
+  findRemoval(id: string, require?: Precondition<Principal>): Promise<PrincipalRemoval>;
   /** Who is signed in, in which browsers: sessions of one principal or of all (null), the one seen last first. */
   listSessions(id: string | null): ReturnType<IdentityStore["listSessions"]>;
   /** Ends every browser session but that of `keptTokenHash` and returns how many; keys stay. Throws `principal_not_found`. */
@@ -86,6 +88,7 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
       store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id), require),
     delete: (id, actor, require) =>
       store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id), require),
+    findRemoval: (id, require) => store.findPrincipalRemoval(id, clock.nowUs(), require),
     listSessions: (id) => store.listSessions(id, clock.nowUs()),
     revokeSessions: (id, actor, keptTokenHash = null) =>
       store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id), keptTokenHash),

@@ -41,12 +41,41 @@ export interface SecretStore {
   ): Promise<ListedSecret>;
   /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */
   delete(filter: SecretFilter, audit: AuditEntry | null): Promise<void>;
+  /** What `delete` would remove. Throws as it does, and changes nothing. */
+  findRemoval(filter: SecretFilter): Promise<SecretRemoval>;
 }
 
 /** One secret: of whichever principal, or only of this one. */
 export interface SecretFilter {
   readonly id: string;
   readonly principalId?: string;
+}
+
+/** A limit that goes with what it limits. */
+export interface RemovedLimit {
+  readonly id: string;
+  readonly name: string;
+  /** A caller sees no limit that is switched off. */
+  readonly enabled: boolean;
+}
+
+/** A secret, and what goes with it. */
+export interface SecretRemoval {
+  readonly secret: ListedSecret;
+  readonly limits: readonly RemovedLimit[];
+}
+
+/** A principal, and what goes with it. */
+export interface PrincipalRemoval {
+  readonly principal: Principal;
+  readonly keys: readonly RemovedSecret[];
+  readonly relayTokens: readonly RemovedSecret[];
+  readonly sessions: number;
+  readonly limits: readonly RemovedLimit[];
+}
+
+export interface RemovedSecret extends SecretName {
+  readonly id: string;
 }
 
 /** What changes of a secret; a field that is absent stays. */
@@ -98,6 +127,12 @@ export interface PrincipalStore {
   ): Promise<Principal>;
   /** Its keys, relay tokens, sessions and subjects go with it. Throws as `updatePrincipal`. */
   deletePrincipal(id: string, audit: AuditEntry | null, require?: Precondition<Principal>): Promise<void>;
+  /** What `deletePrincipal` would remove, of its sessions those that are good at `nowUs`. Throws as it does, and changes nothing. */
+  findPrincipalRemoval(
+    id: string,
+    nowUs: InstantUs,
+    require?: Precondition<Principal>,
+  ): Promise<PrincipalRemoval>;
   /** Enabled or not; null when no principal has signed in as this subject. */
   findPrincipalBySubject(issuer: string, subject: string): Promise<Principal | null>;
   /**

@@ -52,6 +52,8 @@ export interface LimitAdmin {
   update(id: string, patch: LimitPatch, actor: Actor, require?: Precondition<Limit>): Promise<LimitState>;
   /** Throws as `LimitStore.delete`. */
   delete(id: string, actor: Actor, require?: Precondition<Limit>): Promise<void>;
+  /** The limit that `delete` would remove. Throws as it does, and changes nothing. */
+  findRemoval(id: string, require?: Precondition<Limit>): Promise<Limit>;
   /** Those that hold for its requests whatever they are tagged with, with what it has used itself where they tell callers apart. */
   listOwn(owner: LimitOwner): Promise<readonly LimitState[]>;
 }
@@ -132,6 +134,11 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
     async delete(id, actor, require) {
       await store.delete(id, toEntry(actor, "limit.delete", id), require);
       await followChange();
+    },
+    async findRemoval(id, require) {
+      const limit = findIn((await store.snapshot()).limits, id);
+      require?.(limit);
+      return limit;
     },
     async listOwn(owner) {
       const nowUs = clock.nowUs();

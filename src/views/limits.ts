@@ -2,6 +2,7 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { LimitState } from "#limits/limit-admin.ts";
 import type { LimitUse } from "#limits/limit-entry.ts";
+import { formatAmount } from "#limits/limit-refusal.ts";
 import type { Used } from "#limits/limit-sums.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitMeasure } from "#limits/limit.ts";
@@ -24,6 +25,7 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
   const startUs = window === null || window === "total" ? null : toWindowStart(window, nowUs);
   return {
     ...toStoredLimitView(limit),
+    sentence: toLimitSentence(limit),
     ...toFigures(limit, used),
     window_start: formatOrNull(startUs),
     resets_at: formatOrNull(window === null ? null : toWindowEnd(window, nowUs)),
@@ -48,6 +50,54 @@ export function toStoredLimitView(limit: Limit) {
     ...(unknownMax !== null && { unknown: unknownMax }),
     enabled,
   };
+}
+
+/** A limit for people: `At most $50.00 a month for ada, model gpt-5: requests beyond it are refused.` */
+export function toLimitSentence(limit: Limit): string {
+  const { measure, amount, window, model, enabled, action } = limit;
+  const quantity =
+    measure === "cost"
+      ? `$${formatAmount(measure, amount)}`
+      : `${amount.toLocaleString("en-US")} ${amount === 1n ? UNIT_WORDS[measure] : `${UNIT_WORDS[measure]}s`}`;
+  const pace = window === null ? "at once" : window === "total" ? "in total" : `${A_WORDS[window]} ${window}`;
+  const ofModel = model === null ? "" : `, model ${model}`;
+  const effect = !enabled
+    ? "it is switched off"
+    : `requests beyond it ${action === "warn" ? "pass with a warning" : "are refused"}`;
+  return `At most ${quantity} ${pace} for ${toWhom(limit)}${ofModel}: ${effect}.`;
+}
+
+const UNIT_WORDS = {
+  requests: "request",
+  concurrent: "request",
+  tokens: "token",
+} as const satisfies { readonly [measure in Exclude<LimitMeasure, "cost">]: string };
+const A_WORDS = { minute: "a", hour: "an", day: "a", week: "a", month: "a" } as const;
+
+/** `everybody`, `ada`, `each principal`, `each key of ada`, `each value of the fixed tag team`. */
+function toWhom({ subject, each, fixed }: Limit): string {
+  const tag = fixed ? "fixed tag" : "tag";
+  const who = toSubjectWords(subject, tag);
+  if (each === null) return who ?? "everybody";
+  const one = each.kind === "tag" ? `each value of the ${tag} ${each.key}` : `each ${each.kind}`;
+  return who === null ? one : `${one} of ${who}`;
+}
+
+/** A key's id is 36 characters long, and its end tells it apart. */
+const ID_SHOWN_LENGTH = 6;
+
+/** Null: everybody. */
+function toSubjectWords(subject: Limit["subject"], tag: string): string | null {
+  switch (subject.kind) {
+    case "everybody":
+      return null;
+    case "principal":
+      return subject.name;
+    case "tag":
+      return `${tag} ${subject.pair}`;
+    default:
+      return `${subject.kind === "key" ? "key" : "relay token"} …${subject.id.slice(-ID_SHOWN_LENGTH)}`;
+  }
 }
 
 /** What one value of `each` has used; without `each`, what all have. */

@@ -532,6 +532,10 @@ test("what is made, changed or asked for is refused with each code of its own", 
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);
+  for (const operation of ROUTES.filter(({ query }) => query?.some(({ name }) => name === "dry_run"))) {
+    if (operation.method !== "DELETE") continue;
+    await see(operation, "invalid_request", { path: `${toTemplate(operation)}?dry_run=yes` });
+  }
   await refuse("GET /admin/v1/limits", [["invalid_request", { path: "/admin/v1/limits?subject=somebody" }]]);
   await refuse("GET /*", [["unknown_endpoint", { path: "/v1/nothing" }]]);
 });

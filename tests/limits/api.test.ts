@@ -123,6 +123,7 @@ describe("a limit is listed, changed and deleted by admins", () => {
       action: "refuse",
       unpriced: "allow",
       enabled: true,
+      sentence: "At most $1.00 a day for everybody: requests beyond it are refused.",
       ...figures,
       ...at,
     });
@@ -143,6 +144,7 @@ describe("a limit is listed, changed and deleted by admins", () => {
       amount: 1,
       action: "refuse",
       enabled: true,
+      sentence: "At most 1 request at once for each key: requests beyond it are refused.",
       top: [],
       ...figures,
       ...none,

@@ -44,6 +44,7 @@ const LIMIT: Limit = {
   action: "refuse",
   unpriced: "allow",
   enabled: true,
+  sentence: "At most $50.00 a month for alice: requests beyond it are refused.",
   used: 37.2,
   left: 12.8,
   unpriced_requests: 0,

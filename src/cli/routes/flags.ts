@@ -84,7 +84,10 @@ export function toRouteFlags({ query = [], body }: Pick<Route, "query" | "body">
   const fields = isObject(body) && isObject(body["properties"]) ? Object.entries(body["properties"]) : [];
   const required: unknown = isObject(body) ? body["required"] : [];
   return [
-    ...query.flatMap(({ name, schema, description }) => toFlags(name, { ...schema, description })),
+    // A command asks for a dry run by itself, before it removes something.
+    ...query
+      .filter(({ name }) => name !== "dry_run")
+      .flatMap(({ name, schema, description }) => toFlags(name, { ...schema, description })),
     ...fields.flatMap(([name, schema]) => {
       if (!isObject(schema)) return [];
       const flags = toFlags(name, schema);

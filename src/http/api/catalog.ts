@@ -1,9 +1,9 @@
-import { Type } from "@sinclair/typebox";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { CatalogMode } from "#catalog/catalog-draft.ts";
 import { toActor } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
+import { readSwitch, Switch } from "#http/door/switch.ts";
 import { CatalogOutcome } from "#http/schemas/catalog.ts";
 import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
 import { CatalogFile, CatalogRequest } from "#http/schemas/catalog-file.ts";
@@ -25,7 +25,6 @@ const FILE = {
   },
   feeds: [{ version: "2026-03", prices: { [MODEL.upstream_name]: { input_tokens: 2.5 } } }],
 };
-const Switch = Type.String({ enum: ["1", "true", "0", "false"] });
 
 /** The whole catalog as one file. */
 export function catalogRoutes(catalog: Catalog) {
@@ -109,14 +108,4 @@ function readMode(query: URLSearchParams): CatalogMode {
       param: "add_only",
     });
   return isPruned ? "prune" : isAdded ? "add" : "keep";
-}
-
-function readSwitch(query: URLSearchParams, name: string): boolean {
-  const [value = "0", ...others] = query.getAll(name);
-  // A dry run that is spelled wrong, or said twice, must not change anything.
-  if (others.length === 0 && (value === "1" || value === "true")) return true;
-  if (others.length === 0 && (value === "0" || value === "false")) return false;
-  throw new ProxyError("invalid_request", `${name} is 1, 0, true or false, and stands once.`, {
-    param: name,
-  });
 }

@@ -10,12 +10,14 @@ import {
   LimitView,
   OwnLimitView,
 } from "#http/schemas/limits.ts";
-import { Deleted, listOf, pageOf } from "#http/schemas/shared.ts";
+import { DeletedOrRemoval, listOf, pageOf } from "#http/schemas/shared.ts";
+import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { Type } from "@sinclair/typebox";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
 import { toLimitUseView, toLimitView, toOwnLimitView, toStoredLimitView } from "#views/limits.ts";
+import { toLimitRemovalView } from "#views/removals.ts";
 
 export interface LimitRoutesDeps {
   readonly limits: LimitAdmin;
@@ -36,6 +38,7 @@ const OWN = {
   action: "refuse",
   unpriced: "allow",
   enabled: true,
+  sentence: `At most $50.00 a month for ${ALICE.name}: requests beyond it are refused.`,
   used: 12.5,
   left: 37.5,
   unpriced_requests: 0,
@@ -152,7 +155,17 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
       params: { id: ID.limit },
       body: LimitPatchRequest,
       example: { amount: 80 },
-      answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }, ["etag"]),
+      answer: json(
+        200,
+        LimitView,
+        {
+          ...LIMIT,
+          amount: 80,
+          sentence: `At most $80.00 a month for ${ALICE.name}: requests beyond it are refused.`,
+          left: 67.5,
+        },
+        ["etag"],
+      ),
       errors: ["invalid_name", "limit_exists", "limit_not_found", "changed_meanwhile"],
       run: async ({ params, body, caller, request, headers }) => {
         const require = toPrecondition(request, "limit", toStoredLimitView);
@@ -171,10 +184,13 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
       summary: "Delete a limit",
       params: { id: ID.limit },
       description: IF_MATCH,
-      answer: json(200, Deleted, { deleted: ID.limit }),
-      errors: ["limit_not_found", "changed_meanwhile"],
+      query: DRY_RUN,
+      answer: json(200, DeletedOrRemoval, { deleted: ID.limit }),
+      errors: ["invalid_request", "limit_not_found", "changed_meanwhile"],
       run: async ({ params, caller, request }) => {
-        await limits.delete(params.id, toActor(caller), toPrecondition(request, "limit", toStoredLimitView));
+        const require = toPrecondition(request, "limit", toStoredLimitView);
+        if (isDryRun(request)) return toLimitRemovalView(await limits.findRemoval(params.id, require));
+        await limits.delete(params.id, toActor(caller), require);
         return { deleted: params.id };
       },
     }),

@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { json, route } from "#http/door/route.ts";
+import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { ModelView } from "#http/schemas/catalog.ts";
 import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
-import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor } from "#http/door/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
@@ -10,6 +11,7 @@ import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { toModelView } from "#views/catalog.ts";
+import { toModelRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
@@ -98,14 +100,14 @@ export function modelRoutes(catalog: Catalog) {
       summary: "Delete a model",
       params: { alias: MODEL.alias },
       description: IF_MATCH,
-      answer: json(200, Deleted, { deleted: MODEL.alias }),
-      errors: ["model_not_found", "model_in_use", "changed_meanwhile"],
+      query: DRY_RUN,
+      answer: json(200, DeletedOrRemoval, { deleted: MODEL.alias }),
+      errors: ["invalid_request", "model_not_found", "model_in_use", "changed_meanwhile"],
       run: async ({ params, caller, request }) => {
-        await catalog.deleteModel(
-          params.alias,
-          toActor(caller),
-          toPrecondition(request, "model", toModelView),
-        );
+        const require = toPrecondition(request, "model", toModelView);
+        if (isDryRun(request))
+          return toModelRemovalView(await catalog.findModelRemoval(params.alias, require));
+        await catalog.deleteModel(params.alias, toActor(caller), require);
         return { deleted: params.alias };
       },
     }),

@@ -1,4 +1,5 @@
 import { json, route } from "#http/door/route.ts";
+import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { ALICE, INSTANT, PAGE } from "#http/schemas/examples.ts";
 import {
   PrincipalChanged,
@@ -6,13 +7,14 @@ import {
   PrincipalView,
   SessionsRevoked,
 } from "#http/schemas/identity.ts";
-import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
 import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import type { Principals } from "#identity/principals.ts";
+import { toPrincipalRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
@@ -73,14 +75,14 @@ export function principalRoutes(principals: Principals) {
       summary: "Delete a principal, its keys, tokens and sessions",
       params: { id: ALICE.id },
       description: IF_MATCH,
-      answer: json(200, Deleted, { deleted: ALICE.id }),
-      errors: ["principal_not_found", "last_admin", "changed_meanwhile"],
+      query: DRY_RUN,
+      answer: json(200, DeletedOrRemoval, { deleted: ALICE.id }),
+      errors: ["invalid_request", "principal_not_found", "last_admin", "changed_meanwhile"],
       run: async ({ params, caller, request }) => {
-        await principals.delete(
-          params.id,
-          toActor(caller),
-          toPrecondition(request, "principal", toChangedPrincipalView),
-        );
+        const require = toPrecondition(request, "principal", toChangedPrincipalView);
+        if (isDryRun(request))
+          return toPrincipalRemovalView(await principals.findRemoval(params.id, require));
+        await principals.delete(params.id, toActor(caller), require);
         return { deleted: params.id };
       },
     }),

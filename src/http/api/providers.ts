@@ -1,7 +1,8 @@
 import { json, route } from "#http/door/route.ts";
+import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
 import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
-import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
@@ -9,6 +10,7 @@ import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/reque
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { toProviderRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Codes of a draft that cannot become a provider. */
@@ -111,14 +113,14 @@ export function providerRoutes(catalog: Catalog) {
       summary: "Delete a provider, its models and the names for them",
       params: { name: PROVIDER.name },
       description: IF_MATCH,
-      answer: json(200, Deleted, { deleted: PROVIDER.name }),
-      errors: ["provider_not_found", "model_in_use", "changed_meanwhile"],
+      query: DRY_RUN,
+      answer: json(200, DeletedOrRemoval, { deleted: PROVIDER.name }),
+      errors: ["invalid_request", "provider_not_found", "model_in_use", "changed_meanwhile"],
       run: async ({ params, caller, request }) => {
-        await catalog.deleteProvider(
-          params.name,
-          toActor(caller),
-          toPrecondition(request, "provider", toSingleProviderView),
-        );
+        const require = toPrecondition(request, "provider", toSingleProviderView);
+        if (isDryRun(request))
+          return toProviderRemovalView(await catalog.findProviderRemoval(params.name, require));
+        await catalog.deleteProvider(params.name, toActor(caller), require);
         return { deleted: params.name };
       },
     }),

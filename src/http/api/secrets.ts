@@ -1,5 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { toActor } from "#http/door/guard.ts";
+import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
+import { toSecretRemovalView } from "#views/removals.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { type Asked, json, type JsonAnswer, type QueryParam, route } from "#http/door/route.ts";
 import {
@@ -33,7 +35,7 @@ import {
   RelayTokenCreateRequest,
   RelayTokenPatchRequest,
 } from "#http/schemas/secret-requests.ts";
-import { Deleted, listOf, pageOf } from "#http/schemas/shared.ts";
+import { DeletedOrRemoval, listOf, pageOf } from "#http/schemas/shared.ts";
 import type { Caller } from "#identity/caller.ts";
 import type { Keys } from "#identity/keys.ts";
 import type { KeyUse } from "#identity/key-use.ts";
@@ -362,10 +364,19 @@ function toSecretRoutes<View extends TSchema, Example extends { readonly id: str
       method: "DELETE" as const,
       summary: `Delete ${one}`,
       params,
-      answer: json(200, Deleted, { deleted: example.id }),
-      errors: [notFound],
-      run: async ({ params: { id }, caller }: AskedOfOne<unknown>) => {
-        await secrets.delete(filter(id, caller), toActor(caller));
+      query: DRY_RUN,
+      answer: json(200, DeletedOrRemoval, { deleted: example.id }),
+      errors: ["invalid_request" as const, notFound],
+      run: async ({ params: { id }, caller, request }: AskedOfOne<unknown>) => {
+        const wanted = filter(id, caller);
+        if (isDryRun(request)) {
+          const { secret, limits } = await secrets.findRemoval(wanted);
+          // `GET /my/limits` has no limit that is switched off.
+          const seen = isOwn ? limits.filter(({ enabled }) => enabled) : limits;
+          const lastUsedAtUs = await findLastUse(keyUse, secret.id);
+          return toSecretRemovalView(noun, { secret, limits: seen }, lastUsedAtUs);
+        }
+        await secrets.delete(wanted, toActor(caller));
         return { deleted: id };
       },
     },
@@ -376,6 +387,7 @@ interface AskedOfOne<Body> {
   readonly params: { readonly id: string };
   readonly body: Body;
   readonly caller: Caller;
+  readonly request: Request;
 }
 
 /** Everything that a caller owns fits one page: as many as there may be. */

@@ -103,6 +103,7 @@ const limitFields = {
   unpriced: Type.Optional(oneOf(UNPRICED_RULES)),
   unknown: Type.Optional(Type.Integer({ minimum: 1 })),
   enabled: Type.Boolean(),
+  sentence: Type.String({ description: "The limit for a person; may change." }),
   ...figures,
   window_start: nullable(Instant),
   resets_at: nullable(Instant),

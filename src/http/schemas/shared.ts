@@ -105,6 +105,27 @@ export const Deleted = view("Deleted", {
   deleted: Type.String({ description: "The id or the name of what was deleted." }),
 });
 
+const removedSecret = { id: Id, label: Type.String() };
+/** The answer of a deletion with `dry_run`. */
+export const Removal = view("Removal", {
+  deleted: Type.String({ description: "The id or the name of what would be deleted." }),
+  applied: Type.Literal(false),
+  sentence: Type.String({ description: "All of it for a person; may change." }),
+  name: Type.Optional(Type.String({ description: "Of a principal or a limit." })),
+  models: Type.Optional(Type.Array(Type.String())),
+  names: Type.Optional(Type.Array(Type.String(), { description: "Names for these models." })),
+  prices: Type.Optional(
+    Type.Array(Type.String(), { description: "Units whose price was set with a model." }),
+  ),
+  keys: Type.Optional(Type.Array(fields({ ...removedSecret, key_suffix: Type.String() }))),
+  relay_tokens: Type.Optional(Type.Array(fields({ ...removedSecret, token_suffix: Type.String() }))),
+  sessions: Type.Optional(Count),
+  last_used_at: Type.Optional(nullable(Instant)),
+  limits: Type.Optional(Type.Array(fields({ id: Id, name: Type.String() }))),
+});
+/** The answer of a route that deletes, and that takes `dry_run`. */
+export const DeletedOrRemoval = Type.Union([Deleted, Removal]);
+
 /** Specification, section 2.1, and the amendments. */
 export const ErrorEnvelope = view("Error", {
   type: Type.Optional(

@@ -1,6 +1,7 @@
 import type { Principal } from "#identity/principal.ts";
-import type { PrincipalStore } from "#identity/store.ts";
+import type { PrincipalRemoval, PrincipalStore, RemovedSecret } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { Precondition } from "#kernel/precondition.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
@@ -9,11 +10,11 @@ import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
 import { toPrincipal } from "./catalog-rows.ts";
 import { orphanResponses } from "./responses.ts";
-import { oidcSubjects, principals, type PrincipalRow } from "./tables.ts";
+import { oidcSubjects, principals, type PrincipalRow, sessions } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
 
 /** Principals and their subjects. Every uniqueness rule is asked under the catalog's lock, so none can be raced. */
-export function createPrincipalStore({ read, ask, change, memory }: CatalogDriver): PrincipalStore {
+export function createPrincipalStore({ read, ask, change, memory, current }: CatalogDriver): PrincipalStore {
   const { tell } = memory;
   const findByName = (name: string) => findPrincipal("WHERE name = ?", [name], tell);
   const findBySubject = (issuer: string, subject: string) =>
@@ -64,15 +65,29 @@ export function createPrincipalStore({ read, ask, change, memory }: CatalogDrive
 
     deletePrincipal: (id, audit, require) =>
       change(function* () {
-        const before = yield* requirePrincipal(id, tell);
-        require?.(before);
-        yield* requireAdminLeft(before, null);
-        yield* tellOwned(id, memory.limits());
+        yield* requireRemovable(id, { tell, require });
+        const { keys, relayTokens, limits } = yield* findOwned(id, memory.limits());
+        for (const key of keys) yield* changed("key", key.id);
+        for (const token of relayTokens) yield* changed("relay_token", token.id);
+        for (const limit of limits) yield* changed("limit", limit.id);
         // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
         yield* run("DELETE FROM principals WHERE id = ?", [id]);
         yield* orphanResponses(id);
         yield* recordChange(audit, "principal", id);
       }),
+
+    async findPrincipalRemoval(id, nowUs, require) {
+      await current();
+      const known = memory.limits();
+      return read(function* () {
+        const principal = yield* requireRemovable(id, { tell, require });
+        const sessionCount = yield* count(sessions, "WHERE principal_id = ? AND expires_at_us > ?", [
+          id,
+          nowUs,
+        ]);
+        return { principal, ...(yield* findOwned(id, known)), sessions: sessionCount };
+      });
+    },
 
     findPrincipalBySubject: (issuer, subject) => ask(() => findBySubject(issuer, subject)),
 
@@ -127,23 +142,37 @@ function isEnabledAdmin({ role, enabled }: Principal): boolean {
   return role === "admin" && enabled;
 }
 
-/** Tells of what goes with a principal, which still is there. */
-function* tellOwned(principalId: string, { limits }: LimitSet): Script<void> {
-  const owners = new Set([principalId]);
-  for (const [kind, table] of [
-    ["key", "api_keys"],
-    ["relay_token", "relay_tokens"],
-  ] as const) {
-    const rows = yield* all<{ readonly id: string }>(`SELECT id FROM ${table} WHERE principal_id = ?`, [
-      principalId,
-    ]);
-    for (const { id } of rows) {
-      owners.add(id);
-      yield* changed(kind, id);
-    }
-  }
-  for (const { id, subject } of limits)
-    if ("id" in subject && owners.has(subject.id)) yield* changed("limit", id);
+/** Throws `principal_not_found`, `last_admin` and what `require` throws. */
+function* requireRemovable(
+  id: string,
+  { tell, require }: { readonly tell: TellUnreadable; readonly require: Precondition<Principal> | undefined },
+): Script<Principal> {
+  const principal = yield* requirePrincipal(id, tell);
+  require?.(principal);
+  yield* requireAdminLeft(principal, null);
+  return principal;
+}
+
+/** What goes with a principal, which still is there. */
+function* findOwned(
+  principalId: string,
+  { limits }: LimitSet,
+): Script<Pick<PrincipalRemoval, "keys" | "relayTokens" | "limits">> {
+  const keys = yield* listSecretNames("api_keys", principalId);
+  const relayTokens = yield* listSecretNames("relay_tokens", principalId);
+  const owners = new Set([principalId, ...keys.map(({ id }) => id), ...relayTokens.map(({ id }) => id)]);
+  const owned = limits.filter(({ subject }) => "id" in subject && owners.has(subject.id));
+  return { keys, relayTokens, limits: owned.map(({ id, name, enabled }) => ({ id, name, enabled })) };
+}
+
+function listSecretNames(
+  table: "api_keys" | "relay_tokens",
+  principalId: string,
+): Script<readonly RemovedSecret[]> {
+  return all<RemovedSecret>(
+    `SELECT id, label, suffix FROM ${table} WHERE principal_id = ? ORDER BY created_at_us, id`,
+    [principalId],
+  );
 }
 
 export function toPrincipalNotFound(): ProxyError {

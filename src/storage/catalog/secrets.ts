@@ -40,6 +40,8 @@ export function createSecretStore(
   { table, kind, toMissing, toFull, ...of }: SecretKind,
 ): SecretStore {
   const remembered = memory[of.remembered];
+  const limitsOf = (id: string) =>
+    memory.limits().limits.filter(({ subject }) => subject.kind === kind && subject.id === id);
   return {
     peekByHash: (hash) => (isTrusted() ? remembered.peek(hash) : null),
 
@@ -83,9 +85,18 @@ export function createSecretStore(
         // Its limits go with it: ON DELETE CASCADE.
         if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
         yield* recordChange(audit, kind, filter.id);
-        for (const { id, subject } of memory.limits().limits)
-          if (subject.kind === kind && subject.id === filter.id) yield* changed("limit", id);
+        for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
       }),
+
+    async findRemoval(filter) {
+      await current();
+      const limits = limitsOf(filter.id).map(({ id, name, enabled }) => ({ id, name, enabled }));
+      return read(function* () {
+        const [found] = yield* selectListed(table, ...toWhere(table, filter));
+        if (found === undefined) throw toMissing();
+        return { secret: toListedSecret(found), limits };
+      });
+    },
   };
 }
 
