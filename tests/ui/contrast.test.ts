@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Colour, parseHex, type Sight, simulate, toContrast, toDistance } from "../support/colour.ts";
+import { HEAT_SHADES } from "../../ui/charts/heat-map.tsx";
 
 /** WCAG 2.2, 1.4.3 for text and 1.4.11 for what a control or a chart is recognised by. */
 const TEXT_CONTRAST_MIN = 4.5;
@@ -56,6 +57,16 @@ for (const theme of THEMES) {
     expect(weak).toEqual([]);
   });
 
+  test(`the numbers of a heat map reach ${TEXT_CONTRAST_MIN} on each of its shades, ${theme}`, () => {
+    for (const { color, from, to } of Object.values(HEAT_SHADES)) {
+      const name = color.slice("var(--color-".length, -1);
+      for (const shade of [from, (from + to) / 2, to]) {
+        const cell = parseHex(mix(hexOf("surface", theme), hexOf(name, theme), shade));
+        expect(toContrast(cell, colour("ink", theme))).toBeGreaterThanOrEqual(TEXT_CONTRAST_MIN);
+      }
+    }
+  });
+
   for (const sight of SIGHTS) {
     test(`outcomes and series are told apart by an eye with ${sight} sight, ${theme}`, () => {
       expect(findNearest(OUTCOMES, theme, sight)).toBeGreaterThanOrEqual(OUTCOME_DISTANCE_MIN);
@@ -93,10 +104,21 @@ async function readTokens(): Promise<ReadonlyMap<string, Pair>> {
   return new Map([...lines].map(([, name, light, dark]) => [name!, { light: light!, dark: dark! }]));
 }
 
-function colour(name: string, theme: Theme): Colour {
+function hexOf(name: string, theme: Theme): string {
   const pair = tokens.get(name);
   if (pair === undefined) throw new Error(`ui/styles.css has no --color-${name}`);
-  return parseHex(pair[theme]);
+  return pair[theme];
+}
+
+function colour(name: string, theme: Theme): Colour {
+  return parseHex(hexOf(name, theme));
+}
+
+/** As a browser draws one that covers this share of the other. */
+function mix(under: string, over: string, share: number): string {
+  const part = (hex: string, at: number) => Number.parseInt(hex.slice(at, at + 2), 16);
+  const parts = [1, 3, 5].map((at) => Math.round(part(under, at) * (1 - share) + part(over, at) * share));
+  return `#${parts.map((one) => one.toString(16).padStart(2, "0")).join("")}`;
 }
 
 /** The distance of the two colours that are easiest to confuse. */

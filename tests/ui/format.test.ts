@@ -7,6 +7,7 @@ import {
   formatChange,
   formatCount,
   formatCountCompact,
+  formatCounted,
   formatDuration,
   formatInstant,
   formatMoney,
@@ -114,7 +115,10 @@ describe("counts, shares and sizes", () => {
   ])("%p is %p in full and %p in short", (count, full, short) => {
     expect(formatCount(count)).toBe(full);
     expect(formatCountCompact(count)).toBe(short);
+    expect(formatCounted(count, "request")).toBe(`${full} requests`);
   });
+
+  test("one is one of its noun", () => expect(formatCounted(1, "request")).toBe("1 request"));
 
   test("every whole number is written in full with all its digits, and in short within half a percent", () => {
     const factors: Record<string, number> = { k: 1e3, M: 1e6, B: 1e9, T: 1e12, P: 1e15 };

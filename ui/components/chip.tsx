@@ -32,7 +32,7 @@ export function Chip(props: ChipProps): ReactNode {
       {onRemove !== undefined && (
         <button
           type="button"
-          aria-label={removeLabel ?? `Remove ${whole ?? "this"}`}
+          aria-label={removeLabel}
           onClick={onRemove}
           className="flex size-6 shrink-0 items-center justify-center rounded-full hover:bg-hover hover:text-ink focus-visible:outline-offset-0"
         >

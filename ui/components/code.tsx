@@ -5,7 +5,7 @@ import { CopyButton } from "./copy.tsx";
 export interface CodeBlockProps {
   readonly code: string;
   /** What it is, such as `curl` or `Python`: the name of the region. */
-  readonly language?: string | undefined;
+  readonly language: string;
   /** Wraps long lines instead of scrolling. */
   readonly wrap?: boolean | undefined;
   readonly onCopied?: (() => void) | undefined;
@@ -13,17 +13,16 @@ export interface CodeBlockProps {
 
 /** Code as it is: it scrolls inside its own region, which the keyboard reaches. */
 export function CodeBlock({ code, language, wrap = false, onCopied }: CodeBlockProps): ReactNode {
-  const name = language ?? "Code";
   return (
     <figure className="min-w-0 overflow-hidden rounded-card border border-line bg-sunken">
       <figcaption className="flex min-h-10 items-center justify-between gap-2 border-b border-line py-1.5 pr-1.5 pl-3 text-xs text-ink-soft">
-        {name}
+        {language}
         <CopyButton text={code} label="Copy" variant="ghost" onCopied={onCopied} />
       </figcaption>
       <pre
         tabIndex={0}
         role="region"
-        aria-label={name}
+        aria-label={language}
         className={classNames(
           "max-h-96 overflow-auto p-3 font-mono text-xs leading-5 text-ink focus-visible:-outline-offset-2",
           wrap ? "break-words whitespace-pre-wrap" : "wrap-normal whitespace-pre",

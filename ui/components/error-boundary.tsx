@@ -44,17 +44,12 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundarySt
   }
 }
 
-interface BrokenPageProps {
-  readonly failure: Error;
-  readonly onRetry?: (() => void) | undefined;
-}
-
 /** What broke, its code, and the two ways on: draw again, or reload. Its heading is the page's. */
-function BrokenPage({ failure, onRetry }: BrokenPageProps): ReactNode {
+function BrokenPage(props: { readonly failure: Error; readonly onRetry: () => void }): ReactNode {
   return (
     <div className="mx-auto flex max-w-xl flex-col gap-4 py-10">
       <h1 className="text-lg font-semibold">This page could not be shown</h1>
-      <ErrorNotice failure={failure} onRetry={onRetry} />
+      <ErrorNotice {...props} />
       <div>
         <Button variant="primary" icon="refresh" onClick={() => window.location.reload()}>
           Reload

@@ -1,5 +1,5 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
-import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { type ReactNode, useRef } from "react";
 import { SurfaceContext, useGuardedSurface } from "../form/unsaved.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
@@ -14,11 +14,8 @@ export interface SidePanelProps {
   readonly description?: ReactNode;
   readonly children: ReactNode;
   readonly footer?: ReactNode;
-  /** Icon buttons beside the one that closes. */
-  readonly actions?: ReactNode;
   /** Where the focus goes when it closes; to where it came from when absent or null. */
   readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
-  readonly onKeyDown?: ((event: KeyboardEvent<HTMLElement>) => void) | undefined;
   /** `right` when absent. */
   readonly side?: "left" | "right" | undefined;
 }
@@ -28,17 +25,7 @@ export interface SidePanelProps {
  * asks first where a form in it holds what was typed; the focus returns.
  */
 export function SidePanel(props: SidePanelProps): ReactNode {
-  const {
-    open,
-    onOpenChange,
-    title,
-    description,
-    children,
-    footer,
-    actions,
-    side = "right",
-    toFinalFocus,
-  } = props;
+  const { open, onOpenChange, title, description, children, footer, side = "right", toFinalFocus } = props;
   const surface = useRef<HTMLDivElement>(null);
   const guarded = useGuardedSurface(onOpenChange);
   return (
@@ -50,7 +37,6 @@ export function SidePanel(props: SidePanelProps): ReactNode {
           ref={surface}
           initialFocus={surface}
           finalFocus={toFinalFocus === undefined || (() => giveFocusBack(toFinalFocus()))}
-          onKeyDown={props.onKeyDown}
           className={classNames(PANEL_CLASS, EDGE_CLASS[side])}
         >
           <header className="sticky top-0 z-10 flex items-start justify-between gap-4 border-b border-line bg-raised px-5 py-3.5">
@@ -62,12 +48,9 @@ export function SidePanel(props: SidePanelProps): ReactNode {
                 </Base.Description>
               )}
             </div>
-            <div className="-mt-1 -mr-2 flex shrink-0 items-center">
-              {actions}
-              <Base.Close aria-label="Close" className={CLOSE_CLASS}>
-                <Icon name="close" />
-              </Base.Close>
-            </div>
+            <Base.Close aria-label="Close" className={classNames(CLOSE_CLASS, "-mt-1 -mr-2")}>
+              <Icon name="close" />
+            </Base.Close>
           </header>
           <SurfaceContext value={guarded.surfaces}>
             <div className="min-w-0 flex-1 px-5 py-4">{children}</div>

@@ -9,7 +9,7 @@ import { myKeysQuery } from "../api/my.ts";
 import { keysQuery, principalsQuery } from "../api/people.ts";
 import { classNames } from "../components/class-names.ts";
 import { BACKDROP_CLASS, DIALOG_CLASS, giveFocusBack } from "../components/dialog-frame.ts";
-import { toPlace } from "../components/entity-link.tsx";
+import { type Entity, toPlace } from "../components/entity-link.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
 import { OPTION_CLASS } from "../components/popup.ts";
 import type { NavigationItem } from "./navigation.tsx";
@@ -232,14 +232,13 @@ interface EntityLook extends Pick<Command, "icon" | "detail"> {
   readonly isAdmin: boolean;
 }
 
-function toEntity(entity: Parameters<typeof toPlace>[0], { icon, detail, isAdmin }: EntityLook): Command {
-  const place = toPlace(entity, isAdmin) ?? { to: "/requests", search: {} };
+function toEntity(entity: Entity, { icon, detail, isAdmin }: EntityLook): Command {
   return {
-    id: `${entity.kind} ${entity.id ?? entity.name}`,
+    id: `${entity.kind} ${"id" in entity ? entity.id : entity.name}`,
     label: entity.name,
     icon,
     detail,
-    does: { kind: "go", ...place },
+    does: { kind: "go", ...toPlace(entity, isAdmin) },
   };
 }
 
