@@ -154,7 +154,9 @@ describe("lockport limit remove", () => {
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     const asked = await run("limit remove ada");
     expect(asked).toMatchObject({ code: 2, data: "" });
-    expect(asked.messages).toContain("The limit ada is $0.10 / day for ada. Nothing was changed: add --yes.");
+    expect(asked.messages).toContain(
+      "The limit ada: At most $0.10 a day for ada: requests beyond it are refused. Nothing was changed: add --yes.",
+    );
     expect((await run("limit remove ada", { typed: "n" })).code).toBe(1);
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     expect((await run("limit remove ada", { typed: "y" })).code).toBe(0);

@@ -50,7 +50,7 @@ describe("what takes something away tells before what goes, and asks or takes --
       `key delete ${id}`,
       new RegExp(
         `The key …${suffix} \\(laptop\\) of admin was last used \\d{4}-\\d\\d-\\d\\d [\\d:]+ UTC\\. ` +
-          `2 requests for \\$0\\.20 in the last 30 days\\. A limit goes with it: held\\.`,
+          `A limit goes with it: held\\. 2 requests for \\$0\\.20 in the last 30 days\\.`,
       ),
       async () => (await json("key list")).some((each: any) => each.id === id),
     );
@@ -63,7 +63,7 @@ describe("what takes something away tells before what goes, and asks or takes --
     await beside("relay-token create --principal ada --label editor");
     await asks(
       "principal delete ada",
-      /The member ada has key …\w{4}, relay token …\w{4} \(editor\), which stop working at once\. 1 request for \$0\.10 /,
+      /The member ada has key …\w{4}, relay token …\w{4} \(editor\), which stop working at once\. What was used stays under the name\. 1 request for \$0\.10 /,
       async () => (await json("principal list")).some((each: any) => each.name === "ada"),
     );
     expect((await world.chat({ key })).status).toBe(401);
@@ -86,7 +86,7 @@ describe("what takes something away tells before what goes, and asks or takes --
     );
     await asks(
       "provider delete spare",
-      /The provider spare serves a model that goes with it: two\./,
+      /The provider spare serves 1 model that goes with it: two\./,
       has("provider list", "name", "spare"),
     );
     expect(await has("model list", "alias", "two")()).toBe(false);

@@ -12,13 +12,13 @@ import { writeDone, writeFields, writeJson, writeList } from "#cli/screen/output
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { addLimitCheckCommand } from "./limit-check.ts";
 import { addLimitSetCommand } from "./limit-set.ts";
+import { describeRemoval } from "./removal-facts.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { addSubjectOptions, toSubject, type SubjectOptions } from "./limit-subject.ts";
 import {
   describeAction,
   describeAmount,
   describeEnd,
-  describeLimit,
   describeSubject,
   toFigure,
   type LimitView,
@@ -73,10 +73,9 @@ export function addCommands(program: Command, terminal: Terminal): void {
     withInstallation(terminal, options, async (installation) => {
       const { api } = installation;
       const found = requireLimit(await listLimits(api), name);
-      await confirmRemoval(terminal, options, installation, async () => ({
-        facts: `The limit ${name} is ${describeLimit(found)}.`,
-        question: "Remove it?",
-      }));
+      await confirmRemoval(terminal, options, installation, () =>
+        describeRemoval(installation, "DELETE /admin/v1/limits/:id", { params: { id: found.id } }),
+      );
       const view = await api.call("DELETE /admin/v1/limits/:id", { params: { id: found.id } });
       writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
     }),

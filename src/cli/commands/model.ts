@@ -17,7 +17,7 @@ import { given } from "#cli/installation/client.ts";
 import { addModelListCommands } from "./model-list.ts";
 import { addModelSetCommand } from "./model-set.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
-import { describeModel } from "./removal-facts.ts";
+import { describeRemoval } from "./removal-facts.ts";
 import { writeUnlisted } from "./unlisted.ts";
 
 interface AliasOptions extends InstallationOptions {
@@ -129,7 +129,12 @@ export function addCommands(program: Command, terminal: Terminal): void {
   const remove = addRemoveCommand(model, "remove <alias>", "remove a model; its usage stays").action(
     (name: string, options: RemoveOptions) =>
       withInstallation(terminal, options, async (installation) => {
-        await confirmRemoval(terminal, options, installation, () => describeModel(installation, name));
+        await confirmRemoval(terminal, options, installation, () =>
+          describeRemoval(installation, "DELETE /admin/v1/models/:alias", {
+            params: { alias: name },
+            used: { model: name },
+          }),
+        );
         const view = await installation.api.call("DELETE /admin/v1/models/:alias", {
           params: { alias: name },
         });

@@ -6,7 +6,7 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { addDiscoverCommand } from "./discover.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
-import { describeProvider } from "./removal-facts.ts";
+import { describeRemoval } from "./removal-facts.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import {
@@ -120,7 +120,9 @@ export function addCommands(program: Command, terminal: Terminal): void {
   ).action((name: string, options: RemoveOptions) =>
     withInstallation(terminal, options, async (installation) => {
       const { api } = installation;
-      await confirmRemoval(terminal, options, installation, () => describeProvider(installation, name));
+      await confirmRemoval(terminal, options, installation, () =>
+        describeRemoval(installation, "DELETE /admin/v1/providers/:name", { params: { name } }),
+      );
       const view = await api.call("DELETE /admin/v1/providers/:name", { params: { name } });
       writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
     }),

@@ -4,6 +4,7 @@ import { listLimits } from "#cli/installation/lists.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
 import { toUsage } from "#cli/routes/words.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
+import { describeRemoval } from "./removal-facts.ts";
 import type { Route } from "#http/door/route.ts";
 import { requireLimit, writeLimits } from "./limit.ts";
 
@@ -189,7 +190,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/keys/:id",
     usage: "my keys delete <id>",
-    asks: "The key {id} stops working at once.",
+    asks: (installation, id) => describeRemoval(installation, "DELETE /my/keys/:id", { params: { id } }),
     done: "deleted key {id}",
   },
   {
@@ -223,7 +224,8 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/relay-tokens/:id",
     usage: "my relay-tokens delete <id>",
-    asks: "The relay token {id} stops working at once.",
+    asks: (installation, id) =>
+      describeRemoval(installation, "DELETE /my/relay-tokens/:id", { params: { id } }),
     done: "deleted relay token {id}",
   },
   {
