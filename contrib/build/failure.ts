@@ -1,4 +1,4 @@
-/** What went wrong, for whoever started a build of the page; a bundle's faults with their files and lines. */
+/** The message of a failed build of the page; a bundle's faults with their files and lines. */
 export function describeFailure(failure: unknown): string {
   const faults = failure instanceof AggregateError ? failure.errors.map((fault) => Bun.inspect(fault)) : [];
   const message = failure instanceof Error ? failure.message : String(failure);

@@ -8,7 +8,7 @@ import { toHash } from "./names.ts";
 import { compileStyles } from "./styles.ts";
 
 const UI_FOLDER = join(import.meta.dir, "../../ui");
-/** What Overview draws by itself, whoever opens it: the files behind these count as the first load. */
+/** The modules that Overview always draws: the files behind these count as the first load. */
 const FIRST_PARTS = ["pages/overview.tsx"];
 /** In development only. */
 const RELOAD_SCRIPT = join(UI_FOLDER, "reload-on-rebuild.ts");

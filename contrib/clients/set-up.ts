@@ -16,7 +16,7 @@ import {
 } from "./groups.ts";
 
 const INSTALL_MS_MAX = 480_000;
-/** What pip, bun and their HTTP clients say when nobody answers. */
+/** Messages of pip, bun and their HTTP clients when a registry does not answer. */
 const UNREACHED =
   /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|getaddrinfo|Temporary failure in name resolution|Failed to establish a new connection|Connection to .* timed out|Read timed out|ConnectTimeout|DNSResolveFailed|Timeout: GET|GET .* - (403|407|5\d\d)/i;
 

@@ -1,6 +1,6 @@
 import type { PrincipalDraft } from "#identity/principals.ts";
 
-/** Somebody or something that calls, with what they are given. Instants are shares of the whole time, from 0 to 1. */
+/** A person or service that calls, with its keys and tokens. Instants are shares of the whole time, from 0 to 1. */
 export interface Member extends PrincipalDraft {
   readonly joinsAt: number;
   /** Made by the first single sign-on instead of by an admin. */

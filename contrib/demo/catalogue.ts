@@ -4,7 +4,7 @@ import type { ProviderDraft } from "#catalog/provider-draft.ts";
 /** The provider that a running model server stands for: see `--live`. */
 export const LIVE_PROVIDER = "vllm-lab";
 
-/** Hosts of example.com reach nobody (RFC 2606), and no credential is one. */
+/** Hosts of example.com reach no server (RFC 2606), and the credentials are made up. */
 const CREDENTIAL = "not-a-real-credential";
 
 /** In the order in which they are made. `liveBaseUrl`: where a model server listens; null when none does. */

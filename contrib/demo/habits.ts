@@ -2,7 +2,7 @@ import type { Client } from "./cast.ts";
 import { RELAYED } from "./catalogue.ts";
 import type { Rhythm } from "./rhythm.ts";
 
-/** What somebody asks for again and again. */
+/** A kind of request that a caller sends again and again. */
 export interface Habit {
   readonly who: string;
   /** How the label of the key begins, or of the relay token when `isRelayed`. */

@@ -26,7 +26,7 @@ export function planHistory(
   const happenings = [...toSetUp(liveBaseUrl), ...MEMBERS.flatMap(toArrival), ...CHANGES, ...toTerms(span)];
   let lastUs = span.fromUs;
   for (const { at, act } of happenings.toSorted((left, right) => left.at - right.at)) {
-    // Nobody clicks twice in a second.
+    // An admin clicks once in some seconds.
     lastUs = Math.max(lastUs + CLICK_US, toOfficeInstant(at, span));
     time.at(lastUs, async () => void (await act(stage)));
   }
@@ -101,7 +101,7 @@ const CHANGES: readonly Happening[] = [
     act: (stage) => stage.installation.catalog.createProvider(LATE_PROVIDER, ada(stage)),
   },
   { at: 0.2, act: (stage) => stage.installation.catalog.createModel(LATE_MODEL, ada(stage)) },
-  // A name moves to a better model, and nobody has to change a setting.
+  // A name moves to a better model, and its callers change no setting.
   {
     at: 0.33,
     act: (stage) => stage.installation.catalog.updateModel("default", { target: "gpt-5-mini" }, grace(stage)),

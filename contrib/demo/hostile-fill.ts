@@ -191,7 +191,7 @@ async function plantOne(
   };
 }
 
-/** Who somebody of this name is to an identity provider. */
+/** The subject that an identity provider tells for this name. */
 function toIdentity(text: string, index: number) {
   const claims = new Map<string, unknown>([
     ["preferred_username", text],

@@ -1,4 +1,4 @@
-/** A text that somebody may try to break a page, a table or a spreadsheet with. */
+/** A text that may break a page, a table or a spreadsheet. */
 export interface HostileText {
   /** What it tries, in a word or two; unique. */
   readonly name: string;

@@ -45,7 +45,7 @@ export async function openInstallation(
   dataDir: string,
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Installation> {
-  // Only the folder: the settings of whoever runs this are for their own server.
+  // Only the folder: settings of this environment belong to another server.
   const config = parseConfig({ PROXY_DATA_DIR: dataDir });
   if (!isOnFiles(config)) throw new Error("no URL of a database was given");
   prepareDataDir(config);

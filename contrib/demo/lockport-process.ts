@@ -41,7 +41,7 @@ export function startLockport({
     }
   })();
   const url = listening.promise.finally(() => clearTimeout(timer));
-  // Heard at `await server.url`; until then nobody listens, which is no reason to end.
+  // Handled at `await server.url`; until then a rejection must not end the process.
   url.catch(() => undefined);
   return {
     url,

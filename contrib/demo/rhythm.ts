@@ -2,7 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Chance } from "../../bench/chance.ts";
 import { DAY_US, HOUR_US } from "./simulated-time.ts";
 
-/** When in a day and a week somebody calls. All hours are UTC. */
+/** The hours and weekdays in which a caller calls, in UTC. */
 export type Rhythm = "office" | "evening" | "machine" | "nightly";
 
 interface Shape {

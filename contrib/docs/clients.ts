@@ -9,17 +9,17 @@ export const CLIENTS_PAGE = "docs/guides/which-clients-work.md";
 
 const INTRODUCTION = `# Which clients work
 
-Each of these is run by the tests against the built executable in the version named here, with a base URL and a Lockport key and nothing else: an answer, a stream, and both again with a tool whose result goes back in a second request. Each request has to leave one event with the vendor's own numbers and their exact cost.
+The tests run each of these against the built executable, in the version named here, with only a base URL and a Lockport key: an answer, a stream, and both again with a tool. Each request has to leave one event with the vendor's numbers and their exact cost.
 
 \`URL\` is the address of this server, such as \`http://127.0.0.1:4000\`; the key goes into the variable that has \`KEY\` or \`TOKEN\` in its name. \`lockport snippet\` prints the lines for many of them.
 
-A model serves what its capabilities say: \`responses\` for the Responses API, \`messages\` for Anthropic's messages, \`chat\` and \`chat_stream\` for chat completions, and \`transcription\`, \`speech\`, \`images\`, \`moderation\`, \`embeddings\`, \`rerank\`. Nothing is translated: the provider behind the model has to speak what the client speaks.
+A model serves what its capabilities say: \`responses\` for the Responses API, \`messages\` for Anthropic's messages, \`chat\` and \`chat_stream\` for chat completions, and \`transcription\`, \`speech\`, \`images\`, \`moderation\`, \`embeddings\`, \`rerank\`. Nothing is translated: the provider has to speak the client's dialect.
 
 This page is made from \`tests/clients/table.ts\` by \`npm run docs\`.
 `;
 
 const LAST_CHUNK = `## The last chunk of a stream
-Streams of chat completions are asked for with their usage, which OpenAI sends in a last chunk that has no \`choices\`. A loop that takes \`chunk.choices[0]\` from each chunk ends with \`IndexError: list index out of range\`. One line mends it:
+Every stream of chat completions ends with a chunk that has usage and no \`choices\`. A loop that takes \`chunk.choices[0]\` from each chunk ends with \`IndexError: list index out of range\`. This line prevents it:
 
 \`\`\`python
 for chunk in stream:

@@ -25,7 +25,7 @@ export interface ReleaseOptions {
   readonly report: (line: string) => void;
 }
 
-/** What a release calls its files. Anything else in its folder is somebody's. */
+/** The names of a release's files. Other files in its folder are left alone. */
 const RELEASE_FILE = /^(?:lockport-.+|NOTES\.md|SHA256SUMS)$/;
 
 /** Names of the files, in `outdir`, from which those of a former release go first. Throws when the changelog says nothing of the version. */

@@ -61,7 +61,7 @@ describe("the pages", () => {
     expect(unmarked.toSorted()).toEqual(listed.toSorted());
   });
 
-  test("have no block whose mark nobody reads", () => {
+  test("have no block with an unknown mark", () => {
     const marks = pages.flatMap(({ path, blocks }) =>
       blocks
         .filter(({ words }) => words.length > 1)
@@ -77,7 +77,7 @@ describe("the pages", () => {
   });
 });
 
-describe("followed by somebody with the executable alone", () => {
+describe("followed by a reader who has only the executable", () => {
   const followed = pages.filter((page) =>
     page.blocks.some((block) => isShell(block) && kindOf(block) !== null),
   );

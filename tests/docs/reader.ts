@@ -12,7 +12,7 @@ const WRITTEN_POLL_MS = 20;
 /** What pages call the models of their provider. */
 const MODELS = { chatModels: ["gpt-5-mini", "gpt-5"], embeddingModels: ["text-embedding-3-small"] };
 
-/** Somebody who follows one page, in an empty folder with the executable and nothing else. */
+/** A reader who follows one page, in an empty folder with only the executable. */
 export interface Reader {
   /** A block of values of the reader's own: says which there are, and takes those of this machine. */
   fillIn(block: Block): Promise<void>;
