@@ -159,7 +159,7 @@ const audit = createRoute({
   getParentRoute: () => admin,
   path: "/audit",
   validateSearch: readAuditSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/audit.tsx")), "AuditPage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/audit.tsx")), "AuditPage"),
 });
 
 /** Addresses that the page had before lead to where their content is now, with what they ask for. */

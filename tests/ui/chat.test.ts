@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createModel, createProvider } from "../../ui/api/catalog.ts";
-import { streamChat, type ChatRequest } from "../../ui/api/chat.ts";
-import type { ChatDelta } from "../../ui/api/chat-reader.ts";
+import { streamChat, type ChatDelta, type ChatRequest } from "../../ui/api/chat.ts";
 import { ApiFailure } from "../../ui/api/failure.ts";
 import { fetchRequests } from "../../ui/api/reports.ts";
 import { signInWithPassword } from "../../ui/api/session.ts";

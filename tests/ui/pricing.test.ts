@@ -6,11 +6,9 @@ import { UNITS } from "#kernel/units.ts";
 import { type NamesInUse, toPricedModels } from "#interchange/prices-in-use.ts";
 import { toOfferWords } from "../../ui/catalog/list-offer.tsx";
 import type { Model, Pricing } from "../../ui/api/catalog.ts";
-import { toFeedDiff } from "../../ui/pages/models/prices/feed-diff.ts";
-import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/models/prices/feed-file.ts";
-import { planLoad, toFeed, toUsedNames } from "../../ui/pages/models/prices/load-plan.ts";
-import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/kind-badge.tsx";
-import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/price-write.ts";
+import { FeedTextError, planLoad, readFeedText, toFeed, toFeedDiff, toUsedNames, type FeedReading } from "../../ui/pages/models/prices/feed.ts";
+import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/price-list.tsx";
+import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/set-price-dialog.tsx";
 
 const ALL = { version: "v", leavesOutBad: false, onlyUsed: false };
 const NOBODY: NamesInUse = { models: [], others: [] };

@@ -2,12 +2,13 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { flushSync } from "react-dom";
 import { Button } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
+import { CloseButton, Dialog, type DialogProps } from "../components/dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { focusInvalid } from "../components/field-frame.tsx";
 import { useDiscardQuestion } from "./discard-question.tsx";
 import type { Form as FormState } from "./use-form.ts";
 
-export interface FormProps<Values extends object> {
+interface FormProps<Values extends object> {
   readonly form: FormState<Values>;
   readonly className?: string | undefined;
   readonly children: ReactNode;
@@ -94,7 +95,7 @@ function MovedNotice<Values extends object>({ form }: { readonly form: FormState
   );
 }
 
-export interface SubmitButtonProps<Values extends object> {
+interface SubmitButtonProps<Values extends object> {
   readonly form: FormState<Values>;
   /** The verb: `Create key`. */
   readonly children: string;
@@ -118,5 +119,42 @@ export function SubmitButton<Values extends object>(props: SubmitButtonProps<Val
     >
       {form.isPending ? underWay : children}
     </Button>
+  );
+}
+
+interface FormDialogProps<Values extends object> extends Pick<
+  DialogProps,
+  "title" | "description" | "size" | "toFinalFocus"
+> {
+  readonly form: FormState<Values>;
+  readonly onClose: () => void;
+  /** The verb, and what stands in its place while it is under way. */
+  readonly submit: string;
+  readonly underWay: string;
+  readonly children: ReactNode;
+  /** Beneath the form, and no part of it. */
+  readonly after?: ReactNode;
+}
+
+/** A dialog that is one form. It asks before it closes over what was typed. */
+export function FormDialog<Values extends object>(props: FormDialogProps<Values>): ReactNode {
+  const { form, onClose, submit, underWay, children, after, ...dialog } = props;
+  return (
+    <Dialog
+      {...dialog}
+      open
+      onOpenChange={(open) => !open && onClose()}
+      footer={
+        <>
+          <CloseButton>Cancel</CloseButton>
+          <SubmitButton form={form} underWay={underWay}>
+            {submit}
+          </SubmitButton>
+        </>
+      }
+    >
+      <Form form={form}>{children}</Form>
+      {after}
+    </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import { FilterBar } from "../filters/filter-bar.tsx";
 import { lazyPart } from "../lazy-part.tsx";
 import { UsageReport } from "../reports/usage-report.tsx";
 import { useReport } from "../search/report.ts";
-import { useSetup } from "../setup/use-setup.ts";
+import { useSetup } from "../setup/setup.ts";
 
 const Checklist = lazyPart(async () => (await import("../setup/checklist.tsx")).Checklist);
 

@@ -14,12 +14,9 @@ import { Unpriced } from "../components/cost.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { SetupLink } from "../setup/setup-link.tsx";
 import { formatMoney } from "../text/format.ts";
-import { Composer } from "./playground/composer.tsx";
-import { Conversation } from "./playground/conversation.tsx";
-import { useDraft } from "./playground/draft.ts";
-import { type ModelChoice, ModelField, toModelChoices } from "./playground/model-field.tsx";
-import { SettingsCard } from "./playground/settings-card.tsx";
-import { useChat } from "./playground/use-chat.ts";
+import { Composer, ModelField, SettingsCard, toModelChoices, type ModelChoice, useDraft } from "./playground/question.tsx";
+import { Conversation } from "./playground/exchange-view.tsx";
+import { useChat } from "./playground/exchange.ts";
 
 const route = getRouteApi("/shell/playground");
 

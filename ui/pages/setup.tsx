@@ -1,15 +1,25 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { type DiscoveredModels, providersQuery } from "../api/catalog.ts";
+import { listedModelsQuery } from "../api/models.ts";
+import { createMyKey } from "../api/my.ts";
+import { Card } from "../components/card.tsx";
+import { classNames } from "../components/class-names.ts";
+import { Icon } from "../components/icon.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
-import { BindStep } from "../providers/bind-step.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { Form, SubmitButton } from "../form/form.tsx";
+import { useForm } from "../form/use-form.ts";
+import { BindStep } from "../providers/bind-models.tsx";
 import { ConnectStep } from "../providers/connect-step.tsx";
-import { SETUP_STEPS, type SetupStep, toNextStep } from "../setup/setup.ts";
-import { useSetup } from "../setup/use-setup.ts";
-import { KeyStep, type NewKey } from "./setup/key-step.tsx";
-import { RequestStep } from "./setup/request-step.tsx";
-import { StepCard } from "./setup/step-card.tsx";
+import { KEY } from "../secrets/secret-kind.ts";
+import { SecretReveal, useUncopied } from "../secrets/secret-reveal.tsx";
+import { SECRET_TERMS } from "../secrets/secret-terms.tsx";
+import { FirstRequest } from "../setup/first-request.tsx";
+import { SETUP_STEPS, toNextStep, type SetupStep, useSetup } from "../setup/setup.ts";
+import { Snippets } from "../snippets/snippets.tsx";
 
 /** What has been done here so far. What was done earlier is known by its step alone. */
 interface Progress {
@@ -123,3 +133,132 @@ function Steps({ progress, onChange }: StepsProps) {
 function toFirstNames([first = "", ...others]: readonly string[]): string {
   return others.length === 0 ? first : `${first} and ${others.length} more`;
 }
+
+/** A key that was made here; its plaintext lives in the memory of the page until it is left. */
+interface NewKey {
+  readonly id: string;
+  readonly suffix: string;
+  readonly secret: string;
+}
+
+const FIRST = { label: "first key" };
+
+/** The third step: a key of the reader's own. */
+function KeyStep({ onCreated }: { readonly onCreated: (key: NewKey) => void }) {
+  const form = useForm({
+    name: "create-first-key",
+    begin: FIRST,
+    terms: SECRET_TERMS,
+    change: createMyKey,
+    toAsked: ({ label }) => ({ label: label.trim() }),
+    onSaved: ({ id, key, key_suffix: suffix }) => onCreated({ id, suffix, secret: key }),
+  });
+  return (
+    <Form form={form}>
+      <div className="flex flex-wrap items-end gap-2">
+        <TextField label="Label" {...form.field("label")} className="min-w-48 flex-1 sm:max-w-sm" />
+        <SubmitButton form={form} underWay="Creating…">
+          Create key
+        </SubmitButton>
+      </div>
+    </Form>
+  );
+}
+
+interface RequestStepProps {
+  /** Null: it was made earlier, and is shown no more. */
+  readonly newKey: NewKey | null;
+  /** A model that was just added; without one, the first that the example can call. */
+  readonly alias: string | null;
+}
+
+/** The last step: what to paste, and the request that comes of it. */
+function RequestStep({ newKey, alias }: RequestStepProps) {
+  const [isCopied, setCopied] = useState(newKey === null);
+  const question = useUncopied(KEY, isCopied);
+  const { data: models } = useQuery(listedModelsQuery());
+  const model = models?.find(({ id }) => id === alias);
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {newKey !== null && (
+        <SecretReveal secret={newKey.secret} label={KEY.title} onCopied={() => setCopied(true)} />
+      )}
+      <Snippets
+        kind="openai"
+        model={model?.id}
+        capabilities={model?.capabilities}
+        secret={newKey?.secret}
+        onCopied={() => setCopied(true)}
+      />
+      <FirstRequest keyId={newKey?.id} />
+      <p className="text-ink-soft">
+        No shell at hand?{" "}
+        <Link
+          to="/playground"
+          search={{ model: model?.id }}
+          className="font-medium text-accent underline-offset-2 hover:underline"
+        >
+          Try it in the playground
+        </Link>
+        .
+      </p>
+      {question}
+    </div>
+  );
+}
+
+interface StepCardProps {
+  readonly number: number;
+  readonly title: string;
+  readonly state: "done" | "now" | "later";
+  /** What it has come to, or what it is for. */
+  readonly lead: ReactNode;
+  /** Shown while it is the step to do. */
+  readonly children: ReactNode;
+}
+
+/** One step of the setup: open while it is to be done, one line before and after. */
+function StepCard({ number, title, state, lead, children }: StepCardProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const before = useRef(state);
+  // The button that led here is gone, and the focus with it.
+  useEffect(() => {
+    if (state === "now" && before.current !== "now") heading.current?.focus();
+    before.current = state;
+  }, [state]);
+  return (
+    <li aria-current={state === "now" ? "step" : undefined}>
+      <Card>
+        <div className="flex items-start gap-3">
+          <span
+            aria-hidden="true"
+            className={classNames(
+              "flex size-6 shrink-0 items-center justify-center rounded-full text-xs font-medium",
+              MARK[state],
+            )}
+          >
+            {state === "done" ? <Icon name="check" size={14} /> : number}
+          </span>
+          <div className="min-w-0">
+            <h2
+              ref={heading}
+              tabIndex={-1}
+              className={classNames("leading-6 font-semibold", state !== "now" && "text-ink-soft")}
+            >
+              {title}
+              {state === "done" && <span className="sr-only"> (done)</span>}
+            </h2>
+            <p className="max-w-prose break-words text-ink-soft">{lead}</p>
+          </div>
+        </div>
+        {state === "now" && <div className="mt-4">{children}</div>}
+      </Card>
+    </li>
+  );
+}
+
+const MARK = {
+  done: "bg-good-soft text-good",
+  now: "bg-accent text-accent-ink",
+  later: "bg-sunken text-ink-soft",
+} as const;

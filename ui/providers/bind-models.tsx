@@ -1,22 +1,63 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type SubmitEvent, useDeferredValue, useMemo, useState } from "react";
+import { type SubmitEvent, useDeferredValue, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { type DiscoveredModels, listPricesQuery, pricingQuery } from "../api/catalog.ts";
+import { createModel, type DiscoveredModels, listPricesQuery, pricingQuery, providerQuery } from "../api/catalog.ts";
+import { ApiFailure } from "../api/failure.ts";
 import { toOwnPrices } from "../catalog/price-set.ts";
 import { Button, buttonClass } from "../components/button.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
 import { Icon } from "../components/icon.tsx";
 import { Progress } from "../components/progress.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { useDiscardQuestion } from "../form/discard-question.tsx";
 import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
-import { formatCount } from "../text/format.ts";
-import { canFill } from "./bind-rows.ts";
+import { type BindAction, type BindRow, type BindRows, canFill, changeBindRows, toBindRows, toDraft } from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
-import { StepFooter } from "./step-footer.tsx";
-import { type BindOutcome, useBindRun } from "./use-bind-run.ts";
+import { DiscoveryHelp, StepFooter } from "./discovery-help.tsx";
+import { discoveryQuery } from "./discovery.ts";
+import { formatCount } from "../text/format.ts";
 
-export interface BindModelsProps {
+interface BindStepProps extends Omit<BindModelsProps, "models"> {
+  /** What the test before it was saved has listed; null asks the provider now. */
+  readonly found: DiscoveredModels | null;
+  readonly onEdit?: (() => void) | undefined;
+}
+
+/** The second step: what the provider has, to be ticked; where it cannot say, models are added by name. */
+export function BindStep({ found: tested, onEdit, ...props }: BindStepProps) {
+  const provider = useQuery(providerQuery(props.provider));
+  const discovery = useQuery({ ...discoveryQuery(props.provider), enabled: tested === null });
+  const found = tested ?? discovery.data;
+  const failure = tested === null ? discovery.error : null;
+  if (provider.data === undefined && provider.error !== null)
+    return <ErrorNotice failure={provider.error} onRetry={() => void provider.refetch()} />;
+  if (provider.data === undefined || discovery.isFetching) {
+    return (
+      <div className="min-h-64">
+        <Progress
+          label={`Asking ${provider.data === undefined ? props.provider : `${provider.data.base_url}/models`}`}
+          ratio={null}
+        />
+      </div>
+    );
+  }
+  return (
+    <div className="flex flex-col gap-5">
+      {failure !== null && (
+        <DiscoveryHelp
+          failure={failure}
+          provider={provider.data}
+          onRetry={() => void discovery.refetch()}
+          onEdit={onEdit}
+        />
+      )}
+      <BindModels key={found?.discovered_at ?? "none"} {...props} models={found?.models ?? []} />
+    </div>
+  );
+}
+
+interface BindModelsProps {
   readonly provider: string;
   readonly models: DiscoveredModels["models"];
   readonly onDone: () => void;
@@ -27,7 +68,7 @@ export interface BindModelsProps {
 }
 
 /** Tick, then add: what succeeds shows its alias, what fails stays in the list with its reason. */
-export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange }: BindModelsProps) {
+function BindModels({ provider, models, onDone, onAllAdded, onBusyChange }: BindModelsProps) {
   const [typed, setTyped] = useState("");
   const wanted = useDeferredValue(typed.trim().toLowerCase());
   const { rows, change, progress, outcome, start, stop } = useBindRun(provider, models, {
@@ -204,4 +245,99 @@ function ByHand({ upstreamName, onType, onAdd, disabled }: ByHandProps) {
       </Button>
     </form>
   );
+}
+
+/** How far a run has come. */
+interface BindProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+interface BindOutcome {
+  readonly bound: number;
+  readonly failed: number;
+  readonly isStopped: boolean;
+}
+
+interface BindRun {
+  readonly rows: BindRows;
+  readonly change: (action: BindAction) => void;
+  /** Null: nothing is being bound. */
+  readonly progress: BindProgress | null;
+  /** The result of the last run; null before the first. */
+  readonly outcome: BindOutcome | null;
+  /**
+   * Binds what is ticked, one after the other; what fails stays ticked with its reason. The end of the session ends the run.
+   */
+  readonly start: () => void;
+  /** Ends the run after the model that is under way. */
+  readonly stop: () => void;
+}
+
+interface BindListeners {
+  readonly onBusyChange: ((isBusy: boolean) => void) | undefined;
+  /** Called at the end of a run in which nothing failed. */
+  readonly onAllAdded: ((aliases: readonly string[]) => void) | undefined;
+}
+
+/** The choice of models of one provider, and the binding of them. */
+function useBindRun(
+  provider: string,
+  discovered: DiscoveredModels["models"],
+  { onBusyChange, onAllAdded }: BindListeners,
+): BindRun {
+  const client = useQueryClient();
+  const [rows, change] = useReducer(changeBindRows, discovered, toBindRows);
+  const [progress, setProgress] = useState<BindProgress | null>(null);
+  const [outcome, setOutcome] = useState<BindOutcome | null>(null);
+  const isStopped = useRef(false);
+  // Left in the middle of a run: the rest is not bound behind one's back.
+  useEffect(
+    () => () => {
+      isStopped.current = true;
+    },
+    [],
+  );
+
+  const run = async (chosen: readonly BindRow[]) => {
+    const aliases: string[] = [];
+    let failed = 0;
+    isStopped.current = false;
+    setOutcome(null);
+    onBusyChange?.(true);
+    for (const [index, row] of chosen.entries()) {
+      if (isStopped.current) break;
+      setProgress({ done: index, total: chosen.length });
+      try {
+        const { alias } = await createModel.run(toDraft(provider, row));
+        change({ kind: "bound", upstreamName: row.upstreamName, alias });
+        aliases.push(alias);
+      } catch (failure) {
+        if (!(failure instanceof Error)) throw failure;
+        change({ kind: "failed", upstreamName: row.upstreamName, failure });
+        failed += 1;
+        // The session has ended: the rest would be refused as well.
+        if (failure instanceof ApiFailure && failure.status === 401) isStopped.current = true;
+      }
+    }
+    await createModel.refresh(client);
+    setProgress(null);
+    onBusyChange?.(false);
+    setOutcome({ bound: aliases.length, failed, isStopped: isStopped.current });
+    if (aliases.length === chosen.length) onAllAdded?.(aliases);
+  };
+
+  return {
+    rows,
+    change,
+    progress,
+    outcome,
+    start: () => {
+      const chosen = [...rows.values()].filter(({ isTicked, boundAlias }) => isTicked && boundAlias === null);
+      if (progress === null && chosen.length > 0) void run(chosen);
+    },
+    stop: () => {
+      isStopped.current = true;
+    },
+  };
 }

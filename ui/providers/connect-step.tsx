@@ -17,12 +17,10 @@ import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED } from "../form/terms.ts";
 import { useForm } from "../form/use-form.ts";
 import { ConnectionFields } from "./connection-fields.tsx";
-import { FoundModels } from "./found-models.tsx";
-import { DiscoveryHelp } from "./discovery-help.tsx";
+import { DiscoveryHelp, FoundModels, StepFooter } from "./discovery-help.tsx";
 import { type Asked, isDiscoveryFailure } from "./discovery.ts";
 import { type Preset, PRESETS, toFreeName } from "./presets.ts";
 import { NEW_PROVIDER, type ProviderForm, toProviderDraft } from "./provider-form.ts";
-import { StepFooter } from "./step-footer.tsx";
 
 export interface ConnectStepProps {
   /** Names that other providers have. */

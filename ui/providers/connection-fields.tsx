@@ -4,7 +4,7 @@ import { CheckboxField } from "../components/choice-field.tsx";
 import { Icon } from "../components/icon.tsx";
 import { SecretField, TextField } from "../components/text-field.tsx";
 import { AdvancedFields } from "./advanced-fields.tsx";
-import { findBaseUrlWarning } from "./base-url.ts";
+import { findBaseUrlWarning } from "./discovery.ts";
 import type { Preset } from "./presets.ts";
 import type { ProviderFieldsProps } from "./provider-form.ts";
 

@@ -1,9 +1,15 @@
+import type { ReactNode } from "react";
+import type { DiscoveredModels } from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
+import { classNames } from "../components/class-names.ts";
 import { InlineCode } from "../components/code.tsx";
+import { FOOTER_CLASS } from "../components/dialog-frame.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
+import { Icon } from "../components/icon.tsx";
 import { type Asked, isDiscoveryFailure, toCauses } from "./discovery.ts";
+import { formatCount } from "../text/format.ts";
 
-export interface DiscoveryHelpProps {
+interface DiscoveryHelpProps {
   readonly failure: Error;
   readonly provider: Asked;
   /** Absent where the button that asked is in sight. */
@@ -44,6 +50,50 @@ export function DiscoveryHelp({ failure, provider, onRetry, hasNotice = false, o
           </Button>
         )}
       </div>
+    </div>
+  );
+}
+
+interface FoundModelsProps {
+  readonly found: DiscoveredModels;
+  /** Follows in the same paragraph. */
+  readonly children?: ReactNode;
+}
+
+/** A provider's answer to a test. One without models serves none, which is no success. */
+export function FoundModels({ found, children }: FoundModelsProps): ReactNode {
+  const isEmpty = found.models.length === 0;
+  return (
+    <p className="flex items-start gap-1.5">
+      <Icon
+        name={isEmpty ? "warning" : "check"}
+        className={isEmpty ? "mt-0.5 text-warn" : "mt-0.5 text-good"}
+      />
+      <span className="min-w-0">
+        {isEmpty
+          ? "It answers, but lists no models. Check the base URL and what the credential may use."
+          : `It answers, and lists ${toModelCount(found)}.`}
+        {children}
+      </span>
+    </p>
+  );
+}
+
+export function toModelCount({ models }: DiscoveredModels): string {
+  return models.length === 1 ? "1 model" : `${formatCount(models.length)} models`;
+}
+
+/** The buttons of a step, at the foot of the card or dialog that the step fills; in a dialog they stay in sight while it scrolls. */
+export function StepFooter({ children }: { readonly children: ReactNode }) {
+  return (
+    <div
+      className={classNames(
+        FOOTER_CLASS,
+        "-mx-4 -mb-4 px-4",
+        "in-[[role=dialog]]:sticky in-[[role=dialog]]:-bottom-3 in-[[role=dialog]]:z-10 in-[[role=dialog]]:-mx-5 in-[[role=dialog]]:-mb-5 in-[[role=dialog]]:rounded-b-card in-[[role=dialog]]:bg-raised in-[[role=dialog]]:px-5 sm:in-[[role=dialog]]:-bottom-6",
+      )}
+    >
+      {children}
     </div>
   );
 }

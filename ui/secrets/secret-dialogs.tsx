@@ -3,7 +3,7 @@ import type { Change } from "../api/changing.ts";
 import type { KeyRotation, RotatedKey, SecretDraft, SecretUpdate } from "../api/secret-change.ts";
 import { SwitchField } from "../components/choice-field.tsx";
 import { SelectField } from "../components/select-field.tsx";
-import { FormDialog } from "../form/form-dialog.tsx";
+import { FormDialog } from "../form/form.tsx";
 import { useForm } from "../form/use-form.ts";
 import { SecretLimits } from "../limits/held-limits.tsx";
 import { type CreatedSecret, KEY, type SecretKind, type SecretRow, toSecretName } from "./secret-kind.ts";

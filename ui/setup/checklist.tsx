@@ -11,8 +11,7 @@ import { classNames } from "../components/class-names.ts";
 import { CodeBlock, InlineCode } from "../components/code.tsx";
 import { Icon } from "../components/icon.tsx";
 import { FirstRequest } from "./first-request.tsx";
-import { SETUP_STEPS, type SetupStep, toNextStep } from "./setup.ts";
-import type { Setup } from "./use-setup.ts";
+import { SETUP_STEPS, toNextStep, type Setup, type SetupStep } from "./setup.ts";
 
 interface Step {
   readonly title: string;

@@ -1,11 +1,21 @@
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { fetchModels, fetchProviders } from "../api/catalog.ts";
+import { KEYS } from "../api/keys.ts";
+import { listedModelsQuery } from "../api/models.ts";
+import { myKeysQuery } from "../api/my.ts";
+import { fetchKeys } from "../api/people.ts";
+import { teamSeriesQuery } from "../api/reports.ts";
+import { useMe } from "../api/session.ts";
+
 /** What an installation needs before it is of use, in the order in which it is done. */
 export const SETUP_STEPS = ["provider", "model", "key", "request"] as const;
 export type SetupStep = (typeof SETUP_STEPS)[number];
 
-export type SetupDone = { readonly [step in SetupStep]: boolean };
+type SetupDone = { readonly [step in SetupStep]: boolean };
 
 /** How many there are of each, as far as the one who looks may know. */
-export interface SetupCounts {
+interface SetupCounts {
   /** Null for a member, who may not list them. */
   readonly providers: number | null;
   /** For a member those that can be called. */
@@ -35,4 +45,116 @@ export function isSetUp(done: SetupDone): boolean {
 /** The step to do now: the first that is not done. */
 export function toNextStep(done: SetupDone): SetupStep | null {
   return SETUP_STEPS.find((step) => !done[step]) ?? null;
+}
+
+export interface Setup {
+  /** Null until it is known, and where it could not be found out. */
+  readonly done: SetupDone | null;
+  readonly isAdmin: boolean;
+  /** While something is missing; once nothing is, until it is dismissed. */
+  readonly isShown: boolean;
+  readonly dismiss: () => void;
+}
+
+/**
+ * How far the installation is set up, from what there is in it and from nothing else. What is missing is looked for every
+ * two seconds while the page is in sight; a step that was seen missing and is done stays in sight until it is dismissed.
+ */
+export function useSetup(): Setup {
+  const isAdmin = useMe().role === "admin";
+  const [stage, setStage] = useState<"unknown" | "missing" | "completed" | "dismissed">("unknown");
+  const polling: Polling = { refetchInterval: stage === "missing" ? POLL_MS : false };
+  const requests = useQuery({ ...requestCountQuery(), ...polling });
+  const providers = useQuery({ ...providerCountQuery(), ...polling, enabled: isAdmin });
+  const models = useQuery({ ...modelCountQuery(), ...polling, enabled: isAdmin });
+  const keys = useQuery({ ...keyCountQuery(), ...polling, enabled: isAdmin });
+  const callable = useQuery({ ...callableModelCountQuery(), ...polling, enabled: !isAdmin });
+  const myKeys = useQuery({ ...myKeyCountQuery(), ...polling, enabled: !isAdmin });
+
+  const done = toKnown(
+    isAdmin
+      ? { providers: providers.data, models: models.data, keys: keys.data, requests: requests.data }
+      : { providers: null, models: callable.data, keys: myKeys.data, requests: requests.data },
+  );
+  const isMissing = done !== null && !isSetUp(done);
+  if (isMissing && stage !== "missing") setStage("missing");
+  if (done !== null && !isMissing && stage === "missing") setStage("completed");
+  useFreshReports(done?.request === false);
+  return {
+    done,
+    isAdmin,
+    isShown: isMissing || stage === "completed",
+    dismiss: () => setStage("dismissed"),
+  };
+}
+
+/** What was counted before the first request is not worth keeping after it. */
+function useFreshReports(isEmpty: boolean): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!isEmpty) return undefined;
+    return () => void client.invalidateQueries({ queryKey: KEYS.reports });
+  }, [client, isEmpty]);
+}
+
+interface Polling {
+  readonly refetchInterval: number | false;
+}
+
+type Counts = Parameters<typeof toSetupDone>[0];
+type Asked = { readonly [count in keyof Counts]: Counts[count] | undefined };
+
+function toKnown({ providers, models, keys, requests }: Asked): SetupDone | null {
+  if (providers === undefined || models === undefined || keys === undefined || requests === undefined) {
+    return null;
+  }
+  return toSetupDone({ providers, models, keys, requests });
+}
+
+/** How often it is looked whether something that is missing has come. */
+const POLL_MS = 2_000;
+
+const ONE = { limit: 1 } as const;
+
+/** The series of all callers since the first request; it has no buckets before there is one. */
+function requestCountQuery() {
+  return {
+    ...teamSeriesQuery({ bucket: "month" }),
+    select: ({ series }: { readonly series: readonly { readonly requests: number }[] }) =>
+      series.reduce((sum, { requests }) => sum + requests, 0),
+  };
+}
+
+/** Lists of admins, by their length alone; under the keys of the lists, so that a change of one refetches it. */
+function providerCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.providers, ONE],
+    queryFn: async ({ signal }) => (await fetchProviders(ONE, signal)).total,
+  });
+}
+
+function modelCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.models, ONE],
+    queryFn: async ({ signal }) => (await fetchModels(ONE, signal)).total,
+  });
+}
+
+function keyCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.keys, ONE],
+    queryFn: async ({ signal }) => (await fetchKeys(ONE, signal)).total,
+  });
+}
+
+function callableModelCountQuery() {
+  return { ...listedModelsQuery(), select: toLength };
+}
+
+function myKeyCountQuery() {
+  return { ...myKeysQuery(), select: ({ total }: { readonly total: number }) => total };
+}
+
+function toLength(rows: readonly unknown[]): number {
+  return rows.length;
 }

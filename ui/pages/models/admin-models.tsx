@@ -14,15 +14,14 @@ import { GonePanel } from "../../components/panel.tsx";
 import { Instant } from "../../components/instant.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
-import { AddModelDialog } from "./edit/add-model-dialog.tsx";
-import { EditPanel } from "./edit/edit-panel.tsx";
-import type { ModelForm } from "./edit/model-form.ts";
-import { PriceCell } from "./edit/price-cell.tsx";
-import { useInlineChanges, type InlineChanges } from "./edit/use-inline-changes.ts";
-import type { ModelsProps } from "./member-models.tsx";
+import { AddModelDialog } from "./model-fields.tsx";
+import { EditPanel } from "./edit-panel.tsx";
+import type { ModelForm } from "./model-form.ts";
+import { PriceCell, type InlineChanges, useInlineChanges } from "./price-cell.tsx";
+import type { ModelsProps } from "../models.tsx";
 import { ModelList } from "./model-list.tsx";
 import { toEditableRows, type EditableRow } from "./model-row.ts";
-import { ResolveBox } from "./resolve/resolve-box.tsx";
+import { ResolveBox } from "./resolve-box.tsx";
 import { ModelsHead } from "./sections.tsx";
 
 /** Every model with its route; prices and listing are changed in place, everything else in a panel. */

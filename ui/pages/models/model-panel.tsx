@@ -1,13 +1,23 @@
-import { isRareUnit, isReportUnit, UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
-import { CapabilityChips } from "../../components/capability.tsx";
+import { isRareUnit, isReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { teamSeriesQuery } from "../../api/reports.ts";
+import { Sparkline } from "../../charts/sparkline.tsx";
+import { buttonClass } from "../../components/button.tsx";
+import { BuiltInToolsNote, CapabilityChips } from "../../components/capability.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost } from "../../components/cost.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
 import { SidePanel } from "../../components/panel.tsx";
-import { ModelLinks, ModelSnippets, ModelUsage, Section } from "./model-parts.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
+import { useMinute } from "../../search/now.ts";
+import { toTimeWindow } from "../../search/window.ts";
+import { hasSnippets, Snippets } from "../../snippets/snippets.tsx";
+import { formatCount } from "../../text/format.ts";
 
-export interface ModelPanelProps {
+interface ModelPanelProps {
   readonly row: ModelRow;
   readonly onClose: () => void;
 }
@@ -71,4 +81,78 @@ function Price({ model, unit }: { readonly model: PublicModel; readonly unit: Un
   const price = model.pricing[unit] ?? null;
   if (price === null && !isPriceMissed(model, unit)) return <span className="text-ink-faint">unpriced</span>;
   return <Cost value={price} />;
+}
+
+/** Leads from the panel of a model to its requests and to the playground. */
+export function ModelLinks({ model: { alias, capabilities } }: { readonly model: PublicModel }) {
+  return (
+    <>
+      <Link to="/requests" search={{ model: alias, range: "30d" }} className={buttonClass()}>
+        Requests
+      </Link>
+      {(capabilities.includes("chat") || capabilities.includes("responses")) && (
+        <Link to="/playground" search={{ model: alias }} className={buttonClass({ variant: "primary" })}>
+          Try it
+        </Link>
+      )}
+    </>
+  );
+}
+
+/** Examples for each client that the model answers. */
+export function ModelSnippets({ model: { alias, capabilities } }: { readonly model: PublicModel }) {
+  return (
+    <Section title="Call it">
+      {hasSnippets(capabilities) ? (
+        <Snippets kind="openai" model={alias} capabilities={capabilities} />
+      ) : (
+        <p className="text-ink-soft">There is no example for these capabilities.</p>
+      )}
+      <BuiltInToolsNote capabilities={capabilities} />
+    </Section>
+  );
+}
+
+/** Requests of the last 30 days, as the list counts them. */
+export function ModelUsage({ model }: { readonly model: string }) {
+  const { since } = toTimeWindow({}, "30d", useMinute());
+  const series = useQuery(teamSeriesQuery({ model, since, bucket: "day" }));
+  const buckets = series.data?.series ?? [];
+  // Without the failures, as the list counts.
+  const values = buckets.map(({ requests, failed }) => requests - failed);
+  const total = values.reduce((sum, requests) => sum + requests, 0);
+  const failed = buckets.reduce((sum, bucket) => sum + bucket.failed, 0);
+  return (
+    <Section title="Requests in 30 days (UTC)">
+      {series.error !== null && series.data === undefined ? (
+        <ErrorNotice compact failure={series.error} onRetry={() => void series.refetch()} />
+      ) : (
+        <div className="flex h-10 items-center gap-4">
+          <span className="text-lg font-semibold">
+            {series.data === undefined ? "…" : formatCount(total)}
+          </span>
+          {total > 0 && <Sparkline values={values} width={220} height={36} hasArea />}
+          {failed > 0 && (
+            <Link
+              to="/errors"
+              search={{ model, range: "30d" }}
+              className="text-xs text-ink-soft underline underline-offset-2 hover:text-ink"
+            >
+              {formatCount(failed)} failed
+            </Link>
+          )}
+        </div>
+      )}
+    </Section>
+  );
+}
+
+/** A part of the panel under a heading. */
+function Section({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-2 text-xs font-medium text-ink-faint">{title}</h3>
+      {children}
+    </section>
+  );
 }

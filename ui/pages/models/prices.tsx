@@ -18,10 +18,8 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
 
-import { KeptCard } from "./prices/kept-card.tsx";
+import { KeptCard, MissingCard, toNamePrices, type NamePrices } from "./prices/price-list.tsx";
 import { LoadDialog } from "./prices/load-dialog.tsx";
-import { MissingCard } from "./prices/missing-card.tsx";
-import { toNamePrices, type NamePrices } from "./prices/price-list.ts";
 import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
 import { ModelsHead } from "./sections.tsx";
 

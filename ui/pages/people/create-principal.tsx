@@ -1,7 +1,7 @@
 import { createPrincipal, type PrincipalDraft } from "../../api/people.ts";
 import { SelectField } from "../../components/select-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { FormDialog } from "../../form/form-dialog.tsx";
+import { FormDialog } from "../../form/form.tsx";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { useForm } from "../../form/use-form.ts";
 import { FixedTagsField, toTags } from "../../secrets/secret-terms.tsx";

@@ -20,7 +20,7 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
 import { SelectField } from "../../components/select-field.tsx";
 import { useToast } from "../../components/toast.tsx";
-import { FormDialog } from "../../form/form-dialog.tsx";
+import { FormDialog } from "../../form/form.tsx";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { useForm } from "../../form/use-form.ts";
 import { PrincipalLimits } from "../../limits/held-limits.tsx";

@@ -1,21 +1,89 @@
-import { memo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { memo, type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { ApiFailure } from "../../api/failure.ts";
+import type { RequestRow } from "../../api/reports.ts";
+import { useMe } from "../../api/session.ts";
 import { Badge } from "../../components/chip.tsx";
 import { CodeBlock } from "../../components/code.tsx";
 import { CopyButton } from "../../components/copy.tsx";
+import { Cost, Units } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Duration } from "../../components/instant.tsx";
+import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Spinner } from "../../components/progress.tsx";
-import { type Exchange, type GrowingText, isBlank, isRunning, toWholeText } from "./exchange.ts";
-import { Figures } from "./figures.tsx";
+import { Skeleton } from "../../components/skeleton.tsx";
+import { type Exchange, type GrowingText, isBlank, isFindable, isLogged, isRunning, type Phase, PLAYGROUND_TAG, requestRowQuery, toWholeText } from "./exchange.ts";
 
-export interface ExchangeViewProps {
+interface ConversationProps {
+  readonly exchanges: readonly Exchange[];
+  readonly onRetry: ((exchange: Exchange) => void) | undefined;
+}
+
+const SAID: { readonly [phase in Phase]: string } = {
+  waiting: "Waiting for the answer",
+  answering: "Receiving the answer",
+  done: "The answer is complete",
+  cancelled: "The answer was stopped",
+  // The error is read by itself.
+  failed: "",
+};
+
+/** What was asked and answered, the newest at the end. */
+export function Conversation({ exchanges, onRetry }: ConversationProps) {
+  const last = exchanges.at(-1);
+  useFollowing(last);
+  return (
+    <section aria-label="Conversation" className="min-w-0">
+      <p role="status" className="sr-only">
+        {last === undefined ? "" : SAID[last.phase]}
+      </p>
+      <ol className="divide-y divide-line">
+        {exchanges.map((exchange) => (
+          <ExchangeView
+            key={exchange.id}
+            exchange={exchange}
+            onRetry={exchange === last ? onRetry : undefined}
+          />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** The distance from the end of the page, in pixels, within which the reader still follows the answer. */
+const FOLLOWING_PX = 96;
+
+/** Keeps the end in sight while an answer comes, unless one has scrolled away from it to read. */
+function useFollowing(last: Exchange | undefined): void {
+  const isFollowing = useRef(true);
+  useEffect(() => {
+    const onScroll = () => {
+      const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+      isFollowing.current = scrollHeight - clientHeight - scrollTop < FOLLOWING_PX;
+    };
+    document.addEventListener("scroll", onScroll, { passive: true });
+    return () => document.removeEventListener("scroll", onScroll);
+  }, []);
+  const id = last?.id;
+  useLayoutEffect(() => {
+    if (id !== undefined) isFollowing.current = true;
+  }, [id]);
+  useLayoutEffect(() => {
+    if (last !== undefined && isFollowing.current) {
+      document.documentElement.scrollTop = document.documentElement.scrollHeight;
+    }
+  }, [last]);
+}
+
+interface ExchangeViewProps {
   readonly exchange: Exchange;
   /** Absent: it is not the last one, or something is under way. */
   readonly onRetry: ((exchange: Exchange) => void) | undefined;
 }
 
 /** A question, its answer, and what that took. */
-export const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: ExchangeViewProps) {
+const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: ExchangeViewProps) {
   const { phase, model, question, text, reasoning, failure } = exchange;
   const running = isRunning(exchange);
   return (
@@ -126,4 +194,104 @@ function toOrigin(failure: Error, provider: string | null): string {
     return "The connection between this page, the server and the provider failed.";
   if (failure.code === "provider_unreachable") return `Lockport could not get an answer from ${name}.`;
   return `Lockport refused the request (HTTP ${failure.status}); no provider was asked.`;
+}
+
+/**
+ * Who answered, what it took and what it cost: what the page saw at once, then what the request log says, which is what is
+ * billed.
+ */
+function Figures({ exchange }: { readonly exchange: Exchange }) {
+  const principal = useMe().name ?? "";
+  const found = useQuery(requestRowQuery(exchange, principal));
+  const row = found.data ?? null;
+  const { head, ending } = exchange;
+  const finishReason = ending?.finishReason ?? "stop";
+  const isLooking = isFindable(exchange) && found.isPending;
+  const provider = row?.provider ?? head?.provider ?? null;
+  const upstreamName = row?.upstream_name ?? head?.upstreamName ?? null;
+  return (
+    <dl aria-busy={isLooking || undefined} className="flex flex-wrap gap-x-5 gap-y-2 text-xs">
+      {provider !== null && <Figure name="Provider">{provider}</Figure>}
+      {upstreamName !== null && (
+        <Figure name="Upstream name">
+          <span className="font-mono break-all">{upstreamName}</span>
+        </Figure>
+      )}
+      <Figure name="First byte">
+        <Duration durationMs={row === null ? exchange.firstByteMs : row.time_to_first_byte_ms} />
+      </Figure>
+      <Figure name="Duration">
+        <Duration durationMs={row?.duration_ms ?? exchange.durationMs} />
+      </Figure>
+      {finishReason !== "stop" && finishReason !== "completed" && (
+        <Figure name="Ended by">
+          <span className="font-mono">{finishReason}</span>
+        </Figure>
+      )}
+      {isLogged(exchange) && (
+        <>
+          <Figure name="Tokens">
+            {isLooking ? (
+              <Skeleton className="h-4 w-32" />
+            ) : (
+              <Units units={row?.units ?? ending?.usage ?? {}} />
+            )}
+          </Figure>
+          <Figure name="Cost">{isLooking ? <Skeleton className="h-4 w-16" /> : <RowCost row={row} />}</Figure>
+          <Figure name="Outcome">
+            {isLooking ? <Skeleton className="h-4 w-16" /> : <LoggedOutcome row={row} />}
+          </Figure>
+          <Figure name="Request log">
+            {isLooking ? <Skeleton className="h-4 w-24" /> : <LogLink row={row} model={exchange.model} />}
+          </Figure>
+        </>
+      )}
+    </dl>
+  );
+}
+
+interface RowProps {
+  /** Null: the log did not have it in time. */
+  readonly row: RequestRow | null;
+}
+
+/** A request without usage has nothing to price, which is not the same as a missing price. */
+function RowCost({ row }: RowProps) {
+  if (row === null) return <Absent />;
+  if (row.cost !== null || Object.keys(row.units).length > 0) return <Cost value={row.cost} />;
+  return (
+    <span className="text-ink-faint">
+      {row.outcome === "unreachable" ? "none: not sent" : "none: no usage reported"}
+    </span>
+  );
+}
+
+function LoggedOutcome({ row }: RowProps) {
+  return row === null ? <Absent /> : <OutcomeBadge outcome={row.outcome} statusCode={row.status_code} />;
+}
+
+function Absent() {
+  return <span className="text-ink-faint">not logged yet</span>;
+}
+
+function LogLink({ row, model }: RowProps & { readonly model: string }) {
+  const className = "text-accent underline-offset-2 hover:underline";
+  return row === null ? (
+    <Link to="/requests" search={{ model, tag: [PLAYGROUND_TAG] }} className={className}>
+      Find the request
+    </Link>
+  ) : (
+    <Link to="/requests" search={{ open: row.id }} className={className}>
+      Open the request
+    </Link>
+  );
+}
+
+function Figure({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div className="flex min-w-0 flex-col gap-0.5">
+      <dt className="text-ink-faint">{name}</dt>
+      <dd className="min-h-4 text-ink">{children}</dd>
+    </div>
+  );
 }

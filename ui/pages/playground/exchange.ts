@@ -1,5 +1,10 @@
-import type { ChatDelta } from "../../api/chat-reader.ts";
-import type { ChatEnding, ChatHead, ChatMessage } from "../../api/chat.ts";
+import { queryOptions, useMutation } from "@tanstack/react-query";
+import { useEffect, useReducer, useRef } from "react";
+import { streamChat, type ChatDelta, type ChatEnding, type ChatEndpoint, type ChatHead, type ChatMessage } from "../../api/chat.ts";
+import { ApiFailure, isAbort } from "../../api/failure.ts";
+import { KEYS } from "../../api/keys.ts";
+import { fetchRequests } from "../../api/reports.ts";
+import { type Settings, toSentSettings } from "./question.tsx";
 
 /** `waiting` is before the first word. */
 export type Phase = "waiting" | "answering" | "done" | "cancelled" | "failed";
@@ -22,7 +27,7 @@ export interface Exchange {
   readonly durationMs: number | null;
 }
 
-export type ExchangeEvent =
+type ExchangeEvent =
   | { readonly kind: "asked"; readonly id: number; readonly model: string; readonly question: string }
   | { readonly kind: "begun"; readonly id: number; readonly head: ChatHead; readonly firstByteMs: number }
   | { readonly kind: "told"; readonly id: number; readonly deltas: readonly ChatDelta[] }
@@ -38,7 +43,7 @@ export type ExchangeEvent =
   | { readonly kind: "cleared" };
 
 /** The conversation after an event; one about an exchange that is gone changes nothing. */
-export function reduceExchanges(exchanges: readonly Exchange[], event: ExchangeEvent): readonly Exchange[] {
+function reduceExchanges(exchanges: readonly Exchange[], event: ExchangeEvent): readonly Exchange[] {
   if (event.kind === "cleared") return [];
   if (event.kind === "dropped") return exchanges.filter(({ id }) => id !== event.id);
   if (event.kind === "asked") return [...exchanges, toExchange(event)];
@@ -53,7 +58,7 @@ export function isRunning({ phase }: Exchange): boolean {
  * What a model is told: the system message when there is one, the exchanges that have an answer, or some of it, and the
  * question. A question without any answer is left out, else two would follow each other.
  */
-export function toMessages(
+function toMessages(
   exchanges: readonly Exchange[],
   { system, question }: { readonly system: string; readonly question: string },
 ): readonly ChatMessage[] {
@@ -138,4 +143,169 @@ export function toWholeText({ closed, open }: GrowingText): string {
 
 export function isBlank({ closed, open }: GrowingText): boolean {
   return closed.length === 0 && open === "";
+}
+
+/** What requests from here are found by in the reports. */
+export const PLAYGROUND_TAG = "app:playground";
+
+const POLL_MS = 400;
+const TRIES_MAX = 12;
+/** More requests than a person sends while one answer arrives. */
+const ROWS = 20;
+
+/** What the request log says of an exchange, asked for until it does, for some seconds. Null: it did not. */
+export function requestRowQuery(exchange: Exchange, principal: string) {
+  const id = exchange.head?.requestId ?? null;
+  const { model } = exchange;
+  return queryOptions({
+    queryKey: [...KEYS.playgroundRow, id],
+    queryFn: async ({ signal }) => {
+      for (let tries = 1; ; tries += 1) {
+        const asked = { principal, model, tag: [PLAYGROUND_TAG] };
+        const { requests } = await fetchRequests(asked, { limit: ROWS }, signal);
+        const row = requests.find((one) => one.id === id) ?? null;
+        if (row !== null || tries === TRIES_MAX) return row;
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        signal.throwIfAborted();
+      }
+    },
+    enabled: isFindable(exchange),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Whether the log gets a row: the proxy's own refusals are no requests to a provider. */
+export function isLogged(exchange: Exchange): boolean {
+  const { failure } = exchange;
+  if (isRunning(exchange)) return false;
+  if (!(failure instanceof ApiFailure)) return failure === null;
+  if (failure.source === "page") return failure.code !== "offline";
+  return failure.source === "upstream" || failure.code === "provider_unreachable";
+}
+
+/** Whether its row can be told from others: a browser keeps the headers of a redirect, and of what was stopped early, to itself. */
+export function isFindable(exchange: Exchange): boolean {
+  return isLogged(exchange) && typeof exchange.head?.requestId === "string";
+}
+
+interface Question {
+  readonly endpoint: ChatEndpoint;
+  readonly model: string;
+  readonly question: string;
+  readonly settings: Settings;
+  readonly stream: boolean;
+}
+
+/** A conversation, which lives as long as its page and is kept nowhere. */
+interface Chat {
+  readonly exchanges: readonly Exchange[];
+  readonly running: boolean;
+  readonly ask: (question: Question) => void;
+  /** Asks again in place of an exchange, the last one. */
+  readonly askAgain: (exchange: Exchange, question: Omit<Question, "question">) => void;
+  readonly stop: () => void;
+  readonly clear: () => void;
+}
+
+interface Sending extends Question {
+  readonly id: number;
+  readonly messages: readonly ChatMessage[];
+}
+
+export function useChat(): Chat {
+  const [exchanges, tell] = useReducer(reduceExchanges, []);
+  const stopping = useRef<AbortController>(null);
+  const asked = useRef(0);
+  // A reader who leaves does not want the rest, which would be billed.
+  useEffect(() => () => stopping.current?.abort(), []);
+
+  // As a mutation, so that an ended session and a server that is gone are noticed as everywhere.
+  const { mutate } = useMutation({
+    mutationFn: async ({ id, endpoint, model, messages, settings, stream }: Sending) => {
+      const controller = new AbortController();
+      stopping.current = controller;
+      const { signal } = controller;
+      const batch = createFrameBatch<ChatDelta>((deltas) => tell({ kind: "told", id, deltas }));
+      const startedAtMs = performance.now();
+      const toElapsedMs = () => performance.now() - startedAtMs;
+      try {
+        const ending = await streamChat({
+          endpoint,
+          model,
+          messages,
+          stream,
+          settings: toSentSettings(settings),
+          tags: [PLAYGROUND_TAG],
+          signal,
+          onHead: (head) => tell({ kind: "begun", id, head, firstByteMs: toElapsedMs() }),
+          onDelta: batch.add,
+        });
+        batch.flush();
+        tell({ kind: "ended", id, ending, durationMs: toElapsedMs() });
+      } catch (failure) {
+        batch.flush();
+        const isStopped = isAbort(failure);
+        tell({ kind: "broken", id, failure: isStopped ? null : toError(failure), durationMs: toElapsedMs() });
+        if (!isStopped) throw failure;
+      }
+    },
+  });
+
+  const send = (before: readonly Exchange[], question: Question) => {
+    asked.current += 1;
+    const id = asked.current;
+    tell({ kind: "asked", id, model: question.model, question: question.question });
+    const messages = toMessages(before, { system: question.settings.system, question: question.question });
+    mutate({ ...question, id, messages });
+  };
+  return {
+    exchanges,
+    running: exchanges.some(isRunning),
+    ask: (question) => send(exchanges, question),
+    askAgain(exchange, question) {
+      tell({ kind: "dropped", id: exchange.id });
+      send(
+        exchanges.filter(({ id }) => id !== exchange.id),
+        { ...question, question: exchange.question },
+      );
+    },
+    stop: () => stopping.current?.abort(),
+    clear() {
+      stopping.current?.abort();
+      tell({ kind: "cleared" });
+    },
+  };
+}
+
+function toError(failure: unknown): Error {
+  return failure instanceof Error
+    ? failure
+    : new Error("An error occurred in this page.", { cause: failure });
+}
+
+/** Gathers what comes and hands it on once a frame. */
+interface FrameBatch<Item> {
+  readonly add: (item: Item) => void;
+  /** Shows at once what is gathered; a hidden tab draws no frames. */
+  readonly flush: () => void;
+}
+
+function createFrameBatch<Item>(onItems: (items: readonly Item[]) => void): FrameBatch<Item> {
+  let gathered: Item[] = [];
+  let frame: number | null = null;
+  const flush = () => {
+    if (frame !== null) cancelAnimationFrame(frame);
+    frame = null;
+    if (gathered.length === 0) return;
+    const items = gathered;
+    gathered = [];
+    onItems(items);
+  };
+  return {
+    add(item) {
+      gathered.push(item);
+      frame ??= requestAnimationFrame(flush);
+    },
+    flush,
+  };
 }

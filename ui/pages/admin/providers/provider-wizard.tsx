@@ -4,11 +4,11 @@ import { type DiscoveredModels, providerQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { CloseButton, Dialog } from "../../../components/dialog.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
-import { BindStep } from "../../../providers/bind-step.tsx";
+import { BindStep } from "../../../providers/bind-models.tsx";
 import { ConnectStep } from "../../../providers/connect-step.tsx";
 import { SubmitButton } from "../../../form/form.tsx";
 import { EditForm } from "./edit-form.tsx";
-import { StepFooter } from "../../../providers/step-footer.tsx";
+import { StepFooter } from "../../../providers/discovery-help.tsx";
 
 type Step =
   | { readonly kind: "connect" }

@@ -1,18 +1,20 @@
 import { useMemo, useState } from "react";
+import type { SkippedPrice } from "#interchange/price-map.ts";
 import type { NamesInUse } from "#interchange/prices-in-use.ts";
+import { UNIT_TABLE } from "#kernel/units.ts";
 import type { Pricing } from "../../../api/catalog.ts";
+import { Badge } from "../../../components/chip.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
+import type { Column } from "../../../components/column.ts";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Icon } from "../../../components/icon.tsx";
 import { Segmented } from "../../../components/segmented.tsx";
+import { DataTable, LateVirtualBody } from "../../../components/table.tsx";
 import { TextField } from "../../../components/text-field.tsx";
-import { formatCount } from "../../../text/format.ts";
-import { toFeedDiff } from "./feed-diff.ts";
-import type { FeedReading } from "./feed-file.ts";
-import { FeedLines } from "./feed-lines.tsx";
-import { FeedNotes, Problems } from "./feed-notes.tsx";
-import { type LoadChoices, type LoadPlan, takeUsed, toUsedNames } from "./load-plan.ts";
+import { type FeedDiff, type FeedLine, type FeedProblem, type FeedReading, type LineKind, type LoadChoices, type LoadPlan, takeUsed, toFeedDiff, toUsedNames } from "./feed.ts";
+import { formatChange, formatCount, formatMoneyExact } from "../../../text/format.ts";
 
-export interface FeedReviewProps {
+interface FeedReviewProps {
   readonly fileName: string;
   readonly reading: FeedReading;
   readonly plan: LoadPlan;
@@ -92,4 +94,234 @@ export function FeedReview(props: FeedReviewProps) {
       </div>
     </div>
   );
+}
+
+/** As many as one reads; the rest is a number. */
+const LISTED_MAX = 50;
+
+/** What the server would refuse, by the field of the file. */
+function Problems({ problems }: { readonly problems: readonly FeedProblem[] }) {
+  if (problems.length === 0) return null;
+  return (
+    <div role="alert" className="flex min-w-0 gap-2.5 rounded-card bg-bad-soft p-3.5">
+      <Icon name="warning" className="mt-0.5 text-bad" />
+      <div className="min-w-0 flex-1">
+        <p className="font-medium">
+          {problems.length === 1
+            ? "1 problem. Correct it or leave the entry out: a feed is loaded completely or not at all."
+            : `${formatCount(problems.length)} problems. Correct them or leave the entries out: a feed is loaded completely or not at all.`}
+        </p>
+        <div
+          role="region"
+          aria-label="Problems"
+          tabIndex={0}
+          className="mt-1.5 max-h-40 overflow-y-auto text-xs text-ink-soft"
+        >
+          <ul className="flex flex-col gap-1">
+            {problems.slice(0, LISTED_MAX).map(({ param, message }, place) => (
+              <li key={place}>
+                <code className="font-mono text-ink">{param}</code> {message}
+              </li>
+            ))}
+          </ul>
+          {problems.length > LISTED_MAX && (
+            <p className="mt-1">and {formatCount(problems.length - LISTED_MAX)} more</p>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** What is worth knowing and stops nothing. */
+function FeedNotes({ reading, diff }: { readonly reading: FeedReading; readonly diff: FeedDiff }) {
+  const notes = toNotes(reading, diff);
+  if (notes.length === 0) return null;
+  return (
+    <ul className="flex flex-col gap-1 text-xs text-ink-soft">
+      {notes.map((note) => (
+        <li key={note} className="flex items-start gap-1.5">
+          <Icon name="info" size={14} className="mt-px text-ink-faint" />
+          <span>{note}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function toNotes(
+  { skipped, partialCount }: FeedReading,
+  { lines, unusedCount }: FeedDiff,
+): readonly string[] {
+  const freeCount = lines.filter(({ newPerMillion }) => newPerMillion === 0).length;
+  const overWritten = lines.filter(
+    ({ kind, oldPerMillion, oldVersion }) =>
+      kind === "changed" && oldPerMillion !== null && oldVersion === null,
+  ).length;
+  return [
+    count(unusedCount, {
+      one: "1 price is for a name that is not in use.",
+      many: "prices are for names that are not in use.",
+    }),
+    count(overWritten, {
+      one: "1 price replaces one that was set with a model.",
+      many: "prices replace ones that were set with a model.",
+    }),
+    count(freeCount, {
+      one: "1 price is 0: the unit is free, not unpriced.",
+      many: "prices are 0: these units are free, not unpriced.",
+    }),
+    count(partialCount, {
+      one: "1 model has further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
+      many: "models have further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
+    }),
+    count(skipped.length, {
+      one: "1 entry was skipped: see Skipped.",
+      many: "entries were skipped: see Skipped.",
+    }),
+  ].flat();
+}
+
+function count(number: number, words: { readonly one: string; readonly many: string }): readonly string[] {
+  if (number === 0) return [];
+  return [number === 1 ? words.one : `${formatCount(number)} ${words.many}`];
+}
+
+interface FeedLinesProps {
+  readonly shown: LineKind | "skipped";
+  readonly diff: FeedDiff;
+  readonly skipped: readonly SkippedPrice[];
+}
+
+/** From here on only the rows in sight are drawn. */
+const VIRTUAL_ROWS = 100;
+const HEIGHT = "max-h-80 rounded-card border border-line";
+
+/** The lines of one kind. */
+function FeedLines({ shown, diff, skipped }: FeedLinesProps) {
+  if (shown === "skipped") {
+    return (
+      <DataTable
+        caption="Skipped"
+        columns={SKIPPED_COLUMNS}
+        rows={skipped}
+        getRowId={toSkippedId}
+        body={skipped.length > VIRTUAL_ROWS ? LateVirtualBody : undefined}
+        stickyHeader
+        className={HEIGHT}
+        empty={<Nothing />}
+      />
+    );
+  }
+  const rows = diff.lines.filter(({ kind }) => kind === shown);
+  return (
+    <DataTable
+      // Another kind has other columns, and its own order.
+      key={shown}
+      caption={`${shown} prices, per million`}
+      columns={COLUMNS[shown]}
+      rows={rows}
+      getRowId={toId}
+      body={rows.length > VIRTUAL_ROWS ? LateVirtualBody : undefined}
+      stickyHeader
+      className={HEIGHT}
+      empty={<Nothing />}
+    />
+  );
+}
+
+function Nothing() {
+  return <p className="px-4 py-6 text-center text-ink-soft">None.</p>;
+}
+
+const NAME: Column<FeedLine> = {
+  id: "name",
+  header: "Model",
+  rowHeader: true,
+  width: "w-64",
+  sortValue: ({ entry }) => entry.name,
+  cell: ({ entry, isUsed }) => (
+    <span className="flex min-w-0 items-center gap-2">
+      <span className="truncate" title={entry.name}>
+        {entry.name}
+      </span>
+      {!isUsed && (
+        <Badge title="Not an alias or upstream name, and not called in the last 30 days">not in use</Badge>
+      )}
+    </span>
+  ),
+};
+const UNIT: Column<FeedLine> = {
+  id: "unit",
+  header: "Unit",
+  width: "w-44",
+  sortValue: ({ entry }) => entry.unit,
+  cell: ({ entry }) => UNIT_TABLE[entry.unit].label,
+};
+const OLD: Column<FeedLine> = {
+  id: "old",
+  header: "Now",
+  headerTitle: "Per million units",
+  width: "w-28",
+  align: "end",
+  sortValue: ({ oldPerMillion }) => oldPerMillion,
+  cell: ({ oldPerMillion, oldVersion }) =>
+    oldPerMillion !== null && (
+      <span title={oldVersion === null ? "Set with the model" : `From ${oldVersion}`}>
+        {formatMoneyExact(oldPerMillion)}
+      </span>
+    ),
+};
+const NEW: Column<FeedLine> = {
+  id: "new",
+  header: "New",
+  headerTitle: "Per million units",
+  width: "w-28",
+  align: "end",
+  sortValue: ({ newPerMillion }) => newPerMillion,
+  cell: ({ newPerMillion }) => <span className="font-medium">{formatMoneyExact(newPerMillion)}</span>,
+};
+const CHANGE: Column<FeedLine> = {
+  id: "change",
+  header: "Change",
+  width: "w-24",
+  align: "end",
+  sortValue: ({ ratio }) => ratio,
+  cell: ({ ratio }) => (ratio === null ? "from free" : formatChange(ratio)),
+};
+
+const COLUMNS = {
+  changed: [NAME, UNIT, OLD, NEW, CHANGE],
+  added: [NAME, UNIT, { ...NEW, header: "Price" }],
+  unchanged: [NAME, UNIT, { ...NEW, header: "Price" }],
+} as const satisfies Record<LineKind, readonly Column<FeedLine>[]>;
+
+const SKIPPED_COLUMNS: readonly Column<SkippedPrice>[] = [
+  {
+    id: "name",
+    header: "Model",
+    rowHeader: true,
+    width: "w-64",
+    sortValue: ({ name }) => name,
+    cell: ({ name }) => (
+      <span className="block truncate" title={name}>
+        {name}
+      </span>
+    ),
+  },
+  {
+    id: "reason",
+    header: "Why",
+    width: "w-96",
+    sortValue: ({ reason }) => reason,
+    cell: ({ reason }) => <span title={reason}>{reason}</span>,
+  },
+];
+
+function toId({ id }: FeedLine): string {
+  return id;
+}
+
+function toSkippedId({ name, reason }: SkippedPrice): string {
+  return `${name}\n${reason}`;
 }

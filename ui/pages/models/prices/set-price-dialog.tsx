@@ -2,28 +2,18 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
-import {
-  loadPricing,
-  type Model,
-  modelsQuery,
-  type PriceWish as PreviewedPrices,
-  pricingQuery,
-  refreshCatalog,
-  updateModel,
-} from "../../../api/catalog.ts";
+import { loadPricing, type Model, type ModelPatch, modelsQuery, type PriceWish as PreviewedPrices, type Pricing, type PricingFeed, pricingQuery, refreshCatalog, updateModel } from "../../../api/catalog.ts";
 import { changedMeanwhile } from "../../../api/failure.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { useToast } from "../../../components/toast.tsx";
-import { FormDialog } from "../../../form/form-dialog.tsx";
+import { FormDialog } from "../../../form/form.tsx";
 import { REQUIRED } from "../../../form/terms.ts";
 import { useForm } from "../../../form/use-form.ts";
+import { toHandVersion } from "./feed.ts";
+import type { NameKind, NamePrices } from "./price-list.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
-import type { NameKind } from "./kind-badge.tsx";
-import type { NamePrices } from "./price-list.ts";
-import { planPriceWrite, type PriceWish, type PriceWrite } from "./price-write.ts";
-import { toHandVersion } from "./feed-file.ts";
 
 /** The name that a price is set for. */
 export interface PricedName {
@@ -44,7 +34,7 @@ export function toPricedName({ name, prices, kind }: NamePrices): PricedName {
   return { name, kind, unit: kept[0]?.[0] ?? "input_tokens", prices: Object.fromEntries(kept) };
 }
 
-export interface SetPriceDialogProps {
+interface SetPriceDialogProps {
   readonly priced: PricedName;
   /** The model of this name, when there is one. */
   readonly model: Model | undefined;
@@ -171,4 +161,50 @@ async function setPrice(
   if (write.kind === "patch") await updateModel.run(write);
   else await loadPricing.run(write.feed);
   return SAVED;
+}
+
+/** One price that shall hold for a name. */
+interface PriceWish {
+  readonly name: string;
+  readonly kind: NameKind;
+  readonly unit: Unit;
+  readonly pricePerMillion: number;
+}
+
+/** How one price is set without changing what the other units cost. */
+export type PriceWrite =
+  | { readonly kind: "patch"; readonly alias: string; readonly patch: ModelPatch; readonly from: Model }
+  | { readonly kind: "feed"; readonly feed: PricingFeed };
+
+/**
+ * A write of a model's prices is its complete set: of a name for a target what it overrides so far and the new price, of a
+ * binding whose prices were written with it those and the new one. Any other binding takes prices from feeds, also from
+ * later ones, and a complete set would cut it off from them; and for a relayed or deleted name there is no model. There,
+ * a feed of one entry sets the pair alone.
+ */
+export function planPriceWrite(
+  wish: PriceWish,
+  models: readonly Model[],
+  { entries }: Pick<Pricing, "entries">,
+  version: string,
+): PriceWrite {
+  const model = wish.kind === "model" ? models.find(({ alias }) => alias === wish.name) : undefined;
+  const own = entries.filter((price) => price.model === model?.alias);
+  if (model === undefined || !hasOwnSet(model, own)) return { kind: "feed", feed: toFeed(wish, version) };
+  const kept = Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
+  return {
+    kind: "patch",
+    alias: model.alias,
+    from: model,
+    patch: { pricing: { ...kept, [wish.unit]: wish.pricePerMillion } },
+  };
+}
+
+function hasOwnSet(model: Model, own: Pricing["entries"]): boolean {
+  if (model.target !== null) return true;
+  return own.length > 0 && !model.pricing_inherited && own.every(({ version }) => version === null);
+}
+
+function toFeed({ name, unit, pricePerMillion }: PriceWish, version: string): PricingFeed {
+  return { version, entries: [{ model: name, unit, price_per_million: pricePerMillion }] };
 }

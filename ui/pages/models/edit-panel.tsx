@@ -1,35 +1,33 @@
-import { UNIT_TABLE } from "#kernel/units.ts";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { createModel, deleteModel, updateModel, type Model, type Provider } from "../../../api/catalog.ts";
-import { changing } from "../../../api/changing.ts";
-import { ArrowChain } from "../../../components/arrow-chain.tsx";
-import { Badge } from "../../../components/chip.tsx";
-import { Button } from "../../../components/button.tsx";
-import { CopyButton } from "../../../components/copy.tsx";
-import { Instant } from "../../../components/instant.tsx";
-import { SidePanel } from "../../../components/panel.tsx";
-import { useToast } from "../../../components/toast.tsx";
-import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
-import { Form, SubmitButton } from "../../../form/form.tsx";
-import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
-import { useForm } from "../../../form/use-form.ts";
-import { useUndo } from "../../../api/undo.ts";
-import { ModelLinks, ModelSnippets, ModelUsage } from "../model-parts.tsx";
-import type { EditableRow } from "../model-row.ts";
-import { DeleteModelDialog } from "./delete-model-dialog.tsx";
+import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
+import { UNIT_TABLE } from "#kernel/units.ts";
+import { createModel, deleteModel, type Model, type Provider, updateModel } from "../../api/catalog.ts";
+import { changing } from "../../api/changing.ts";
+import { useUndo } from "../../api/undo.ts";
+import { AliasList } from "../../catalog/alias-list.tsx";
+import { PriceConsequence } from "../../catalog/price-consequence.tsx";
+import { type Prices, toPinnedUnits } from "../../catalog/price-set.ts";
+import { ArrowChain } from "../../components/arrow-chain.tsx";
+import { Button } from "../../components/button.tsx";
+import { Badge } from "../../components/chip.tsx";
+import { ConfirmDialog } from "../../components/confirm-dialog.tsx";
+import { CopyButton } from "../../components/copy.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Instant } from "../../components/instant.tsx";
+import { SidePanel } from "../../components/panel.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { useToast } from "../../components/toast.tsx";
+import { Form, SubmitButton } from "../../form/form.tsx";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { useForm } from "../../form/use-form.ts";
 import { ModelFields } from "./model-fields.tsx";
-import {
-  findMissing,
-  toKindPrices,
-  toModelForm,
-  toModelPatch,
-  toUndo,
-  type ModelForm,
-} from "./model-form.ts";
-import { NamesSection } from "./names-section.tsx";
-import { toPinnedUnits, type Prices } from "../../../catalog/price-set.ts";
+import { findMissing, type ModelForm, toKindPrices, toModelForm, toModelPatch, toUndo } from "./model-form.ts";
+import { ModelLinks, ModelSnippets, ModelUsage } from "./model-panel.tsx";
+import type { EditableRow } from "./model-row.ts";
 
-export interface EditPanelProps {
+interface EditPanelProps {
   readonly row: EditableRow;
   readonly models: readonly Model[];
   readonly providers: readonly Provider[];
@@ -198,4 +196,105 @@ function toPricesNote({ model, own }: EditableRow, form: ModelForm): string | un
   if (pinned.length === 0) return undefined;
   const words = pinned.map((unit) => UNIT_TABLE[unit].label.toLowerCase()).join(", ");
   return `Inherited from ${model.upstream_name}: ${words}. Changing one price makes all of them its own.`;
+}
+
+interface NamesSectionProps {
+  readonly alias: string;
+  readonly names: readonly string[];
+}
+
+const NOTHING = { alias: "" };
+
+/** Further names under which a model serves, and a field for one more. */
+function NamesSection({ alias, names }: NamesSectionProps) {
+  const { notify } = useToast();
+  const form = useForm({
+    name: "add-model-name",
+    begin: NOTHING,
+    terms: readTerms("ModelCreateRequest"),
+    change: createModel,
+    toAsked: (values) => (values.alias.trim() === "" ? null : { alias: values.alias.trim(), target: alias }),
+    onSaved: (model) => notify({ title: `${model.alias} is now a name for ${alias}`, tone: "good" }),
+  });
+  return (
+    <section aria-labelledby="model-names" className="flex flex-col gap-2">
+      <h3 id="model-names" className="font-semibold">
+        Other names
+      </h3>
+      {names.length === 0 ? (
+        <p className="text-ink-soft">
+          None. With a name such as “default” you can change the model without changing callers.
+        </p>
+      ) : (
+        <AliasList label={`Other names of ${alias}`} aliases={names} />
+      )}
+      <Form form={form}>
+        <div className="flex flex-wrap items-end gap-2">
+          <TextField
+            label="Another name"
+            {...form.field("alias")}
+            mono
+            className="min-w-40 flex-1"
+            lengthMax={ALIAS_LENGTH_MAX}
+          />
+          <Button type="submit" icon="plus" busy={form.isPending} disabled={form.values.alias.trim() === ""}>
+            Add name
+          </Button>
+        </div>
+      </Form>
+    </section>
+  );
+}
+
+interface DeleteModelDialogProps {
+  readonly model: Model;
+  /** Names that lead to it, which keep it from being deleted. */
+  readonly names: readonly string[];
+  readonly onDeleted: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks before a model is deleted; one that names lead to says which, and where to change them. */
+function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDialogProps) {
+  const { alias } = model;
+  const { notify } = useToast();
+  const remove = useMutation({
+    ...deleteModel,
+    onSuccess: () => {
+      notify({ title: `${alias} deleted`, body: "Past usage stays in the reports.", tone: "good" });
+      onDeleted();
+    },
+  });
+  if (names.length > 0) {
+    return (
+      <Dialog
+        open
+        onOpenChange={(next) => !next && onClose()}
+        size="sm"
+        title={`${alias} is in use`}
+        description="It cannot be deleted while it has these other names. Delete them or change their target first."
+        footer={<Button onClick={onClose}>Close</Button>}
+      >
+        <AliasList label={`Other names of ${alias}`} aliases={names} />
+        {remove.error !== null && (
+          <div className="mt-3">
+            <ErrorNotice failure={remove.error} compact />
+          </div>
+        )}
+      </Dialog>
+    );
+  }
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={`Delete ${alias}?`}
+      body="Requests for it are refused with model_not_found immediately, and prices set with the model are deleted. Past usage stays in the reports."
+      confirmLabel="Delete model"
+      danger
+      busy={remove.isPending}
+      notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
+      onConfirm={() => remove.mutate({ alias, from: model })}
+    />
+  );
 }

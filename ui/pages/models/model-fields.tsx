@@ -1,17 +1,64 @@
 import type { ReactNode } from "react";
 import { ALIAS_LENGTH_MAX, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import type { Model, Provider } from "../../../api/catalog.ts";
-import { CheckboxField, SwitchField } from "../../../components/choice-field.tsx";
-import { ComboField } from "../../../components/combo-field.tsx";
-import { Segmented } from "../../../components/segmented.tsx";
-import { SelectField } from "../../../components/select-field.tsx";
-import { TextField } from "../../../components/text-field.tsx";
-import { CapabilityPicker } from "../../../catalog/capability-picker.tsx";
-import type { Form } from "../../../form/use-form.ts";
-import type { ModelForm } from "./model-form.ts";
-import { PriceInputs } from "../../../catalog/price-inputs.tsx";
+import { createModel, type Model, type Provider } from "../../api/catalog.ts";
+import { CapabilityPicker } from "../../catalog/capability-picker.tsx";
+import { PriceInputs } from "../../catalog/price-inputs.tsx";
+import { CheckboxField, SwitchField } from "../../components/choice-field.tsx";
+import { ComboField } from "../../components/combo-field.tsx";
+import { Segmented } from "../../components/segmented.tsx";
+import { SelectField } from "../../components/select-field.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { useToast } from "../../components/toast.tsx";
+import { FormDialog } from "../../form/form.tsx";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { type Form, useForm } from "../../form/use-form.ts";
+import { findMissing, type ModelForm, NEW_MODEL, toModelDraft } from "./model-form.ts";
 
-export interface ModelFieldsProps {
+interface AddModelDialogProps {
+  /** What is known of it already. */
+  readonly begin: Partial<ModelForm>;
+  readonly models: readonly Model[];
+  readonly providers: readonly Provider[];
+  readonly onClose: () => void;
+}
+
+/** Declares a model by hand, or a further name for one. */
+export function AddModelDialog({ begin, models, providers, onClose }: AddModelDialogProps) {
+  const { notify } = useToast();
+  const only = providers.length === 1 ? providers[0]?.name : undefined;
+  const form = useForm({
+    name: "create-model",
+    begin: { ...NEW_MODEL, provider: only ?? "", ...begin },
+    terms: readTerms("ModelCreateRequest"),
+    check: findMissing(true),
+    change: createModel,
+    toAsked: toModelDraft,
+    onSaved: ({ alias }) => {
+      notify({ title: `${alias} added`, body: "It can be called now.", tone: "good" });
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      form={form}
+      onClose={onClose}
+      title="Add model"
+      description="To add many at once, discover the models of a provider under Providers"
+      submit="Add model"
+      underWay="Adding…"
+    >
+      <ModelFields
+        form={form}
+        onKindChange={(kind) => form.set({ kind })}
+        models={models}
+        providers={providers}
+        alias={null}
+      />
+    </FormDialog>
+  );
+}
+
+interface ModelFieldsProps {
   readonly form: Form<ModelForm>;
   readonly onKindChange: (kind: ModelForm["kind"]) => void;
   /** All models: a name leads to one of them. */
