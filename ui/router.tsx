@@ -132,10 +132,7 @@ const providers = createRoute({
   getParentRoute: () => admin,
   path: "/providers",
   validateSearch: readListSearch,
-  component: lazyRouteComponent(
-    () => importPart(() => import("./pages/admin/providers.tsx")),
-    "ProvidersPage",
-  ),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/providers.tsx")), "ProvidersPage"),
 });
 const people = createRoute({
   getParentRoute: () => admin,

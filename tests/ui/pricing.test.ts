@@ -6,7 +6,15 @@ import { UNITS } from "#kernel/units.ts";
 import { type NamesInUse, toPricedModels } from "#interchange/prices-in-use.ts";
 import { toOfferWords } from "../../ui/catalog/list-offer.tsx";
 import type { Model, Pricing } from "../../ui/api/catalog.ts";
-import { FeedTextError, planLoad, readFeedText, toFeed, toFeedDiff, toUsedNames, type FeedReading } from "../../ui/pages/models/prices/feed.ts";
+import {
+  FeedTextError,
+  planLoad,
+  readFeedText,
+  toFeed,
+  toFeedDiff,
+  toUsedNames,
+  type FeedReading,
+} from "../../ui/pages/models/prices/feed.ts";
 import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/price-list.tsx";
 import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/set-price-dialog.tsx";
 

@@ -14,7 +14,14 @@ import { Unpriced } from "../components/cost.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { SetupLink } from "../setup/setup-link.tsx";
 import { formatMoney } from "../text/format.ts";
-import { Composer, ModelField, SettingsCard, toModelChoices, type ModelChoice, useDraft } from "./playground/question.tsx";
+import {
+  Composer,
+  ModelField,
+  SettingsCard,
+  toModelChoices,
+  type ModelChoice,
+  useDraft,
+} from "./playground/question.tsx";
 import { Conversation } from "./playground/exchange-view.tsx";
 import { useChat } from "./playground/exchange.ts";
 

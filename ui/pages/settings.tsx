@@ -2,7 +2,13 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { revokeSessions } from "../api/people.ts";
 import { useMe } from "../api/session.ts";
-import { type InstallationSettings, mySessionsQuery, type OwnSession, revokeOtherSessions, settingsQuery } from "../api/settings.ts";
+import {
+  type InstallationSettings,
+  mySessionsQuery,
+  type OwnSession,
+  revokeOtherSessions,
+  settingsQuery,
+} from "../api/settings.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";

@@ -2,7 +2,13 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useDeferredValue, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { createModel, type DiscoveredModels, listPricesQuery, pricingQuery, providerQuery } from "../api/catalog.ts";
+import {
+  createModel,
+  type DiscoveredModels,
+  listPricesQuery,
+  pricingQuery,
+  providerQuery,
+} from "../api/catalog.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { toOwnPrices } from "../catalog/price-set.ts";
 import { Button, buttonClass } from "../components/button.tsx";
@@ -12,7 +18,15 @@ import { Progress } from "../components/progress.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { useDiscardQuestion } from "../form/discard-question.tsx";
 import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
-import { type BindAction, type BindRow, type BindRows, canFill, changeBindRows, toBindRows, toDraft } from "./bind-rows.ts";
+import {
+  type BindAction,
+  type BindRow,
+  type BindRows,
+  canFill,
+  changeBindRows,
+  toBindRows,
+  toDraft,
+} from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
 import { DiscoveryHelp, StepFooter } from "./discovery-help.tsx";
 import { discoveryQuery } from "./discovery.ts";

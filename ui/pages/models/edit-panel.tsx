@@ -23,7 +23,14 @@ import { Form, SubmitButton } from "../../form/form.tsx";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { useForm } from "../../form/use-form.ts";
 import { ModelFields } from "./model-fields.tsx";
-import { findMissing, type ModelForm, toKindPrices, toModelForm, toModelPatch, toUndo } from "./model-form.ts";
+import {
+  findMissing,
+  type ModelForm,
+  toKindPrices,
+  toModelForm,
+  toModelPatch,
+  toUndo,
+} from "./model-form.ts";
 import { ModelLinks, ModelSnippets, ModelUsage } from "./model-panel.tsx";
 import type { EditableRow } from "./model-row.ts";
 

@@ -1,6 +1,13 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
 import type { Model, ModelDraft, ModelPatch } from "../../api/catalog.ts";
-import { isSamePrices, NO_PRICES, type PriceFields, type Prices, toPriceFields, toPricing } from "../../catalog/price-set.ts";
+import {
+  isSamePrices,
+  NO_PRICES,
+  type PriceFields,
+  type Prices,
+  toPriceFields,
+  toPricing,
+} from "../../catalog/price-set.ts";
 import { REQUIRED } from "../../form/terms.ts";
 
 /** What stands in the fields of a model. */

@@ -5,7 +5,14 @@ import { type Model, type ModelPatch, modelsQuery, pricingQuery, updateModel } f
 import { ApiFailure, changedMeanwhile, isChangedMeanwhile } from "../../api/failure.ts";
 import { useUndo } from "../../api/undo.ts";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
-import { type PriceFields, type PriceState, toOwnPrices, toPriceFields, toPriceState, toPricing } from "../../catalog/price-set.ts";
+import {
+  type PriceFields,
+  type PriceState,
+  toOwnPrices,
+  toPriceFields,
+  toPriceState,
+  toPricing,
+} from "../../catalog/price-set.ts";
 import { Cost, Unpriced } from "../../components/cost.tsx";
 import { Absent } from "../../components/empty.tsx";
 import { Icon } from "../../components/icon.tsx";

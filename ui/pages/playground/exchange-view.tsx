@@ -13,7 +13,18 @@ import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Spinner } from "../../components/progress.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
-import { type Exchange, type GrowingText, isBlank, isFindable, isLogged, isRunning, type Phase, PLAYGROUND_TAG, requestRowQuery, toWholeText } from "./exchange.ts";
+import {
+  type Exchange,
+  type GrowingText,
+  isBlank,
+  isFindable,
+  isLogged,
+  isRunning,
+  type Phase,
+  PLAYGROUND_TAG,
+  requestRowQuery,
+  toWholeText,
+} from "./exchange.ts";
 
 interface ConversationProps {
   readonly exchanges: readonly Exchange[];

@@ -1,6 +1,13 @@
 import { queryOptions, useMutation } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef } from "react";
-import { streamChat, type ChatDelta, type ChatEnding, type ChatEndpoint, type ChatHead, type ChatMessage } from "../../api/chat.ts";
+import {
+  streamChat,
+  type ChatDelta,
+  type ChatEnding,
+  type ChatEndpoint,
+  type ChatHead,
+  type ChatMessage,
+} from "../../api/chat.ts";
 import { ApiFailure, isAbort } from "../../api/failure.ts";
 import { KEYS } from "../../api/keys.ts";
 import { fetchRequests } from "../../api/reports.ts";

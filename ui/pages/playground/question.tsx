@@ -1,5 +1,13 @@
 import { Combobox } from "@base-ui/react/combobox";
-import { type KeyboardEvent, type ReactNode, type Ref, type RefObject, type SubmitEvent, useEffect, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type Ref,
+  type RefObject,
+  type SubmitEvent,
+  useEffect,
+  useState,
+} from "react";
 import { isJsonObject, parseJson } from "#usage/json.ts";
 import type { ChatEndpoint } from "../../api/chat.ts";
 import type { ListedModel, ModelPricing } from "../../api/models.ts";

@@ -11,7 +11,18 @@ import { Icon } from "../../../components/icon.tsx";
 import { Segmented } from "../../../components/segmented.tsx";
 import { DataTable, LateVirtualBody } from "../../../components/table.tsx";
 import { TextField } from "../../../components/text-field.tsx";
-import { type FeedDiff, type FeedLine, type FeedProblem, type FeedReading, type LineKind, type LoadChoices, type LoadPlan, takeUsed, toFeedDiff, toUsedNames } from "./feed.ts";
+import {
+  type FeedDiff,
+  type FeedLine,
+  type FeedProblem,
+  type FeedReading,
+  type LineKind,
+  type LoadChoices,
+  type LoadPlan,
+  takeUsed,
+  toFeedDiff,
+  toUsedNames,
+} from "./feed.ts";
 import { formatChange, formatCount, formatMoneyExact } from "../../../text/format.ts";
 
 interface FeedReviewProps {

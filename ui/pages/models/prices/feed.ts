@@ -1,7 +1,13 @@
 import { createEntryParser, FEED_ENTRIES_MAX, type FeedEntry, parseFeedVersion } from "#catalog/feed.ts";
 import { isListVersion } from "#catalog/list-prices-label.ts";
 import { createPriceMapReader, isPriceMap, type SkippedPrice } from "#interchange/price-map.ts";
-import { createListLookup, createMapLookup, findPricesInUse, type NamesInUse, type PriceLookup } from "#interchange/prices-in-use.ts";
+import {
+  createListLookup,
+  createMapLookup,
+  findPricesInUse,
+  type NamesInUse,
+  type PriceLookup,
+} from "#interchange/prices-in-use.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
 import { isJsonObject } from "#usage/json.ts";

@@ -11,7 +11,18 @@ import { Instant } from "../../../components/instant.tsx";
 import { Progress } from "../../../components/progress.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { FeedReview } from "./feed-review.tsx";
-import { type FeedDiff, type FeedReading, FeedTextError, type LoadChoices, planLoad, readFeedText, toFeed, toFeedDiff, toFirstVersion, toUsedNames } from "./feed.ts";
+import {
+  type FeedDiff,
+  type FeedReading,
+  FeedTextError,
+  type LoadChoices,
+  planLoad,
+  readFeedText,
+  toFeed,
+  toFeedDiff,
+  toFirstVersion,
+  toUsedNames,
+} from "./feed.ts";
 import { formatCount } from "../../../text/format.ts";
 
 interface LoadDialogProps {

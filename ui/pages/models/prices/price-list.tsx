@@ -301,7 +301,9 @@ export function MissingCard({ report, busy, onSetPrice }: MissingCardProps) {
   );
 }
 
-function toMissingColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Column<MissingPriceRow>[] {
+function toMissingColumns(
+  onSetPrice: (missing: MissingPriceRow) => void,
+): readonly Column<MissingPriceRow>[] {
   return [
     {
       id: "model",

@@ -2,7 +2,18 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
-import { loadPricing, type Model, type ModelPatch, modelsQuery, type PriceWish as PreviewedPrices, type Pricing, type PricingFeed, pricingQuery, refreshCatalog, updateModel } from "../../../api/catalog.ts";
+import {
+  loadPricing,
+  type Model,
+  type ModelPatch,
+  modelsQuery,
+  type PriceWish as PreviewedPrices,
+  type Pricing,
+  type PricingFeed,
+  pricingQuery,
+  refreshCatalog,
+  updateModel,
+} from "../../../api/catalog.ts";
 import { changedMeanwhile } from "../../../api/failure.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import { NumberField } from "../../../components/number-field.tsx";

@@ -1,18 +1,25 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo, type ReactNode } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { toFailedShare } from "#stats/failed-share.ts";
-import type { Provider } from "../../../api/catalog.ts";
-import { Badge } from "../../../components/chip.tsx";
-import { SwitchField } from "../../../components/choice-field.tsx";
-import type { Column } from "../../../components/column.ts";
-import { DataTable } from "../../../components/table.tsx";
-import { VirtualBody } from "../../../components/virtual-body.tsx";
-import type { ProviderHealth } from "../../../api/reports.ts";
-import { Absent } from "../../../components/empty.tsx";
-import { Instant } from "../../../components/instant.tsx";
-import { formatCount, formatDuration, formatPercent } from "../../../text/format.ts";
+import { modelsQuery, type Provider, providersQuery, updateProvider } from "../api/catalog.ts";
+import { type ProviderHealth, providerHealthQuery } from "../api/reports.ts";
+import { Badge } from "../components/chip.tsx";
+import { SwitchField } from "../components/choice-field.tsx";
+import type { Column } from "../components/column.ts";
+import { Absent } from "../components/empty.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
+import { Instant } from "../components/instant.tsx";
+import { useToast } from "../components/toast.tsx";
+import { useMinute } from "../search/now.ts";
+import { toTimeWindow } from "../search/window.ts";
+import { formatCount, formatDuration, formatPercent } from "../text/format.ts";
+import { ListPage, useListSearch } from "./list-page.tsx";
+import { DisableQuestion, ProviderPanel } from "./providers/provider-panel.tsx";
+import { ProviderWizard } from "./providers/provider-wizard.tsx";
 
-export interface ProviderRow {
+/** A provider with the facts that tell whether it serves. */
+interface ProviderRow {
   readonly provider: Provider;
   /** Models that it serves, names for them included; null before that is known. */
   readonly models: number | null;
@@ -22,36 +29,106 @@ export interface ProviderRow {
   readonly health: ProviderHealth | "unused" | null;
 }
 
-export interface ProviderTableProps {
-  readonly rows: readonly ProviderRow[];
-  readonly busy: boolean;
-  readonly openName: string | null;
-  readonly onOpen: (name: string) => void;
-  readonly onEnable: (provider: Provider, enabled: boolean) => void;
-  readonly empty: ReactNode;
-}
-
-/** The providers with what tells whether they serve. */
-export function ProviderTable({ rows, busy, openName, onOpen, onEnable, empty }: ProviderTableProps) {
-  const columns = useMemo(() => toColumns(onEnable), [onEnable]);
-  return (
-    <DataTable
-      caption="Providers"
-      columns={columns}
-      rows={rows}
-      getRowId={toId}
-      sort={{ id: "name", descending: false }}
-      busy={busy}
-      skeletonRows={5}
-      // Columns of fixed width: what is loaded moves none of them.
-      body={VirtualBody}
-      className="max-h-[70vh] min-h-40"
-      onRowActivate={({ provider }) => onOpen(provider.name)}
-      rowLabel={({ provider }) => `Settings of ${provider.name}`}
-      activeRowId={openName}
-      empty={empty}
+/** Where requests go: add a provider, look for its models and bind them, change it, stop it. */
+export function ProvidersPage() {
+  const { search } = useListSearch();
+  const { notify } = useToast();
+  const providers = useQuery(providersQuery());
+  const models = useQuery(modelsQuery());
+  const { since } = toTimeWindow({}, "24h", useMinute());
+  const health = useQuery(providerHealthQuery({ since }));
+  const [disabling, setDisabling] = useState<string | null>(null);
+  const { mutate: enable, error: enableFailure } = useMutation({
+    ...updateProvider,
+    onSuccess: ({ name }) =>
+      notify({ title: `${name} is enabled`, body: "Its models can be called again.", tone: "good" }),
+  });
+  const byProvider = useMemo(
+    () => Map.groupBy(models.data?.rows ?? [], ({ provider }) => provider),
+    [models.data],
+  );
+  const rows = useMemo(() => {
+    const byName = new Map(health.data?.rows.map((row) => [row.value ?? "", row]));
+    return providers.data?.rows.map((provider): ProviderRow => {
+      const served = byProvider.get(provider.name) ?? [];
+      return {
+        provider,
+        models: models.data === undefined ? null : served.length,
+        stopped: provider.enabled ? [] : served.map(({ alias }) => alias),
+        health: health.data === undefined ? null : (byName.get(provider.name) ?? "unused"),
+      };
+    });
+  }, [providers.data, byProvider, models.data, health.data]);
+  const switchProvider = useCallback(
+    ({ name }: Provider, enabled: boolean) => {
+      if (enabled) enable({ name, patch: { enabled } });
+      else setDisabling(name);
+    },
+    [enable],
+  );
+  const columns = useMemo(() => toColumns(switchProvider), [switchProvider]);
+  // Within the panel where one is open: two modal surfaces beside each other would fight for the focus.
+  const question = disabling !== null && (
+    <DisableQuestion
+      provider={disabling}
+      models={byProvider.get(disabling) ?? []}
+      onClose={() => setDisabling(null)}
     />
   );
+  return (
+    <>
+      <ListPage
+        title="Providers"
+        lead="Where requests are sent. Add models of a provider before your team can call them."
+        noun="provider"
+        caption="Providers"
+        asked={[providers, models]}
+        rows={rows}
+        total={providers.data?.total}
+        columns={columns}
+        getRowId={({ provider }) => provider.name}
+        rowLabel={({ provider }) => `Settings of ${provider.name}`}
+        sort={{ id: "name", descending: false }}
+        find={{ label: "Find a provider", placeholder: "Name or URL", matches: matchesProvider }}
+        none={{
+          icon: "provider",
+          title: "No providers yet",
+          body: "Add OpenAI, OpenRouter, Ollama, vLLM or any server with an OpenAI-compatible API.",
+        }}
+        create={{ label: "Add provider", first: "Add your first provider" }}
+        dialog={(close) => (
+          <ProviderWizard
+            provider={null}
+            takenNames={rows?.map(({ provider }) => provider.name) ?? []}
+            onClose={close}
+          />
+        )}
+        notice={
+          enableFailure !== null && (
+            <div className="mb-4">
+              <ErrorNotice failure={enableFailure} />
+            </div>
+          )
+        }
+        panel={({ provider: { name } }, close) => (
+          <ProviderPanel
+            key={name}
+            name={name}
+            models={byProvider.get(name) ?? []}
+            onEnable={switchProvider}
+            onClose={close}
+          >
+            {question}
+          </ProviderPanel>
+        )}
+      />
+      {search.open === undefined && question}
+    </>
+  );
+}
+
+function matchesProvider({ provider }: ProviderRow, text: string): boolean {
+  return `${provider.name}\n${provider.base_url}`.toLowerCase().includes(text);
 }
 
 function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): readonly Column<ProviderRow>[] {
@@ -219,8 +296,4 @@ function TlsCell({ provider }: { readonly provider: Provider }) {
       {provider.has_custom_ca && <Badge>own CA</Badge>}
     </span>
   );
-}
-
-function toId({ provider }: ProviderRow): string {
-  return provider.name;
 }

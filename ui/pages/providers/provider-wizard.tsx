@@ -1,21 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import { type DiscoveredModels, providerQuery } from "../../../api/catalog.ts";
-import { Button } from "../../../components/button.tsx";
-import { CloseButton, Dialog } from "../../../components/dialog.tsx";
-import { SkeletonText } from "../../../components/skeleton.tsx";
-import { BindStep } from "../../../providers/bind-models.tsx";
-import { ConnectStep } from "../../../providers/connect-step.tsx";
-import { SubmitButton } from "../../../form/form.tsx";
-import { EditForm } from "./edit-form.tsx";
-import { StepFooter } from "../../../providers/discovery-help.tsx";
+import { type ReactNode, useState } from "react";
+import {
+  type DiscoveredModels,
+  type ProviderDetails,
+  providerQuery,
+  updateProvider,
+} from "../../api/catalog.ts";
+import { Button } from "../../components/button.tsx";
+import { CloseButton, Dialog } from "../../components/dialog.tsx";
+import { SkeletonText } from "../../components/skeleton.tsx";
+import { Form, SubmitButton } from "../../form/form.tsx";
+import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
+import { REQUIRED } from "../../form/terms.ts";
+import { type Form as FormState, useForm } from "../../form/use-form.ts";
+import { BindStep } from "../../providers/bind-models.tsx";
+import { ConnectStep } from "../../providers/connect-step.tsx";
+import { ConnectionFields } from "../../providers/connection-fields.tsx";
+import { StepFooter } from "../../providers/discovery-help.tsx";
+import { type ProviderForm, toProviderForm, toProviderPatch } from "../../providers/provider-form.ts";
 
 type Step =
   | { readonly kind: "connect" }
   | { readonly kind: "edit"; readonly provider: string }
   | { readonly kind: "bind"; readonly provider: string; readonly found: DiscoveredModels | null };
 
-export interface ProviderWizardProps {
+interface ProviderWizardProps {
   /** A provider whose models are to be bound; null makes one first. */
   readonly provider: string | null;
   readonly takenNames: readonly string[];
@@ -95,5 +104,38 @@ function EditStep({ provider, onDone }: { readonly provider: string; readonly on
         </div>
       )}
     />
+  );
+}
+
+interface EditFormProps {
+  /** The form begins with this one; a key on the name makes another form for another provider. */
+  readonly provider: ProviderDetails;
+  readonly onSaved: () => void;
+  readonly buttons: (form: FormState<ProviderForm>) => ReactNode;
+}
+
+/** The connection of a provider that exists: only what was changed is sent. */
+export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
+  const form = useForm({
+    name: "edit-provider",
+    begin: toProviderForm(provider),
+    terms: readTerms("ProviderPatchRequest"),
+    check: ({ baseUrl }) => ({ base_url: baseUrl.trim() === "" ? REQUIRED : undefined }),
+    change: updateProvider,
+    stored: { kind: "provider", view: provider },
+    toAsked: (values, from) => {
+      const patch = toProviderPatch(values, provider);
+      return Object.keys(patch).length === 0 ? null : { name: provider.name, patch, from };
+    },
+    done: (saved) => ({ title: `${saved.name} saved`, body: "Applies from the next request." }),
+    onClose: onSaved,
+  });
+  return (
+    <>
+      <Form form={form}>
+        <ConnectionFields form={form} before={provider} />
+      </Form>
+      {buttons(form)}
+    </>
   );
 }

@@ -1,35 +1,34 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import {
+  deleteProvider,
   type DiscoveredModels,
   discoverModels,
   type Model,
   type Provider,
   type ProviderDetails,
   providerQuery,
-} from "../../../api/catalog.ts";
-import { ApiFailure } from "../../../api/failure.ts";
-import { AliasList } from "../../../catalog/alias-list.tsx";
-import { Button } from "../../../components/button.tsx";
-import { Badge } from "../../../components/chip.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { Instant } from "../../../components/instant.tsx";
-import { GonePanel, SidePanel } from "../../../components/panel.tsx";
-import { SkeletonText } from "../../../components/skeleton.tsx";
-import { formatCount } from "../../../text/format.ts";
-import { DiscoveryHelp, FoundModels, toModelCount } from "../../../providers/discovery-help.tsx";
-import { SubmitButton } from "../../../form/form.tsx";
-import { EditForm } from "./edit-form.tsx";
-import { DeleteDialog } from "./provider-dialogs.tsx";
-import { ProviderWizard } from "./provider-wizard.tsx";
+  updateProvider,
+} from "../../api/catalog.ts";
+import { useUndo } from "../../api/undo.ts";
+import { AliasList } from "../../catalog/alias-list.tsx";
+import { Button } from "../../components/button.tsx";
+import { Badge } from "../../components/chip.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Instant } from "../../components/instant.tsx";
+import { SkeletonText } from "../../components/skeleton.tsx";
+import { formatCount } from "../../text/format.ts";
+import { DiscoveryHelp, FoundModels, toModelCount } from "../../providers/discovery-help.tsx";
+import { SubmitButton } from "../../form/form.tsx";
+import { EditForm, ProviderWizard } from "./provider-wizard.tsx";
+import { ChangeQuestion, RowPanel } from "../row-panel.tsx";
 
 export interface ProviderPanelProps {
   readonly name: string;
   /** Models that it serves, names for them included. */
   readonly models: readonly Model[];
   readonly onEnable: (provider: Provider, enabled: boolean) => void;
-  /** Fulfilled when it is closed. */
-  readonly onClose: () => Promise<void>;
+  readonly onClose: () => void;
   /** A dialog that is open above the panel. */
   readonly children?: ReactNode;
 }
@@ -37,13 +36,10 @@ export interface ProviderPanelProps {
 /** Everything that can be changed about one provider, its models, and the way to more of them. */
 export function ProviderPanel({ name, models, onEnable, onClose, children }: ProviderPanelProps) {
   const provider = useQuery(providerQuery(name));
-  if (provider.error instanceof ApiFailure && provider.error.code === "provider_not_found") {
-    return <GonePanel what="provider" name={name} onClose={() => void onClose()} />;
-  }
   return (
-    <SidePanel
-      open
-      onOpenChange={(next) => void (!next && onClose())}
+    <RowPanel
+      rowId={name}
+      onClose={onClose}
       title={name}
       description={
         provider.data !== undefined && (
@@ -72,7 +68,7 @@ export function ProviderPanel({ name, models, onEnable, onClose, children }: Pro
         />
       )}
       {children}
-    </SidePanel>
+    </RowPanel>
   );
 }
 
@@ -85,7 +81,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
   const [isBinding, setBinding] = useState(false);
   const [saves, setSaves] = useState(0);
   return (
-    <div className="flex flex-col gap-6">
+    <>
       <section aria-labelledby="provider-models" className="flex flex-col gap-2">
         <h3 id="provider-models" className="font-semibold">
           Models <span className="font-normal text-ink-faint">{formatCount(models.length)}</span>
@@ -93,7 +89,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
         {models.length === 0 ? (
           <p className="text-ink-soft">No models yet. Discover the provider's models and add them.</p>
         ) : (
-          <AliasList label={`Models of ${provider.name}`} aliases={models.map(({ alias }) => alias)} />
+          <AliasList label={`Models of ${provider.name}`} aliases={toAliases(models)} />
         )}
         <Button
           icon="search"
@@ -137,18 +133,91 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
         </div>
       </section>
       {isDeleting && (
-        <DeleteDialog
-          provider={provider}
-          models={models}
-          onDeleted={onClose}
+        <ChangeQuestion
+          title={`Delete ${provider.name}?`}
+          body={<DeletedModels models={models} />}
+          confirmLabel="Delete provider"
+          requireText={provider.name}
+          change={deleteProvider}
+          wanted={{ name: provider.name, from: provider }}
+          done={() => ({ title: `${provider.name} deleted` })}
           onClose={() => setDeleting(false)}
+          onDone={onClose}
         />
       )}
       {isBinding && (
         <ProviderWizard provider={provider.name} takenNames={[]} onClose={() => setBinding(false)} />
       )}
+    </>
+  );
+}
+
+interface DisableQuestionProps {
+  readonly provider: string;
+  /** Models that it serves, names for them included. */
+  readonly models: readonly Model[];
+  readonly onClose: () => void;
+}
+
+/** Asks before a provider stops serving, and says which names stop with it. */
+export function DisableQuestion({ provider, models, onClose }: DisableQuestionProps) {
+  const undo = useUndo();
+  return (
+    <ChangeQuestion
+      title={`Disable ${provider}?`}
+      body={
+        <>
+          <p>
+            {models.length === 0
+              ? "No model uses it, so no request is refused."
+              : "Until it is enabled again, these models are not listed, and requests for them are refused with model_not_found:"}
+          </p>
+          {models.length > 0 && <AliasList label="Disabled models" aliases={toAliases(models)} />}
+        </>
+      }
+      confirmLabel="Disable provider"
+      change={updateProvider}
+      wanted={{ name: provider, patch: { enabled: false } }}
+      done={(from) => ({
+        title: `${provider} is disabled`,
+        body: "Nothing was deleted.",
+        action: undo(
+          updateProvider,
+          { name: provider, patch: { enabled: true }, from },
+          `${provider} is enabled again`,
+        ),
+      })}
+      onClose={onClose}
+    />
+  );
+}
+
+/** The models that are removed with a provider. */
+function DeletedModels({ models }: { readonly models: readonly Model[] }) {
+  const bindings = models.filter(({ target }) => target === null);
+  const names = models.filter(({ target }) => target !== null);
+  return (
+    <div className="flex flex-col gap-2">
+      <p>Its address, key and settings are removed. Past usage stays in the reports.</p>
+      {bindings.length > 0 && (
+        <div>
+          <p>Its models are removed too:</p>
+          <AliasList label="Models removed with it" aliases={toAliases(bindings)} />
+        </div>
+      )}
+      {names.length > 0 && (
+        <div>
+          <p>and these other names of them:</p>
+          <AliasList label="Names removed with it" aliases={toAliases(names)} />
+        </div>
+      )}
+      {models.length > 0 && <p>Requests for any of these are refused.</p>}
     </div>
   );
+}
+
+function toAliases(models: readonly Model[]): readonly string[] {
+  return models.map(({ alias }) => alias);
 }
 
 interface ConnectionTestProps {
