@@ -70,17 +70,17 @@ export function LimitsPage() {
         label: "Create limit",
         first: "Create your first limit",
         isAsked: search.budget !== undefined,
+        dialog: (close) => (
+          <CreateLimit
+            person={search.budget}
+            onClose={() => close({ budget: undefined })}
+            onCreated={(limit) => {
+              notify({ title: `${limit.name} created`, body: toHeldWords(limit), tone: "good" });
+              close({ budget: undefined, open: limit.id });
+            }}
+          />
+        ),
       }}
-      dialog={(close) => (
-        <CreateLimit
-          person={search.budget}
-          onClose={() => close({ budget: undefined })}
-          onCreated={(limit) => {
-            notify({ title: `${limit.name} created`, body: toHeldWords(limit), tone: "good" });
-            close({ budget: undefined, open: limit.id });
-          }}
-        />
-      )}
       panel={(limit, close) => (
         <LimitPanel key={limit.id} limit={limit} nameSecret={nameSecret} onClose={close} />
       )}

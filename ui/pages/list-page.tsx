@@ -33,21 +33,24 @@ export interface ListPageProps<Row> extends PageHeadProps, ListTable<Row> {
     readonly placeholder: string;
     /** Whether a row is found by a text, in lower case and perhaps empty. Keep it in a memo. */
     readonly matches: (row: Row, text: string) => boolean;
-    /** Whether more than the text narrows the list, and what lifts that. */
-    readonly filtered?: SearchPatch | undefined;
+    /** Lifts what narrows the list beside the text. */
+    readonly clear?: SearchPatch | undefined;
+    /** Beside the button that clears the filters. */
+    readonly action?: ReactNode;
   };
   /** Beside the search box. */
   readonly filters?: ((shown: number) => ReactNode) | undefined;
   /** What one row is: `limit`, `person or service`. */
   readonly noun: string;
+  /** The id of a row is the name by which people know it. */
+  readonly isNamed?: boolean | undefined;
   /** What stands in place of an empty list; the button that creates the first row is added where it has no action. */
   readonly none: EmptyStateProps;
-  /** The button that creates, and the one of an empty list. */
-  readonly create: { readonly label: string; readonly first: string; readonly isAsked?: boolean | undefined };
-  /** What creates; `close` can open the row that was made. */
-  readonly dialog: (close: (patch?: SearchPatch) => void) => ReactNode;
+  readonly create?: CreateProps | undefined;
   /** The panel of the row that the address opens. */
   readonly panel: (row: Row, close: () => void) => ReactNode;
+  /** Right below the headline, such as a navigation. */
+  readonly sections?: ReactNode;
   /** Between the headline and the filters. */
   readonly above?: ReactNode;
   /** Between the filters and the list. */
@@ -56,11 +59,29 @@ export interface ListPageProps<Row> extends PageHeadProps, ListTable<Row> {
   readonly around?: ((list: ReactNode) => ReactNode) | undefined;
 }
 
+interface CreateProps {
+  /** The button of the page, and the one of an empty list. */
+  readonly label: string;
+  readonly first?: string | undefined;
+  /** An address, or something else on the page, asks for it. */
+  readonly isAsked?: boolean | undefined;
+  /** `close` can open the row that was made. */
+  readonly dialog: (close: (patch?: SearchPatch) => void) => ReactNode;
+}
+
 /** A page of rows: found by a text, opened in a panel by the address, created in a dialog. */
 export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
-  const { title, lead, actions, asked, rows, total, find, none, create, noun, dialog, panel, ...rest } =
-    props;
-  const { above, filters, notice, around, busy = asked[0].isPending, ...table } = rest;
+  const { title, lead, actions, asked, rows, total, find, none, create, noun, panel, ...rest } = props;
+  const {
+    sections,
+    isNamed = false,
+    above,
+    filters,
+    notice,
+    around,
+    busy = asked[0].isPending,
+    ...table
+  } = rest;
   const { getRowId } = table;
   const { search, change } = useListSearch();
   const [isCreating, setCreating] = useState(false);
@@ -83,14 +104,19 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
               icon="search"
               title={`No ${noun} matches`}
               action={
-                <Button onClick={() => change({ q: undefined, ...find.filtered }, { replace: true })}>
-                  Clear filters
-                </Button>
+                <>
+                  <Button onClick={() => change({ q: undefined, ...find.clear }, { replace: true })}>
+                    Clear filters
+                  </Button>
+                  {find.action}
+                </>
               }
             />
           ) : (
             <EmptyState
-              action={<Button onClick={() => setCreating(true)}>{create.first}</Button>}
+              action={
+                create !== undefined && <Button onClick={() => setCreating(true)}>{create.first}</Button>
+              }
               {...none}
             />
           )
@@ -107,12 +133,15 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
         actions={
           <>
             {actions}
-            <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
-              {create.label}
-            </Button>
+            {create !== undefined && (
+              <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
+                {create.label}
+              </Button>
+            )}
           </>
         }
       />
+      {sections}
       <Failures asked={asked} />
       {above}
       <div role="search" aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-3">
@@ -134,10 +163,11 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
       {around === undefined ? list : around(list)}
       {open !== undefined && panel(open, close)}
       {search.open !== undefined && open === undefined && rows !== undefined && !asked[0].isFetching && (
-        <GonePanel what={noun} onClose={close} />
+        <GonePanel what={noun} name={isNamed ? search.open : undefined} onClose={close} />
       )}
-      {(isCreating || create.isAsked === true) &&
-        dialog((patch) => {
+      {create !== undefined &&
+        (isCreating || create.isAsked === true) &&
+        create.dialog((patch) => {
           setCreating(false);
           if (patch !== undefined) change(patch);
         })}

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useMemo } from "react";
+import { useMemo } from "react";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import type { Unit } from "#kernel/units.ts";
 import { listedModelsQuery } from "../api/models.ts";
@@ -9,69 +8,38 @@ import { Badge } from "../components/chip.tsx";
 import type { Column } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
-import { GonePanel } from "../components/panel.tsx";
+import { useListSearch } from "./list-page.tsx";
 import { AdminModels } from "./models/admin-models.tsx";
-import { ModelList } from "./models/model-list.tsx";
+import { ModelsList } from "./models/model-list.tsx";
 import { ModelPanel } from "./models/model-panel.tsx";
 import { type ModelRow, toListedRows } from "./models/model-row.ts";
-import { ModelsHead } from "./models/sections.tsx";
-import type { ModelsSearch } from "../search/pages.ts";
-
-const route = getRouteApi("/shell/models");
 
 /** The models that can be called, what each does and costs; administrators change them here. */
 export function ModelsPage() {
-  const { role } = useMe();
-  const search = route.useSearch();
-  const navigate = route.useNavigate();
-  const change = useCallback(
-    (patch: ModelsSearch, { replace = false } = {}) =>
-      void navigate({ search: (current) => ({ ...current, ...patch }), replace, resetScroll: false }),
-    [navigate],
-  );
-  const Models = role === "admin" ? AdminModels : MemberModels;
-  return <Models search={search} onChange={change} />;
-}
-
-export interface ModelsProps {
-  readonly search: ModelsSearch;
-  readonly onChange: (patch: ModelsSearch, options?: { readonly replace?: boolean }) => void;
+  return useMe().role === "admin" ? <AdminModels /> : <MemberModels />;
 }
 
 /** The models that a member can call. */
-function MemberModels({ search, onChange }: ModelsProps) {
+function MemberModels() {
+  const { search } = useListSearch();
   const models = useQuery({
     ...listedModelsQuery({ includePricing: true, includeHidden: search.hidden === "1" }),
     placeholderData: keepPreviousData,
   });
   const rows = useMemo(() => models.data && toListedRows(models.data), [models.data]);
-  const open = rows?.find(({ model }) => model.alias === search.open);
-  const close = () => onChange({ open: undefined }, { replace: true });
   return (
-    <>
-      <ModelsHead lead="The models that you can call. Prices are in dollars per million units; a unit without a price is unpriced, which is not free." />
-      {models.error !== null && (
-        <div className="mb-4">
-          <ErrorNotice failure={models.error} onRetry={() => void models.refetch()} />
-        </div>
-      )}
-      <ModelList
-        rows={rows}
-        total={rows?.length ?? null}
-        busy={models.isPending || models.isPlaceholderData}
-        search={search}
-        onChange={onChange}
-        name={toName}
-        price={toPrice}
-        more={PROVIDER}
-        opens="Details of"
-      />
-      {open !== undefined && <ModelPanel row={open} onClose={close} />}
-      {search.open !== undefined && open === undefined && models.isSuccess && !models.isFetching && (
-        <GonePanel what="model" name={search.open} onClose={close} />
-      )}
-    </>
+    <ModelsList
+      lead="The models that you can call. Prices are in dollars per million units; a unit without a price is unpriced, which is not free."
+      asked={[models]}
+      rows={rows}
+      total={rows?.length}
+      busy={models.isPending || models.isPlaceholderData}
+      name={toName}
+      price={toPrice}
+      more={PROVIDER}
+      opens="Details of"
+      panel={(row, close) => <ModelPanel row={row} onClose={close} />}
+    />
   );
 }
 

@@ -66,8 +66,11 @@ export function PeoplePage() {
       sort={{ id: "name", descending: false }}
       find={{ label: "Find", placeholder: "Name, label or last characters", matches: matchesPerson }}
       none={{ icon: "people", title: "No people or services yet" }}
-      create={{ label: "Add person or service", first: "Add the first" }}
-      dialog={(close) => <CreatePrincipal onClose={close} onCreated={({ id }) => close({ open: id })} />}
+      create={{
+        label: "Add person or service",
+        first: "Add the first",
+        dialog: (close) => <CreatePrincipal onClose={close} onCreated={({ id }) => close({ open: id })} />,
+      }}
       panel={(person, close) => (
         <PersonPanel key={person.id} person={person} isSelf={person.name === me.name} onClose={close} />
       )}

@@ -81,6 +81,7 @@ export function ProvidersPage() {
         title="Providers"
         lead="Where requests are sent. Add models of a provider before your team can call them."
         noun="provider"
+        isNamed
         caption="Providers"
         asked={[providers, models]}
         rows={rows}
@@ -95,14 +96,17 @@ export function ProvidersPage() {
           title: "No providers yet",
           body: "Add OpenAI, OpenRouter, Ollama, vLLM or any server with an OpenAI-compatible API.",
         }}
-        create={{ label: "Add provider", first: "Add your first provider" }}
-        dialog={(close) => (
-          <ProviderWizard
-            provider={null}
-            takenNames={rows?.map(({ provider }) => provider.name) ?? []}
-            onClose={close}
-          />
-        )}
+        create={{
+          label: "Add provider",
+          first: "Add your first provider",
+          dialog: (close) => (
+            <ProviderWizard
+              provider={null}
+              takenNames={rows?.map(({ provider }) => provider.name) ?? []}
+              onClose={close}
+            />
+          ),
+        }}
         notice={
           enableFailure !== null && (
             <div className="mb-4">

@@ -5,12 +5,10 @@ import { modelsQuery, pricingQuery, providersQuery } from "../../api/catalog.ts"
 import { teamSummaryQuery } from "../../api/reports.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
 import { Badge } from "../../components/chip.tsx";
-import { Button } from "../../components/button.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import type { Column } from "../../components/column.ts";
 import { ListOffer } from "../../catalog/list-offer.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { GonePanel } from "../../components/panel.tsx";
 import { Instant } from "../../components/instant.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
@@ -18,21 +16,21 @@ import { AddModelDialog } from "./model-fields.tsx";
 import { EditPanel } from "./edit-panel.tsx";
 import type { ModelForm } from "./model-form.ts";
 import { PriceCell, type InlineChanges, useInlineChanges } from "./price-cell.tsx";
-import type { ModelsProps } from "../models.tsx";
-import { ModelList } from "./model-list.tsx";
+import { useListSearch } from "../list-page.tsx";
+import { ModelsList } from "./model-list.tsx";
 import { toEditableRows, type EditableRow } from "./model-row.ts";
 import { ResolveBox } from "./resolve-box.tsx";
-import { ModelsHead } from "./sections.tsx";
 
 /** Every model with its route; prices and listing are changed in place, everything else in a panel. */
-export function AdminModels({ search, onChange }: ModelsProps) {
+export function AdminModels() {
+  const { change } = useListSearch();
   const models = useQuery(modelsQuery());
   const providers = useQuery(providersQuery());
   const pricing = useQuery(pricingQuery());
   const { since } = toTimeWindow({}, "30d", useMinute());
   const summary = useQuery(teamSummaryQuery({ since }));
-  const failed = [models, providers, pricing].find(({ error }) => error !== null);
-  const [adding, setAdding] = useState<Partial<ModelForm> | null>(null);
+  // Filled in from the box that resolves a name.
+  const [begin, setBegin] = useState<Partial<ModelForm> | null>(null);
   const { failure, savePrice, hide } = useInlineChanges();
   const toPrice = useCallback(
     (row: EditableRow, unit: Unit) => <PriceCell row={row} unit={unit} onSave={savePrice} />,
@@ -44,73 +42,59 @@ export function AdminModels({ search, onChange }: ModelsProps) {
   const allProviders = providers.data?.rows ?? NONE;
   const entries = pricing.data?.entries;
   const usage = summary.data?.usage;
+  const isPending = models.isPending || pricing.isPending;
   const rows = useMemo(
     () => toEditableRows({ models: allModels, providers: allProviders, entries, usage }),
     [allModels, allProviders, entries, usage],
   );
-  const open = rows.find(({ model }) => model.alias === search.open);
-  const isPending = models.isPending || pricing.isPending;
   return (
-    <>
-      <ModelsHead
-        lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
-        actions={
-          <>
-            {!isPending && <ListOffer models={allModels} kept={entries ?? NONE} />}
-            <Button variant="primary" icon="plus" onClick={() => setAdding({})}>
-              Add model
-            </Button>
-          </>
-        }
-      />
-      {failed !== undefined && failed.error !== null && (
-        <div className="mb-4">
-          <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
-        </div>
-      )}
-      <ResolveBox search={search} rows={rows} onChange={onChange} onAdd={(alias) => setAdding({ alias })} />
-      <ModelList
-        rows={isPending || models.data === undefined ? undefined : rows}
-        total={models.data?.total ?? null}
-        busy={isPending}
-        providers={allProviders}
-        search={search}
-        onChange={onChange}
-        name={toName}
-        price={toPrice}
-        more={more}
-        opens="Change"
-        notice={
-          failure !== null && (
-            <div className="mb-4">
-              <ErrorNotice failure={failure} />
-            </div>
-          )
-        }
-      />
-      {!isPending && open !== undefined && (
+    <ModelsList
+      lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
+      actions={!isPending && <ListOffer models={allModels} kept={entries ?? NONE} />}
+      asked={[models, providers, pricing]}
+      rows={isPending || models.data === undefined ? undefined : rows}
+      total={models.data?.total}
+      busy={isPending}
+      providers={allProviders}
+      name={toName}
+      price={toPrice}
+      more={more}
+      opens="Change"
+      above={<ResolveBox rows={rows} onAdd={(alias) => setBegin({ alias })} />}
+      notice={
+        failure !== null && (
+          <div className="mb-4">
+            <ErrorNotice failure={failure} />
+          </div>
+        )
+      }
+      panel={(row, close) => (
         <EditPanel
-          key={open.model.alias}
-          row={open}
+          key={row.model.alias}
+          row={row}
           models={allModels}
           providers={allProviders}
-          onOpen={(alias) => onChange({ open: alias })}
-          onResolve={(alias) => onChange({ resolve: alias, open: undefined })}
-          onClose={() => onChange({ open: undefined })}
+          onOpen={(alias) => change({ open: alias })}
+          onResolve={(alias) => change({ resolve: alias, open: undefined })}
+          onClose={close}
         />
       )}
-      {search.open !== undefined && open === undefined && models.isSuccess && !models.isFetching && (
-        <GonePanel what="model" name={search.open} onClose={() => onChange({ open: undefined })} />
-      )}
-      {adding !== null && (
-        <AddModelDialog
-          begin={adding}
-          models={allModels}
-          providers={allProviders}
-          onClose={() => setAdding(null)}
-        />
-      )}
-    </>
+      create={{
+        label: "Add model",
+        isAsked: begin !== null,
+        dialog: (close) => (
+          <AddModelDialog
+            begin={begin ?? {}}
+            models={allModels}
+            providers={allProviders}
+            onClose={() => {
+              setBegin(null);
+              close();
+            }}
+          />
+        ),
+      }}
+    />
   );
 }
 

@@ -1,4 +1,3 @@
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
@@ -11,12 +10,10 @@ import { type Prices, toPinnedUnits } from "../../catalog/price-set.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
 import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
-import { ConfirmDialog } from "../../components/confirm-dialog.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
-import { SidePanel } from "../../components/panel.tsx";
+import { ChangeQuestion, RowPanel } from "../row-panel.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { Form, SubmitButton } from "../../form/form.tsx";
@@ -49,9 +46,9 @@ export function EditPanel(props: EditPanelProps) {
   const { model, names, isProviderDisabled } = row;
   const [isDeleting, setDeleting] = useState(false);
   return (
-    <SidePanel
-      open
-      onOpenChange={(next) => !next && onClose()}
+    <RowPanel
+      rowId={model.alias}
+      onClose={onClose}
       title={model.alias}
       description={
         <span className="flex flex-wrap items-center gap-2 text-xs">
@@ -64,34 +61,32 @@ export function EditPanel(props: EditPanelProps) {
       }
       footer={<ModelLinks model={model} />}
     >
-      <div className="flex flex-col gap-6">
-        <section aria-label="Route of a request" className="flex flex-col items-start gap-2">
-          <ArrowChain
-            alias={model.alias}
-            target={model.target}
-            provider={model.provider}
-            upstreamName={model.upstream_name}
-          />
-          {isProviderDisabled && (
-            <p className="text-warn">{model.provider} is disabled: requests for this name are refused.</p>
-          )}
-          <div className="flex flex-wrap gap-2">
-            <Button size="sm" icon="arrow-right" onClick={() => onResolve(model.alias)}>
-              Resolve
-            </Button>
-            <CopyButton text={model.alias} label="Copy the name" />
-          </div>
-        </section>
-        <EditModel {...props} />
-        {model.target === null && <NamesSection alias={model.alias} names={names} />}
-        <ModelUsage model={model.alias} />
-        <ModelSnippets model={model} />
-        <section aria-label="Delete" className="border-t border-line pt-4">
-          <Button icon="trash" variant="danger" onClick={() => setDeleting(true)}>
-            Delete model
+      <section aria-label="Route of a request" className="flex flex-col items-start gap-2">
+        <ArrowChain
+          alias={model.alias}
+          target={model.target}
+          provider={model.provider}
+          upstreamName={model.upstream_name}
+        />
+        {isProviderDisabled && (
+          <p className="text-warn">{model.provider} is disabled: requests for this name are refused.</p>
+        )}
+        <div className="flex flex-wrap gap-2">
+          <Button size="sm" icon="arrow-right" onClick={() => onResolve(model.alias)}>
+            Resolve
           </Button>
-        </section>
-      </div>
+          <CopyButton text={model.alias} label="Copy the name" />
+        </div>
+      </section>
+      <EditModel {...props} />
+      {model.target === null && <NamesSection alias={model.alias} names={names} />}
+      <ModelUsage model={model.alias} />
+      <ModelSnippets model={model} />
+      <section aria-label="Delete" className="border-t border-line pt-4">
+        <Button icon="trash" variant="danger" onClick={() => setDeleting(true)}>
+          Delete model
+        </Button>
+      </section>
       {isDeleting && (
         <DeleteModelDialog
           model={model}
@@ -100,7 +95,7 @@ export function EditPanel(props: EditPanelProps) {
           onClose={() => setDeleting(false)}
         />
       )}
-    </SidePanel>
+    </RowPanel>
   );
 }
 
@@ -264,14 +259,6 @@ interface DeleteModelDialogProps {
 /** Asks before a model is deleted; one that names lead to says which, and where to change them. */
 function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDialogProps) {
   const { alias } = model;
-  const { notify } = useToast();
-  const remove = useMutation({
-    ...deleteModel,
-    onSuccess: () => {
-      notify({ title: `${alias} deleted`, body: "Past usage stays in the reports.", tone: "good" });
-      onDeleted();
-    },
-  });
   if (names.length > 0) {
     return (
       <Dialog
@@ -283,25 +270,19 @@ function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDial
         footer={<Button onClick={onClose}>Close</Button>}
       >
         <AliasList label={`Other names of ${alias}`} aliases={names} />
-        {remove.error !== null && (
-          <div className="mt-3">
-            <ErrorNotice failure={remove.error} compact />
-          </div>
-        )}
       </Dialog>
     );
   }
   return (
-    <ConfirmDialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+    <ChangeQuestion
       title={`Delete ${alias}?`}
       body="Requests for it are refused with model_not_found immediately, and prices set with the model are deleted. Past usage stays in the reports."
       confirmLabel="Delete model"
-      danger
-      busy={remove.isPending}
-      notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
-      onConfirm={() => remove.mutate({ alias, from: model })}
+      change={deleteModel}
+      wanted={{ alias, from: model }}
+      done={() => ({ title: `${alias} deleted`, body: "Past usage stays in the reports." })}
+      onClose={onClose}
+      onDone={onDeleted}
     />
   );
 }

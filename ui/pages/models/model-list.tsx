@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import type { Provider } from "../../api/catalog.ts";
 import { teamSummaryQuery } from "../../api/reports.ts";
@@ -8,45 +8,41 @@ import { useMe } from "../../api/session.ts";
 import { toShownUnits } from "../../catalog/price-set.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../../components/capability.tsx";
-import { Card } from "../../components/card.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { EmptyState, NotLoaded } from "../../components/empty.tsx";
+import type { EmptyStateProps } from "../../components/empty.tsx";
 import { SelectField } from "../../components/select-field.tsx";
-import { DataTable } from "../../components/table.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { type ModelColumnsOptions, toModelCard, toModelColumns, toRequestCounts } from "./model-columns.tsx";
 import { matchesRow, type ModelRow, type PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
-import type { ModelsSearch } from "../../search/pages.ts";
+import { type ModelsSearch, readModelsSearch } from "../../search/pages.ts";
+import { ListPage, type ListPageProps, useListSearch } from "../list-page.tsx";
+import { ModelSections } from "./sections.tsx";
 import { toTimeWindow } from "../../search/window.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
 import { Snippets } from "../../snippets/snippets.tsx";
 import { formatCount } from "../../text/format.ts";
 
 /** Keep `name`, `price` and `more` at module level or in a memo: new ones are new columns. */
-interface ModelListProps<Row extends ModelRow> extends Pick<
-  ModelColumnsOptions<Row>,
-  "name" | "price" | "more"
-> {
-  /** Undefined: they could not be asked for, or not yet. */
-  readonly rows: readonly Row[] | undefined;
-  readonly busy: boolean;
-  /** Models on the server, which may be more than `rows`; null before that is known. */
-  readonly total: number | null;
+interface ModelsListProps<Row extends ModelRow>
+  extends
+    Pick<ModelColumnsOptions<Row>, "name" | "price" | "more">,
+    Pick<
+      ListPageProps<Row>,
+      "lead" | "asked" | "rows" | "total" | "busy" | "above" | "notice" | "create" | "panel" | "actions"
+    > {
   /** Offered as a filter; members have none. */
   readonly providers?: readonly Provider[] | undefined;
-  readonly search: ModelsSearch;
-  readonly onChange: (patch: ModelsSearch, options?: { readonly replace?: boolean }) => void;
   /** What the button of a row does, before the alias: `Details of`. */
   readonly opens: string;
-  /** Stands between the filters and the table. */
-  readonly notice?: ReactNode;
 }
 
-/** The list of models with its filters, for members and for administrators. */
-export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): ReactNode {
-  const { rows = [], search, onChange, name, price, more } = props;
+/** The page of models with its filters, for members and for administrators. */
+export function ModelsList<Row extends ModelRow>(props: ModelsListProps<Row>): ReactNode {
+  const { name, price, more, providers, opens, ...page } = props;
+  const { search: address, change } = useListSearch();
+  const search = readModelsSearch(address);
+  const isAdmin = useMe().role === "admin";
   const [asked, setAsked] = useState<PublicModel | null>(null);
   const { since } = toTimeWindow({}, "30d", useMinute());
   const summary = useQuery(teamSummaryQuery({ since }));
@@ -55,62 +51,62 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
     [summary.data, summary.error],
   );
   // As one text, which stays the same while prices are edited.
-  const unitWords = toShownUnits(rows.map(({ model }) => model.pricing)).join(" ");
+  const unitWords = toShownUnits((page.rows ?? []).map(({ model }) => model.pricing)).join(" ");
   const columns = useMemo(
-    () =>
-      toModelColumns<Row>({
-        counts,
-        onSnippet: setAsked,
-        name,
-        price,
-        units: toUnits(unitWords),
-        more,
-      }),
+    () => toModelColumns<Row>({ counts, onSnippet: setAsked, name, price, units: toUnits(unitWords), more }),
     [counts, name, price, unitWords, more],
   );
   const card = useMemo(
     () => toModelCard<Row>({ onSnippet: setAsked, name, price, units: toUnits(unitWords) }),
     [name, price, unitWords],
   );
-  const shown = useMemo(() => rows.filter((row) => matchesRow(row, search)), [rows, search]);
+  const { provider, capability } = search;
+  const matches = useCallback(
+    (row: Row, q: string) => matchesRow(row, { q, provider, capability }),
+    [provider, capability],
+  );
+  const showHidden = !isAdmin && search.hidden !== "1" && (
+    <Button onClick={() => change({ hidden: "1" })}>Show hidden</Button>
+  );
   return (
     <>
-      <ModelFilters
-        search={search}
-        providers={props.providers}
-        shown={shown.length}
-        total={props.total}
-        onChange={(patch) => onChange(patch, { replace: true })}
+      <ListPage
+        {...page}
+        title="Models"
+        sections={<ModelSections />}
+        noun="model"
+        isNamed
+        caption="Models"
+        columns={columns}
+        card={card}
+        skeletonRows={12}
+        getRowId={({ model }) => model.alias}
+        rowLabel={({ model }) => `${opens} ${model.alias}`}
+        sort={BY_NAME}
+        find={{
+          label: "Find a model",
+          placeholder: isAdmin ? "Name, target or upstream name" : "Name, target or provider",
+          matches,
+          clear: { capability: undefined, provider: undefined },
+          action: showHidden,
+        }}
+        filters={(shown) => <ModelFilters providers={providers} shown={shown} total={page.total ?? null} />}
+        none={
+          isAdmin
+            ? toNoModels((providers ?? []).length > 0)
+            : {
+                icon: "models",
+                title: "No models yet",
+                body: "An administrator adds models and the names that you call them by. Ask one of yours.",
+                action: (
+                  <>
+                    {showHidden}
+                    <SetupLink />
+                  </>
+                ),
+              }
+        }
       />
-      {props.notice}
-      <Card flush className="overflow-hidden">
-        <DataTable
-          caption="Models"
-          columns={columns}
-          rows={props.busy && props.rows === undefined ? [] : shown}
-          getRowId={toAlias}
-          sort={BY_NAME}
-          busy={props.busy}
-          skeletonRows={12}
-          hasFixedColumns
-          card={card}
-          onRowActivate={({ model }) => onChange({ open: model.alias })}
-          rowLabel={({ model }) => `${props.opens} ${model.alias}`}
-          activeRowId={search.open ?? null}
-          empty={
-            props.rows === undefined ? (
-              <NotLoaded />
-            ) : (
-              <NoModels
-                isFiltered={rows.length > 0}
-                canShowHidden={props.providers === undefined && search.hidden !== "1"}
-                hasProviders={(props.providers ?? []).length > 0}
-                onChange={onChange}
-              />
-            )
-          }
-        />
-      </Card>
       {asked !== null && (
         <Dialog
           open
@@ -126,19 +122,31 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
   );
 }
 
+/** Leads an administrator on from an empty list. */
+function toNoModels(hasProviders: boolean): EmptyStateProps {
+  return {
+    icon: "models",
+    title: "No models yet",
+    body: hasProviders
+      ? "Discover the models of a provider and add those that your team may use."
+      : "Add a provider first, then add its models.",
+    action: hasProviders ? (
+      <Link to="/providers" className={buttonClass({ variant: "primary" })}>
+        Go to providers
+      </Link>
+    ) : (
+      <SetupLink />
+    ),
+  };
+}
+
 const BY_NAME = { id: "alias", descending: false } as const;
 
 function toUnits(words: string) {
   return toShownUnits([Object.fromEntries(words.split(" ").map((unit) => [unit, true]))]);
 }
 
-function toAlias({ model }: ModelRow): string {
-  return model.alias;
-}
-
 interface ModelFiltersProps {
-  readonly search: ModelsSearch;
-  readonly onChange: (patch: ModelsSearch) => void;
   /** A filter of administrators, whose list always has hidden models; members have a switch for these instead. */
   readonly providers: readonly Provider[] | undefined;
   readonly shown: number;
@@ -155,20 +163,12 @@ const OPTIONS = [
 ];
 
 /** Filters the models by text, capability, and provider or listing. */
-function ModelFilters({ search, onChange, providers, shown, total }: ModelFiltersProps) {
+function ModelFilters({ providers, shown, total }: ModelFiltersProps) {
+  const { search: address, change } = useListSearch();
+  const search = readModelsSearch(address);
+  const onChange = (patch: ModelsSearch) => change(patch, { replace: true });
   return (
-    <div role="search" aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-3">
-      <TextField
-        label="Find a model"
-        labelHidden
-        type="search"
-        icon="search"
-        placeholder={providers === undefined ? "Name, target or provider" : "Name, target or upstream name"}
-        className="w-full sm:w-64"
-        isPageFilter
-        value={search.q ?? ""}
-        onValueChange={(q) => onChange({ q: q === "" ? undefined : q })}
-      />
+    <>
       {providers !== undefined && (
         <SelectField
           label="Provider"
@@ -208,76 +208,11 @@ function ModelFilters({ search, onChange, providers, shown, total }: ModelFilter
       <p role="status" className="ml-auto min-h-4 w-40 text-right text-xs text-ink-soft">
         {total !== null && toCountWords(shown, total)}
       </p>
-    </div>
+    </>
   );
 }
 
 function toCountWords(shown: number, total: number): string {
   if (shown !== total) return `${formatCount(shown)} of ${formatCount(total)} models`;
   return total === 1 ? "1 model" : `${formatCount(total)} models`;
-}
-
-interface NoModelsProps {
-  /** There are models, and the filters leave none of them. */
-  readonly isFiltered: boolean;
-  readonly canShowHidden: boolean;
-  readonly hasProviders: boolean;
-  readonly onChange: (patch: ModelsSearch) => void;
-}
-
-/** Says why the list is empty, and leads on. */
-function NoModels({ isFiltered, canShowHidden, hasProviders, onChange }: NoModelsProps) {
-  const { role } = useMe();
-  const showHidden = canShowHidden && <Button onClick={() => onChange({ hidden: "1" })}>Show hidden</Button>;
-  if (isFiltered) {
-    return (
-      <EmptyState
-        icon="search"
-        title="No model matches"
-        action={
-          <>
-            <Button onClick={() => onChange({ q: undefined, capability: undefined, provider: undefined })}>
-              Clear filters
-            </Button>
-            {showHidden}
-          </>
-        }
-      />
-    );
-  }
-  if (role !== "admin") {
-    return (
-      <EmptyState
-        icon="models"
-        title="No models yet"
-        body="An administrator adds models and the names that you call them by. Ask one of yours."
-        action={
-          <>
-            {showHidden}
-            <SetupLink />
-          </>
-        }
-      />
-    );
-  }
-  return (
-    <EmptyState
-      icon="models"
-      title="No models yet"
-      body={
-        hasProviders
-          ? "Discover the models of a provider and add those that your team may use."
-          : "Add a provider first, then add its models."
-      }
-      action={
-        hasProviders ? (
-          <Link to="/providers" className={buttonClass({ variant: "primary" })}>
-            Go to providers
-          </Link>
-        ) : (
-          <SetupLink />
-        )
-      }
-    />
-  );
 }

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import { isRareUnit, isReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { teamSeriesQuery } from "../../api/reports.ts";
@@ -10,7 +9,7 @@ import { BuiltInToolsNote, CapabilityChips } from "../../components/capability.t
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { SidePanel } from "../../components/panel.tsx";
+import { RowPanel, Section } from "../row-panel.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
@@ -25,9 +24,9 @@ interface ModelPanelProps {
 /** Tells a member what a model can do, what it costs, how it is called, and how much it was used. */
 export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) {
   return (
-    <SidePanel
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <RowPanel
+      rowId={model.alias}
+      onClose={onClose}
       title={model.alias}
       description={
         model.target === null
@@ -36,38 +35,36 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
       }
       footer={<ModelLinks model={model} />}
     >
-      <div className="flex flex-col gap-6">
-        <div className="flex flex-wrap items-center justify-between gap-3">
-          <CapabilityChips capabilities={model.capabilities} />
-          <CopyButton text={model.alias} label="Copy the name" />
-        </div>
-        <Section title="Prices per million">
-          <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1">
-            {UNITS.filter((unit) => isShown(model, unit)).map((unit) => (
-              <div key={unit} className="contents">
-                <dt className="text-ink-soft">{UNIT_TABLE[unit].label}</dt>
-                <dd className="text-right">
-                  <Price model={model} unit={unit} />
-                </dd>
-              </div>
-            ))}
-          </dl>
-          {model.pricing_inherited && (
-            <p className="mt-2 text-xs text-ink-soft">
-              At least one price is inherited: it is kept under{" "}
-              {model.target === null ? "the provider’s own name for the model" : "another name"}.
-            </p>
-          )}
-        </Section>
-        {names.length > 0 && (
-          <Section title="Other names">
-            <p className="break-words">{names.join(", ")}</p>
-          </Section>
-        )}
-        <ModelUsage model={model.alias} />
-        <ModelSnippets model={model} />
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <CapabilityChips capabilities={model.capabilities} />
+        <CopyButton text={model.alias} label="Copy the name" />
       </div>
-    </SidePanel>
+      <Section title="Prices per million">
+        <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1">
+          {UNITS.filter((unit) => isShown(model, unit)).map((unit) => (
+            <div key={unit} className="contents">
+              <dt className="text-ink-soft">{UNIT_TABLE[unit].label}</dt>
+              <dd className="text-right">
+                <Price model={model} unit={unit} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+        {model.pricing_inherited && (
+          <p className="mt-2 text-xs text-ink-soft">
+            At least one price is inherited: it is kept under{" "}
+            {model.target === null ? "the provider’s own name for the model" : "another name"}.
+          </p>
+        )}
+      </Section>
+      {names.length > 0 && (
+        <Section title="Other names">
+          <p className="break-words">{names.join(", ")}</p>
+        </Section>
+      )}
+      <ModelUsage model={model.alias} />
+      <ModelSnippets model={model} />
+    </RowPanel>
   );
 }
 
@@ -144,15 +141,5 @@ export function ModelUsage({ model }: { readonly model: string }) {
         </div>
       )}
     </Section>
-  );
-}
-
-/** A part of the panel under a heading. */
-function Section({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <section>
-      <h3 className="mb-2 text-xs font-medium text-ink-faint">{title}</h3>
-      {children}
-    </section>
   );
 }

@@ -14,14 +14,15 @@ import {
 import { LIST_PRICES, ListOffer } from "../../catalog/list-offer.tsx";
 import { missingPricesQuery, teamSummaryQuery, type MissingPriceRow } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
-import { ErrorNotice } from "../../components/error-notice.tsx";
+import { PageHead } from "../../components/page-head.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
 
 import { KeptCard, MissingCard, toNamePrices, type NamePrices } from "./prices/price-list.tsx";
 import { LoadDialog } from "./prices/load-dialog.tsx";
 import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
-import { ModelsHead } from "./sections.tsx";
+import { Failures } from "../list-page.tsx";
+import { ModelSections } from "./sections.tsx";
 
 const route = getRouteApi("/shell/admin/models/prices");
 
@@ -57,14 +58,14 @@ export function PricesPage() {
   );
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
   const isPending = pricing.isPending || models.isPending || providers.isPending;
-  const failed = [pricing, models, providers, summary, missing].find(({ error }) => error !== null);
   const list = useQuery(listPricesQuery());
   const offered = search.open === LIST_PRICES ? list.data : undefined;
   const isReady = !isPending && !summary.isPending && !missing.isPending;
 
   return (
     <>
-      <ModelsHead
+      <PageHead
+        title="Models"
         lead="Prices per million units, by alias or upstream name; the alias takes precedence. A unit without a price is recorded as unpriced, never as $0."
         actions={
           <>
@@ -75,11 +76,8 @@ export function PricesPage() {
           </>
         }
       />
-      {failed !== undefined && failed.error !== null && (
-        <div className="mb-4">
-          <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
-        </div>
-      )}
+      <ModelSections />
+      <Failures asked={[pricing, models, providers, summary, missing]} />
       <MissingCard report={missing.data} busy={missing.isPending} onSetPrice={begin} />
       {/* Below a list of unknown length: it comes when that is known, and is not pushed down. */}
       {isReady && pricing.data !== undefined && (

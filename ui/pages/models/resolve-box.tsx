@@ -14,12 +14,10 @@ import { CopyButton } from "../../components/copy.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { SelectField } from "../../components/select-field.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
+import { useListSearch } from "../list-page.tsx";
 import type { EditableRow } from "./model-row.ts";
-import type { ModelsSearch } from "../../search/pages.ts";
 
 interface ResolveBoxProps {
-  readonly search: ModelsSearch;
-  readonly onChange: (patch: ModelsSearch) => void;
   readonly rows: readonly EditableRow[];
   /** Opens the dialog for a model of this name. */
   readonly onAdd: (alias: string) => void;
@@ -32,7 +30,8 @@ const ENDPOINT_OPTIONS = CAPABILITIES_SHOWN.filter(isEndpoint).map((endpoint) =>
 }));
 
 /** Where a request for a name would go, asked of the same part that routes requests; nothing is sent to a provider. */
-export function ResolveBox({ search, onChange, rows, onAdd }: ResolveBoxProps) {
+export function ResolveBox({ rows, onAdd }: ResolveBoxProps) {
+  const { search, change: onChange } = useListSearch();
   const { resolve: alias = "", endpoint = "chat", stream } = search;
   const [typed, setTyped] = useState(alias);
   const [shownAlias, setShownAlias] = useState(alias);
@@ -84,31 +83,24 @@ export function ResolveBox({ search, onChange, rows, onAdd }: ResolveBoxProps) {
       </form>
       {alias !== "" && (
         <div className="mt-4 min-h-20 border-t border-line pt-4">
-          <Answer
-            alias={alias}
-            endpoint={endpoint}
-            isStream={stream === "1"}
-            rows={rows}
-            onChange={onChange}
-            onAdd={onAdd}
-          />
+          <Answer alias={alias} endpoint={endpoint} isStream={stream === "1"} rows={rows} onAdd={onAdd} />
         </div>
       )}
     </Card>
   );
 }
 
-interface AnswerProps extends Omit<ResolveBoxProps, "search"> {
+interface AnswerProps extends ResolveBoxProps {
   readonly alias: string;
   readonly endpoint: Endpoint;
   readonly isStream: boolean;
 }
 
-function Answer({ alias, endpoint, isStream, rows, onChange, onAdd }: AnswerProps) {
+function Answer({ alias, endpoint, isStream, rows, onAdd }: AnswerProps) {
   const { data, error } = useQuery(resolutionQuery({ model: alias, endpoint, stream: isStream }));
   const row = rows.find(({ model }) => model.alias === alias);
   if (error !== null) {
-    return <Refusal failure={error} alias={alias} row={row} rows={rows} onChange={onChange} onAdd={onAdd} />;
+    return <Refusal failure={error} alias={alias} row={row} rows={rows} onAdd={onAdd} />;
   }
   return (
     <div role="status" aria-busy={data === undefined}>
@@ -153,12 +145,12 @@ interface RefusalProps {
   /** The model of that name, when there is one. */
   readonly row: EditableRow | undefined;
   readonly rows: readonly EditableRow[];
-  readonly onChange: (patch: ModelsSearch) => void;
   readonly onAdd: (alias: string) => void;
 }
 
 /** What a caller would be told, why, and what to do about it. */
-function Refusal({ failure, alias, row, rows, onChange, onAdd }: RefusalProps) {
+function Refusal({ failure, alias, row, rows, onAdd }: RefusalProps) {
+  const { change: onChange } = useListSearch();
   const code = failure instanceof ApiFailure ? failure.code : "";
   const similar = code === "model_not_found" && row === undefined ? toSimilar(alias, rows) : [];
   return (

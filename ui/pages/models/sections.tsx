@@ -1,7 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useMe } from "../../api/session.ts";
-import { PageHead } from "../../components/page-head.tsx";
 import { TAB_CLASS } from "../../components/tabs.tsx";
 
 const SECTIONS = [
@@ -9,30 +8,27 @@ const SECTIONS = [
   { to: "/models/prices", label: "Prices" },
 ] as const;
 
-/** The headline of both sections; members have the first alone. */
-export function ModelsHead({ lead, actions }: { readonly lead: string; readonly actions?: ReactNode }) {
+/** Leads from the models to their prices and back; members have the models alone. */
+export function ModelSections(): ReactNode {
   const { role } = useMe();
   return (
-    <>
-      <PageHead title="Models" lead={lead} actions={actions} />
-      {role === "admin" && (
-        <nav
-          aria-label="Sections"
-          className="mb-5 flex gap-1 overflow-x-auto border-b border-line px-0.5 pt-0.5"
-        >
-          {SECTIONS.map(({ to, label }) => (
-            <Link
-              key={to}
-              to={to}
-              activeOptions={{ exact: true, includeSearch: false }}
-              activeProps={{ "data-active": "" }}
-              className={TAB_CLASS}
-            >
-              {label}
-            </Link>
-          ))}
-        </nav>
-      )}
-    </>
+    role === "admin" && (
+      <nav
+        aria-label="Sections"
+        className="mb-5 flex gap-1 overflow-x-auto border-b border-line px-0.5 pt-0.5"
+      >
+        {SECTIONS.map(({ to, label }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: true, includeSearch: false }}
+            activeProps={{ "data-active": "" }}
+            className={TAB_CLASS}
+          >
+            {label}
+          </Link>
+        ))}
+      </nav>
+    )
   );
 }
