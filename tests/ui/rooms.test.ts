@@ -3,8 +3,7 @@ import { dirname, join, normalize } from "node:path";
 
 const root = join(import.meta.dir, "../../ui");
 const IMPORT = /(?:from|import\()\s*"(\.[^"]+)"/g;
-/** Pages of admins have a folder around them. */
-const PAGE = /^pages\/(?:admin\/)?([a-z-]+)/;
+const PAGE = /^pages\/([a-z-]+)/;
 
 const files = await Promise.all(
   [...new Bun.Glob("**/*.{ts,tsx}").scanSync(root)].sort().map(async (path) => ({

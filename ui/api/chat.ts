@@ -234,7 +234,7 @@ function createChatReader(options: ChatReaderOptions): ChatReader {
     if (isJsonObject(part)) tellTexts(part, onDelta);
     if (typeof choice["finish_reason"] === "string") finishReason = choice["finish_reason"];
   };
-  return createReader(options, readMessage, () => finishReason);
+  return createMessageReader(options, readMessage, () => finishReason);
 }
 
 /** Events that carry a piece of text, by what it is (`ResponseStreamEvent` of openai 7.57). */
@@ -270,7 +270,7 @@ function createResponseReader(options: ChatReaderOptions): ChatReader {
     for (const text of toOutputTexts(message["output"])) onDelta(text);
     readResponse(message);
   };
-  return createReader(options, readMessage, () => finishReason);
+  return createMessageReader(options, readMessage, () => finishReason);
 }
 
 /** The texts of a whole response, in its order. */
@@ -290,7 +290,7 @@ function toOutputTexts(output: readonly unknown[]): readonly ChatDelta[] {
 }
 
 /** Hands on each event, or the one body at its end, as a JSON object. */
-function createReader(
+function createMessageReader(
   { streamed }: ChatReaderOptions,
   readMessage: (message: JsonObject) => void,
   findReason: () => string | null,

@@ -1,13 +1,13 @@
 import { useMutation, type UseMutationOptions } from "@tanstack/react-query";
 import { type SubmitEvent, useId, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
-import { STORED_FIELDS, type StoredKind, toEntityTag, toStoredFields } from "#views/entity-tag.ts";
 import { focusInvalid, toFieldError } from "../components/field-frame.tsx";
-import type { ToastMessage } from "../components/toast-messages.ts";
 import { useToast } from "../components/toast.tsx";
+import type { ToastMessage } from "../components/toast-messages.ts";
+import { findMoved, isSameStored, type MovedField, type Stored } from "./moved.ts";
 import { findFault, type RequestTerms } from "./terms.ts";
 
-interface FormOptions<Values extends object, Asked, Answered> {
+export interface FormOptions<Values extends object, Asked, Answered> {
   /** Its name among all forms, such as `create-limit`; `tests/browser/forms.test.ts` has an entry for each. */
   readonly name: string;
   /** What stands in the fields until something is typed; fields that were not changed follow it. */
@@ -30,7 +30,7 @@ interface FormOptions<Values extends object, Asked, Answered> {
 }
 
 /** What a field takes: spread it, as `<TextField label="Name" {...form.field("name")} />`. */
-interface FieldBinding<Value> {
+export interface FieldBinding<Value> {
   readonly name: string;
   readonly value: Value;
   readonly onValueChange: (value: Value) => void;
@@ -186,79 +186,4 @@ function toPart<Values extends object, Key extends keyof Values>(
   const part: Partial<Values> = {};
   part[key] = value;
   return part;
-}
-
-/** What a form changes, as the server told it. */
-interface Stored {
-  readonly kind: StoredKind;
-  readonly view: object;
-}
-
-interface MovedField {
-  readonly label: string;
-  readonly was: string;
-  readonly now: string;
-}
-
-function isSameStored(one: Stored | undefined, other: Stored | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.view === other.view || toEntityTag(one.kind, one.view) === toEntityTag(other.kind, other.view);
-}
-
-/** The fields that another person, or another tab, has changed since `from`. */
-function findMoved(from: Stored | undefined, now: Stored | undefined): readonly MovedField[] {
-  if (from === undefined || now === undefined || isSameStored(from, now)) return [];
-  const before = new Map(toStoredFields(from.kind, from.view));
-  return toStoredFields(now.kind, now.view).flatMap(([field, value]) => {
-    const was = toWords(before.get(field));
-    const next = toWords(value);
-    return was === next ? [] : [{ label: LABELS[field] ?? field, was, now: next }];
-  });
-}
-
-type StoredField = (typeof STORED_FIELDS)[StoredKind][number];
-
-const LABELS: { readonly [field: string]: string } = {
-  name: "Name",
-  subject: "Whom it holds for",
-  each: "Separately for",
-  measure: "Measure",
-  amount: "Amount",
-  window: "Window",
-  action: "Action",
-  unpriced: "Models without a price",
-  unknown: "Requests without usage",
-  fixed: "Fixed tags alone",
-  enabled: "Enabled",
-  alias: "Alias",
-  provider: "Provider",
-  upstream_name: "Upstream name",
-  capabilities: "Capabilities",
-  target: "Target",
-  pricing: "Prices",
-  pricing_inherited: "Prices inherited",
-  hidden: "Hidden",
-  base_url: "Base URL",
-  has_credential: "API key stored",
-  auth_style: "Credential header",
-  verify_tls: "TLS verified",
-  has_custom_ca: "Own certificate authority",
-  timeout_connect: "Connect timeout",
-  timeout_read: "Read timeout",
-  max_concurrency: "Max concurrency",
-  endpoints: "Endpoints",
-  kind: "Kind",
-  role: "Role",
-  tags: "Tags",
-} satisfies Record<StoredField, string>;
-
-function toWords(value: unknown): string {
-  if (value === null || value === undefined || value === "") return "none";
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(toWords).join(", ");
-  if (typeof value === "object") {
-    const parts = Object.entries(value).map(([name, part]) => `${name} ${toWords(part)}`);
-    return parts.length === 0 ? "none" : parts.join(", ");
-  }
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -13,7 +13,7 @@ import { PageHead } from "../components/page-head.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { type FindTarget, type KnownTarget, useTargets } from "./audit-targets.ts";
+import { type FindTarget, type KnownTarget, useTargets } from "./audit/targets.ts";
 import type { AuditSearch } from "../search/pages.ts";
 import { SetupLink } from "../setup/setup-link.tsx";
 import { formatCount, formatInstant } from "../text/format.ts";

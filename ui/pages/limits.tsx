@@ -26,8 +26,8 @@ import {
 import { useSecretNames } from "../limits/secret-names.ts";
 import { formatCount } from "../text/format.ts";
 import { CreateLimit, EditLimit } from "./limits/limit-fields.tsx";
-import { ListPage, useListSearch } from "./list-page.tsx";
-import { ChangeQuestion, Figures, RowPanel, Section } from "./row-panel.tsx";
+import { ListPage, useListSearch } from "../lists/list-page.tsx";
+import { ChangeQuestion, Figures, RowPanel, Section } from "../lists/row-panel.tsx";
 
 /** How much may be used, by whom, and how close they are to it; the closest first. */
 export function LimitsPage() {

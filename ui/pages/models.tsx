@@ -8,7 +8,7 @@ import { Badge } from "../components/chip.tsx";
 import type { Column } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
-import { useListSearch } from "./list-page.tsx";
+import { useListSearch } from "../lists/list-page.tsx";
 import { AdminModels } from "./models/admin-models.tsx";
 import { ModelsList } from "./models/model-list.tsx";
 import { ModelPanel } from "./models/model-panel.tsx";

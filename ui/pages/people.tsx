@@ -21,7 +21,7 @@ import { toTimeWindow } from "../search/window.ts";
 import { KEY, RELAY_TOKEN } from "../secrets/secret-kind.ts";
 import { SecretList } from "../secrets/secret-list.tsx";
 import { FixedTagBadges } from "../secrets/secret-terms.tsx";
-import { ListPage, useListSearch } from "./list-page.tsx";
+import { ListPage, useListSearch } from "../lists/list-page.tsx";
 import { CreatePrincipal } from "./people/create-principal.tsx";
 import { PersonPanel } from "./people/person-panel.tsx";
 

@@ -14,7 +14,7 @@ import { useToast } from "../components/toast.tsx";
 import { useMinute } from "../search/now.ts";
 import { toTimeWindow } from "../search/window.ts";
 import { formatCount, formatDuration, formatPercent } from "../text/format.ts";
-import { ListPage, useListSearch } from "./list-page.tsx";
+import { ListPage, useListSearch } from "../lists/list-page.tsx";
 import { DisableQuestion, ProviderPanel } from "./providers/provider-panel.tsx";
 import { ProviderWizard } from "./providers/provider-wizard.tsx";
 

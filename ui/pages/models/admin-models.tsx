@@ -16,7 +16,7 @@ import { AddModelDialog } from "./model-fields.tsx";
 import { EditPanel } from "./edit-panel.tsx";
 import type { ModelForm } from "./model-form.ts";
 import { PriceCell, type InlineChanges, useInlineChanges } from "./price-cell.tsx";
-import { useListSearch } from "../list-page.tsx";
+import { useListSearch } from "../../lists/list-page.tsx";
 import { ModelsList } from "./model-list.tsx";
 import { toEditableRows, type EditableRow } from "./model-row.ts";
 import { ResolveBox } from "./resolve-box.tsx";

@@ -13,7 +13,7 @@ import { Badge } from "../../components/chip.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { Instant } from "../../components/instant.tsx";
-import { ChangeQuestion, RowPanel } from "../row-panel.tsx";
+import { ChangeQuestion, RowPanel } from "../../lists/row-panel.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { Form, SubmitButton } from "../../form/form.tsx";

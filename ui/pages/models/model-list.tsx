@@ -16,7 +16,7 @@ import { type ModelColumnsOptions, toModelCard, toModelColumns, toRequestCounts 
 import { matchesRow, type ModelRow, type PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
 import { type ModelsSearch, readModelsSearch } from "../../search/pages.ts";
-import { ListPage, type ListPageProps, useListSearch } from "../list-page.tsx";
+import { ListPage, type ListPageProps, useListSearch } from "../../lists/list-page.tsx";
 import { ModelSections } from "./sections.tsx";
 import { toTimeWindow } from "../../search/window.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";

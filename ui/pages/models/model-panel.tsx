@@ -9,7 +9,7 @@ import { BuiltInToolsNote, CapabilityChips } from "../../components/capability.t
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { RowPanel, Section } from "../row-panel.tsx";
+import { RowPanel, Section } from "../../lists/row-panel.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";

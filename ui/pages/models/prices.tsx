@@ -21,7 +21,7 @@ import { toTimeWindow } from "../../search/window.ts";
 import { KeptCard, MissingCard, toNamePrices, type NamePrices } from "./prices/price-list.tsx";
 import { LoadDialog } from "./prices/load-dialog.tsx";
 import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
-import { Failures } from "../list-page.tsx";
+import { Failures } from "../../lists/list-page.tsx";
 import { ModelSections } from "./sections.tsx";
 
 const route = getRouteApi("/shell/admin/models/prices");

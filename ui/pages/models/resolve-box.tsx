@@ -14,7 +14,7 @@ import { CopyButton } from "../../components/copy.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { SelectField } from "../../components/select-field.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
-import { useListSearch } from "../list-page.tsx";
+import { useListSearch } from "../../lists/list-page.tsx";
 import type { EditableRow } from "./model-row.ts";
 
 interface ResolveBoxProps {

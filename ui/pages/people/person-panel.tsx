@@ -30,7 +30,7 @@ import { SecretList } from "../../secrets/secret-list.tsx";
 import { FixedTagBadges, FixedTagsField, toTags, toTypedTags } from "../../secrets/secret-terms.tsx";
 import { formatCount } from "../../text/format.ts";
 import type { Person } from "../people.tsx";
-import { ChangeQuestion, Figures, RowPanel, Section } from "../row-panel.tsx";
+import { ChangeQuestion, Figures, RowPanel, Section } from "../../lists/row-panel.tsx";
 import { ROLES } from "./create-principal.tsx";
 
 export interface PersonPanelProps {

@@ -21,7 +21,7 @@ import { formatCount } from "../../text/format.ts";
 import { DiscoveryHelp, FoundModels, toModelCount } from "../../providers/discovery-help.tsx";
 import { SubmitButton } from "../../form/form.tsx";
 import { EditForm, ProviderWizard } from "./provider-wizard.tsx";
-import { ChangeQuestion, RowPanel } from "../row-panel.tsx";
+import { ChangeQuestion, RowPanel } from "../../lists/row-panel.tsx";
 
 export interface ProviderPanelProps {
   readonly name: string;

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { modelsQuery, pricingQuery, providersQuery } from "../api/catalog.ts";
-import { limitsQuery } from "../api/limits.ts";
-import { keysQuery, principalsQuery, relayTokensQuery, type AuditEvent } from "../api/people.ts";
+import { modelsQuery, pricingQuery, providersQuery } from "../../api/catalog.ts";
+import { limitsQuery } from "../../api/limits.ts";
+import { keysQuery, principalsQuery, relayTokensQuery, type AuditEvent } from "../../api/people.ts";
 
 type Kind = AuditEvent["target_kind"];
 
