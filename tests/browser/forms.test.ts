@@ -177,8 +177,8 @@ const OTHER_FORMS: { readonly [path: string]: string } = {
   "components/confirm-dialog.tsx": "a name that is repeated",
   "filters/window-popover.tsx": "two dates of a filter",
   "form/form.tsx": "the form itself",
-  "pages/models/resolve/resolve-box.tsx": "a question that changes nothing",
-  "pages/playground/composer.tsx": "its draft is kept",
+  "pages/models/resolve-box.tsx": "a question that changes nothing",
+  "pages/playground/question.tsx": "its draft is kept",
   "shell/sign-in-ways.tsx": "a password",
   "providers/bind-models.tsx": "one name of a list, which asks by itself",
 };
@@ -201,7 +201,7 @@ test("every form of the page's source has its entry here, and none is without th
   // A price in a table, whose own test is that of the models, ticked models, in that of the providers, and a secret that is shown once, in that of the keys.
   expect(guarded.toSorted()).toEqual([
     "form/form.tsx",
-    "pages/models/edit/price-cell.tsx",
+    "pages/models/price-cell.tsx",
     "providers/bind-models.tsx",
     "secrets/secret-reveal.tsx",
   ]);
