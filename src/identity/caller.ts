@@ -134,12 +134,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** The caller of a route that answers everybody; null when `authenticate` refuses its credential. */
+/** The caller of a route that answers everybody; null when `authenticate` refuses its credential, or its scope. */
 export async function findCaller(authenticate: () => Caller | Promise<Caller>): Promise<Caller | null> {
   try {
     return await authenticate();
   } catch (refusal) {
-    if (refusal instanceof ProxyError && refusal.status === 401) return null;
+    if (refusal instanceof ProxyError && (refusal.status === 401 || refusal.code === "scope_required"))
+      return null;
     throw refusal;
   }
 }
@@ -162,6 +163,15 @@ export function refuseFormer({ credential }: Caller): void {
   throw new ProxyError(
     "invalid_api_key",
     "This API key was rotated: until its grace ends, the secret from before is good for requests to models only. Use the new one.",
+  );
+}
+
+/** Throws `scope_required` for a key that is for inference alone. */
+export function requireFullScope({ credential }: Caller): void {
+  if (credential.kind !== "key" || credential.key.terms.scopedBy === null) return;
+  throw new ProxyError(
+    "scope_required",
+    "The scope of this API key is inference: it reaches /v1, /my/usage and /my/limits only. Use a key of scope full, or sign in.",
   );
 }
 

@@ -9,6 +9,7 @@ import {
   type Principal,
   type PrincipalChange,
   ADMIN_PRINCIPAL_NAME,
+  parseWord,
   PRINCIPAL_KINDS,
   ROLES,
 } from "./principal.ts";
@@ -120,13 +121,6 @@ function parsePatch(patch: PrincipalPatch): PrincipalChange {
     ...(patch.enabled !== undefined && { enabled: patch.enabled }),
     ...(patch.tags !== undefined && { tags: parseFixedTags(patch.tags) }),
   };
-}
-
-function parseWord<Word extends string>(text: string, words: readonly Word[], param: string): Word {
-  const word = words.find((known) => known === text);
-  if (word === undefined)
-    throw new ProxyError("invalid_request", `${param} is ${words.join(" or ")}.`, { param });
-  return word;
 }
 
 function refuseMissing(): never {

@@ -4,7 +4,8 @@ import { isWithin, type SecretTerms, type TermsChange, type TermSetter } from ".
 
 /**
  * As whom a secret is made or changed, and by which key. A key that has an expiry or models makes keys that are never wider than
- * itself, and only narrows others: who has one key has no more than that. A session and a local command have no key.
+ * itself, and only narrows others: who has one key has no more than that. A key for inference makes and changes none: the door
+ * refuses it. A session and a local command have no key.
  */
 export interface SecretMaker {
   /** Default `owner`. */
@@ -53,6 +54,9 @@ export function requireNarrower(before: SecretTerms, after: SecretTerms, key: Ow
   }
   if (before.pausedBy !== null && after.pausedBy === null) {
     throw refuse("This key has limits of its own: it cannot resume what is paused.", "enabled");
+  }
+  if (before.scopedBy !== null && after.scopedBy === null) {
+    throw refuse("This key has limits of its own: it cannot widen a scope.", "scope");
   }
 }
 

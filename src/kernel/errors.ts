@@ -33,6 +33,7 @@ export const ERROR_STATUS = {
   wrong_password: 401,
   invalid_login_link: 401,
   admin_required: 403,
+  scope_required: 403,
   cross_origin_rejected: 403,
   host_not_allowed: 403,
   sso_group_required: 403,

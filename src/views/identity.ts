@@ -7,12 +7,13 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 /** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
 
 export function toKeyView(key: OwnedSecret, lastUsedAtUs: InstantUs | null) {
-  const { models } = key.terms;
+  const { models, scopedBy } = key.terms;
   return {
     id: key.id,
     key_suffix: key.suffix,
     ...toUse(key, lastUsedAtUs),
     ...(models !== null && { models: [...models] }),
+    ...(scopedBy !== null && { scope: "inference" as const }),
   };
 }
 

@@ -104,6 +104,10 @@ async function makeCast(): Promise<Cast> {
   const former = await makeKeyed("rotated-key", { role: "admin" });
   await admin("POST", `/admin/v1/keys/${former.keyId}/rotate`, { grace_seconds: 600 });
   const second = await makeKeyed("second-admin", { role: "admin" });
+  const { key: scoped = "" } = await admin("POST", "/admin/v1/keys", {
+    principal: "second-admin",
+    scope: "inference",
+  });
   const deletedToken = await makeRelayToken(second.key);
   await admin("DELETE", `/admin/v1/relay-tokens/${deletedToken.id}`);
   const member = await makeKeyed("member");
@@ -115,6 +119,7 @@ async function makeCast(): Promise<Cast> {
     admin: second,
     deleted,
     former,
+    scoped: { key: scoped },
     serviceKey: (await makeKeyed("service", { kind: "service" })).key,
     gone: await makeDoomed("gone", (id) => admin("DELETE", at(id))),
     disabled: await makeDoomed("disabled", (id) => admin("PATCH", at(id), { enabled: false })),

@@ -9,6 +9,8 @@ export interface Cast {
   readonly deleted: Keyed;
   /** The secret of an admin's key from before a rotation, in its grace. */
   readonly former: Keyed;
+  /** An admin's key whose scope is inference. */
+  readonly scoped: Keyed;
   readonly serviceKey: string;
   /** Admins, to whom something happened after they had all of this. */
   readonly gone: Doomed;
@@ -31,7 +33,7 @@ export interface Doomed extends Keyed {
 }
 
 /** What a credential is worth, wherever it is shown (specification, section 5). */
-type Worth = "missing_api_key" | "invalid_api_key" | "former" | "member" | "admin";
+type Worth = "missing_api_key" | "invalid_api_key" | "former" | "inference" | "member" | "admin";
 
 export interface Credential {
   readonly name: string;
@@ -66,8 +68,8 @@ export function toBadTokens({
 
 /** Every credential that a request may come with. */
 export function toCredentials(cast: Cast): readonly Credential[] {
-  const { url, goodToken, member, admin, deleted, former, serviceKey, gone, disabled, demoted, revoked } =
-    cast;
+  const { url, goodToken, member, admin, deleted, former, scoped, serviceKey } = cast;
+  const { gone, disabled, demoted, revoked } = cast;
   const { adminSession, memberSession, expiredSession } = cast;
   const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
   const apiKey = (key: string) => ({ "x-api-key": key });
@@ -93,6 +95,9 @@ export function toCredentials(cast: Cast): readonly Credential[] {
       "former",
       session(adminSession, apiKey(former.key)),
     ],
+    ["an admin's key for inference", "inference", bearer(scoped.key)],
+    ["an admin's key for inference in x-api-key", "inference", apiKey(scoped.key)],
+    ["an admin's key for inference beside a session", "inference", session(adminSession, bearer(scoped.key))],
     ["the key of a deleted principal", "invalid_api_key", bearer(gone.key)],
     ["the key of a disabled principal", "invalid_api_key", bearer(disabled.key)],
     ["a relay token", "invalid_api_key", bearer(goodToken)],

@@ -42,6 +42,7 @@ beforeEach(async () => {
   await keys.delete({ id: deleted.keyId }, null);
   const former = await createCaller(harness, "rotated-key", "admin");
   await keys.rotate({ id: former.keyId }, { graceSeconds: 600 }, null);
+  const scoped = await keys.create({ principalId: admin.principal.id, scope: "inference" }, null);
   const service = await principals.create({ name: "service", kind: "service" }, null);
   const serviceKey = (await keys.create({ principalId: service.id }, null)).plaintext;
   const tokenOf = async (principalId: string) => await relayTokens.create({ principalId }, null);
@@ -72,6 +73,7 @@ beforeEach(async () => {
     admin,
     deleted,
     former,
+    scoped: { key: scoped.plaintext },
     gone,
     disabled,
     demoted,

@@ -17,6 +17,7 @@ const STATUS: { readonly [code: string]: number } = {
   missing_api_key: 401,
   invalid_api_key: 401,
   admin_required: 403,
+  scope_required: 403,
   cross_origin_rejected: 403,
 };
 export const refused = (code: string): Expected => ({ status: STATUS[code] ?? 404, code });
@@ -26,6 +27,10 @@ const isDataPlane = (path: string) =>
   /^(\/v1)?\/(chat\/completions|completions|embeddings|responses(\/compact|\/input_tokens|\/:id(\/cancel|\/input_items)?)?|messages(\/count_tokens)?|audio\/(transcriptions|translations|speech)|images\/(generations|edits)|moderations|rerank)$/.test(
     path,
   );
+
+/** What a key of scope inference reaches of the routes that want a caller. */
+const isForInference = (path: string) =>
+  isDataPlane(path) || path === "/my/limits" || /^\/my\/usage(\/|$)/.test(path);
 
 /** Who may call a path, by the specification's sections 4 and 5. */
 export function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {
@@ -70,6 +75,7 @@ export function expectedOf(route: Route, { worth, foreign }: Credential, complet
   }
   if (worth === "missing_api_key" || worth === "invalid_api_key") return refused(worth);
   if (worth === "former") return isDataPlane(route.path) ? answer : refused("invalid_api_key");
+  if (worth === "inference" && !isForInference(route.path)) return refused("scope_required");
   if (audience === "admin" && worth === "member") return refused("admin_required");
   if (foreign === "by session" && route.method !== "GET") return refused("cross_origin_rejected");
   return answer;

@@ -34,7 +34,7 @@ interface Refused {
   readonly what: string;
   readonly terms: object;
   readonly method?: "POST" | "PATCH";
-  /** `{key}`: another key of the owner, `{paused}`: one that is paused, `{token}`: a relay token. */
+  /** `{key}`: another key of the owner, `{paused}`: one that is paused, `{scoped}`: one for inference, `{token}`: a relay token. */
   readonly path: string;
   readonly body?: object;
   readonly param: string | null;
@@ -105,6 +105,14 @@ const REFUSED: readonly Refused[] = [
     body: { enabled: true },
     param: "enabled",
   },
+  {
+    what: "widens the scope of a key",
+    terms: ENDS,
+    method: "PATCH",
+    path: "/keys/{scoped}",
+    body: { scope: "full" },
+    param: "scope",
+  },
   { what: "rotates another key", terms: ENDS, path: "/keys/{key}/rotate", param: null },
   { what: "rotates a free key", terms: MODELS, path: "/keys/{free}/rotate", param: null },
 ];
@@ -151,6 +159,7 @@ describe("a key that has an expiry or models", () => {
           free: freeId,
           key: await make("keys", { expires_at: END, models: ["gpt", "fast"] }),
           paused: await make("keys", { enabled: false }),
+          scoped: await make("keys", { scope: "inference" }),
           token: await make("relay-tokens", { expires_at: END }),
         };
         const before = await listSecrets();
@@ -182,7 +191,13 @@ describe("a key that has an expiry or models", () => {
   test("narrows, pauses and deletes keys, names them, and rotates itself", async () => {
     const { id, freeId, key } = await makeKey({ expires_at: END });
     const patch = (body: object) => call(harness, "PATCH", `/my/keys/${freeId}`, { body, ...by(key) });
-    for (const body of [{ label: "named" }, { models: ["gpt"] }, { expires_at: LATER }, { enabled: false }])
+    for (const body of [
+      { label: "named" },
+      { models: ["gpt"] },
+      { expires_at: LATER },
+      { scope: "inference" },
+      { enabled: false },
+    ])
       expect(await (await patch(body)).json()).toMatchObject(body);
     const rotated = await call(harness, "POST", `/my/keys/${id}/rotate`, { body: {}, ...by(key) });
     const { key: next } = await rotated.json();

@@ -37,6 +37,7 @@ async function openSites() {
 
 const BAD_EXPIRIES = ["", "soon", "30d", "2126-01-31", "2020-01-31T08:00:00Z", 4_900_000_000, true, {}, []];
 const BAD_MODELS = ["gpt", [], {}, 7, [7], [""], ["a b"], ["a", null], Array(101).fill("m")];
+const BAD_SCOPES = ["", "Inference", "read", "full inference", 7, null, true, []];
 const BAD_LABELS = ["x".repeat(121), "a\nb"];
 const OF_WRONG_TYPE = [
   ["label", 7],
@@ -68,7 +69,11 @@ describe("bad input", () => {
       for (const bad of BAD_LABELS) await refused("label", bad, "invalid_label");
       for (const [field, bad] of OF_WRONG_TYPE) await refused(field, bad, "invalid_request");
       if (path.includes("/keys"))
-        for (const bad of BAD_MODELS) await refused("models", bad, "invalid_models");
+        for (const [field, bads, code] of [
+          ["models", BAD_MODELS, "invalid_models"],
+          ["scope", BAD_SCOPES, "invalid_request"],
+        ] as const)
+          for (const bad of bads) await refused(field, bad, code);
       for (const body of ["[]", "7", '"x"', "null"]) {
         const response = await call(harness, method, path, { body, ...by(caller) });
         await expectError(response, { status: 400, code: "invalid_request" });
@@ -78,12 +83,13 @@ describe("bad input", () => {
         code: "invalid_json",
       });
     }
-    expect(asked).toBe(7 * 16 + 4 * BAD_MODELS.length);
+    expect(asked).toBe(7 * 16 + 4 * (BAD_MODELS.length + BAD_SCOPES.length));
     const [after, { relay_tokens: tokensAfter }] = await lists();
     expect(tokensAfter).toEqual(relay_tokens);
     expect(after.total).toBe(3);
     for (const view of [...after.keys, ...tokensAfter])
-      for (const field of ["expires_at", "models", "enabled"]) expect(view).not.toHaveProperty(field);
+      for (const field of ["expires_at", "models", "enabled", "scope"])
+        expect(view).not.toHaveProperty(field);
   });
 
   test("a field that a shape does not have is refused under /admin/v1, and ignored under /my", async () => {
@@ -94,8 +100,9 @@ describe("bad input", () => {
       expect([path, status < 300]).toEqual([path, path.startsWith("/my/")]);
     }
     const [own] = tokens;
-    const made = await call(harness, "POST", own!.path, { body: { models: ["gpt"] }, ...by(own!.caller) });
-    expect(await made.json()).not.toHaveProperty("models");
+    const body = { models: ["gpt"], scope: "inference" };
+    const made = await (await call(harness, "POST", own!.path, { body, ...by(own!.caller) })).json();
+    for (const field of ["models", "scope"]) expect(made).not.toHaveProperty(field);
   });
 
   test("of an id that is not there, or of another principal's, is its own not-found", async () => {
@@ -112,6 +119,68 @@ describe("bad input", () => {
         await expectError(await call(harness, "PATCH", missing, { body: {} }), { status: 404, code });
       }
     }
+  });
+});
+
+describe("the scope inference", () => {
+  const scopeOf = async (response: Response): Promise<unknown> => Object(await response.json()).scope;
+
+  test("that an owner sets is lifted by it, and one that an admin sets by an admin alone; a rotation keeps it", async () => {
+    const { keyId, key } = await createCaller(harness, "anna");
+    const { key: other, keyId: otherId } = await createCaller(harness, "bert", "admin");
+    const set = (place: string, scope: string, secret = key) =>
+      call(harness, "PATCH", `${place}/keys/${keyId}`, { body: { scope }, ...by(secret) });
+    const own = await call(harness, "POST", "/my/keys", { body: { scope: "full" }, ...by(key) });
+    const { key: maker, scope } = await own.json();
+    expect(scope).toBeUndefined();
+    expect(await scopeOf(await set("/my", "inference", maker))).toBe("inference");
+    expect(await scopeOf(await set("/my", "full", maker))).toBeUndefined();
+    expect(await scopeOf(await set("/admin/v1", "inference", other))).toBe("inference");
+    const refused = await set("/my", "full", maker);
+    await expectError(refused, { status: 403, code: "admin_required", param: "scope" });
+    expect(await scopeOf(await set("/my", "inference", maker))).toBe("inference");
+
+    const rotated = await call(harness, "POST", `/my/keys/${keyId}/rotate`, by(maker));
+    const { key: next, ...view } = await rotated.json();
+    expect(view.scope).toBe("inference");
+    const listed = await call(harness, "GET", "/my/keys", by(next));
+    await expectError(listed, { status: 403, code: "scope_required", param: null });
+
+    expect(await scopeOf(await set("/admin/v1", "full", other))).toBeUndefined();
+    expect((await call(harness, "GET", "/my/keys", by(next))).status).toBe(200);
+    expect(otherId).not.toBe(keyId);
+  });
+
+  test("does not widen, copy, rotate or delete itself, and reads what it used and what is left", async () => {
+    const { principal } = await createCaller(harness, "anna", "admin");
+    const { secret, plaintext } = await harness.deps.keys.create(
+      { principalId: principal.id, scope: "inference" },
+      null,
+    );
+    const list = async () => {
+      const { keys } = await (await call(harness, "GET", "/admin/v1/keys")).json();
+      return keys.map(({ last_used_at: _lastUsedAt, ...key }: { last_used_at: unknown }) => key);
+    };
+    const before = await list();
+    for (const [method, path, body] of [
+      ["PATCH", `/my/keys/${secret.id}`, { scope: "full" }],
+      ["PATCH", `/admin/v1/keys/${secret.id}`, { scope: "full" }],
+      ["POST", "/my/keys", {}],
+      ["POST", `/my/keys/${secret.id}/rotate`, {}],
+      ["POST", "/my/relay-tokens", {}],
+      ["DELETE", `/my/keys/${secret.id}`, undefined],
+    ] as const) {
+      const response = await call(harness, method, path, { body, ...by(plaintext) });
+      const told = await expectError(response, { status: 403, code: "scope_required", param: null });
+      expect(told).toContain("The scope of this API key is inference");
+      expect(told).not.toContain(plaintext);
+    }
+    expect(await list()).toEqual(before);
+    for (const path of ["/my/usage", "/my/usage/series", "/my/usage/breakdown", "/my/limits"])
+      expect([path, (await call(harness, "GET", path, by(plaintext))).status]).toEqual([path, 200]);
+    // Section 4.1: it always answers; such a key opens nothing that it tells of.
+    const me = await call(harness, "GET", "/auth/me", by(plaintext));
+    expect([me.status, (await me.json()).authenticated]).toEqual([200, false]);
   });
 });
 
@@ -168,19 +237,20 @@ describe("terms", () => {
     const full = {
       expires_at: "2126-01-31T09:00:00+01:00",
       models: ["later", "gpt", "later"],
+      scope: "inference",
       enabled: false,
     };
     for (const { method, path, caller, base } of [...keys, ...tokens]) {
       const isKey = path.includes("/keys");
-      const { models, ...ends } = full;
-      const body = { ...base, ...ends, ...(isKey && { models }) };
+      const { models, scope, ...ends } = full;
+      const body = { ...base, ...ends, ...(isKey && { models, scope }) };
       const view = await (await call(harness, method, path, { body, ...by(caller) })).json();
       expect([path, view]).toEqual([
         path,
         expect.objectContaining({
           expires_at: LATER_VIEW,
           enabled: false,
-          ...(isKey && { models: ["later", "gpt"] }),
+          ...(isKey && { models: ["later", "gpt"], scope }),
         }),
       ]);
       const isOwn = path.startsWith("/my/");
@@ -189,11 +259,17 @@ describe("terms", () => {
       const { key: _key, token: _token, ...shown } = view;
       expect(listed[isKey ? "keys" : "relay_tokens"]).toContainEqual(shown);
 
-      const lift = { expires_at: null, ...(isKey && { models: null }), enabled: true, label: "free" };
+      const lift = {
+        expires_at: null,
+        ...(isKey && { models: null, scope: "full" }),
+        enabled: true,
+        label: "free",
+      };
       const id = `${list}/${view.id}`;
       const lifted = await (await call(harness, "PATCH", id, { body: lift, ...by(caller) })).json();
       expect(lifted.label).toBe("free");
-      for (const field of ["expires_at", "models", "enabled"]) expect(lifted).not.toHaveProperty(field);
+      for (const field of ["expires_at", "models", "enabled", "scope"])
+        expect(lifted).not.toHaveProperty(field);
     }
   });
 

@@ -113,6 +113,7 @@ let off: Harness;
 /** Nothing behind the interface works. */
 let broken: Harness;
 let memberKey: string;
+let scopedKey: string;
 let adminSession: string;
 let relayToken: string;
 const seen = new Set<string>();
@@ -168,6 +169,7 @@ beforeEach(async () => {
   });
   await make("/admin/v1/principals", { name: "bob" });
   memberKey = (await make("/admin/v1/keys", { principal: "bob" })).key;
+  scopedKey = (await make("/admin/v1/keys", { principal: "bob", scope: "inference" })).key;
   relayToken = (await make("/my/relay-tokens", {})).token;
   const signedIn = await app.api("POST", "/auth/password", { password: app.adminPassword }, {});
   adminSession = signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
@@ -240,7 +242,7 @@ function toPath(operation: Route): string {
 
 test("what is asked of every request is refused on every route: its host, its credential, its origin, its body", async () => {
   for (const operation of ROUTES) {
-    const { access, method, body, example = {} } = operation;
+    const { access, scope, method, body, example = {} } = operation;
     const json = method === "GET" || method === "HEAD" ? {} : { body: example };
     await see(operation, "invalid_host", { headers: { ...asAdmin(), host: "no host" }, ...json });
     const foreign = { ...asAdmin(), host: "evil.example", origin: "http://evil.example" };
@@ -250,6 +252,8 @@ test("what is asked of every request is refused on every route: its host, its cr
       await see(operation, "missing_api_key", { headers: {} });
       await see(operation, "invalid_api_key", { headers: { authorization: "Bearer lp_unknown" } });
     }
+    if ((access === "caller" || access === "admin") && scope === undefined)
+      await see(operation, "scope_required", { headers: { authorization: `Bearer ${scopedKey}` } });
     if (access === "admin")
       await see(operation, "admin_required", { headers: { authorization: `Bearer ${memberKey}` } });
     if (isMutation(operation)) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
   KEY_MODELS_MAX,
+  KEY_SCOPES,
   NO_TERMS,
   parseTerms,
   reviseTerms,
@@ -86,7 +87,7 @@ const models = fc.option(
 );
 const expiresAtUs = fc.option(fc.integer({ min: 1, max: 5 }), { nil: null });
 const change: fc.Arbitrary<TermsChange> = fc.record(
-  { expiresAtUs, models, enabled: fc.boolean() },
+  { expiresAtUs, models, enabled: fc.boolean(), scope: fc.constantFrom(...KEY_SCOPES) },
   { requiredKeys: [] },
 );
 const changes = fc.array(fc.tuple(fc.constantFrom("owner" as const, "admin" as const), change), {
@@ -102,6 +103,7 @@ describe("terms that change", () => {
         let latest: number | null = null;
         let widest: ReadonlySet<string> | null = null;
         let isHeld = false;
+        let isScoped = false;
         for (const [setter, step] of steps) {
           const before = terms;
           try {
@@ -116,6 +118,7 @@ describe("terms that change", () => {
               step.expiresAtUs !== undefined && isLater && "expires_at",
               step.models !== undefined && isWider && "models",
               step.enabled === true && isHeld && "enabled",
+              step.scope === "full" && isScoped && "scope",
             ];
             expect(wrong).toContain(refusal.param);
             expect(terms).toBe(before);
@@ -125,16 +128,20 @@ describe("terms that change", () => {
             if (step.expiresAtUs !== undefined) latest = step.expiresAtUs;
             if (step.models !== undefined) widest = step.models;
             if (step.enabled !== undefined) isHeld = !step.enabled;
+            if (step.scope !== undefined) isScoped = step.scope === "inference";
           }
           for (const field of ["expiresAtUs", "models"] as const) {
             expect(terms[field]).toEqual(step[field] === undefined ? before[field] : step[field]);
           }
           if (step.enabled !== undefined) expect(terms.pausedBy === null).toBe(step.enabled);
           else expect(terms.pausedBy).toBe(before.pausedBy);
+          if (step.scope !== undefined) expect(terms.scopedBy === null).toBe(step.scope === "full");
+          else expect(terms.scopedBy).toBe(before.scopedBy);
           expect(terms.expiresAtUs ?? Infinity).toBeLessThanOrEqual(latest ?? Infinity);
           if (widest !== null)
             expect([...(terms.models ?? ["every"])].every((one) => widest?.has(one))).toBe(true);
           if (isHeld) expect(terms.pausedBy).toBe("admin");
+          if (isScoped) expect(terms.scopedBy).toBe("admin");
         }
       }),
       { numRuns: 2_000 },

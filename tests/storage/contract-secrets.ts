@@ -90,7 +90,13 @@ export function testSecretsContract(engineName: string, createEngine: () => Cata
       for (const stores of [left, right])
         expect(await find(stores)).toMatchObject({ secret: { terms }, endsAtUs: START_US + 5 });
 
-      const held = { ...terms, pausedBy: "admin", adminExpiresAtUs: 7, adminModels: new Set(["a"]) } as const;
+      const held = {
+        ...terms,
+        pausedBy: "admin",
+        scopedBy: "owner",
+        adminExpiresAtUs: 7,
+        adminModels: new Set(["a"]),
+      } as const;
       const plan = (before: OwnedSecret) => ({ label: `${before.label} more`, terms: held });
       const after = await of(right).change({ id }, plan, AUDIT);
       expect(after).toMatchObject({ label: "one more", principalName: "ann", terms: held });

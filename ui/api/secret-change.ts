@@ -5,6 +5,7 @@ export interface SecretDraft {
   readonly expires_at?: string;
   /** The only aliases that a key may use; relay tokens have none. */
   readonly models?: readonly string[];
+  readonly scope?: "inference";
   /** Fixed tags, which admins alone set. */
   readonly tags?: readonly string[];
 }
@@ -14,6 +15,7 @@ export interface SecretPatch {
   readonly label?: string;
   readonly expires_at?: string | null;
   readonly models?: readonly string[] | null;
+  readonly scope?: "full" | "inference";
   readonly tags?: readonly string[] | null;
   readonly enabled?: boolean;
 }

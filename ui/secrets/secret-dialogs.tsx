@@ -67,7 +67,8 @@ interface AskForSecretProps extends CreateSecretProps {
 function AskForSecret({ kind, onClose, owner, change, onCreated, toFinalFocus }: AskForSecretProps) {
   const form = useForm({
     name: "create-secret",
-    begin: NOTHING_TYPED,
+    // A key that is made for another person is for a program's calls; its owner makes one of every scope.
+    begin: { ...NOTHING_TYPED, isForInference: kind.hasModels && owner !== undefined },
     terms: SECRET_TERMS,
     check: findTermFaults,
     change,
@@ -96,7 +97,7 @@ export interface EditSecretProps {
   readonly onClose: () => void;
 }
 
-/** Label, expiry, models and pause of a key or a relay token, with its limits beneath. */
+/** Label, expiry, models, scope and pause of a key or a relay token, with its limits beneath. */
 export function EditSecret({ row, kind, change, onClose }: EditSecretProps): ReactNode {
   const name = toSecretName(row);
   const begin = { ...toTyped(row), isPaused: row.isPaused };

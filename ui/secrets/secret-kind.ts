@@ -16,6 +16,8 @@ export interface SecretRow {
   /** Null: every model. */
   readonly models: readonly string[] | null;
   readonly isPaused: boolean;
+  /** Its scope: a key of the other one reaches all that its owner may. */
+  readonly isForInference: boolean;
   /** Fixed tags, on all of its usage. */
   readonly tags: readonly string[];
   /** The owner's name, in lists of all principals. */
@@ -31,6 +33,7 @@ export type ListedSecret = {
   readonly expires_at?: string;
   readonly models?: readonly string[];
   readonly enabled?: false;
+  readonly scope?: "inference";
   readonly tags?: readonly string[];
   readonly principal?: string;
 } & ({ readonly key_suffix: string } | { readonly token_suffix: string });
@@ -48,6 +51,7 @@ export function toSecretRow(secret: ListedSecret): SecretRow {
     expiresAt: secret.expires_at ?? null,
     models: secret.models ?? null,
     isPaused: secret.enabled === false,
+    isForInference: secret.scope === "inference",
     tags: secret.tags ?? [],
     owner: secret.principal,
   };
@@ -76,7 +80,7 @@ export interface SecretKind {
   readonly clients: "openai" | "relay";
   /** The request log can be filtered by it. */
   readonly hasRequests: boolean;
-  /** It can be held to models. */
+  /** It can be held to models, and to inference. */
   readonly hasModels: boolean;
   readonly own: SecretChanges;
   readonly admin: SecretChanges;

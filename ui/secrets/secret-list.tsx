@@ -194,11 +194,12 @@ function Label({ row }: { readonly row: SecretRow }) {
 
 /** The terms of a key or a relay token that are set. */
 function SecretState({ row }: { readonly row: SecretRow }) {
-  const { isPaused, expiresAt, models, tags } = row;
-  if (!isPaused && expiresAt === null && models === null && tags.length === 0) return null;
+  const { isPaused, isForInference, expiresAt, models, tags } = row;
+  if (!isPaused && !isForInference && expiresAt === null && models === null && tags.length === 0) return null;
   return (
     <span className="mt-1 flex flex-wrap gap-1 font-normal">
       {isPaused && <Badge tone="warn">Paused</Badge>}
+      {isForInference && <Badge title="Reaches models, own usage and own limits only">Inference</Badge>}
       {expiresAt !== null && <Expiry at={expiresAt} />}
       {models !== null && <Badge title={models.join(", ")}>{toCounted(models.length, "model")}</Badge>}
       <FixedTagBadges tags={tags} />

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { listedModelsQuery } from "../api/models.ts";
 import type { SecretDraft, SecretPatch } from "../api/secret-change.ts";
 import { Button } from "../components/button.tsx";
+import { SwitchField } from "../components/choice-field.tsx";
 import { Badge, Chip } from "../components/chip.tsx";
 import { ComboField } from "../components/combo-field.tsx";
 import { Icon } from "../components/icon.tsx";
@@ -20,9 +21,17 @@ export interface TypedTerms {
   readonly typedModel: string;
   /** Fixed tags. */
   readonly tags: string;
+  readonly isForInference: boolean;
 }
 
-export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: [], typedModel: "", tags: "" };
+export const NOTHING_TYPED: TypedTerms = {
+  label: "",
+  expiry: "",
+  models: [],
+  typedModel: "",
+  tags: "",
+  isForInference: false,
+};
 
 /** What the server says of a key; of a relay token it says the same, but that it has no models. */
 export const SECRET_TERMS = readTerms("AdminKeyPatchRequest");
@@ -36,7 +45,7 @@ export interface TermFieldsProps {
   readonly hasTags: boolean;
 }
 
-/** Label, expiry, models and fixed tags of a key or a relay token. */
+/** Label, expiry, models, scope and fixed tags of a key or a relay token. */
 export function TermFields({ form, hasModels, hasTags }: TermFieldsProps) {
   const expiry = form.field("expiry", "expires_at");
   return (
@@ -67,6 +76,14 @@ export function TermFields({ form, hasModels, hasTags }: TermFieldsProps) {
           typed={form.values.typedModel}
           onChange={form.set}
           error={form.findError("models")}
+        />
+      )}
+      {hasModels && (
+        <SwitchField
+          label="Inference only"
+          hint="It calls models and reads its own usage and limits. It cannot make keys or change anything."
+          checked={form.values.isForInference}
+          onCheckedChange={(isForInference) => form.set({ isForInference })}
         />
       )}
       {hasTags && <FixedTagsField {...form.field("tags")} />}
@@ -104,21 +121,24 @@ function toInstant(text: string): string {
   return /(?:Z|[+-]\d{2}:\d{2})$/i.test(trimmed) ? trimmed : `${trimmed}Z`;
 }
 
-export function toTyped({ label, expiresAt, models, tags }: SecretRow): TypedTerms {
+export function toTyped({ label, expiresAt, models, tags, isForInference }: SecretRow): TypedTerms {
   return {
     label,
     expiry: expiresAt === null ? "" : toTypedInstant(expiresAt),
     models: models ?? [],
     typedModel: "",
     tags: toTypedTags(tags),
+    isForInference,
   };
 }
 
-export function toDraft({ label, expiry, models, typedModel, tags: typedTags }: TypedTerms): SecretDraft {
-  const aliases = toAliases(models, typedModel);
-  const tags = toTags(typedTags);
+export function toDraft(typed: TypedTerms): SecretDraft {
+  const { label, expiry, isForInference } = typed;
+  const aliases = toAliases(typed.models, typed.typedModel);
+  const tags = toTags(typed.tags);
   return {
     label: label.trim(),
+    ...(isForInference && { scope: "inference" as const }),
     ...(expiry.trim() !== "" && { expires_at: toInstant(expiry) }),
     ...(aliases.length > 0 && { models: aliases }),
     ...(tags !== null && { tags }),
@@ -133,6 +153,9 @@ export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
     ...(typed.expiry !== before.expiry && { expires_at: expires_at ?? null }),
     ...((models ?? []).join() !== before.models.join() && { models: models ?? null }),
     ...(typed.tags !== before.tags && { tags: tags ?? null }),
+    ...(typed.isForInference !== before.isForInference && {
+      scope: typed.isForInference ? "inference" : "full",
+    }),
   };
 }
 

@@ -62,6 +62,7 @@ const ADVICE = {
   wrong_password: "Try again. The path of the password file is printed when the server starts.",
   invalid_login_link: "Create a new link with lockport admin login-link: each link works once.",
   admin_required: ASK_ADMIN,
+  scope_required: "Use a key whose scope is full, or sign in.",
   cross_origin_rejected: "Open the page at the configured address (PROXY_PUBLIC_URL).",
   host_not_allowed: "Add this host name to PROXY_ALLOWED_HOSTS, or open the page at another one.",
   sso_group_required: "Ask the operator of single sign-on to add you to the group.",

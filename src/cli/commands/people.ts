@@ -4,7 +4,7 @@ import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { requireLabel } from "#identity/owned-secret.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { parsePrincipalDraft } from "#identity/principals.ts";
-import { parseTerms } from "#identity/secret-terms.ts";
+import { KEY_SCOPES, parseTerms } from "#identity/secret-terms.ts";
 import { createSystemClock, formatInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";
 import { toOwnedRelayTokenView } from "#views/identity.ts";
@@ -59,14 +59,20 @@ const MODELS: Flag = {
   field: "models",
   parse: (text) => text.split(",").map((alias) => alias.trim()),
 };
+const SCOPE: Flag = {
+  flags: "--scope <scope>",
+  text: "inference: models and own use only; full: all its owner may",
+  field: "scope",
+  choices: KEY_SCOPES,
+};
 
-/** Keys are held to models, relay tokens are not. */
+/** Keys are held to models and have a scope, relay tokens have neither. */
 function toChangeFlags({ hasModels }: { readonly hasModels: boolean }): readonly Flag[] {
   const allModels = { flags: "--all-models", text: "let it use every model", field: "models", value: null };
   return [
     LABEL,
     EXPIRES,
-    ...(hasModels ? [MODELS] : []),
+    ...(hasModels ? [MODELS, SCOPE] : []),
     { flags: "--never-expires", text: "take its expiry away", field: "expires_at", value: null },
     ...(hasModels ? [allModels] : []),
     ...TAG_CHANGES,
@@ -109,7 +115,11 @@ function toGraceSeconds(text: string): number {
 
 const OWNER: Flag = { flags: "--principal <name>", text: "only this principal's", field: "principal" };
 
-function toList(rows: string, suffix: string): Pick<RouteCommand, "flags" | "table" | "whole"> {
+function toList(
+  rows: string,
+  suffix: string,
+  isScoped = false,
+): Pick<RouteCommand, "flags" | "table" | "whole"> {
   return {
     flags: [OWNER],
     // A pause is told, and so is its absence.
@@ -125,6 +135,7 @@ function toList(rows: string, suffix: string): Pick<RouteCommand, "flags" | "tab
         "last_used_at",
         "expires_at",
         "enabled",
+        ...(isScoped ? ["scope?"] : []),
         "tags?",
       ],
       spare: ["created at", "enabled", "expires at", suffix.replace("_", " "), "last used at"],
@@ -263,7 +274,7 @@ const KEYS: readonly RouteCommand[] = [
     route: "GET /admin/v1/keys",
     usage: "key list",
     about: "list keys",
-    ...toList("keys", "key_suffix"),
+    ...toList("keys", "key_suffix", true),
     examples: ["lockport key list", "lockport key list --principal ada --json"],
   },
   {
@@ -275,6 +286,7 @@ const KEYS: readonly RouteCommand[] = [
       LABEL,
       EXPIRES,
       MODELS,
+      SCOPE,
       TAG,
     ],
     check: checkTerms,
@@ -282,6 +294,7 @@ const KEYS: readonly RouteCommand[] = [
     examples: [
       "lockport key create --principal ada --label laptop",
       "lockport key create --principal ada --expires 30d --models gpt,mini",
+      "lockport key create --principal ada --scope inference",
       "lockport key create --principal ada --label wiki --tag app:wiki --tag team:search",
       "KEY=$(lockport key create --principal nightly-build)",
     ],

@@ -67,6 +67,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
       path: "/my/limits",
       tag: "Limits",
       access: "caller",
+      scope: "inference",
       summary: "The limits that hold for the caller, and what is left",
       answer: json(200, listOf("limits", OwnLimitView), { limits: [OWN] }),
       run: async ({ caller }) => {

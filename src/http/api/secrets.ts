@@ -255,7 +255,7 @@ const KEY: Kind = {
   termErrors: ["invalid_label", "invalid_expiry", "invalid_models", "invalid_tags"],
   notFound: "key_not_found",
   changed: { expires_at: LATER, models: [MODEL.alias] },
-  toPatch: (body, caller) => ({ ...toPatch(body, caller), models: body.models }),
+  toPatch: (body, caller) => ({ ...toPatch(body, caller), models: body.models, scope: body.scope }),
 };
 const TOKEN: Kind = {
   noun: "relay token",
@@ -271,6 +271,7 @@ interface TermsBody {
   readonly enabled?: boolean;
   readonly tags?: unknown;
   readonly models?: unknown;
+  readonly scope?: string;
 }
 
 function toPatch({ label, expires_at, enabled, tags }: TermsBody, caller: Caller): SecretPatch {

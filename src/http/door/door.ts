@@ -2,6 +2,7 @@ import {
   LOCAL_CALLER,
   refuseFormer,
   requireAdmin,
+  requireFullScope,
   type Authenticator,
   type Caller,
 } from "#identity/caller.ts";
@@ -14,12 +15,16 @@ export interface DoorDeps {
   readonly publicUrl: string | null;
 }
 
-/** Who may call a route. `model`: the data plane, for which a secret from before a rotation is good as well. */
-export type Admission = "model" | "caller" | "admin";
+/**
+ * Who may call a route, each word less than the one before. `model`: the data plane, for which a secret from before a rotation
+ * is good as well. `inference`: what was used of models, for keys of every scope. `caller` and `admin`: a session, or a key of
+ * scope `full`.
+ */
+export type Admission = "model" | "inference" | "caller" | "admin";
 
 /** Admits callers, of the routes behind Elysia and of the native ones of the data plane alike. */
 export interface Door {
-  /** The caller of a route; a promise only when memory does not tell. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
+  /** The caller of a route; a promise only when memory does not tell. Throws `missing_api_key`, `invalid_api_key`, `scope_required`, `admin_required` and what `checkBrowser` throws. */
   admit(request: Request, access: Admission): Caller | Promise<Caller>;
   /**
    * Refuses what a browser can be made to send on behalf of its user: another origin (`cross_origin_rejected`) and the
@@ -45,6 +50,7 @@ export function createDoor(deps: DoorDeps): Door {
   };
   const check = (caller: Caller, request: Request, access: Admission): Caller => {
     if (access !== "model") refuseFormer(caller);
+    if (access === "caller" || access === "admin") requireFullScope(caller);
     if (access === "admin") requireAdmin(caller);
     if (caller.credential.kind === "session" && isMutation(request.method)) checkBrowser(request);
     return caller;

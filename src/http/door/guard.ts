@@ -4,7 +4,7 @@ import type { Caller } from "#identity/caller.ts";
 import { JSON_BODY_BYTES_MAX, type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { BodyLimits } from "./body-reader.ts";
-import type { Door } from "./door.ts";
+import type { Admission, Door } from "./door.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { AnswerHeaders, ServedRoute } from "./route.ts";
 
@@ -23,7 +23,7 @@ export interface GuardDeps {
 export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
   const { door, memory, maxBodyBytes, answerFailure } = deps;
   const admitted = new WeakMap<Request, Caller>();
-  const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
+  const admit = async (request: Request, access: Admission): Promise<Caller> => {
     const known = admitted.get(request);
     if (known !== undefined) return known;
     const caller = await door.admit(request, access);
@@ -34,12 +34,12 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
   const elysia = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } });
   // First, since a hook applies only to the routes that come after it.
   elysia.onError(({ error, code, request }) => answerFailure(error, code, request));
-  for (const { method, path, access, body: schema, bodyBytesMax, check, answer, run } of routes) {
+  for (const { method, path, access, scope, body: schema, bodyBytesMax, check, answer, run } of routes) {
     const bytesMax = Math.min(maxBodyBytes, bodyBytesMax ?? JSON_BODY_BYTES_MAX);
     const limits = access === "public" ? toPublicLimits(bytesMax) : toBodyLimits(bytesMax);
     const enter = async (request: Request): Promise<Caller | null> => {
       if (access === "public") return null;
-      return await admit(request, access);
+      return await admit(request, scope ?? access);
     };
     elysia.route(
       method,

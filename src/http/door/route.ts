@@ -32,6 +32,8 @@ export interface Route {
   readonly path: string;
   readonly tag: Tag;
   readonly access: Access;
+  /** Keys of scope `inference` reach it as well; absent: only those of scope `full`. */
+  readonly scope?: "inference";
   /** One line without a full stop. */
   readonly summary: string;
   readonly description?: string;

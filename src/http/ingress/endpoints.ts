@@ -213,6 +213,7 @@ function toRoute(name: EndpointName, path: string): Route {
     method,
     path,
     access: "caller",
+    scope: "inference",
     tag: "Models",
     ...told,
     description: `Forwarded to the provider of ${body === null ? "the response" : "the alias"}; the header \`x-proxy-tags\` labels the usage (\`key:value\`, …).${isOpening ? ` Served as soon as a model has the capability \`${capability}\`; until then ${isPageElse ? "the web page, which a browser that navigates here gets in any case" : "`unknown_endpoint`"}.` : ""}`,

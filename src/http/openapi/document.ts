@@ -65,13 +65,14 @@ export function toTemplate({ path }: Pick<Route, "path">): string {
 type ToSchema = (schema: TSchema) => unknown;
 
 function toOperationObject(route: Route, toSchema: ToSchema): Json {
-  const { access, tag, summary, description, params = {}, query = [], body } = route;
+  const { access, scope, tag, summary, description, params = {}, query = [], body } = route;
   return {
     operationId: toOperationId(route),
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     "x-access": access,
+    ...(scope !== undefined && { "x-scope": scope }),
     security:
       access === "caller" || access === "admin"
         ? [{ bearer: [] }, { apiKeyHeader: [] }, { session: [] }]

@@ -33,6 +33,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   wrong_password: "The password is wrong.",
   invalid_login_link: "The login link was used, has expired or is not one.",
   admin_required: "The caller is not an admin.",
+  scope_required: "The key's `scope` is `inference`, which does not reach this route.",
   cross_origin_rejected: "A browser sent it from another origin.",
   host_not_allowed: "A browser used a host name that is not this server's.",
   sso_group_required: "The account is not in the required group.",

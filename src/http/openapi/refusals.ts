@@ -51,11 +51,12 @@ interface RefusalGroup {
 
 /** Every code that the route answers with: those of its host, access, method and body, then its own. */
 export function toErrorCodes(route: Route): readonly ErrorCode[] {
-  const { method, access, body, errors = [] } = route;
+  const { method, access, scope, body, errors = [] } = route;
   const isEndpoint = route.upstreamErrorHeaders !== undefined;
   const codes = new Set<ErrorCode>(["invalid_host", "host_not_allowed"]);
   if (route.infallible !== true) codes.add("internal_error");
   if (access === "caller" || access === "admin") codes.add("missing_api_key").add("invalid_api_key");
+  if ((access === "caller" || access === "admin") && scope === undefined) codes.add("scope_required");
   if (access === "admin") codes.add("admin_required");
   // A form that a browser sent is refused as `invalid_json`.
   if (access !== "relay" && method !== "GET") codes.add("cross_origin_rejected").add("invalid_json");

@@ -16,6 +16,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
       path: "/my/usage",
       tag: "Self-service",
       access: "caller",
+      scope: "inference",
       summary: "One's own usage by model and endpoint",
       query: WINDOW_QUERY,
       answer: tableAnswer(OwnUsage, {
@@ -42,6 +43,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
       path: "/my/usage/breakdown",
       tag: "Self-service",
       access: "caller",
+      scope: "inference",
       summary: "One's own usage by one dimension",
       ...breakdown(WINDOW_QUERY, OWN_BREAKDOWN_FIELDS),
       errors: ["invalid_date", "invalid_request", "reports_busy"],
@@ -57,6 +59,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
       path: "/my/usage/series",
       tag: "Self-service",
       access: "caller",
+      scope: "inference",
       summary: "One's own usage over time",
       ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
       errors: ["invalid_request", "invalid_date", "reports_busy", "invalid_bucket", "range_too_large"],

@@ -10,7 +10,8 @@ export const closed = (title: string) => ({ title, additionalProperties: false }
 export const open = (title: string) => ({ title, additionalProperties: true }) as const;
 
 /** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
-export const told = (words: readonly string[]) => t.String({ enum: [...words] });
+export const told = (words: readonly string[], description?: string) =>
+  t.String({ enum: [...words], ...(description !== undefined && { description }) });
 
 /**
  * What the domain holds a value to. It is told to readers of the document and to the page's forms, and never run: TypeBox

@@ -57,6 +57,12 @@ const allows = {
       description: "The aliases that it may use; absent: all.",
     }),
   ),
+  scope: Type.Optional(
+    Type.Literal("inference", {
+      description:
+        "It reaches models and what was used of them alone; absent: everything that its owner may.",
+    }),
+  ),
 };
 const owner = { principal: Type.String({ description: "The owner's name." }) };
 

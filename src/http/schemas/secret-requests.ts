@@ -1,7 +1,7 @@
 import { t } from "elysia";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
-import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
-import { closed, open } from "./fields.ts";
+import { KEY_MODELS_MAX, KEY_SCOPES } from "#identity/secret-terms.ts";
+import { closed, open, told } from "./fields.ts";
 import { FixedTags, Label } from "./requests.ts";
 
 /** Wire shapes of what clients write of keys and relay tokens. The domain judges expiry and models, with codes of their own. */
@@ -27,6 +27,12 @@ const KEY_TERMS = {
       maxItems: KEY_MODELS_MAX,
       description: "The aliases that it may use, be they in the catalog or not; null: all.",
     }),
+  ),
+  scope: t.Optional(
+    told(
+      KEY_SCOPES,
+      "`inference`: it reaches `/v1`, `/my/usage` and `/my/limits` only. `full`, which is the default: whatever its owner may.",
+    ),
   ),
 };
 export const AdminKeyCreateRequest = t.Object(

@@ -37,9 +37,10 @@ const NO_ALIASES: ReadonlySet<string> = new Set();
 
 /** The hash is looked for, never handed out. A list of models that cannot be read allows none. */
 function toSecret(row: SecretRow): OwnedSecret {
-  const { id, principalId, suffix, label, createdAtUs, expiresAtUs, pausedBy, adminExpiresAtUs } = row;
+  const { id, principalId, suffix, label, createdAtUs } = row;
+  const { expiresAtUs, pausedBy, scopedBy, adminExpiresAtUs } = row;
   const { models = NO_ALIASES, adminModels = NO_ALIASES, tags = [] } = row;
-  const terms = { expiresAtUs, models, pausedBy, adminExpiresAtUs, adminModels };
+  const terms = { expiresAtUs, models, pausedBy, scopedBy, adminExpiresAtUs, adminModels };
   return { id, principalId, suffix, label, createdAtUs, terms, tags };
 }
 

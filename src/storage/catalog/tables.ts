@@ -178,6 +178,8 @@ function secretTable(name: string) {
       formerUntilUs: orNull(integer("former_until_us")),
       /** They go before the principal's. */
       tags: fixedTags(),
+      /** A term as well: who has narrowed its scope to inference. */
+      scopedBy: orNull(text<TermSetter>("scoped_by")),
     },
     {
       indexes: [

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import catalog0000 from "#drizzle/sqlite/0000_catalog.sql" with { type: "text" };
+import keyScope0001 from "#drizzle/sqlite/0001_added_key_scope.sql" with { type: "text" };
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
@@ -28,7 +29,10 @@ import { type CatalogFile, createCatalogFile } from "./catalog-file.ts";
 import { createLogSync } from "./log-sync.ts";
 
 /** The files of drizzle/sqlite in order. A new file is imported as text above and named here. */
-export const CATALOG_MIGRATIONS: readonly Migration[] = [{ name: "0000_catalog", sql: catalog0000 }];
+export const CATALOG_MIGRATIONS: readonly Migration[] = [
+  { name: "0000_catalog", sql: catalog0000 },
+  { name: "0001_added_key_scope", sql: keyScope0001 },
+];
 
 export interface CatalogDatabaseOptions {
   readonly path: string;
