@@ -182,6 +182,11 @@ describeInBrowser("the filter box", () => {
     });
     await page.getByRole("button", { name: `Remove the filter model: ${names[0]}` }).click();
     await table.waitFor({ state: "detached" });
+    // What was refused used nothing: it has no cost, and lacks no price.
+    const models = new URLSearchParams(names.map((name) => ["model", name]));
+    await page.goto(`/?range=all&status=4xx&${models}`);
+    await table.getByRole("rowheader", { name: "Failed" }).waitFor();
+    expect(new Set(await cells("Cost"))).toEqual(new Set(["–"]));
   });
 
   test("says that nothing matches a text instead of filtering by it, and reads sizes and statuses that are typed", async () => {

@@ -6,6 +6,7 @@ import { Absent } from "../components/empty.tsx";
 import { Duration } from "../components/instant.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
 import { Answered, useOutdated } from "../reports/answer.tsx";
+import { toCost } from "../reports/figures.ts";
 import type { ListFilter } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
@@ -91,7 +92,10 @@ interface Figure {
 
 const FIGURES: readonly Figure[] = [
   { label: "Requests", cell: ({ requests }) => formatCount(requests) },
-  { label: "Cost", cell: ({ cost, unpriced }) => <Cost value={cost} unpriced={unpriced > 0} /> },
+  {
+    label: "Cost",
+    cell: ({ cost, unpriced }) => <Cost {...toCost({ cost, unpriced_requests: unpriced })} />,
+  },
   {
     label: "Cost per request",
     title: "Of the requests that have a cost",
