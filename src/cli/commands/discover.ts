@@ -4,13 +4,13 @@ import { toPrintable } from "#kernel/printable.ts";
 import { suggest } from "#cli/screen/suggest.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { collectTexts } from "#cli/input/input.ts";
 import { parseCapabilityChoices } from "#cli/input/model-capabilities.ts";
 import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
-import { toSetCommand } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { listModels } from "#cli/installation/lists.ts";
 import { bindAll, type Discovered } from "./discover-bind.ts";
@@ -106,7 +106,8 @@ const REFUSED_KEY = /\bstatus 40[13]\b/;
 function toDiscoveryFailure(cause: unknown, name: string, options: DiscoverOptions): unknown {
   const { kind, sentence } = toFailure(cause);
   if (kind !== "failure" || !REFUSED_KEY.test(sentence)) return cause;
-  const command = toSetCommand(name, ["--api-key-file", "PATH"], options);
+  const where = options.url === undefined ? [] : ["--url", options.url];
+  const command = formatCommand(["provider", "set", name, "--api-key-file", "PATH", ...where], options);
   return new CommandError(
     kind,
     `${sentence} It refuses the API key, or wants one. To set another: ${command}`,

@@ -7,13 +7,11 @@ import { listLimits, type LimitSubjectPair } from "#cli/installation/lists.ts";
 import { requireNamed } from "#cli/installation/named.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { settleUsage } from "#cli/installation/report.ts";
-import { checkTyped } from "#cli/screen/failure.ts";
-import { writeDone, writeFields, writeJson, writeList } from "#cli/screen/output.ts";
+import { addPresets, type Made, type RouteCommand } from "#cli/routes/route-command.ts";
+import { writeFields, writeJson, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { addLimitCheckCommand } from "./limit-check.ts";
 import { addLimitSetCommand } from "./limit-set.ts";
-import { describeRemoval } from "./removal-facts.ts";
-import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { addSubjectOptions, toSubject, type SubjectOptions } from "./limit-subject.ts";
 import {
   describeAction,
@@ -24,7 +22,7 @@ import {
   type LimitView,
 } from "./limit-words.ts";
 
-export function addCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const limit = program.command("limit").description("who may use how much, and until when");
 
   const list = addSubjectOptions(addCommand(limit, "list", "list limits, and what is left of each")).action(
@@ -53,37 +51,38 @@ export function addCommands(program: Command, terminal: Terminal): void {
 
   addLimitSetCommand(limit, terminal);
 
-  const rename = addCommand(limit, "rename <name> <new-name>", "give it another name").action(
-    (name: string, next: string, options: InstallationOptions) => {
-      checkTyped(() => parseLimitDraft({ name: next, subject: {}, measure: "concurrent", amount: 1 }));
-      return withInstallation(terminal, options, async ({ api }) => {
-        const { id } = requireLimit(await listLimits(api), name);
-        const view = await api.call("PATCH /admin/v1/limits/:id", { params: { id }, body: { name: next } });
-        writeDone(terminal, options, { view, sentence: `renamed ${name} to ${next}` });
-      });
-    },
-  );
-  addExamples(rename, ["lockport limit rename everyone daily"]);
-
-  const remove = addRemoveCommand(
-    limit,
-    "remove <name>",
-    "remove a limit; what was used stays recorded",
-  ).action((name: string, options: RemoveOptions) =>
-    withInstallation(terminal, options, async (installation) => {
-      const { api } = installation;
-      const found = requireLimit(await listLimits(api), name);
-      await confirmRemoval(terminal, options, installation, () =>
-        describeRemoval(installation, "DELETE /admin/v1/limits/:id", { params: { id: found.id } }),
-      );
-      const view = await api.call("DELETE /admin/v1/limits/:id", { params: { id: found.id } });
-      writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
-    }),
-  );
-  addExamples(remove, ["lockport limit remove everyone", "lockport limit remove everyone --yes"]);
-
+  addPresets(program, { ...made, terminal, presets: CHANGING });
   addLimitCheckCommand(limit, terminal);
 }
+
+export const findLimitId = async ({ api }: Installation, name: string) =>
+  requireLimit(await listLimits(api), name).id;
+
+const CHANGING: readonly RouteCommand[] = [
+  {
+    route: "PATCH /admin/v1/limits/:id",
+    usage: "limit rename <name> <new-name>",
+    about: "give it another name",
+    flags: [],
+    toFields: (named) => ({ name: named["new-name"] }),
+    check: ({ fields }) => {
+      const name = String(fields["name"]);
+      parseLimitDraft({ name, subject: {}, measure: "concurrent", amount: 1 });
+    },
+    find: findLimitId,
+    done: ({ named }) => `renamed ${named["name"]} to ${named["new-name"]}`,
+    examples: ["lockport limit rename everyone daily"],
+  },
+  {
+    route: "DELETE /admin/v1/limits/:id",
+    usage: "limit remove <name>",
+    about: "remove a limit; what was used stays recorded",
+    asks: { used: null },
+    find: findLimitId,
+    done: "removed limit {name}",
+    examples: ["lockport limit remove everyone", "lockport limit remove everyone --yes"],
+  },
+];
 
 /** Beside a server, usage that it answered a moment ago is waited for. */
 async function readLimits(installation: Installation, of?: LimitSubjectPair) {

@@ -1,175 +1,140 @@
-import { Option, type Command } from "commander";
+import type { Command } from "commander";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
 import { parseDraftRoute } from "#catalog/model-route.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { UNITS } from "#kernel/units.ts";
-import { choiceOption, choicesOption, pairsOption } from "#cli/input/choice.ts";
-import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { checkTyped } from "#cli/screen/failure.ts";
-import { collectNumbers } from "#cli/input/input.ts";
-import { writeDone, writeFields } from "#cli/screen/output.ts";
+import { typed, type Flag } from "#cli/routes/flags.ts";
+import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { given } from "#cli/installation/client.ts";
 import { addModelListCommands } from "./model-list.ts";
 import { addModelSetCommand } from "./model-set.ts";
-import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
-import { describeRemoval } from "./removal-facts.ts";
 import { writeUnlisted } from "./unlisted.ts";
 
-interface AliasOptions extends InstallationOptions {
-  readonly price?: { readonly [unit: string]: number };
-  readonly hidden?: true;
-}
-
-interface AddOptions extends AliasOptions {
-  readonly provider?: string;
-  readonly upstreamName?: string;
-  readonly target?: string;
-  readonly capability?: readonly string[];
-}
-
-interface ResolveOptions extends InstallationOptions {
-  readonly endpoint: string;
-  readonly stream?: true;
-}
-
-export function addCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const model = program.command("model").description("the catalog of public aliases");
 
   addModelListCommands(model, terminal);
 
-  const add = addNameOptions(
-    addCommand(
-      model,
-      "add [alias]",
-      "bind an alias to a provider's model; without an alias it serves under its upstream name",
-    )
-      .option("--provider <name>", "the provider that serves it")
-      .option("--upstream-name <name>", "what the provider calls it")
-      .addOption(
-        new Option(
-          "--target <alias>",
-          "the model that this alias is a name for, in place of the two above",
-        ).conflicts(["provider", "upstreamName", "capability"]),
-      )
-      .addOption(
-        choicesOption("--capability <capability>", "default: chat and chat_stream; repeatable", CAPABILITIES),
-      ),
-  ).action((alias: string | undefined, options: AddOptions) => {
-    const { provider, upstreamName, target, capability: capabilities, price: pricing, hidden } = options;
-    checkDraft({ alias, provider, upstreamName, target, capabilities, pricing });
-    return withInstallation(terminal, options, async ({ api }) => {
-      const binding = { provider, upstream_name: upstreamName, capabilities };
-      const view = await api.call("POST /admin/v1/models", {
-        body: given({ alias, ...binding, target, pricing, hidden }),
-      });
-      writeDone(terminal, options, { view, sentence: `added model ${view.alias}` });
-      if (target === undefined && options.json !== true)
-        await writeUnlisted(terminal, api, { model: view, options });
-    });
-  });
-  addExamples(add, [
-    "lockport model add fast --provider openai --upstream-name gpt-5-mini",
-    "lockport model add embed --provider vllm --upstream-name bge-m3 --capability embeddings",
-    "lockport model add big --provider openai --upstream-name gpt-5 --price input_tokens=1.25 --price output_tokens=10",
-  ]);
-
-  const alias = addNameOptions(
-    addCommand(model, "alias <name> <target>", "make a name for another model"),
-  ).action((name: string, target: string, options: AliasOptions) => {
-    const draft = { alias: name, target, pricing: options.price, hidden: options.hidden };
-    checkDraft(draft);
-    return withInstallation(terminal, options, async ({ api }) => {
-      const view = await api.call("POST /admin/v1/models", { body: given(draft) });
-      writeDone(terminal, options, { view, sentence: `made ${name} a name for ${target}` });
-    });
-  });
-  addExamples(alias, ["lockport model alias default fast"]);
-
+  addPresets(program, { ...made, terminal, presets: ADDING });
   addModelSetCommand(model, terminal);
+  addPresets(program, { ...made, terminal, presets: CHANGING });
+}
 
-  for (const hidden of [true, false]) {
+/** The flags of a binding and of a name for another model alike. */
+const NAME_FLAGS: readonly Flag[] = [
+  {
+    flags: "--price <unit=price>",
+    text: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
+    field: "pricing",
+    pairs: { keys: UNITS, areNumbers: true },
+  },
+  { flags: "--hidden", text: "keep it off the public list", field: "hidden", value: true },
+];
+
+function checkDraft({ fields }: Said): void {
+  const { upstream_name: upstreamName, ...others } = fields;
+  const draft: ModelDraft = typed({ ...others, upstreamName });
+  parseDraftRoute(draft);
+  parsePricing(draft.pricing ?? {});
+}
+
+const ADDING: readonly RouteCommand[] = [
+  {
+    route: "POST /admin/v1/models",
+    usage: "model add [alias]",
+    about: "bind an alias to a provider's model; without an alias it serves under its upstream name",
+    flags: [
+      { flags: "--provider <name>", text: "the provider that serves it", field: "provider" },
+      { flags: "--upstream-name <name>", text: "what the provider calls it", field: "upstream_name" },
+      {
+        flags: "--target <alias>",
+        text: "the model that this alias is a name for, in place of the two above",
+        field: "target",
+        conflicts: ["provider", "upstreamName", "capability"],
+      },
+      {
+        flags: "--capability <capability>",
+        text: "default: chat and chat_stream; repeatable",
+        field: "capabilities",
+        choices: CAPABILITIES,
+        isList: true,
+      },
+      ...NAME_FLAGS,
+    ],
+    toFields: ({ alias }) => (alias === undefined ? {} : { alias }),
+    check: checkDraft,
+    done: ({ view }) => `added model ${String(view["alias"])}`,
+    after: async ({ terminal, installation, options, fields, view }) => {
+      if (fields["target"] === undefined)
+        await writeUnlisted(terminal, installation.api, { model: typed(view), options });
+    },
+    examples: [
+      "lockport model add fast --provider openai --upstream-name gpt-5-mini",
+      "lockport model add embed --provider vllm --upstream-name bge-m3 --capability embeddings",
+      "lockport model add big --provider openai --upstream-name gpt-5 --price input_tokens=1.25 --price output_tokens=10",
+    ],
+  },
+  {
+    route: "POST /admin/v1/models",
+    usage: "model alias <name> <target>",
+    about: "make a name for another model",
+    flags: NAME_FLAGS,
+    toFields: ({ name, target }) => ({ alias: name, target }),
+    check: checkDraft,
+    done: "made {name} a name for {target}",
+    examples: ["lockport model alias default fast"],
+  },
+];
+
+const CHANGING: readonly RouteCommand[] = [
+  ...[true, false].map((hidden): RouteCommand => {
     const verb = hidden ? "hide" : "show";
-    const effect = hidden
-      ? "keep it off the public list; it still serves"
-      : "put it on the public list again";
-    const command = addCommand(model, `${verb} <alias>`, effect).action(
-      (name: string, options: InstallationOptions) =>
-        withInstallation(terminal, options, async ({ api }) => {
-          const view = await api.call("PATCH /admin/v1/models/:alias", {
-            params: { alias: name },
-            body: { hidden },
-          });
-          writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
-        }),
-    );
-    addExamples(command, [`lockport model ${verb} fast`]);
-  }
-
-  const rename = addCommand(
-    model,
-    "rename <alias> <new-alias>",
-    "give it another name; prices follow, and names for it keep pointing at it",
-  ).action((from: string, to: string, options: InstallationOptions) => {
-    checkTyped(() => parseAlias(to));
-    return withInstallation(terminal, options, async ({ api }) => {
-      const view = await api.call("PATCH /admin/v1/models/:alias", {
-        params: { alias: from },
-        body: { alias: to },
-      });
-      writeDone(terminal, options, { view, sentence: `renamed ${from} to ${to}` });
-    });
-  });
-  addExamples(rename, ["lockport model rename fast small"]);
-
-  const remove = addRemoveCommand(model, "remove <alias>", "remove a model; its usage stays").action(
-    (name: string, options: RemoveOptions) =>
-      withInstallation(terminal, options, async (installation) => {
-        await confirmRemoval(terminal, options, installation, () =>
-          describeRemoval(installation, "DELETE /admin/v1/models/:alias", {
-            params: { alias: name },
-            used: { model: name },
-          }),
-        );
-        const view = await installation.api.call("DELETE /admin/v1/models/:alias", {
-          params: { alias: name },
-        });
-        writeDone(terminal, options, { view, sentence: `removed model ${name}` });
-      }),
-  );
-  addExamples(remove, ["lockport model remove fast", "lockport model remove fast --yes"]);
-
-  const resolve = addCommand(model, "resolve <alias>", "show what a request for this alias would call")
-    .addOption(choiceOption("--endpoint <endpoint>", "that is called", ENDPOINTS).default("chat"))
-    .option("--stream", "as for a streamed request")
-    .action((name: string, options: ResolveOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        const query = { model: name, endpoint: options.endpoint, stream: String(options.stream === true) };
-        const view = await api.call("GET /admin/v1/resolve", { query });
-        writeFields(terminal, options, view);
-      }),
-    );
-  addExamples(resolve, ["lockport model resolve fast", "lockport model resolve embed --endpoint embeddings"]);
-}
-
-function checkDraft(draft: ModelDraft): void {
-  checkTyped(() => [parseDraftRoute(draft), parsePricing(draft.pricing ?? {})]);
-}
-
-/** The options of a binding and of a name for another model alike. */
-function addNameOptions(command: Command): Command {
-  return command
-    .addOption(
-      pairsOption({
-        flags: "--price <unit=price>",
-        description: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
-        keys: UNITS,
-        collect: collectNumbers,
-      }),
-    )
-    .option("--hidden", "keep it off the public list");
-}
+    return {
+      route: "PATCH /admin/v1/models/:alias",
+      usage: `model ${verb} <alias>`,
+      about: hidden ? "keep it off the public list; it still serves" : "put it on the public list again",
+      flags: [],
+      toFields: () => ({ hidden }),
+      done: `{alias} is ${hidden ? "hidden" : "shown"}`,
+      examples: [`lockport model ${verb} fast`],
+    };
+  }),
+  {
+    route: "PATCH /admin/v1/models/:alias",
+    usage: "model rename <alias> <new-alias>",
+    about: "give it another name; prices follow, and names for it keep pointing at it",
+    flags: [],
+    toFields: (named) => ({ alias: named["new-alias"] }),
+    check: ({ fields }) => parseAlias(String(fields["alias"])),
+    done: ({ named }) => `renamed ${named["alias"]} to ${named["new-alias"]}`,
+    examples: ["lockport model rename fast small"],
+  },
+  {
+    route: "DELETE /admin/v1/models/:alias",
+    usage: "model remove <alias>",
+    about: "remove a model; its usage stays",
+    asks: { used: "model" },
+    done: "removed model {alias}",
+    examples: ["lockport model remove fast", "lockport model remove fast --yes"],
+  },
+  {
+    route: "GET /admin/v1/resolve",
+    usage: "model resolve <alias>",
+    about: "show what a request for this alias would call",
+    flags: [
+      {
+        flags: "--endpoint <endpoint>",
+        text: "that is called",
+        field: "endpoint",
+        choices: ENDPOINTS,
+        standard: "chat",
+      },
+      { flags: "--stream", text: "as for a streamed request", field: "stream", value: "true" },
+    ],
+    defaults: { stream: "false" },
+    toFields: ({ alias }) => ({ model: alias }),
+    examples: ["lockport model resolve fast", "lockport model resolve embed --endpoint embeddings"],
+  },
+];

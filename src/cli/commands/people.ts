@@ -14,7 +14,6 @@ import { toText, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { describeRemoval } from "./removal-facts.ts";
 
 /** `principal`, `key` and `relay-token`: who may call, and with what. */
 export function addCommands(program: Command, terminal: Terminal, made: Made): void {
@@ -237,11 +236,7 @@ const PRINCIPALS: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/principals/:id",
     usage: "principal delete <name>",
     about: "delete a principal with its keys, relay tokens and sessions; its usage stays",
-    asks: async (installation, name) =>
-      describeRemoval(installation, "DELETE /admin/v1/principals/:id", {
-        params: { id: await findPrincipal(installation, name) },
-        used: { principal: name },
-      }),
+    asks: { used: "principal" },
     find: findPrincipal,
     done: "deleted {name}",
     examples: ["lockport principal delete ada", "lockport principal delete ada --yes"],
@@ -331,8 +326,7 @@ const KEYS: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/keys/:id",
     usage: "key delete <id>",
     about: "delete a key; it stops working at once",
-    asks: (installation, id) =>
-      describeRemoval(installation, "DELETE /admin/v1/keys/:id", { params: { id }, used: { key: id } }),
+    asks: { used: "key" },
     done: "deleted key {id}",
     examples: [`lockport key delete ${KEY_ID}`, `lockport key delete ${KEY_ID} --yes`],
   },
@@ -389,8 +383,7 @@ const RELAY_TOKENS: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/relay-tokens/:id",
     usage: "relay-token delete <id>",
     about: "delete a relay token; it stops working at once",
-    asks: (installation, id) =>
-      describeRemoval(installation, "DELETE /admin/v1/relay-tokens/:id", { params: { id } }),
+    asks: { used: null },
     done: "deleted relay token {id}",
     examples: [`lockport relay-token delete ${TOKEN_ID}`, `lockport relay-token delete ${TOKEN_ID} --yes`],
   },

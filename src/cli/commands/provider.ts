@@ -1,158 +1,211 @@
-import { Option, type Command } from "commander";
-import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
+import type { Command } from "commander";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.ts";
-import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { addDiscoverCommand } from "./discover.ts";
-import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
-import { describeRemoval } from "./removal-facts.ts";
-import { checkTyped, CommandError } from "#cli/screen/failure.ts";
-import { writeDone, writeList } from "#cli/screen/output.ts";
-import {
-  addProviderOptions,
-  readProviderKey,
-  toProviderBody,
-  toSetCommand,
-  type ProviderOptions,
-} from "#cli/input/provider-options.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
+import type { Field } from "#kernel/fields.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { readCaFile, readNumber, readSecretInput } from "#cli/input/input.ts";
+import type { Json } from "#cli/installation/client.ts";
+import type { InstallationOptions } from "#cli/installation/open.ts";
+import { toText, typed, type Flag } from "#cli/routes/flags.ts";
+import { addPresets, type Done, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { given } from "#cli/installation/client.ts";
-import { listProviders } from "#cli/installation/lists.ts";
+import { addDiscoverCommand } from "./discover.ts";
 
-interface AddOptions extends ProviderOptions {
-  readonly baseUrl: string;
-}
-
-interface SetOptions extends ProviderOptions {
-  /** False with `--no-ca`. */
-  readonly ca?: boolean;
-  /** False with `--no-endpoints`. */
-  readonly endpoints?: boolean;
-}
-
-export function addCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const provider = program.command("provider").description("upstream providers");
-
-  const list = addCommand(provider, "list", "list providers").action((options: InstallationOptions) =>
-    withInstallation(terminal, options, async ({ api }) =>
-      writeList(terminal, options, {
-        views: await listProviders(api),
-        columns: ["name", "base_url", "enabled", "has_credential", "max_concurrency"],
-        figures: ["max_concurrency"],
-      }),
-    ),
-  );
-  addExamples(list, ["lockport provider list", "lockport provider list --url https://models.example.org"]);
-
-  const add = addProviderOptions(
-    addCommand(provider, "add <name>", "register a provider; on a terminal, asks for its API key")
-      .requiredOption("--base-url <url>", "full URL including /v1")
-      .addOption(new Option("--no-api-key", "the provider needs no API key").conflicts("apiKeyFile")),
-    { isNew: true },
-  ).action(async (name: string, options: AddOptions) => {
-    const typed = { ...(await toProviderBody(options)), name, base_url: options.baseUrl };
-    const { ca_pem: _, ...checked } = typed;
-    checkTyped(() => parseProviderDraft(checked));
-    const apiKey = await readProviderKey(terminal, options, { ask: true });
-    await withInstallation(terminal, options, async ({ api }) => {
-      const body = given({ ...typed, api_key: apiKey });
-      const view = await api.call("POST /admin/v1/providers", { body });
-      writeDone(terminal, options, { view, sentence: `added provider ${view.name}` });
-      if (options.json === true) return;
-      writeUrlWarning(terminal, view, options);
-      if (options.apiKey === false || view.has_credential) return;
-      const command = toSetCommand(name, ["--api-key-file", "PATH"], options);
-      terminal.writeMessage(`Requests to it go without a credential. To set one: ${command}\n`);
-    });
-  });
-  addExamples(add, [
-    "lockport provider add openai --base-url https://api.openai.com/v1",
-    "lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file key.txt",
-    "pass show openai | lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file -",
-    "lockport provider add anthropic --base-url https://api.anthropic.com/v1 --auth-style x-api-key",
-    "lockport provider add vllm --base-url http://10.0.0.7:8000/v1 --no-api-key --max-concurrency 8",
-  ]);
-
-  const set = addProviderOptions(
-    addCommand(provider, "set <name>", "change what is said here, and leave the rest")
-      .option("--base-url <url>", "full URL including /v1")
-      .addOption(new Option("--no-api-key", "remove the stored API key").conflicts("apiKeyFile"))
-      .addOption(new Option("--no-ca", "trust the system's roots again").conflicts("caFile"))
-      .addOption(new Option("--no-endpoints", "no URL of its own for any endpoint").conflicts("endpoint")),
-    { isNew: false },
-  ).action(async (name: string, options: SetOptions) => {
-    const patch = await toPatch(terminal, options);
-    if (Object.keys(patch).length === 0) {
-      throw new CommandError("usage", "Say what to change: lockport provider set --help lists what can be.");
-    }
-    await withInstallation(terminal, options, async ({ api }) => {
-      const view = await api.call("PATCH /admin/v1/providers/:name", { params: { name }, body: patch });
-      writeDone(terminal, options, { view, sentence: `changed provider ${name}` });
-      if (options.baseUrl !== undefined && options.json !== true) writeUrlWarning(terminal, view, options);
-    });
-  });
-  addExamples(set, [
-    "lockport provider set openai --api-key-file -",
-    "lockport provider set vllm --base-url http://10.0.0.8:8000/v1 --max-concurrency 0",
-  ]);
-
-  for (const enabled of [true, false]) {
-    const verb = enabled ? "enable" : "disable";
-    const effect = enabled ? "serve its models again" : "its models stop resolving and leave the public list";
-    const command = addCommand(provider, `${verb} <name>`, effect).action(
-      (name: string, options: InstallationOptions) =>
-        withInstallation(terminal, options, async ({ api }) => {
-          const view = await api.call("PATCH /admin/v1/providers/:name", {
-            params: { name },
-            body: { enabled },
-          });
-          writeDone(terminal, options, { view, sentence: `${verb}d provider ${name}` });
-        }),
-    );
-    addExamples(command, [`lockport provider ${verb} openai`]);
-  }
-
-  const remove = addRemoveCommand(
-    provider,
-    "remove <name>",
-    "remove a provider and the models bound to it",
-  ).action((name: string, options: RemoveOptions) =>
-    withInstallation(terminal, options, async (installation) => {
-      const { api } = installation;
-      await confirmRemoval(terminal, options, installation, () =>
-        describeRemoval(installation, "DELETE /admin/v1/providers/:name", { params: { name } }),
-      );
-      const view = await api.call("DELETE /admin/v1/providers/:name", { params: { name } });
-      writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
-    }),
-  );
-  addExamples(remove, ["lockport provider remove vllm", "lockport provider remove vllm --yes"]);
-
+  addPresets(program, { ...made, terminal, presets: PROVIDERS });
   addDiscoverCommand(provider, terminal);
 }
 
-async function toPatch(terminal: Terminal, options: SetOptions) {
-  const typed = await toProviderBody(options);
-  const { ca_pem: _, ...checked } = typed;
-  checkTyped(() => parseProviderPatch(checked));
-  return given({
-    ...typed,
-    api_key: await readProviderKey(terminal, options, { ask: false }),
-    remove_credential: options.apiKey === false ? true : undefined,
-    ...(options.ca === false && { ca_pem: "" }),
-    ...(options.endpoints === false && { endpoints: {} }),
-  });
+/** Files and the API key are read by `readFiles`, and sent as fields of other names. */
+const API_KEY_FILE: Flag = {
+  flags: "--api-key-file <path>",
+  text: "read the provider's API key from a file; - is stdin or a prompt",
+  field: "api_key_file",
+};
+const CA_FILE = "ca_file";
+
+/** The flags of a field: of a switch, what can turn it from where it is, which is its default while its resource is new. */
+function toFieldFlags(field: Field, { isNew }: { readonly isNew: boolean }): readonly Flag[] {
+  const { wire } = field;
+  const word = wire.replaceAll("_", "-");
+  switch (field.kind) {
+    case "number":
+    case "count":
+      return [{ flags: `--${word} <${field.unit}>`, text: field.help, field: wire, parse: readNumber }];
+    case "switch":
+      return [
+        ...(isNew && field.initial
+          ? []
+          : [{ flags: `--${word}`, text: field.help, field: wire, value: true }]),
+        ...(isNew && !field.initial
+          ? []
+          : [{ flags: `--no-${word}`, text: field.helpOff, field: wire, value: false }]),
+      ];
+    case "choice":
+      return [{ flags: `--${word} <${field.unit}>`, text: field.help, field: wire, choices: field.words }];
+    default:
+      return [{ flags: `--${field.flag} <path>`, text: field.help, field: CA_FILE }];
+  }
 }
 
-interface ProviderView {
-  readonly name: string;
-  readonly base_url: string;
+function toSettingFlags(how: { readonly isNew: boolean }): readonly Flag[] {
+  return [
+    API_KEY_FILE,
+    ...Object.values(PROVIDER_SETTINGS).flatMap((field) => toFieldFlags(field, how)),
+    {
+      flags: "--endpoint <endpoint=url>",
+      text: "URL of its own for an endpoint, named by its capability; repeatable",
+      field: "endpoints",
+      pairs: { keys: ENDPOINTS },
+    },
+  ];
 }
 
-function writeUrlWarning(terminal: Terminal, view: ProviderView, options: InstallationOptions): void {
-  const warning = findBaseUrlWarning(view.base_url);
+const BASE_URL: Flag = { flags: "--base-url <url>", text: "full URL including /v1", field: "base_url" };
+
+const PROVIDERS: readonly RouteCommand[] = [
+  {
+    route: "GET /admin/v1/providers",
+    usage: "provider list",
+    about: "list providers",
+    flags: [],
+    whole: { absent: {} },
+    table: {
+      rows: ["providers"],
+      columns: ["name", "base_url", "enabled", "has_credential", "max_concurrency"],
+      spare: [],
+    },
+    examples: ["lockport provider list", "lockport provider list --url https://models.example.org"],
+  },
+  {
+    route: "POST /admin/v1/providers",
+    usage: "provider add <name>",
+    about: "register a provider; on a terminal, asks for its API key",
+    flags: [
+      { ...BASE_URL, isRequired: true },
+      {
+        flags: "--no-api-key",
+        text: "the provider needs no API key",
+        field: "is_keyless",
+        value: true,
+        conflicts: ["apiKeyFile"],
+      },
+      ...toSettingFlags({ isNew: true }),
+    ],
+    toFields: ({ name }) => ({ name }),
+    check: ({ fields }) => parseProviderDraft(typed(fields)),
+    prepare: (terminal, said) => readFiles(terminal, said, OPTIONAL_API_KEY_QUESTION),
+    done: "added provider {name}",
+    after(done) {
+      writeUrlWarning(done);
+      const { terminal, options, view, typed: said } = done;
+      if (said["is_keyless"] === true || view["has_credential"] === true) return;
+      const command = toSetCommand(String(view["name"]), ["--api-key-file", "PATH"], options);
+      terminal.writeMessage(`Requests to it go without a credential. To set one: ${command}\n`);
+    },
+    examples: [
+      "lockport provider add openai --base-url https://api.openai.com/v1",
+      "lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file key.txt",
+      "pass show openai | lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file -",
+      "lockport provider add anthropic --base-url https://api.anthropic.com/v1 --auth-style x-api-key",
+      "lockport provider add vllm --base-url http://10.0.0.7:8000/v1 --no-api-key --max-concurrency 8",
+    ],
+  },
+  {
+    route: "PATCH /admin/v1/providers/:name",
+    usage: "provider set <name>",
+    about: "change what is said here, and leave the rest",
+    flags: [
+      BASE_URL,
+      {
+        flags: "--no-api-key",
+        text: "remove the stored API key",
+        field: "remove_credential",
+        value: true,
+        conflicts: ["apiKeyFile"],
+      },
+      {
+        flags: "--no-ca",
+        text: "trust the system's roots again",
+        field: "ca_pem",
+        value: "",
+        conflicts: ["caFile"],
+      },
+      {
+        flags: "--no-endpoints",
+        text: "no URL of its own for any endpoint",
+        field: "endpoints",
+        value: {},
+        conflicts: ["endpoint"],
+      },
+      ...toSettingFlags({ isNew: false }),
+    ],
+    check: ({ fields }) => parseProviderPatch(typed(fields)),
+    prepare: (terminal, said) => readFiles(terminal, said, null),
+    done: "changed provider {name}",
+    after(done) {
+      if (done.typed["base_url"] !== undefined) writeUrlWarning(done);
+    },
+    examples: [
+      "lockport provider set openai --api-key-file -",
+      "lockport provider set vllm --base-url http://10.0.0.8:8000/v1 --max-concurrency 0",
+    ],
+  },
+  ...[true, false].map((enabled): RouteCommand => {
+    const verb = enabled ? "enable" : "disable";
+    return {
+      route: "PATCH /admin/v1/providers/:name",
+      usage: `provider ${verb} <name>`,
+      about: enabled ? "serve its models again" : "its models stop resolving and leave the public list",
+      flags: [],
+      toFields: () => ({ enabled }),
+      done: `${verb}d provider {name}`,
+      examples: [`lockport provider ${verb} openai`],
+    };
+  }),
+  {
+    route: "DELETE /admin/v1/providers/:name",
+    usage: "provider remove <name>",
+    about: "remove a provider and the models bound to it",
+    asks: { used: null },
+    done: "removed provider {name}",
+    examples: ["lockport provider remove vllm", "lockport provider remove vllm --yes"],
+  },
+];
+
+const API_KEY_QUESTION = "API key of the provider: ";
+const OPTIONAL_API_KEY_QUESTION = "API key of the provider (empty for none): ";
+
+/**
+ * The fields with what their files hold. The API key comes from a file, from stdin or is asked for: never from the
+ * arguments, which every user of the machine can list. `question` asks a person for one that was not given.
+ */
+async function readFiles(terminal: Terminal, { fields }: Said, question: string | null): Promise<Json> {
+  const { api_key_file: keyFile, [CA_FILE]: caFile, is_keyless: isKeyless, ...others } = fields;
+  const [keyPath, caPath] = [toText(keyFile), toText(caFile)];
+  const readKey = async () => {
+    if (keyPath !== undefined)
+      return readSecretInput(terminal, { path: keyPath, question: API_KEY_QUESTION });
+    if (question === null || isKeyless === true || !terminal.interactive) return undefined;
+    return (await terminal.askHidden(question)).trim();
+  };
+  const ca = caPath === undefined ? {} : { ca_pem: await readCaFile(caPath) };
+  const key = await readKey();
+  return { ...others, ...ca, ...(key !== undefined && { api_key: key }) };
+}
+
+/** To be typed next, on the same installation. */
+export function toSetCommand(name: string, change: readonly string[], options: InstallationOptions): string {
+  const where = options.url === undefined ? [] : ["--url", options.url];
+  return formatCommand(["provider", "set", name, ...change, ...where], options);
+}
+
+function writeUrlWarning({ terminal, view, options }: Done): void {
+  const warning = findBaseUrlWarning(String(view["base_url"]));
   if (warning === null) return;
-  const command = toSetCommand(view.name, ["--base-url", warning.suggestion], options);
+  const command = toSetCommand(String(view["name"]), ["--base-url", warning.suggestion], options);
   terminal.writeMessage(`Is its base URL right? In it ${warning.text}. To change it: ${command}\n`);
 }

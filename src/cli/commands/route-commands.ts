@@ -1,12 +1,10 @@
 import type { Command } from "commander";
 import { toPath } from "#cli/help/command-tree.ts";
-import { listLimits } from "#cli/installation/lists.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
 import { toUsage } from "#cli/routes/words.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { describeRemoval } from "./removal-facts.ts";
 import type { Route } from "#http/door/route.ts";
-import { requireLimit, writeLimits } from "./limit.ts";
+import { findLimitId, writeLimits } from "./limit.ts";
 
 const WINDOW = { days: 30 } as const;
 const LAST_30_DAYS = "Without --since it is the last 30 days, or those before --until.";
@@ -149,7 +147,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /admin/v1/limits/:id/usage",
     usage: "limit usage <name>",
-    find: async ({ api }, name) => requireLimit(await listLimits(api), name).id,
+    find: findLimitId,
     table: {
       rows: ["usage"],
       columns: ["principal?", "key?", "tag?", "used", "left", "unpriced_requests as unpriced"],
@@ -190,7 +188,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/keys/:id",
     usage: "my keys delete <id>",
-    asks: (installation, id) => describeRemoval(installation, "DELETE /my/keys/:id", { params: { id } }),
+    asks: { used: null },
     done: "deleted key {id}",
   },
   {
@@ -224,8 +222,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/relay-tokens/:id",
     usage: "my relay-tokens delete <id>",
-    asks: (installation, id) =>
-      describeRemoval(installation, "DELETE /my/relay-tokens/:id", { params: { id } }),
+    asks: { used: null },
     done: "deleted relay token {id}",
   },
   {

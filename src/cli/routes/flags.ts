@@ -4,7 +4,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { pairsOption } from "#cli/input/choice.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
 import { INSTANT_FORMS, readInstant } from "#cli/input/instant.ts";
-import { isObject } from "#cli/installation/client.ts";
+import { isObject, type Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
 
 /** An option of a command, and the field of the request that it says. */
@@ -176,6 +176,13 @@ function readJson(text: string): unknown {
   } catch {
     throw new InvalidArgumentError("It must be JSON.");
   }
+}
+
+/** Fields under the type that their flags give them. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the rule that takes them infers it
+export function typed<Fields extends object>(fields: Json): Fields;
+export function typed(fields: object): object {
+  return fields;
 }
 
 /** A field that is text; undefined for any other value. */

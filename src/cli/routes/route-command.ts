@@ -17,6 +17,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
 import { findRows, writeAnswer, writeRows, type TableShape } from "./answer.ts";
 import { addFlags, readFlags, toRouteFlags, toWords, type Flag } from "./flags.ts";
+import { describeRemoval, type Removal, type Used } from "./removal.ts";
 import { showSecret } from "./secret.ts";
 
 /** What was typed: fields of the request by flags, and arguments by their names. */
@@ -25,18 +26,14 @@ export interface Said {
   readonly named: { readonly [argument: string]: string | undefined };
 }
 
-/** What goes, in sentences, and the question about it. */
-export interface Removal {
-  readonly facts: string;
-  readonly question: string;
-}
-
 /** What has been done, for what is to be said beside it. */
 export interface Done extends Said {
   readonly terminal: Terminal;
   readonly installation: Installation;
   readonly options: InstallationOptions;
   readonly view: Json;
+  /** The fields as they were typed. */
+  readonly typed: Json;
 }
 
 interface ShownField {
@@ -82,8 +79,14 @@ export interface RouteCommand {
   readonly ask?: (installation: Installation, said: Said) => Promise<Json>;
   /** What an argument is called by, where that is not what the path takes. */
   readonly find?: (installation: Installation, name: string) => Promise<string>;
-  /** Asks before: what goes, with `{name}` as in `done`, or as the installation tells. */
-  readonly asks?: string | ((installation: Installation, name: string) => Promise<Removal>);
+  /**
+   * Asks before: what goes, with `{name}` as in `done`; or what the server says would go with it, and what was used of it
+   * lately as this filter of reports finds it.
+   */
+  readonly asks?:
+    | string
+    | { readonly used: Used["filter"] | null }
+    | ((installation: Installation, name: string) => Promise<Removal>);
   /** It is about a server, or its caller: a data folder has no answer. */
   readonly isOfServer?: true;
   readonly help?: string;
@@ -137,9 +140,10 @@ export function addRouteCommand(
         `Say what to change: lockport ${words.join(" ")} --help lists what can be.`,
       );
     const fields = { ...preset.defaults, ...preset.toFields?.(named), ...typed };
+    checkTyped(() => preset.check?.({ fields, named }));
     const prepared = (await preset.prepare?.(terminal, { fields, named })) ?? fields;
-    checkTyped(() => preset.check?.({ fields: prepared, named }));
-    await run(terminal, command.opts<RouteOptions>(), { preset, route, fields: prepared, named });
+    const asked = { preset, route, fields: prepared, typed: fields, named };
+    await run(terminal, command.opts<RouteOptions>(), asked);
   });
   if (preset.help !== undefined) command.addHelpText("after", `\n${preset.help}`);
   addExamples(command, preset.examples ?? [toExample(command, route, flags)]);
@@ -197,7 +201,7 @@ function toExample(command: Command, { params, example }: Route, flags: readonly
   return ["lockport", toPath(command), ...Object.values(params ?? {}), ...said].join(" ");
 }
 
-interface Run extends Said {
+interface Run extends Said, Pick<Done, "typed"> {
   readonly preset: RouteCommand;
   readonly route: Route;
 }
@@ -231,7 +235,7 @@ async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promi
       return answer.data;
     };
     const view = await (preset.ask === undefined ? asking() : preset.ask(installation, asked));
-    const done = { terminal, installation, options, view, fields, named };
+    const done = { terminal, installation, options, view, fields, named, typed: asked.typed };
     if (preset.secret !== undefined) await tellSecret(preset.secret, done);
     else if (typeof preset.done === "string") {
       writeDone(terminal, options, { view, sentence: fill(preset.done, { ...view, ...named }) });
@@ -267,24 +271,28 @@ function refuseLocal({ usage }: RouteCommand): CommandError {
  * Asks on a terminal before something is taken away, and tells what it is; elsewhere a `CommandError` tells it and asks for
  * `--yes`. With `--yes` nothing is looked up.
  */
-async function confirmCall(
-  terminal: Terminal,
-  installation: Installation,
-  { preset, named }: Run,
-): Promise<void> {
-  const { asks } = preset;
-  if (asks === undefined) return;
-  const [name = ""] = Object.values(named);
-  const { facts, question } =
-    typeof asks === "string"
-      ? { facts: fill(asks, named), question: "Go on?" }
-      : await asks(installation, name);
+async function confirmCall(terminal: Terminal, installation: Installation, asked: Run): Promise<void> {
+  if (asked.preset.asks === undefined) return;
+  const { facts, question } = await describeCall(installation, asked, asked.preset.asks);
   const told = installation.origin === null ? facts : `On ${installation.origin}: ${facts}`;
   await confirm(terminal, {
     facts: told,
     question: `${told} ${question}`,
     otherwise: "Nothing was changed",
   });
+}
+
+async function describeCall(
+  installation: Installation,
+  asked: Run,
+  asks: NonNullable<RouteCommand["asks"]>,
+): Promise<Removal> {
+  const [name = ""] = Object.values(asked.named);
+  if (typeof asks === "string") return { facts: fill(asks, asked.named), question: "Go on?" };
+  if (typeof asks === "function") return asks(installation, name);
+  const params = await findParams(installation, asked);
+  const used = asks.used === null ? {} : { used: { filter: asks.used, name } };
+  return describeRemoval(installation, asked.preset.route, { params, ...used });
 }
 
 /** What stands in the path, by the arguments in their order. */
@@ -329,7 +337,7 @@ async function writeWhole(terminal: Terminal, options: RouteOptions, { preset, f
     const { data } = await api.ask(route, { query: { ...query, ...page } });
     return { rows: findRows(data, [name]), total: Number(data["total"]) };
   });
-  const views = rows.map((row) => Object.assign({}, whole?.absent, row));
+  const views = rows.map((row) => Object.assign({}, row, whole?.absent, row));
   if (views.length === 0 && typeof fields["principal"] === "string")
     // The interface has an empty list for an owner who does not exist; on a command line that is a typo.
     await getPrincipal(api, fields["principal"]);

@@ -4,10 +4,18 @@ import { toCounted } from "#kernel/text.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { readReport } from "#cli/installation/report.ts";
 import { toAmount } from "#cli/screen/figures.ts";
-import type { Removal } from "./removal.ts";
-import { sumUsage } from "./usage-groups.ts";
 
-type Used = { readonly key: string } | { readonly principal: string } | { readonly model: string };
+/** What goes, in sentences, and the question about it. */
+export interface Removal {
+  readonly facts: string;
+  readonly question: string;
+}
+
+/** A name, and the filter of reports by which its use is found. */
+export interface Used {
+  readonly filter: "key" | "principal" | "model";
+  readonly name: string;
+}
 
 /**
  * A deletion in the server's own words, and the use of the last days where `used` names it. Throws the refusal that the
@@ -26,14 +34,17 @@ export async function describeRemoval(
 }
 
 const DAYS = 30;
+/** A failed request costs nothing. */
+const COUNTED = ["ok", "cancelled"] as const;
 
 /** `12 requests for $1.20 in the last 30 days.` */
-async function describeUse(installation: Installation, used: Used): Promise<string> {
-  const query = { ...used, since: formatInstant(installation.clock.nowUs() - DAYS * DAY_US) };
+async function describeUse(installation: Installation, { filter, name }: Used): Promise<string> {
+  const since = formatInstant(installation.clock.nowUs() - DAYS * DAY_US);
+  const query = { [filter]: [name], outcome: [...COUNTED], since, limit: "1" };
   const { body } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/summary", { query }),
+    installation.api.callWithHeaders("GET /stats/breakdown", { query }),
   );
-  const { requests, cost } = sumUsage(body.usage);
+  const { requests, cost } = body.total;
   if (requests === 0) return `No requests in the last ${DAYS} days.`;
   const priced = cost === null ? "without a price" : `for ${toAmount(cost)}`;
   return `${toCounted(requests, "request")} ${priced} in the last ${DAYS} days.`;
