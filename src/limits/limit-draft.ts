@@ -13,6 +13,7 @@ import {
   type LimitMeasure,
   LIMIT_ACTIONS,
   LIMIT_MEASURES,
+  MEASURES,
   LIMIT_WINDOWS,
   UNPRICED_RULES,
 } from "./limit.ts";
@@ -164,10 +165,7 @@ function parseFixed(fixed: boolean, subject: NamedSubject, each: LimitEach | nul
 export function parseAmount(measure: LimitMeasure, amount: number): bigint {
   if (measure !== "cost") {
     if (!Number.isSafeInteger(amount) || amount < 1) {
-      throw refuse(
-        "amount",
-        `An amount of ${measure === "tokens" ? "tokens" : "requests"} is a whole number above 0.`,
-      );
+      throw refuse("amount", `An amount of ${MEASURES[measure].noun} is a whole number above 0.`);
     }
     return BigInt(amount);
   }

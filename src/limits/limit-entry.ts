@@ -1,10 +1,11 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { isUnknown, type ReportedUsage, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
+import { isUnknown, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
+import type { ReportQuantities } from "#kernel/units.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { createWindowSums, NONE_USED, type WindowSums } from "./limit-counter.ts";
 import type { Used } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";
-import type { Limit } from "./limit.ts";
+import { MEASURES, type Limit } from "./limit.ts";
 import { toWatchedFrom } from "./use-watch.ts";
 import type { OpenUse } from "./limit-board.ts";
 import { OpenElsewhere } from "./open-elsewhere.ts";
@@ -182,7 +183,7 @@ export class Amounts {
   /** 1 when its usage was not told, or not yet. */
   readonly unknown: number;
   readonly #ending: UsageEnding;
-  #tokens: bigint | null = null;
+  #quantities: ReportQuantities | null = null;
 
   constructor(request: UsageBeginning, ending: UsageEnding) {
     this.endedAtUs = request.arrivedAtUs + ending.durationUs;
@@ -194,15 +195,13 @@ export class Amounts {
   get({ measure }: Limit): bigint {
     if (measure === "requests") return 1n;
     if (measure === "cost") return this.#ending.costPico ?? 0n;
-    return (this.#tokens ??= toTokens(this.#ending.usage));
+    const { usage } = this.#ending;
+    if (usage === null) return 0n;
+    const quantities = (this.#quantities ??= normaliseUsage(usage));
+    let sum = 0;
+    for (const unit of MEASURES[measure].units) sum += quantities[unit] ?? 0;
+    return BigInt(Math.round(sum));
   }
-}
-
-/** Input, cached or not, and output. */
-function toTokens(usage: ReportedUsage | null): bigint {
-  if (usage === null) return 0n;
-  const { input_tokens = 0, cached_input_tokens = 0, output_tokens = 0 } = normaliseUsage(usage);
-  return BigInt(Math.round(input_tokens + cached_input_tokens + output_tokens));
 }
 
 /** Null when the limit lets it through. */

@@ -1,6 +1,6 @@
 import { ENDPOINT_NAMES, UNBILLED_ENDPOINTS, usesNothing } from "#catalog/endpoint.ts";
 import { isSliding } from "./limit-window.ts";
-import type { Limit, LimitedRequest } from "./limit.ts";
+import { MEASURES, type Limit, type LimitedRequest } from "./limit.ts";
 
 /** Endpoints whose answers tell no tokens: those that are unbilled, and moderations, which may have a price by the request. */
 const WITHOUT_TOKENS: ReadonlySet<string> = new Set(ENDPOINT_NAMES.filter(usesNothing));
@@ -9,7 +9,7 @@ const WITHOUT_TOKENS: ReadonlySet<string> = new Set(ENDPOINT_NAMES.filter(usesNo
 function isHeldAgainst({ measure, window }: Limit, endpoint: string): boolean {
   if (UNBILLED_ENDPOINTS.has(endpoint))
     return measure === "concurrent" || (measure === "requests" && window !== null && isSliding(window));
-  return measure !== "tokens" || !WITHOUT_TOKENS.has(endpoint);
+  return MEASURES[measure].units.length === 0 || !WITHOUT_TOKENS.has(endpoint);
 }
 
 /** Something that is found by the limit it belongs to. */

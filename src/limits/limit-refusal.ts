@@ -4,7 +4,7 @@ import { toFieldValue } from "#kernel/field-value.ts";
 import { PICO_PER_WHOLE } from "#kernel/units.ts";
 import type { MetLimit } from "./limit-entry.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "./limit-window.ts";
-import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
+import { type Limit, type LimitMeasure, type LimitWindow, MEASURES } from "./limit.ts";
 
 const SECOND_US = 1_000_000;
 /** Official SDKs wait for a `retry-after` of up to this long, and are told not to try again for a longer one. */
@@ -70,7 +70,8 @@ function toUnknownShare({ limit: { unknownMax }, unknown }: MetLimit): string {
 /** `50.00 of 50.00`, `20 of 20 requests`. */
 function toShare({ measure, amount }: Limit, used: bigint): string {
   const share = `${formatAmount(measure, used)} of ${formatAmount(measure, amount)}`;
-  return measure === "cost" ? share : `${share} ${measure === "tokens" ? "tokens" : "requests"}`;
+  const { noun } = MEASURES[measure];
+  return noun === null ? share : `${share} ${noun}`;
 }
 
 /** Exact: cost with two decimals and as many more as it has. */

@@ -1,9 +1,38 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { ReportUnit, UnitTotals } from "#kernel/units.ts";
 
 /** Limits on use (`docs/spec/limits.md`): what may be used, by whom, in which window. */
 
 export const LIMIT_MEASURES = ["cost", "requests", "tokens", "concurrent"] as const;
 export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
+
+interface Measure {
+  /** Stands behind an amount, in the plural; null for money. */
+  readonly noun: string | null;
+  /** In the page's form. */
+  readonly label: string;
+  readonly detail?: string;
+  /** What it adds up of a request's usage; none where it counts money or requests. */
+  readonly units: readonly (ReportUnit & keyof UnitTotals)[];
+}
+
+/** What each measure counts, and its words. */
+export const MEASURES: { readonly [measure in LimitMeasure]: Measure } = {
+  cost: { noun: null, label: "Cost", detail: "In the currency of the prices", units: [] },
+  requests: { noun: "requests", label: "Requests", units: [] },
+  tokens: {
+    noun: "tokens",
+    label: "Tokens",
+    detail: "Input and output together",
+    units: ["input_tokens", "cached_input_tokens", "output_tokens"],
+  },
+  concurrent: {
+    noun: "requests",
+    label: "Max concurrency",
+    detail: "Requests in progress at the same time",
+    units: [],
+  },
+};
 
 /** `minute` and `hour` slide; `day`, `week` (from Monday) and `month` are UTC calendar windows; `total` has no beginning. */
 export const LIMIT_WINDOWS = ["minute", "hour", "day", "week", "month", "total"] as const;

@@ -2,7 +2,7 @@ import { formatInstant, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
-import type { Limit, LimitMeasure, LimitWindow } from "#limits/limit.ts";
+import { type Limit, type LimitMeasure, type LimitWindow, MEASURES } from "#limits/limit.ts";
 import type { UseNow, UseWatch, WatchedUse } from "#limits/use-watch.ts";
 import { type NoticeDraft, toQuotedName } from "./notice.ts";
 import type { Tell } from "./outbox.ts";
@@ -177,7 +177,8 @@ function toDraft(type: Level, limit: Limit, now: UseOfValue): NoticeDraft {
 function toSentence(type: Level, limit: Limit, { value, used, atUs, window }: UseOfValue): string {
   const { name, measure, amount, action, each } = limit;
   const whose = each === null ? "" : ` of ${toQuotedName(value)}`;
-  const unit = measure === "cost" ? "" : ` ${measure}`;
+  const { noun } = MEASURES[measure];
+  const unit = noun === null ? "" : ` ${noun}`;
   const share = `${formatAmount(measure, used)} of ${formatAmount(measure, amount)}${unit}${toSince(window, atUs)}`;
   const limited = `The limit ${toQuotedName(name)}${whose}`;
   const endUs = toWindowEnd(window, atUs);

@@ -1,4 +1,4 @@
-import type { LimitMeasure, LimitWindow } from "#limits/limit.ts";
+import { type LimitMeasure, type LimitWindow, MEASURES } from "#limits/limit.ts";
 import type { Limit, OwnLimit } from "../api/limits.ts";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
 
@@ -62,9 +62,9 @@ export function toAmountWords({
 
 function toQuantityWords(measure: LimitMeasure, amount: number): string {
   const quantity = formatAmount(measure, amount);
-  if (measure === "cost" || measure === "concurrent") return quantity;
-  const noun = measure === "tokens" ? "token" : "request";
-  return `${quantity} ${amount === 1 ? noun : `${noun}s`}`;
+  const { noun } = MEASURES[measure];
+  if (noun === null || measure === "concurrent") return quantity;
+  return `${quantity} ${amount === 1 ? noun.replace(/s$/u, "") : noun}`;
 }
 
 /** What a limit is set to, to the last digit. */
@@ -79,7 +79,7 @@ export function toUsedWords(
 ): string {
   if (measure === "cost") return `${formatMoney(used)} of ${formatMoneyExact(amount)}`;
   const share = `${formatCount(used)} of ${formatCount(amount)}`;
-  return measure === "concurrent" ? `${share} concurrent` : `${share} ${measure}`;
+  return measure === "concurrent" ? `${share} concurrent` : `${share} ${MEASURES[measure].noun}`;
 }
 
 /** `$12.80 left`, `none left`. */

@@ -1,3 +1,4 @@
+import { MEASURES } from "#limits/limit.ts";
 import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
 import type { listLimits } from "#cli/installation/lists.ts";
 
@@ -31,8 +32,8 @@ type Measured = Pick<LimitView, "measure" | "amount" | "window">;
 export function describeAmount({ measure, amount, window }: Measured): string {
   const figure = toFigure(measure, amount);
   if (window === undefined) return `${figure} at once`;
-  const unit = amount === 1 ? measure.replace(/s$/, "") : measure;
-  const counted = measure === "cost" ? figure : `${figure} ${unit}`;
+  const { noun } = MEASURES[measure];
+  const counted = noun === null ? figure : `${figure} ${amount === 1 ? noun.replace(/s$/, "") : noun}`;
   return window === "total" ? `${counted} in all` : `${counted} / ${window}`;
 }
 

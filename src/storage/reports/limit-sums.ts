@@ -2,7 +2,13 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { LimitIndex } from "#limits/limit-index.ts";
 import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import { isSliding, type SlidingWindow, toStepUs, toWindowStart } from "#limits/limit-window.ts";
-import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
+import {
+  type Limit,
+  LIMIT_MEASURES,
+  type LimitedRequest,
+  type LimitWindow,
+  MEASURES,
+} from "#limits/limit.ts";
 import { LONG_REQUEST_US } from "#storage/cells/measures.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { joinCost } from "#storage/cells/sums.ts";
@@ -198,8 +204,8 @@ export function toEventEnd(by: CountedWindows["by"]): string {
   return by === "begin" ? "e.id" : "(e.id + e.duration_us)";
 }
 
-/** The tokens that limits count: those of input, cached or not, and of output. */
-const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+/** The units that some measure of a limit adds up. */
+const COUNTED_UNITS = [...new Set(LIMIT_MEASURES.flatMap((measure) => MEASURES[measure].units))];
 const COUNTED_MEASURES = [
   "requests",
   "unpriced_requests",
@@ -207,7 +213,7 @@ const COUNTED_MEASURES = [
   "unmetered_requests",
   "cost_hi",
   "cost_lo",
-  ...TOKENS,
+  ...COUNTED_UNITS,
 ];
 
 /** An empty fold of what limits count. */
@@ -266,7 +272,8 @@ interface UsePart {
   unknown: number;
   costHi: number;
   costLo: number;
-  tokens: number;
+  /** In the order of `COUNTED_UNITS`. */
+  readonly quantities: number[];
 }
 
 interface UsedLimit {
@@ -345,7 +352,14 @@ function toSum({ limit, parts, ...use }: Use): LimitSum {
 }
 
 function toEmptyPart(): UsePart {
-  return { requests: 0, unpriced: 0, unknown: 0, costHi: 0, costLo: 0, tokens: 0 };
+  return {
+    requests: 0,
+    unpriced: 0,
+    unknown: 0,
+    costHi: 0,
+    costLo: 0,
+    quantities: COUNTED_UNITS.map(() => 0),
+  };
 }
 
 function addTo(part: UsePart, sum: FoldSum, sign: 1 | -1): void {
@@ -354,10 +368,15 @@ function addTo(part: UsePart, sum: FoldSum, sign: 1 | -1): void {
   part.unknown += sign * (sum.pending_requests + sum.unmetered_requests);
   part.costHi += sign * sum.cost_hi;
   part.costLo += sign * sum.cost_lo;
-  for (const unit of TOKENS) part.tokens += sign * (sum[unit] ?? 0);
+  for (const [index, unit] of COUNTED_UNITS.entries())
+    part.quantities[index] = (part.quantities[index] ?? 0) + sign * (sum[unit] ?? 0);
 }
 
-function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: UsePart): bigint {
+function toAmount({ measure }: Limit, { requests, costHi, costLo, quantities }: UsePart): bigint {
   if (measure === "cost") return joinCost(costHi, costLo);
-  return BigInt(measure === "tokens" ? Math.round(tokens) : requests);
+  const { units } = MEASURES[measure];
+  if (units.length === 0) return BigInt(requests);
+  return BigInt(
+    Math.round(units.reduce((sum, unit) => sum + (quantities[COUNTED_UNITS.indexOf(unit)] ?? 0), 0)),
+  );
 }

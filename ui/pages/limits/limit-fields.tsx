@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
-import type { LimitMeasure, LimitWindow } from "#limits/limit.ts";
+import { LIMIT_MEASURES, type LimitWindow, MEASURES } from "#limits/limit.ts";
 import { createLimit, type Limit, updateLimit } from "../../api/limits.ts";
 import { listedModelsQuery } from "../../api/models.ts";
 import { principalsQuery } from "../../api/people.ts";
@@ -143,16 +143,10 @@ const EACH = [
   },
 ] as const satisfies readonly { readonly value: EachKind; readonly label: string; readonly detail: string }[];
 
-const MEASURES = [
-  { value: "cost", label: "Cost", detail: "In the currency of the prices" },
-  { value: "requests", label: "Requests" },
-  { value: "tokens", label: "Tokens", detail: "Input and output together" },
-  { value: "concurrent", label: "Max concurrency", detail: "Requests in progress at the same time" },
-] as const satisfies readonly {
-  readonly value: LimitMeasure;
-  readonly label: string;
-  readonly detail?: string;
-}[];
+const MEASURE_OPTIONS = LIMIT_MEASURES.map((value) => {
+  const { label, detail } = MEASURES[value];
+  return { value, label, detail };
+});
 
 /** Who a limit applies to and what it counts. Neither can be changed later. */
 function ScopeFields(props: SubjectFieldProps) {
@@ -198,7 +192,7 @@ function ScopeFields(props: SubjectFieldProps) {
           value={hasModel ? "one" : "any"}
           onValueChange={(kind) => form.set({ hasModel: kind === "one" })}
         />
-        <SelectField label="Measure" {...form.field("measure")} options={MEASURES} />
+        <SelectField label="Measure" {...form.field("measure")} options={MEASURE_OPTIONS} />
       </div>
       {hasModel && <LimitedModelField form={form} />}
     </>
@@ -328,7 +322,7 @@ function AmountFields({ form }: AmountFieldsProps) {
           integer={!isCost}
           min={isCost ? undefined : 1}
           prefix={isCost ? "$" : undefined}
-          suffix={isCost ? undefined : measure === "tokens" ? "tokens" : "requests"}
+          suffix={MEASURES[measure].noun ?? undefined}
         />
         {measure !== "concurrent" && (
           <SelectField label="Window" {...form.field("window")} options={WINDOWS} />
