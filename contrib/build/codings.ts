@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, zstdCompress } from "node:zlib";
-import type { Coding } from "../../src/http/door/accept-encoding.ts";
+import type { Coding } from "#http/door/negotiation.ts";
 import type { PageFile } from "./file.ts";
 
 export interface EncodedFile extends PageFile {

@@ -1,4 +1,4 @@
-import { CODINGS } from "../../src/http/door/accept-encoding.ts";
+import { CODINGS } from "#http/door/negotiation.ts";
 import { sha256Hex } from "../../src/kernel/crypto.ts";
 import type { EncodedFile } from "./codings.ts";
 

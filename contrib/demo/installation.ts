@@ -10,7 +10,7 @@ import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts
 import { createKeys } from "#identity/keys.ts";
 import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
-import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
+import { type SsoAccounts, createSsoAccounts } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";

@@ -1,9 +1,8 @@
 /** Writes docs/api.md from what the OpenAPI document is made of: `npm run docs`. */
 import { join } from "node:path";
-import { ERROR_CONDITIONS } from "../../src/http/openapi/errors.ts";
+import { ERROR_CONDITIONS, toErrorCodes } from "#http/openapi/document.ts";
 import type { Route } from "../../src/http/door/route.ts";
 import { listRoutes } from "../../src/http/local.ts";
-import { toErrorCodes } from "../../src/http/openapi/refusals.ts";
 import { ERROR_STATUS, type ErrorCode } from "../../src/kernel/errors.ts";
 
 /** From the root of the repository. */

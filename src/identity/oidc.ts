@@ -1,25 +1,26 @@
 import {
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  None,
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
-  ClientSecretBasic,
-  ClientSecretPost,
   customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
-  None,
-  type ClientAuth,
-  type Configuration,
 } from "openid-client";
+import { createFairQueue } from "./fair-queue.ts";
+import { describeProviderFailure } from "./oidc-failure.ts";
+import type { Peer } from "./peer.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { createExchangeSlots } from "./exchange-slots.ts";
-import { describeProviderFailure } from "./oidc-failure.ts";
-import { checkProviderUrl, createBoundedFetch, PROVIDER_REQUEST_MS_MAX } from "./oidc-fetch.ts";
-import type { Peer } from "./peer.ts";
+import { isLoopback } from "#kernel/loopback.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
 /** How long the provider's metadata is cached; after a failure it is read again at once. */
 export const DISCOVERY_AGE_MS_MAX = 3_600_000;
@@ -203,4 +204,149 @@ function toClientAuth(secret: string | null): ClientAuth {
 /** Own members only: the name comes from a setting, and may be `constructor`. */
 function readClaim(claims: { readonly [name: string]: unknown }, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
+}
+
+/** Limit from the first byte sent to the last one read: a person waits for it in front of a page. */
+export const PROVIDER_REQUEST_MS_MAX = 10_000;
+/** Thousands of groups fit. It is parsed on the thread that serves. */
+export const PROVIDER_RESPONSE_BYTES_MAX = 1024 * 1024;
+
+/** Why a request to the identity provider was given up; the code may be logged. */
+export class ProviderFetchError extends Error {
+  override readonly name = "ProviderFetchError";
+  readonly code: "insecure_url" | "timeout" | "response_too_large";
+
+  constructor(code: ProviderFetchError["code"]) {
+    super(code);
+    this.code = code;
+  }
+}
+
+export interface BoundedFetchOptions {
+  /** Plain http, to loopback addresses only. */
+  readonly allowHttp: boolean;
+  readonly requestMsMax: number;
+}
+
+export interface BoundedRequest {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  /** A form, or nothing: all that an identity provider is ever sent. */
+  readonly body?: unknown;
+}
+
+/**
+ * `fetch` for an identity provider that may be slow, broken or hostile: bounded in time and size, the body read before it
+ * resolves, no redirect followed (RFC 9700, section 4.11: a redirect would carry the code and our secret elsewhere).
+ * Throws a `ProviderFetchError`, or what `fetch` throws. Of the answer's headers only the type of its body is kept.
+ */
+export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOptions) {
+  return async (url: string, request: BoundedRequest): Promise<Response> => {
+    checkProviderUrl(new URL(url), allowHttp);
+    const cancellation = new AbortController();
+    try {
+      return await withinLimit(send(url, request, cancellation.signal), requestMsMax, () => {
+        throw new ProviderFetchError("timeout");
+      });
+    } finally {
+      // Closes the connection instead of reading the rest.
+      cancellation.abort();
+    }
+  };
+}
+
+/** Throws `insecure_url` for what would send a secret or a browser in the clear to another machine. */
+export function checkProviderUrl(url: URL, allowHttp: boolean): void {
+  if (url.protocol === "https:") return;
+  if (allowHttp && url.protocol === "http:" && isLoopback(url.hostname)) return;
+  throw new ProviderFetchError("insecure_url");
+}
+
+async function send(
+  url: string,
+  { method, headers, body }: BoundedRequest,
+  signal: AbortSignal,
+): Promise<Response> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, "accept-encoding": "identity" },
+    body: body instanceof URLSearchParams ? body.toString() : null,
+    // A few bytes could else become very many before the size is looked at.
+    decompress: false,
+    redirect: "manual",
+    timeout: false,
+    signal,
+  });
+  const bytes = await readBounded(response);
+  const type = response.headers.get("content-type");
+  return new Response(bytes, {
+    status: response.status,
+    headers: type === null ? {} : { "content-type": type },
+  });
+}
+
+async function readBounded(response: Response): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (response.body === null) return null;
+  const body: ReadableStream<Uint8Array> = response.body;
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for (let step = await reader.read(); !step.done; step = await reader.read()) {
+    sizeBytes += step.value.byteLength;
+    if (sizeBytes > PROVIDER_RESPONSE_BYTES_MAX) throw new ProviderFetchError("response_too_large");
+    chunks.push(step.value);
+  }
+  const bytes = new Uint8Array(sizeBytes);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}
+
+/** Each waits for the identity provider, which may hang. */
+export const EXCHANGES_MAX = 32;
+/** A network whose exchanges hang leaves the others room. */
+export const EXCHANGES_OF_PEER_MAX = 16;
+export const WAITING_OF_PEER_MAX = 100;
+const WAITING_MAX = 500;
+/** As long as two requests to a provider that hangs take, one behind the other. */
+const WAIT_MS_MAX = 20_000;
+
+/** Bounds what the server asks of the identity provider at once. */
+export interface ExchangeSlots {
+  /** What `step` returns, once there is a slot; null when too many wait for one. */
+  run<Result>(peer: Peer, step: () => Promise<Result>): Promise<Result | null>;
+}
+
+export function createExchangeSlots(clock: Clock): ExchangeSlots {
+  const queue = createFairQueue(clock, {
+    waitingOfPeerMax: WAITING_OF_PEER_MAX,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+  });
+  const runningOf = new Map<string, number>();
+  let running = 0;
+  const hasSlot = (network: string): boolean => (runningOf.get(network) ?? 0) < EXCHANGES_OF_PEER_MAX;
+  const count = (network: string, change: 1 | -1): void => {
+    running += change;
+    const left = (runningOf.get(network) ?? 0) + change;
+    if (left === 0) runningOf.delete(network);
+    else runningOf.set(network, left);
+  };
+  return {
+    async run({ network }, step) {
+      if (running < EXCHANGES_MAX && hasSlot(network)) count(network, 1);
+      else if (!(await queue.join(network))) return null;
+      try {
+        return await step();
+      } finally {
+        count(network, -1);
+        // Counted here and not where its holder goes on, which is only later.
+        const next = queue.callNext(hasSlot);
+        if (next !== null) count(next, 1);
+      }
+    },
+  };
 }

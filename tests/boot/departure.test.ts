@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import net from "node:net";
-import { Drain } from "#http/door/drain.ts";
+import { Drain } from "#http/door/connections.ts";
 import { refuseConnections } from "#boot/process/listening-sockets.ts";
 import { untilQuiet } from "#boot/process/departure.ts";
 import { connect } from "../http/open-connection.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { toReplicaFamilies } from "#http/metrics/replica-figures.ts";
+import { toReplicaFamilies } from "#http/metrics/metrics.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { parseExposition } from "../support/exposition.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { negotiateFormat } from "#http/reports/accept.ts";
+import { negotiateFormat } from "#http/door/negotiation.ts";
 
 const negotiate = (accept: string | null) => negotiateFormat(new Headers(accept === null ? {} : { accept }));
 

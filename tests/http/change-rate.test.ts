@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHANGE_RATES } from "#http/door/change-rate.ts";
+import { CHANGE_RATES } from "#http/door/door.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
 

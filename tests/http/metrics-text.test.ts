@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createMetricsText } from "#http/metrics/metrics-text.ts";
+import { createMetricsText } from "#http/metrics/operation.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { findValue, parseExposition } from "../support/exposition.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { MetricFamily } from "#http/metrics/exposition.ts";
 import { toExposition } from "#http/metrics/exposition.ts";
-import { toReplicaFamilies } from "#http/metrics/replica-figures.ts";
+import { toReplicaFamilies } from "#http/metrics/metrics.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineEncoder, SUBJECT } from "../ledger/usage.ts";
 import { startApp, type TestApp } from "../support/app.ts";

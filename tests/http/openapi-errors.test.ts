@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { toTemplate } from "#http/openapi/document.ts";
+import { toErrorCodes, toTemplate } from "#http/openapi/document.ts";
 import type { Route } from "#http/door/route.ts";
-import { toErrorCodes } from "#http/openapi/refusals.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { startApp, type TestApp } from "../support/app.ts";

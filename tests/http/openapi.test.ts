@@ -2,7 +2,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { ID, MODEL, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
 import type { Route } from "#http/door/route.ts";
-import { toErrorCodes } from "#http/openapi/refusals.ts";
+import { toErrorCodes } from "#http/openapi/document.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { startApp, type TestApp } from "../support/app.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { CODINGS, negotiateCoding, type Coding } from "#http/door/accept-encoding.ts";
+import { CODINGS, type Coding, negotiateCoding } from "#http/door/negotiation.ts";
 import { toAssetTable, type Asset } from "#http/page/assets.ts";
 import { toPagePolicy } from "#http/page/page.ts";
 import { encodeFiles } from "../../contrib/build/codings.ts";

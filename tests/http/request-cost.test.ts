@@ -4,7 +4,7 @@ import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { createIngress } from "#http/ingress/v1.ts";
-import { Drain } from "#http/door/drain.ts";
+import { Drain } from "#http/door/connections.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { apiKey } from "../storage/support.ts";

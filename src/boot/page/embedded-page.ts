@@ -1,4 +1,4 @@
-import type { Coding } from "#http/door/accept-encoding.ts";
+import type { Coding } from "#http/door/negotiation.ts";
 
 export interface EmbeddedVariant {
   readonly coding: Coding;

@@ -9,7 +9,7 @@ import { listModels } from "#catalog/snapshot.ts";
 import { findCaller, toModelScope } from "#identity/caller.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door } from "#http/door/door.ts";
-import { isNavigation } from "#http/door/navigation.ts";
+import { isNavigation } from "#http/door/negotiation.ts";
 import type { Page } from "#http/page/page.ts";
 import { toModelListView } from "#views/catalog.ts";
 

@@ -1,18 +1,21 @@
-import { Type } from "@sinclair/typebox";
-import { json, route } from "#http/door/route.ts";
 import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
-import { ModelView } from "#http/schemas/catalog.ts";
-import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
-import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
+import { toModelRemovalView } from "#views/removals.ts";
+import { Type } from "@sinclair/typebox";
 import type { Catalog } from "#catalog/catalog.ts";
+import { ENDPOINTS, isEndpoint } from "#catalog/endpoint.ts";
+import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import { toActor } from "#http/door/guard.ts";
+import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
+import { json, route } from "#http/door/route.ts";
+import { ModelView, ResolveResult } from "#http/schemas/catalog.ts";
+import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
-import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
-import { toModelView } from "#views/catalog.ts";
-import { toModelRemovalView } from "#views/removals.ts";
+import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
+import { toModelView, toResolveView } from "#views/catalog.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
 export function modelRoutes(catalog: Catalog) {
@@ -124,4 +127,55 @@ function toModelPatch(body: typeof ModelPatchRequest.static) {
     pricing: body.pricing,
     hidden: body.hidden,
   };
+}
+
+/** The resolution of the data plane, asked without sending anything. */
+export function resolveRoutes(catalog: Catalog) {
+  return [
+    route({
+      method: "GET",
+      path: "/admin/v1/resolve",
+      tag: "Catalog",
+      access: "admin",
+      summary: "Where a request for a model would go",
+      query: [
+        { name: "model", schema: Type.String(), description: "An alias. Required.", example: MODEL.alias },
+        {
+          name: "endpoint",
+          schema: Type.String({ enum: [...ENDPOINTS], default: "chat" }),
+          description: "What it is asked for.",
+          example: "chat",
+        },
+        {
+          name: "stream",
+          schema: oneOf(["true", "1", "false", "0"]),
+          description: "Also needs `chat_stream`.",
+          example: "true",
+        },
+      ],
+      answer: json(200, ResolveResult, {
+        alias: MODEL.alias,
+        provider: MODEL.provider,
+        upstream_name: MODEL.upstream_name,
+        url: `${PROVIDER.base_url}/chat/completions`,
+        capabilities: MODEL.capabilities,
+      }),
+      errors: ["model_required", "invalid_endpoint", "model_not_found", "endpoint_not_supported"],
+      run: async ({ query }) => {
+        const alias = query["model"] ?? "";
+        if (alias === "")
+          throw new ProxyError("model_required", "Name a model in the query.", { param: "model" });
+        const endpoint =
+          query["endpoint"] === undefined || query["endpoint"] === "" ? "chat" : query["endpoint"];
+        if (!isEndpoint(endpoint)) {
+          throw new ProxyError("invalid_endpoint", `endpoint is one of ${ENDPOINTS.join(", ")}.`, {
+            param: "endpoint",
+          });
+        }
+        const resolved = resolveModel(await catalog.snapshot(), alias);
+        requireCapability(resolved, endpoint, query["stream"] === "true" || query["stream"] === "1");
+        return toResolveView(resolved, endpoint);
+      },
+    }),
+  ] as const;
 }

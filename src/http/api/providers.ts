@@ -1,17 +1,18 @@
-import { json, route } from "#http/door/route.ts";
 import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
-import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
-import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
-import { DeletedOrRemoval, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
+import type { Discovery } from "#catalog/discovery.ts";
 import { toActor } from "#http/door/guard.ts";
-import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
-import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
-import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
+import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
+import { json, route } from "#http/door/route.ts";
+import { DiscoveredModels, ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
+import { INSTANT, MODEL, PAGE, PROVIDER } from "#http/schemas/examples.ts";
+import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
+import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toProviderRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
+import { toDiscoveredModelsView, toProviderView, toSingleProviderView } from "#views/catalog.ts";
 
 /** Codes of a draft that cannot become a provider. */
 export const CREATE_ERRORS = [
@@ -123,6 +124,76 @@ export function providerRoutes(catalog: Catalog) {
         await catalog.deleteProvider(params.name, toActor(caller), require);
         return { deleted: params.name };
       },
+    }),
+  ] as const;
+}
+
+const CHAT_GUESS = {
+  kind: "chat",
+  capabilities: ["chat", "chat_stream"],
+  guessed_from: "default",
+} as const;
+
+/** The models that a provider says it has (specification, sections 2.3 and 4.6); asking creates nothing. */
+export function discoveryRoutes(discovery: Discovery) {
+  return [
+    // Not below `/providers`, where every name may be a provider's.
+    route({
+      method: "POST",
+      path: "/admin/v1/discover",
+      tag: "Catalog",
+      access: "admin",
+      summary: "What a provider would say that it has, before it is made",
+      description: "Asks the provider with these settings and this key; stores neither.",
+      body: ProviderCreateRequest,
+      example: { name: "openai-2", base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
+      answer: json(200, DiscoveredModels, {
+        provider: "openai-2",
+        discovered_at: INSTANT,
+        models: [{ upstream_name: "gpt-5-mini", bound_alias: null, ...CHAT_GUESS }],
+      }),
+      errors: [...CREATE_ERRORS, "provider_unreachable", "discovery_failed"],
+      run: async ({ body, request }) =>
+        toDiscoveredModelsView(await discovery.test(body, request.signal), {
+          includeCapabilities: true,
+        }),
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/providers/:name/discover",
+      tag: "Catalog",
+      access: "admin",
+      summary: "What a provider says that it has",
+      description: "Asks the provider; creates nothing.",
+      params: { name: PROVIDER.name },
+      query: [
+        {
+          name: "include_capabilities",
+          schema: oneOf(["1"]),
+          description:
+            "What each would be bound as, too: its kind, its capabilities (none where no endpoint serves the kind), and whether the provider or the name says so.",
+          example: "1",
+        },
+      ],
+      answer: json(200, DiscoveredModels, {
+        provider: PROVIDER.name,
+        discovered_at: INSTANT,
+        models: [
+          { upstream_name: MODEL.upstream_name, bound_alias: MODEL.alias, ...CHAT_GUESS },
+          {
+            upstream_name: "whisper-1",
+            bound_alias: null,
+            kind: "transcription",
+            capabilities: ["transcription"],
+            guessed_from: "name",
+          },
+        ],
+      }),
+      errors: ["provider_not_found", "provider_unreachable", "discovery_failed"],
+      run: async ({ params, query, request }) =>
+        toDiscoveredModelsView(await discovery.discover(params.name, request.signal), {
+          includeCapabilities: query["include_capabilities"] === "1",
+        }),
     }),
   ] as const;
 }

@@ -1,17 +1,17 @@
 import { Type } from "@sinclair/typebox";
+import type { Peers } from "#http/door/connections.ts";
+import type { HttpConfig } from "#http/door/host.ts";
+import { isNavigation } from "#http/door/negotiation.ts";
 import { redirectTo, route } from "#http/door/route.ts";
+import type { AssetTable } from "#http/page/assets.ts";
+import { type PagePlace, toPagePolicy } from "#http/page/page.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import { buildSessionCookie, findCookie } from "#identity/session-cookie.ts";
-import { buildStateCookie, STATE_COOKIE_NAME } from "#identity/sso-state.ts";
+import { STATE_COOKIE_NAME, buildStateCookie } from "#identity/sso-state.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { AssetTable } from "#http/page/assets.ts";
-import type { Peers } from "#http/door/connections.ts";
-import type { HttpConfig } from "#http/door/host.ts";
-import { isNavigation } from "#http/door/navigation.ts";
-import { toSignInErrorPage } from "./sso-page.ts";
 
 export interface SsoDeps {
   readonly config: HttpConfig;
@@ -130,4 +130,40 @@ function redirect(status: 302 | 303, location: string, cookies: readonly string[
   const headers = new Headers({ location });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(null, { status, headers });
+}
+
+/**
+ * The page of a failed sign-in: our own sentence and code, with the status and the headers of the envelope.
+ * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses. It can be
+ * read without its style sheets, too.
+ */
+export function toSignInErrorPage(
+  error: ProxyError,
+  stylesheets: readonly string[],
+  place: PagePlace,
+): Response {
+  const links = stylesheets.map((path) => `<link rel="stylesheet" href="${Bun.escapeHTML(path)}">`).join("");
+  const page = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Sign-in failed</title>${links}</head>
+<body>
+<main class="mx-auto mt-16 max-w-lg space-y-4 p-6">
+<h1 class="text-xl font-semibold">You are not signed in</h1>
+<p>${Bun.escapeHTML(error.message)}</p>
+<p>Code: <code>${Bun.escapeHTML(error.code)}</code></p>
+<p><a class="underline" href="/auth/login">Sign in again</a> or <a class="underline" href="/">go to the first page</a></p>
+</main>
+</body>
+</html>
+`;
+  return new Response(page, {
+    status: error.status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": toPagePolicy(place),
+      "x-frame-options": "DENY",
+      "x-proxy-error-source": "proxy",
+      "cache-control": "no-store",
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip, zstdCompress } from "node:zlib";
-import { negotiateCoding, type Coding } from "./accept-encoding.ts";
+import { type Coding, negotiateCoding } from "./negotiation.ts";
 
 /** What is smaller gains nothing: it fills a packet or two as it is. */
 const COMPRESSED_BYTES_MIN = 1_024;

@@ -1,8 +1,9 @@
-import { REQUEST_ID_HEADER } from "#forward/headers.ts";
+import { REQUEST_ID_HEADER, setProxiedBy, toProxiedBy } from "#forward/headers.ts";
+import type { ForwardResult } from "#forward/open-exchange.ts";
+import { BodyRefusal, closeUnread, closesAfter } from "./body-reader.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
-import { BodyRefusal, closesAfter } from "./body-reader.ts";
 
 /** nginx's code for a caller that hung up: it is never read, and it is not a failure of ours. */
 const CALLER_GONE_STATUS = 499;
@@ -58,5 +59,27 @@ export function toErrorResponse(
 /** Names the request in its answer, as each answer of the data plane and each error does (decisions, "Request id"). */
 export function withRequestId(response: Response, arrivedAtUs: InstantUs, lane: number): Response {
   response.headers.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs, lane));
+  return response;
+}
+
+export interface AnsweredRequest {
+  readonly arrivedAtUs: InstantUs;
+  readonly lane: number;
+  readonly dialect: ErrorDialect;
+}
+
+/** The response of an exchange: the upstream's answer, or a 502 `provider_unreachable` in its place. */
+export function toExchangeResponse(
+  answer: ForwardResult,
+  request: Request,
+  { arrivedAtUs, lane, dialect }: AnsweredRequest,
+): Response {
+  if (answer.kind === "responded") return closeUnread(request, answer.response);
+  if (answer.kind === "cancelled") return toGoneResponse();
+  const context = { requestId: eventIdToUuid(arrivedAtUs, lane), dialect };
+  if (answer.kind === "refused") return toErrorResponse(answer.refusal, request, context);
+  const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
+  const response = toErrorResponse(error, request, context);
+  setProxiedBy(response.headers, toProxiedBy(answer.provider, answer.upstreamName));
   return response;
 }

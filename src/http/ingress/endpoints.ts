@@ -1,10 +1,11 @@
-import { ENDPOINT_NAMES, type EndpointName, toPaths, toRow } from "#catalog/endpoint.ts";
-import type { Answer, Route, AnswerHeader, Content } from "#http/door/route.ts";
-import { MODEL } from "#http/schemas/examples.ts";
-import { ProxyRequestBody } from "#http/schemas/requests.ts";
-import type { ErrorCode } from "#kernel/errors.ts";
 import { Type } from "@sinclair/typebox";
+import { ENDPOINT_NAMES, type EndpointName, toPaths, toRow } from "#catalog/endpoint.ts";
+import type { Answer, AnswerHeader, Content, Route } from "#http/door/route.ts";
+import { RELAY_PREFIX, type RelayMethod } from "./transparent.ts";
+import { MODEL, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { ProxyRequestBody } from "#http/schemas/requests.ts";
 import { Foreign, oneOf } from "#http/schemas/shared.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
 
 export const EVENT_STREAM: Content = {
   type: "text/event-stream",
@@ -231,6 +232,58 @@ function toRoute(name: EndpointName, path: string): Route {
       ...errors,
       "limit_exceeded",
       ...(body === null ? [] : (["busy"] as const)),
+      "provider_unreachable",
+    ],
+  };
+}
+
+const FROM_RELAY = ["x-proxy-provider", "x-proxy-request-id"] as const;
+
+const EXAMPLE_PATHS: { readonly [method in RelayMethod]: string } = {
+  DELETE: "v1/files/file_1",
+  GET: "v1/models",
+  HEAD: "v1/models",
+  OPTIONS: "v1/messages",
+  PATCH: "v1/files/file_1",
+  POST: "v1/messages",
+  PUT: "v1/files/file_1",
+};
+
+const RELAYED = {
+  model: "claude-sonnet-4-5",
+  max_tokens: 64,
+  messages: [{ role: "user", content: "Say hello." }],
+};
+
+/** Every method goes the same way; only HEAD and OPTIONS leave no usage behind. */
+export const RELAY_ROUTES: readonly Route[] = Object.entries(EXAMPLE_PATHS).map(([method, path]) =>
+  toRelayRoute(method, path),
+);
+
+function toRelayRoute(method: string, path: string): Route {
+  const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
+  // The runtime's client sends no body with these two.
+  const isBodyless = method === "GET" || method === "HEAD";
+  return {
+    method,
+    path: `${RELAY_PREFIX}:token/*`,
+    access: "relay",
+    tag: "Relay",
+    summary: `Relay a ${method} to the messages API`,
+    description:
+      "Method, path, query, headers and body go on as they came; the token only attributes the usage. The path may have any number of segments.",
+    params: { token: RELAY_TOKEN, path },
+    ...(hasBody && { body: Foreign, example: RELAYED, isBodyOptional: true }),
+    answer: toForeignAnswer(method === "HEAD" ? [] : [toForeignJson(MESSAGE), EVENT_STREAM], FROM_RELAY),
+    upstreamErrorHeaders: [...FROM_RELAY, "x-proxy-error-source"],
+    errors: [
+      "transparent_relay_disabled",
+      "unknown_relay_token",
+      "unknown_endpoint",
+      "invalid_request",
+      ...(isBodyless ? [] : (["request_too_large", "busy"] as const)),
+      // The two that leave no usage are never limited.
+      ...(method === "HEAD" || method === "OPTIONS" ? [] : (["limit_exceeded"] as const)),
       "provider_unreachable",
     ],
   };

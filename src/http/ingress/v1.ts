@@ -1,21 +1,20 @@
-import { type EndpointName, type FoundEndpoint, toRow } from "#catalog/endpoint.ts";
+import { type EndpointName, type FoundEndpoint, findEndpoint, toRow } from "#catalog/endpoint.ts";
 import type { Exchange } from "#forward/exchange.ts";
+import type { BodyMemory } from "#http/door/body-memory.ts";
+import { type WholeBody, readBody, toBodyLimits } from "#http/door/body.ts";
+import { ConnectedCaller, type Connections, type Drain, toFindAddress } from "#http/door/connections.ts";
+import type { Door } from "#http/door/door.ts";
+import { type ErrorDialect, toExchangeResponse } from "#http/door/envelope.ts";
+import type { Failures } from "#http/door/failures.ts";
+import type { HostRule } from "#http/door/host.ts";
 import { toModelScope } from "#identity/caller.ts";
-import { containsOwnToken } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
-import { free } from "#kernel/bytes.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
+import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
-import { toExchangeResponse } from "./exchange-response.ts";
-import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
-import type { BodyMemory } from "#http/door/body-memory.ts";
-import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
-import type { Failures } from "#http/door/failures.ts";
-import type { Door } from "#http/door/door.ts";
-import type { Drain } from "#http/door/drain.ts";
-import type { HostRule } from "#http/door/host.ts";
 
 export interface IngressDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
@@ -129,4 +128,28 @@ function toQuery(url: string): string {
     "invalid_request",
     "A key of this server has no place in a query. Send it as Authorization: Bearer.",
   );
+}
+
+/**
+ * What a request behind Elysia asks of the data plane: the endpoint, or the path where it is none that is served; null
+ * outside of the data plane. The list of models is part of it, under both of its paths.
+ */
+export function toDataPlane(pathname: string): string | null {
+  const found = findEndpoint("POST", pathname);
+  // Others are named by the ingress, as long as they are open.
+  if (found !== null && toRow(found.name).isAlwaysOpen === true) return found.name;
+  // What a caller names by its id is not told on.
+  if (pathname.startsWith(RESPONSES) && (found === null || found.id !== "")) return `${RESPONSES}:id`;
+  return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
+}
+
+const RESPONSES = "/v1/responses/";
+
+/** A path that only clients of the messages API ask for, such as one whose base URL lacks the relay's part. */
+const MESSAGES_PATH = /\/messages(?:\/|$)/;
+
+/** Whose clients ask for a path behind Elysia. */
+export function toErrorDialect(pathname: string): ErrorDialect {
+  if (MESSAGES_PATH.test(pathname)) return "messages";
+  return toDataPlane(pathname) === null ? "interface" : "completions";
 }

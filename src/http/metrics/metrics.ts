@@ -1,18 +1,16 @@
+import { statSync } from "node:fs";
 import type { Exchange } from "#forward/exchange.ts";
 import type { Refusals } from "#http/door/refusals.ts";
-import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
-import type { Limits } from "#limits/limits.ts";
-import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
-import type { Notices } from "#notices/notices.ts";
+import { type MetricFamily, type MetricLabels, type MetricSample, toCounter, toGauge } from "./exposition.ts";
+import { LAG_BOUNDS_MS, type LoopLag } from "#kernel/loop-lag.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
+import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
+import type { Limits } from "#limits/limits.ts";
+import type { Notices } from "#notices/notices.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
-import type { StorageHealth } from "#usage/health.ts";
+import type { ReplicaHealth, StorageHealth } from "#usage/health.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
-import { type MetricFamily, type MetricLabels, type MetricSample, toGauge } from "./exposition.ts";
-import { toLedgerFamilies } from "./ledger-figures.ts";
-import { readProcessFamilies } from "./process-figures.ts";
-import { toReplicaFamilies } from "./replica-figures.ts";
 
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
@@ -193,6 +191,146 @@ function toLoopLagFamilies(loopLag: MetricsSources["loopLag"]): readonly MetricF
       "proxy_event_loop_lag_max_seconds",
       "The longest lag of the last one to two minutes.",
       loopLag.maxMs() / 1000,
+    ),
+  ];
+}
+
+/** The journal, the writer that brings it into the database, and the readers of reports. */
+export function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
+  return [
+    toCounter(
+      "proxy_files_lost_total",
+      "Files of the data folder that were removed or replaced while the server had them open.",
+      gauges.filesLost,
+    ),
+    toGauge("proxy_files_missing", "Of those, how many are not back under their name.", gauges.filesMissing),
+    toGauge(
+      "proxy_journal_pending_bytes",
+      "Usage records in memory that the disk refuses; no new request is served meanwhile.",
+      gauges.journalPendingBytes,
+    ),
+    toGauge(
+      "proxy_journal_reserved_bytes",
+      "Room on the disk reserved for usage records: a mebibyte or more unless the disk is full; below half of one, new requests are refused.",
+      gauges.journalReservedBytes,
+    ),
+    toGauge(
+      "proxy_journal_uncommitted_bytes",
+      "Bytes of the usage journal that are not in the database yet.",
+      gauges.journalUncommittedBytes,
+    ),
+    toGauge(
+      "proxy_writer_running",
+      "1 while the usage writer runs, 0 between its death and its restart.",
+      gauges.writerRunning ? 1 : 0,
+    ),
+    toCounter("proxy_writer_commits_total", "Batches that the usage writer committed.", gauges.writerCommits),
+    toCounter(
+      "proxy_writer_events_total",
+      "Usage events in these batches, also those left behind by an earlier process.",
+      gauges.writerEvents,
+    ),
+    toCounter(
+      "proxy_writer_failures_total",
+      "Attempts of the usage writer that failed and were made again: a lock, a full disk.",
+      gauges.writerFailures,
+    ),
+    toGauge(
+      "proxy_writer_last_commit_seconds",
+      "How long the last batch took, its sync to the disk included.",
+      gauges.writerLastCommitMs / 1000,
+    ),
+    toGauge(
+      "proxy_reader_waiting_queries",
+      "Reports that are being read or wait for it.",
+      gauges.readerWaiting,
+    ),
+    toGauge(
+      "proxy_ledger_combinations",
+      "Distinct combinations of caller, model, client, tags and the like in the ledger: what makes reports slow when it grows fast.",
+      gauges.combinations,
+    ),
+  ];
+}
+
+/** The process's own figures, under the names that Prometheus client libraries give them. */
+export function readProcessFamilies(startedAtSeconds: number): readonly MetricFamily[] {
+  const cpu = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  const openFiles = countOpenFiles();
+  return [
+    toCounter(
+      "process_cpu_seconds_total",
+      "CPU time spent, user and system, in seconds.",
+      (cpu.user + cpu.system) / 1e6,
+    ),
+    toGauge("process_resident_memory_bytes", "Resident memory in bytes.", rss),
+    toGauge(
+      "process_start_time_seconds",
+      "Start of the process, in seconds since the Unix epoch.",
+      startedAtSeconds,
+    ),
+    ...(openFiles === null
+      ? []
+      : [toGauge("process_open_fds", "Open file descriptors; Linux 6.2 and later only.", openFiles)]),
+    toGauge(
+      "proxy_heap_used_bytes",
+      "Memory of the JavaScript heap that is in use; native buffers are not in it.",
+      heapUsed,
+    ),
+  ];
+}
+
+/**
+ * Linux tells the number as the size of this folder since 6.2 (proc_pid_fd(5)); before, it is 0. The folder is not listed,
+ * since that takes a descriptor itself, and thousands of entries when it matters.
+ */
+function countOpenFiles(): number | null {
+  const size = statSync("/proc/self/fd", { throwIfNoEntry: false })?.size ?? 0;
+  return size > 0 ? size : null;
+}
+
+/** Told by a process that shares its database with others, and by no other. `limitsAgeMs`: see `Limits.peersAgeMs`. */
+export function toReplicaFamilies(
+  replica: ReplicaHealth | null,
+  limitsAgeMs: number,
+): readonly MetricFamily[] {
+  if (replica === null) return [];
+  return [
+    toGauge(
+      "proxy_database_up",
+      "1 while PostgreSQL answers this replica, 0 from the first question that it did not answer.",
+      replica.isDatabaseUp ? 1 : 0,
+    ),
+    toGauge(
+      "proxy_database_trust_seconds",
+      "How long this replica would still serve without an answer of PostgreSQL; at 0 requests are refused.",
+      replica.trustLeftSeconds,
+    ),
+    toGauge(
+      "proxy_change_barrier_seconds",
+      "How long the last change made here waited until every replica knew of it.",
+      replica.barrierSeconds,
+    ),
+    toGauge(
+      "proxy_spool_bytes",
+      "What this replica has recorded and PostgreSQL does not have yet.",
+      replica.spool.bytes,
+    ),
+    toGauge(
+      "proxy_spool_age_seconds",
+      "How long the oldest of it has been waiting; 0 when there is none.",
+      replica.spool.ageSeconds,
+    ),
+    toGauge(
+      "proxy_slots_borrowed",
+      "Slots of max_concurrency that this replica holds, over all providers.",
+      replica.slots,
+    ),
+    toGauge(
+      "proxy_limits_age_seconds",
+      "How old what this replica knows of the others' use of limits is; 0 where no limit needs it.",
+      limitsAgeMs / 1000,
     ),
   ];
 }

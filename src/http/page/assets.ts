@@ -1,4 +1,4 @@
-import { CODINGS, negotiateCoding, type Coding } from "#http/door/accept-encoding.ts";
+import { CODINGS, type Coding, negotiateCoding } from "#http/door/negotiation.ts";
 
 /** One representation of a file of the page. */
 export interface Variant {

@@ -1,7 +1,7 @@
 import { parseTeamQuery, queryOf, toJsonReport, toReportOptions } from "./report.ts";
 import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, reportAnswer, SERIES, tableAnswer } from "./declared.ts";
+import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, SERIES, reportAnswer, tableAnswer } from "./declared.ts";
 import { route } from "#http/door/route.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { toMissingPricesView } from "#views/pricing.ts";

@@ -2,7 +2,7 @@ import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { route } from "#http/door/route.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { breakdown, groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
+import { SERIES_QUERY, WINDOW_QUERY, breakdown, groupedSeries, tableAnswer } from "./declared.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";

@@ -8,8 +8,7 @@ import { formatInstant } from "#kernel/clock.ts";
 import { parsePage } from "#kernel/page.ts";
 import { parseWindow } from "#stats/window.ts";
 import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
-import { WINDOW_QUERY } from "./declared.ts";
-import { REFUSAL_EXAMPLE } from "./examples.ts";
+import { REFUSAL_EXAMPLE, WINDOW_QUERY } from "./declared.ts";
 import { queryOf } from "./report.ts";
 
 /** What a filter of each name compares with. */

@@ -13,7 +13,7 @@ import type {
   StatsQuery,
 } from "#stats/store.ts";
 import { REPORT_CODINGS } from "#stats/store.ts";
-import { negotiateCoding } from "#http/door/accept-encoding.ts";
+import { negotiateCoding } from "#http/door/negotiation.ts";
 import { parseWindow } from "#stats/window.ts";
 
 /** What a handler knows of the one that asks for a report. */

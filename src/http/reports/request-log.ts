@@ -11,7 +11,7 @@ import { parseLogOrder } from "#stats/log-order.ts";
 import { toProviderName } from "#stats/grouping.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { ReportContext, ReportNotes, StatsStore } from "#stats/store.ts";
-import { negotiateFormat } from "./accept.ts";
+import { negotiateFormat } from "#http/door/negotiation.ts";
 import { pageView } from "#http/door/paging.ts";
 import {
   type Asking,
@@ -23,8 +23,7 @@ import {
   toReportOptions,
 } from "./report.ts";
 import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
-import { createRequestCsv, findRareContent } from "./request-csv.ts";
-import { streamRequestCsv } from "./request-stream.ts";
+import { createRequestCsv, findRareContent, streamRequestCsv } from "./request-csv.ts";
 
 export interface RequestLogDeps {
   readonly catalog: Catalog;

@@ -5,15 +5,16 @@ import { json, route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import {
-  breakdown,
+  FILTERED_SERIES_QUERY,
   FILTER_ERRORS,
   FILTER_QUERY,
-  FILTERED_SERIES_QUERY,
-  groupedSeries,
   REQUEST_LOG,
-  reportAnswer,
+  REQUEST_LOG_EXAMPLE,
   SERIES,
   SERIES_ERRORS,
+  breakdown,
+  groupedSeries,
+  reportAnswer,
   tableAnswer,
 } from "./declared.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -32,7 +33,6 @@ import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
-import { REQUEST_LOG_EXAMPLE } from "./examples.ts";
 import { ErrorsReport, Facets, FoundRequest, TeamUsage } from "#http/schemas/reports.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";

@@ -1,7 +1,7 @@
 import type { Catalog } from "#catalog/catalog.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { StatsQuery, StatsStore, SummaryGrouping } from "#stats/store.ts";
-import { negotiateFormat } from "./accept.ts";
+import { negotiateFormat } from "#http/door/negotiation.ts";
 import {
   type Asking,
   parseSeriesBucket,
