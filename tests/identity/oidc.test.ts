@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DISCOVERY_AGE_MS_MAX, EXCHANGES_MAX, EXCHANGES_OF_PEER_MAX, type OpenIdProviderDeps, WAITING_OF_PEER_MAX, createOpenIdProvider } from "#identity/oidc.ts";
+import {
+  DISCOVERY_AGE_MS_MAX,
+  EXCHANGES_MAX,
+  EXCHANGES_OF_PEER_MAX,
+  type OpenIdProviderDeps,
+  WAITING_OF_PEER_MAX,
+  createOpenIdProvider,
+} from "#identity/oidc.ts";
 import { toPeer } from "#identity/peer.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
