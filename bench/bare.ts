@@ -1,4 +1,4 @@
-/** What the runtime itself can do: a proxy that only passes a request on and its answer back: `bun bench/bare.ts PORT ORIGIN`. */
+/** The runtime's own ceiling: a proxy that only passes on a request and its answer: `bun bench/bare.ts PORT ORIGIN`. */
 const [port = "0", upstream = ""] = process.argv.slice(2);
 
 async function pass(path: string, request: Request): Promise<Response> {

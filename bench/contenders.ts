@@ -8,7 +8,7 @@ import { endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts
 export interface Contender {
   readonly name: string;
   readonly version: string;
-  /** What it writes down of each request; null: nothing. */
+  /** Its record of each request; null: none. */
   readonly records: string | null;
   /** Starts it before the upstream at this origin. */
   start(upstream: string, options?: StartOptions): Promise<Running>;
@@ -29,7 +29,7 @@ export interface Running {
   readonly headers: string;
   readonly model: string;
   readonly listeningMs: number;
-  /** How many requests it has written down by now; null where it writes nothing down. */
+  /** The number of requests recorded so far; null where it records none. */
   countRecorded(): Promise<number | null>;
   stop(): Promise<void>;
 }

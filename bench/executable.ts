@@ -3,7 +3,7 @@ import type { Subprocess } from "bun";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** What is measured runs alone on one core, with all of its threads; the upstream and the load share the other. */
+/** The measured process has one core for all of its threads; the upstream and the load share the other. */
 export const PROXY_CORE: readonly string[] = ["taskset", "-c", "0"];
 export const LOAD_CORE: readonly string[] = ["taskset", "-c", "1"];
 const LISTEN_DEADLINE_MS = 60_000;

@@ -22,10 +22,10 @@ import { openSqliteWriter, type SqliteTestWriter } from "../tests/support/sqlite
 
 const SPREAD_DAYS = 365;
 const SEGMENT_BYTES = 64 * 1024 * 1024;
-/** How much more often the most popular site is called than the one in rank `n`: `n ** SKEW`. */
+/** The most popular site is called `n ** SKEW` times as often as the one in rank `n`. */
 const SKEW = 0.9;
 
-/** What is known of a filled folder; `filled.json` in it. */
+/** The facts of a filled folder, kept in its `filled.json`. */
 export interface Filled {
   readonly dataDir: string;
   readonly events: number;
@@ -104,7 +104,7 @@ export async function fill(
   }
   journal.endAll();
   settle(untilUs);
-  // As a server does that is closed: the last connection folds the log into the file.
+  // Closing the last connection folds the write-ahead log into the file.
   writer.close();
 
   const filled: Filled = {

@@ -1,5 +1,5 @@
 /**
- * How the cost of a proxied request grows with what an installation holds and carries: `bun bench/growth.ts [keys] [models]
+ * Growth of a request's cost with keys, models, events and body size: `bun bench/growth.ts [keys] [models]
  * [events] [body] [--keep DIR] [--events 0,1000000,10000000]` (after `npm run build`). CPU of all threads a request,
  * on one core; the requests go through all keys and models in turns. Filling 10 M events takes minutes; `--keep` is where filled
  * folders stay, as for `bench/stats.ts`.

@@ -1,5 +1,5 @@
 /**
- * What limits cost: `bun bench/limits.ts [request] [rebuild] [--keep DIR] [--events 10000000]`. `request`: the gate's
+ * The cost of limits: `bun bench/limits.ts [request] [rebuild] [--keep DIR] [--events 10000000]`. `request`: the gate's
  * part of one request, in process, against a gate without limits. `rebuild`: what a start adds up of a filled ledger, which takes minutes to fill; `--keep` is where
  * filled folders stay, as for `bench/stats.ts`.
  */

@@ -174,7 +174,7 @@ function sendBody(
   });
 }
 
-/** What came until the connection closed. */
+/** The status and size of an answer, read until the connection closed. */
 function exchange(port: number, send: (socket: Socket) => unknown): Promise<Exchanged> {
   return new Promise((ended) => {
     let bytes = 0;

@@ -1,5 +1,5 @@
 /**
- * What metering costs beside the upstream's bytes: `bun bench/meter.ts [PART OF A NAME]`, pinned to a core that is quiet. µs for
+ * The cost of metering: `bun bench/meter.ts [PART OF A NAME]`, pinned to a core that is quiet. µs for
  * an answer or an event, the fastest and the median of many short turns; bytes of heap for an open stream. Run it in two
  * checkouts, in turns, to compare them.
  */

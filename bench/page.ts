@@ -1,5 +1,5 @@
 /**
- * What the page costs a browser on a filled installation, run by hand: `bun bench/page.ts` (needs two quiet cores and some
+ * The page's cost in a browser on a filled installation, run by hand: `bun bench/page.ts` (needs two quiet cores and some
  * minutes). It builds the executable, fills 60 days of a demonstration, and prints a table: the largest paint of a cold
  * first look, what it transfers by encoding, how far anything moves, a scroll through 500 requests, and what an hour of the
  * live tail with 20,000 requests leaves in memory, its clock turned as fast as the page follows (`--polls`: so many looks
@@ -26,7 +26,7 @@ const ENCODINGS = ["gzip", "br"] as const;
 /** The tail looks every 2 s: so often in an hour. */
 const POLLS = "1800";
 const POLL_MS = 2_000;
-/** Of the looks: after the first share the tail holds all the rows that it ever will. */
+/** Shares of all polls after which memory is read; from the first one on the tail holds its full number of rows. */
 const READ_AT_SHARES = [0.1, 0.4, 0.7, 1];
 /** 19,800 in an hour of looks. */
 const REQUESTS_A_POLL = 11;

@@ -1,4 +1,4 @@
-/** Who calls what with what in a filled folder: a company of some hundred people, for `bench/fill.ts`. */
+/** Callers, models and call sites of a filled folder: a company of some hundred people, for `bench/fill.ts`. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
@@ -41,7 +41,7 @@ export interface Model {
   readonly medianMs: number;
 }
 
-/** Who calls what with what: everything about an event that repeats. */
+/** A call site: everything about an event that repeats. */
 export interface Site {
   readonly subject: UsageDimensions;
   readonly model: Model;

@@ -1,4 +1,4 @@
-/** What reports cost those who are proxied meanwhile: a part of `bun bench/stats.ts` (`--only proxied`). */
+/** Latency of proxied requests beside reports: a part of `bun bench/stats.ts` (`--only proxied`). */
 import { resolve } from "node:path";
 import { endWithUs, serve } from "./executable.ts";
 import type { Filled } from "./fill.ts";

@@ -89,7 +89,7 @@ function ratio(
   return value === null || divisor === null ? null : value / divisor;
 }
 
-/** As seen, and what is added over no proxy in the same round. */
+/** Percentiles as measured, and above those of no proxy in the same round. */
 function toPercentiles(of: "latencyUs" | "delayUs", what: string): readonly Figure[] {
   return (["p50", "p99", "p999"] as const).flatMap((point): readonly Figure[] => [
     { name: `${what} ${point}, µs`, digits: 0, read: ({ load }) => load[of]?.[point] ?? null },

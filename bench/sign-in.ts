@@ -16,7 +16,7 @@ import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 
 /**
- * What it costs to know who calls: by session, by key and by relay token, on a catalog of a real size.
+ * The cost of authentication by session, key and relay token, on a catalog of a real size.
  * `bun bench/sign-in.ts`
  */
 const PRINCIPALS = 200;

@@ -1,5 +1,5 @@
 /**
- * What slow attackers take from honest callers: `bun bench/slow-callers.ts [ROUNDS] [STREAMS] [ATTACKERS] [BINARY]` (after
+ * Latency of honest callers beside slow attackers: `bun bench/slow-callers.ts [ROUNDS] [STREAMS] [ATTACKERS] [BINARY]` (after
  * `npm run build`; 3 rounds of 5,000 streams with two events a second on each, 100 unary requests a second beside them, and
  * 500 attackers). Each round once without attackers and once with them, on a server of its own. Some never read a stream that
  * never ends, as many as a server bears at once (past 144 each that comes cuts another one off); of the others one half sends

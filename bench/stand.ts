@@ -18,11 +18,11 @@ interface Script {
   readonly figure: string;
   readonly contender: string;
   readonly digits: number;
-  /** One a round; a text says why there is none. */
+  /** A value for each round; a text says why there is none. */
   readonly values: (number | string)[];
 }
 
-/** What one wrote down beside what the upstream was sent through it. */
+/** Requests that a contender recorded, and that the upstream got through it. */
 interface Record {
   readonly contender: string;
   readonly records: string | null;

@@ -1,5 +1,5 @@
 /**
- * How soon the executable listens, what it keeps in memory while nothing is asked of it, and how long the first requests
+ * Time until the executable listens, its memory while idle, and how long the first requests
  * take: `bun bench/start.ts [--runs 15] [NAME=EXECUTABLE …]`. Pinned to one core; several executables take turns.
  */
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";

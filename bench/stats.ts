@@ -28,7 +28,7 @@ const SEED = 7;
 const BYTES_PER_EVENT_GOAL = 60;
 const PAUSE_GOAL_MS = 150;
 const WRITER_PER_SECOND = 20_000;
-/** What may wait in the journal: a second's worth. */
+/** A second's events may wait in the journal. */
 const BACKLOG_GOAL = WRITER_PER_SECOND;
 const DRAIN_GOAL_MS = 1_000;
 const RETENTION_DAYS = 90;
@@ -162,7 +162,7 @@ function toTimingCell(timing: Timing | string): Cell | string {
   return { text: `${times} (${(sizeBytes / 1000).toFixed(0)} kB)`, figure: p50 };
 }
 
-/** What is written to is a copy: a folder that is kept stays as it was filled. */
+/** Works on a copy: a kept folder stays as it was filled. */
 async function withCopy(filled: Filled, work: (copy: Filled) => Promise<void>): Promise<void> {
   const dataDir = join(scratch, "copy");
   const copied = Bun.spawnSync(["cp", "-r", "--reflink=auto", filled.dataDir, dataDir], {

@@ -1,14 +1,14 @@
-/** Whether the writer keeps up with 20,000 events/s on a filled ledger: a part of `bun bench/stats.ts` (`--only sustain`). */
-import { statSync } from "node:fs";
+/** The writer at 20,000 events/s on a filled ledger: a part of `bun bench/stats.ts` (`--only sustain`). */
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_US, createSystemClock } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { filterBy } from "#stats/filter.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
+import { listSegments, segmentPath } from "#storage/journal/segments.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage } from "#usage/store.ts";
-import { BacklogWatch } from "./backlog.ts";
 import { createChance, createZipf } from "./chance.ts";
 import { silentLog, type Site } from "./population.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
@@ -24,7 +24,7 @@ const SAMPLE_INTERVAL_MS = 5;
 export interface Sustained {
   readonly perSecond: number;
   readonly events: number;
-  /** What was in the journal and not committed, in events. */
+  /** Events in the journal that were not committed. */
   readonly backlog: {
     readonly p50: number;
     readonly p99: number;
@@ -113,7 +113,7 @@ export async function sustain(
   };
 }
 
-/** One question after the other, each kind in its turn, as a dashboard of many people would. */
+/** Asks one question after the other, each kind in turn, as dashboards of many people do. */
 async function askOn(stats: StatsStore, times: Map<string, number[]>, signal: AbortSignal): Promise<void> {
   const nowUs = Date.now() * 1000;
   const toQuery = (days: number, filter: Partial<StatsQuery["filter"]> = {}): StatsQuery => ({
@@ -211,4 +211,66 @@ interface CombinationRow {
   readonly client: string | null;
   readonly tags: string;
   readonly shape: string;
+}
+
+/** Samples the distance between the committed position and the end of the journal. */
+class BacklogWatch {
+  readonly #directory: string;
+  readonly #database: ReturnType<typeof openForReading>;
+  readonly #firstBytes: number;
+  #at = { segment: -1, offset: -1, sinceMs: performance.now() };
+  #gone = 0;
+  readonly #sizes = new Map<number, number>();
+  readonly backlogBytes: number[] = [];
+  /** The time that each committed position stood while more was waiting. */
+  readonly pausesMs: number[] = [];
+
+  constructor(dataDir: string) {
+    this.#directory = join(dataDir, "journal");
+    this.#database = openForReading(join(dataDir, "usage.db"));
+    this.#firstBytes = this.#measure();
+  }
+
+  /** Appended since the watch began. */
+  get journalBytes(): number {
+    return this.#measure() - this.#firstBytes;
+  }
+
+  sample(): void {
+    const state = this.#database
+      .query<{ segment: number; offset: number }, []>(
+        "SELECT journal_segment AS segment, journal_offset AS offset FROM ledger_state",
+      )
+      .get();
+    if (state === null) throw new Error("no ledger state");
+    const nowMs = performance.now();
+    this.#measure();
+    let backlog = -state.offset;
+    for (const [segment, size] of this.#sizes) if (segment >= state.segment) backlog += size;
+    this.backlogBytes.push(Math.max(0, backlog));
+    const moved = state.segment !== this.#at.segment || state.offset !== this.#at.offset;
+    if (moved) this.pausesMs.push(nowMs - this.#at.sinceMs);
+    if (moved || backlog <= 0) this.#at = { ...state, sinceMs: nowMs };
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** Bytes of all segments, removed ones included. */
+  #measure(): number {
+    const present = new Set(listSegments(this.#directory));
+    for (const segment of present) {
+      const path = segmentPath(this.#directory, segment);
+      if (existsSync(path)) this.#sizes.set(segment, statSync(path).size);
+    }
+    for (const [segment, size] of this.#sizes) {
+      if (present.has(segment)) continue;
+      this.#gone += size;
+      this.#sizes.delete(segment);
+    }
+    let sum = this.#gone;
+    for (const size of this.#sizes.values()) sum += size;
+    return sum;
+  }
 }

@@ -1,6 +1,6 @@
 /** Figures, medians, and the Markdown tables of the benchmarks that look at several sizes. */
 
-/** What was seen of one size: its text, and the figure that growth is told by. */
+/** A figure at one size: its text, and the number that growth is computed from. */
 export interface Cell {
   readonly text: string;
   readonly figure: number | null;

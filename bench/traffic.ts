@@ -1,4 +1,4 @@
-/** When the requests of a filled folder arrive and how they end, for `bench/fill.ts`. */
+/** Arrivals and ends of the requests of a filled folder, for `bench/fill.ts`. */
 import type { InstantUs } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
@@ -54,7 +54,7 @@ const FAILURES: readonly Failure[] = [
 const toFailure = createWeighted(FAILURES.map(({ weight }) => weight));
 const NO_PRICES: PriceSet = {};
 
-/** How many of `count` events fall into each hour of the window: nights, weekends and growth; together exactly `count`. */
+/** The number of events in each hour of the window, by nights, weekends and growth; together exactly `count`. */
 export function toHourCounts(
   { fromUs, untilUs }: { readonly fromUs: InstantUs; readonly untilUs: InstantUs },
   count: number,
@@ -82,7 +82,7 @@ export function toHourCounts(
   });
 }
 
-/** How a request of this site ends: about 94 of 100 well, 3 cut off by the caller, 3 in errors of many kinds. */
+/** The end of a request of this site: of 100 about 94 are well, 3 canceled, 3 errors of many kinds. */
 export function toEnding(chance: Chance, site: Site, streamed: boolean): UsageEnding {
   const roll = chance();
   if (roll >= 0.97) return toFailed(chance, FAILURES[toFailure(chance)]!);

@@ -17,7 +17,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-/** What `load` prints. */
+/** The figures that `load` prints. */
 export interface Load {
   readonly requests: number;
   readonly failures: number;
@@ -157,7 +157,7 @@ export async function runLoad(
   return JSON.parse(last) as Load;
 }
 
-/** As the usual client would say it; `headers` are whole lines. */
+/** A request as official SDKs send it; `headers` are whole lines. */
 export function toRequest(path: string, headers: string, body: string): string {
   return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${headers}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

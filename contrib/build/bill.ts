@@ -1,4 +1,4 @@
-/** What is inside the executable: a CycloneDX 1.6 bill of materials and the licenses, from the lock file alone. */
+/** The executable's content: a CycloneDX 1.6 bill of materials and the licenses, from the lock file alone. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,6 +1,6 @@
 import type { EncodedFile } from "./codings.ts";
 
-/** What a browser fetches by itself to show the first page, all of it compressed by gzip: 0.2 s at 8 Mbit/s. */
+/** Budget of all files that the first page fetches, compressed by gzip: 0.2 s at 8 Mbit/s. */
 export const FIRST_LOAD_BYTES_MAX = 230_000;
 
 export interface Weighed {

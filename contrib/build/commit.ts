@@ -8,7 +8,7 @@ export function findCommit(root: string): string | null {
   return git(root, ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
 }
 
-/** When that commit was made, in seconds from the Unix epoch; null where the commit is not known. */
+/** The commit's time in seconds since the Unix epoch; null where the commit is not known. */
 export function findCommittedAt(root: string): number | null {
   const seconds = git(root, ["log", "-1", "--format=%ct"]);
   return seconds === null ? null : Number(seconds);

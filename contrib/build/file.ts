@@ -2,11 +2,11 @@ import { basename, extname } from "node:path";
 import { toHash } from "./names.ts";
 
 export interface PageFile {
-  /** As a browser asks for it: `/` is the html, all others are `/assets/<name>-<hash>.<extension>`. */
+  /** The path that a browser asks for: `/` is the html, all others are `/assets/<name>-<hash>.<extension>`. */
   readonly path: string;
   readonly contentType: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Whether a first visit of the first page fetches it by itself. */
+  /** A first visit of the first page fetches it. */
   readonly isFirstLoad: boolean;
 }
 

@@ -1,6 +1,6 @@
-/** What the page's html may hold, and where the built files are put into it. */
+/** The rules of the page's html, and the places of the built files in it. */
 
-/** What the content policy refuses: it would fail in the browser, so it fails the build. Throws with what was found. */
+/** Throws for html that the content policy refuses: it would fail in the browser. */
 export function checkHtml(html: string): void {
   const found: string[] = [];
   new HTMLRewriter()

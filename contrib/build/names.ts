@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../src/kernel/crypto.ts";
 
-/** Of a SHA-256, in hexadecimal: 64 bits tell the versions of one file apart. */
+/** Hexadecimal digits of a SHA-256: 64 bits tell the versions of one file apart. */
 const HASH_LENGTH = 16;
 /** `/assets/main-0b4wdb2t.js`, as Bun names its outputs, or as they are named here. */
 const HASHED_NAME = /-([0-9a-z]{8}|[0-9a-f]{16})(\.[a-z0-9]+)$/;

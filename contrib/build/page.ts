@@ -10,7 +10,7 @@ import { compileStyles } from "./styles.ts";
 const UI_FOLDER = join(import.meta.dir, "../../ui");
 /** The modules that Overview always draws: the files behind these count as the first load. */
 const FIRST_PARTS = ["pages/overview.tsx"];
-/** In development only. */
+/** Set in development only. */
 const RELOAD_SCRIPT = join(UI_FOLDER, "reload-on-rebuild.ts");
 
 export interface BuiltPage {
@@ -75,7 +75,7 @@ export async function buildPage({
   };
 }
 
-/** What the html names beside its module: a classic script, a style sheet, or a file that is taken as it is. */
+/** Files that the html names beside its module: a classic script, a style sheet, or a file that is taken as it is. */
 async function buildFile(source: string, mode: Mode): Promise<PageFile> {
   switch (extname(source)) {
     case ".ts":

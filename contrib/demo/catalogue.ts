@@ -7,7 +7,7 @@ export const LIVE_PROVIDER = "vllm-lab";
 /** Hosts of example.com reach no server (RFC 2606), and the credentials are made up. */
 const CREDENTIAL = "not-a-real-credential";
 
-/** In the order in which they are made. `liveBaseUrl`: where a model server listens; null when none does. */
+/** Providers in the order of their creation. `liveBaseUrl`: where a model server listens; null when none does. */
 export function toProviders(liveBaseUrl: string | null): readonly ProviderDraft[] {
   return [
     {
@@ -99,7 +99,7 @@ export const MODELS: readonly ModelDraft[] = [
     pricing: { input_tokens: 0.1, output_tokens: 0.3 },
   },
   {
-    // What it had cached has no price.
+    // Cached input has no price.
     alias: "qwen3-32b",
     provider: LIVE_PROVIDER,
     upstreamName: "Qwen/Qwen3-32B",
@@ -149,7 +149,7 @@ export const LATE_MODEL: ModelDraft = {
   pricing: toPrices(0.88, 0.88, 0.88),
 };
 
-/** What the live provider's model server is to answer for. */
+/** Models of the live provider's model server. */
 export const LIVE_MODELS = {
   chat: ["Qwen/Qwen3-32B", "Qwen/Qwen3-Coder-30B-A3B-Instruct"],
   embeddings: ["BAAI/bge-m3"],
@@ -178,7 +178,7 @@ export const FEEDS = [
   },
 ] as const;
 
-/** How fast a model answers, by its upstream name. */
+/** A model's speed, by its upstream name. */
 export interface Pace {
   readonly firstByteMs: number;
   readonly tokensPerSecond: number;

@@ -5,7 +5,7 @@ import { findPace } from "./catalogue.ts";
 import type { Habit } from "./habits.ts";
 import type { Failure } from "./trouble.ts";
 
-/** What becomes of a request. Times count from its arrival. */
+/** The course of a request. Times count from its arrival. */
 export interface Course {
   /** Null when no head of an answer comes. */
   readonly answer: { readonly statusCode: number; readonly firstByteUs: number } | null;
@@ -14,7 +14,7 @@ export interface Course {
 }
 
 const DURATION_US_MAX = 280_000_000;
-/** Of streams, by a caller who has seen enough or lost patience. */
+/** Share of streams that their caller cancels. */
 const CANCELLED_SHARE = 0.03;
 
 /** A request that its upstream answers, or that its caller leaves. */

@@ -30,7 +30,7 @@ import { playRequest, planRequest } from "./traffic.ts";
 import { findIncident, toIncidents, type Incident } from "./trouble.ts";
 
 export interface FillOptions {
-  /** How long the installation has been in use. Default 60. */
+  /** Days that the installation has been in use. Default 60. */
   readonly days?: number;
   /** A whole number. Default 1. */
   readonly seed?: number;
@@ -40,7 +40,7 @@ export interface FillOptions {
   readonly liveBaseUrl?: string | null;
 }
 
-/** What is known of a filled folder. */
+/** The facts of a filled folder. */
 export interface Filled extends Span {
   readonly dataDir: string;
   readonly events: number;
@@ -98,7 +98,7 @@ interface Play {
   readonly chance: Chance;
 }
 
-/** How long before the end requests come for certain, so that what looks at the last minutes is not empty. */
+/** Requests are certain in this time before the end, so that charts of the last minutes are not empty. */
 const RECENT_US = 15 * 60 * SECOND_US;
 const RECENT_REQUESTS = 40;
 /** Longer than any request lasts. */

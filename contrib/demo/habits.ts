@@ -5,13 +5,13 @@ import type { Rhythm } from "./rhythm.ts";
 /** A kind of request that a caller sends again and again. */
 export interface Habit {
   readonly who: string;
-  /** How the label of the key begins, or of the relay token when `isRelayed`. */
+  /** The beginning of the key's label, or of the relay token's when `isRelayed`. */
   readonly label: string;
   readonly isRelayed?: boolean;
   readonly model: string;
   readonly endpoint?: "completions" | "embeddings";
   readonly client: Client;
-  /** As the header `x-proxy-tags` says it. */
+  /** The header `x-proxy-tags`. */
   readonly tags?: string;
   /** On a working day at the start. */
   readonly perDay: number;

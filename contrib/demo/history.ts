@@ -1,12 +1,20 @@
 import type { Actor } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import type { LimitDraft } from "#limits/limit-draft.ts";
 import { MEMBERS, type Member } from "./cast.ts";
-import { FEEDS, LATE_MODEL, LATE_PROVIDER, LIVE_PROVIDER, MODELS, toProviders } from "./catalogue.ts";
-import { LIMITS } from "./limits.ts";
+import {
+  FEEDS,
+  LATE_MODEL,
+  LATE_PROVIDER,
+  LIVE_PROVIDER,
+  MODELS,
+  RELAYED,
+  toProviders,
+} from "./catalogue.ts";
 import { DAY_US, HOUR_US, SECOND_US, type SimulatedTime } from "./simulated-time.ts";
 import type { Stage } from "./stage.ts";
 
-/** What happened to the installation: `at` is the share of the whole time that had passed, from 0 to 1. */
+/** An event in the installation's history: `at` is the share of the whole time that had passed, from 0 to 1. */
 interface Happening {
   readonly at: number;
   readonly act: (stage: Stage) => Promise<unknown>;
@@ -76,7 +84,50 @@ async function byAdmin({ installation }: Stage): Promise<Actor> {
   return { principalId: (await installation.principals.ensureAdmin()).id };
 }
 
-/** The team sets limits once it knows what it uses. */
+/** Limits in the order of their creation. The usage of sixty days stays below those that refuse. */
+const LIMITS: readonly LimitDraft[] = [
+  {
+    name: "everyone: month",
+    subject: {},
+    measure: "cost",
+    amount: 250,
+    window: "month",
+    action: "warn",
+  },
+  { name: "each person: week", subject: {}, each: "principal", measure: "cost", amount: 15, window: "week" },
+  {
+    name: "research: month",
+    subject: { tag: "team:research" },
+    measure: "cost",
+    amount: 25,
+    window: "month",
+    action: "warn",
+  },
+  { name: "opus: month", subject: { model: RELAYED.opus }, measure: "cost", amount: 60, window: "month" },
+  {
+    name: "support-bot: day",
+    subject: { principal: "support-bot" },
+    measure: "tokens",
+    amount: 3_000_000,
+    window: "day",
+  },
+  {
+    name: "nightly-eval: at once",
+    subject: { principal: "nightly-eval" },
+    measure: "concurrent",
+    amount: 8,
+  },
+  // The live provider: a few questions in the playground use it up, and its notice follows.
+  {
+    name: "lab trial: hour",
+    subject: { model: "qwen3-32b", principal: "admin" },
+    measure: "requests",
+    amount: 5,
+    window: "hour",
+  },
+];
+
+/** The team sets limits once it knows its usage. */
 function toTerms({ untilUs }: Span): readonly Happening[] {
   return [
     ...LIMITS.map((draft) => ({

@@ -26,11 +26,11 @@ export interface Planted extends HostileText {
   readonly principalName: string;
   readonly keyLabel: string | null;
   readonly relayTokenLabel: string | null;
-  /** Of the model that its requests asked for; `hostile/<number>` where it is no alias. */
+  /** The alias that its requests asked for; `hostile/<number>` where the text is no alias. */
   readonly alias: string;
   readonly isAlias: boolean;
   readonly upstreamName: string | null;
-  /** Of its relayed requests. */
+  /** The model of its relayed requests. */
   readonly relayedModel: string | null;
   readonly client: string | null;
   readonly tags: readonly string[];
@@ -70,7 +70,7 @@ export async function fillHostile(
   }
 }
 
-/** The same with parts that are open already, under the clock of `time`, which it runs. `admin` is who is audited. */
+/** Plants the texts with open parts, under the clock of `time`, which it runs. The audit log names `admin`. */
 export async function plantHostile(
   installation: Installation,
   given: { readonly time: SimulatedTime; readonly admin: Principal; readonly untilUs: InstantUs },
@@ -215,7 +215,7 @@ function toLabel(text: string): string | null {
   }
 }
 
-/** As they come over a socket: one character per byte. Without what a header cannot carry. */
+/** Headers as they come over a socket, one character per byte, without characters that a header cannot carry. */
 function toHeaders(text: string): Headers {
   const bytes = Buffer.from(text).toString("latin1");
   // Short enough for the limit of the whole header.

@@ -1,12 +1,12 @@
 /** A text that may break a page, a table or a spreadsheet. */
 export interface HostileText {
-  /** What it tries, in a word or two; unique. */
+  /** The attack in a word or two; unique. */
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * What a payload calls when it runs: `window.__pwned` counts. A browser test fails when it is there, or when a dialog opens.
+ * A payload that runs sets `window.__pwned`. A browser test fails when it is there, or when a dialog opens.
  */
 const RUN = "window.__pwned=1";
 

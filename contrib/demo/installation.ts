@@ -29,7 +29,7 @@ export interface Installation {
   readonly keyUse: KeyUse;
   /** People as single sign-on makes them. */
   readonly ssoAccounts: SsoAccounts;
-  /** One usage event per account: judged, priced and recorded as for a request that was proxied. */
+  /** Makes one usage event for each account: classified, priced and recorded like a proxied request. */
   readonly accounts: Accounts;
   /** The file with the password of `admin`. */
   readonly adminPasswordPath: string;

@@ -17,7 +17,7 @@ export interface ModelServerOptions {
   readonly port: number;
   /** Pause between the words of a stream. */
   readonly wordPauseMs?: number;
-  /** What it is asked for instead of `demo-model-1` and `demo-embedding-1`. */
+  /** Names of its models in place of `demo-model-1` and `demo-embedding-1`. */
   readonly chatModels?: readonly string[];
   readonly embeddingModels?: readonly string[];
 }
@@ -189,7 +189,7 @@ function toUsage(prompt: string, completionTokens: number) {
   };
 }
 
-/** Of unit length and the same for the same text: each word pushes the vector in a direction of its own. */
+/** A vector of unit length, the same for the same text: each word pushes it in a direction of its own. */
 function embed(text: string): Float32Array {
   const vector = new Float32Array(EMBEDDING_DIMENSIONS);
   for (const word of ["", ...toWords(text.toLowerCase())]) {

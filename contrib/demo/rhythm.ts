@@ -57,7 +57,7 @@ export function isWorkingDay(instantUs: InstantUs): boolean {
   return weekday >= 1 && weekday <= 5;
 }
 
-/** How many come when this many are expected and each comes by itself (Poisson, by Knuth's product). */
+/** A Poisson number of this mean, by Knuth's product. */
 export function toCount(chance: Chance, expected: number): number {
   const limit = Math.exp(-expected);
   let count = 0;

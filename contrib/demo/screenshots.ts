@@ -19,7 +19,7 @@ const SETTLED_MS_MAX = 15_000;
 interface Scene {
   readonly name: string;
   readonly path: string;
-  /** What a person would do before looking. */
+  /** Steps before the picture is taken. */
   readonly act?: (page: Page) => Promise<void>;
 }
 

@@ -9,7 +9,7 @@ export const DAY_US = 24 * HOUR_US;
 
 /** Time that passes only from one step to the next, so that weeks of an installation's life take seconds. */
 export interface SimulatedTime {
-  /** What the product's parts are given: it stands still while a step runs. */
+  /** The clock of the product's parts: it stands still while a step runs. */
   readonly clock: Clock;
   /** Runs the step when that instant comes; steps of one instant run in the order in which they were given. */
   at(instantUs: InstantUs, step: () => void | Promise<void>): void;

@@ -11,7 +11,7 @@ export interface Credential {
   readonly plaintext: string;
 }
 
-/** Who is there at the moment, and with what. */
+/** A principal that is present, with its credentials. */
 export interface Player {
   principal: Principal;
   readonly keys: Credential[];
@@ -27,7 +27,7 @@ export interface Stage {
     name: string,
     given: { readonly label: string; readonly isRelayed: boolean },
   ): { readonly principal: Principal; readonly credential: Credential } | null;
-  /** As an admin does it, or the first single sign-on. */
+  /** Creates the member, by an admin or by its first single sign-on. */
   enter(member: Member, actor: Actor): Promise<void>;
   leave(name: string, actor: Actor): Promise<void>;
   setEnabled(name: string, enabled: boolean, actor: Actor): Promise<void>;

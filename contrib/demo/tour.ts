@@ -15,7 +15,7 @@ import { runLockport, startLockport } from "./lockport-process.ts";
 import { startModelServer } from "./model-server.ts";
 
 const MINUTES_MAX = 24 * 60;
-/** What callers send to be answered: every other provider of the tour is made up. */
+/** Aliases that answer: every other provider of the tour is made up. */
 const LIVE_ALIASES = MODELS.flatMap((draft) => (draft.provider === LIVE_PROVIDER ? [draft.alias] : []));
 
 try {

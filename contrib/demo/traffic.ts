@@ -18,7 +18,7 @@ export interface PlannedRequest extends Course {
   readonly credentialId: string;
   /** Complete but for the arrival. */
   readonly toSubject: (arrivedAtUs: InstantUs) => AccountSubject;
-  /** Whether its caller may try again: the provider was in trouble. */
+  /** Its caller may try again, since the provider failed. */
   readonly isRetried: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Circumstances {
   readonly chance: Chance;
   /** The share of the whole time that has passed. */
   readonly progress: number;
-  /** What ails that provider at the moment. */
+  /** The provider's incident at the moment. */
   readonly findIncident: (provider: string) => Incident | null;
 }
 
@@ -112,7 +112,7 @@ export function playRequest(
   });
 }
 
-/** What of a relayed request leaves no trace in its usage event. */
+/** Parts of a relayed request that its usage event does not hold. */
 export const RELAYED_REQUEST = {
   method: "POST",
   query: "",
@@ -121,7 +121,7 @@ export const RELAYED_REQUEST = {
   arrivedAtMs: 0,
   connection: new AbortController(),
 } as const;
-/** What the relay waits for an upstream that says nothing. */
+/** The relay's time limit for a silent upstream. */
 const RELAY_TIMEOUT_SECONDS = 300;
 function toHeaders({ client, tags }: Habit, progress: number): Headers {
   const userAgent = toUserAgent(client, progress);
@@ -141,7 +141,7 @@ interface Asking {
   readonly streamed: boolean;
 }
 
-/** As the data plane does for a request to `/v1`. */
+/** The usage subject of a request to `/v1`, as the data plane makes it. */
 export function toSubject(
   { model, provider, upstreamName, prices }: ResolvedModel,
   asking: Asking,

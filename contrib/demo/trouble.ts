@@ -5,7 +5,7 @@ import { createWeighted, type Chance } from "../../bench/chance.ts";
 import { isWorkingDay } from "./rhythm.ts";
 import { DAY_US, HOUR_US } from "./simulated-time.ts";
 
-/** How a provider fails a request. */
+/** A way in which a provider fails a request. */
 export type Failure =
   | {
       readonly kind: "answered";
@@ -139,7 +139,7 @@ export function findIncident(
   );
 }
 
-/** How this request fails; null when it does not. */
+/** The failure of this request; null when there is none. */
 export function drawFailure(chance: Chance, provider: string, incident: Incident | null): Failure | null {
   const risks = incident?.risks ?? USUAL[provider] ?? [];
   const shares = risks.map(([share]) => share);

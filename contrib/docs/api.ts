@@ -168,7 +168,7 @@ class Shapes {
     let name = "";
     for (const [other, theirs] of this.#fields) {
       if (other === title || typeof theirs === "string" || theirs.length < SHARED_FIELDS_MIN) continue;
-      // Of two shapes with the same fields the first is the base.
+      // The first of two shapes with the same fields is the base.
       const isBase =
         theirs.length < fields.length ||
         (theirs.length === fields.length && name === "" && isBefore(this.#fields, other, title));

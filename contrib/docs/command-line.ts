@@ -171,7 +171,7 @@ function isCommon({ long, description }: Option): boolean {
   return COMMON_OPTIONS.has(long ?? "") && (long !== "--url" || description.startsWith("work on"));
 }
 
-/** What a command says after its options. */
+/** A command's notes and examples, which follow its options. */
 function readAfterHelp(command: Command): { readonly notes: string; readonly examples: string } {
   let text = "";
   command.configureOutput({ writeOut: (written) => (text += written) });

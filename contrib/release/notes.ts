@@ -1,4 +1,4 @@
-/** What the changelog says of a version, without its heading. Throws where it says nothing. */
+/** The changelog's section of a version, without its heading. Throws if there is none. */
 export function findNotes(changelog: string, version: string): string {
   const [, ...parts] = `\n${changelog}`.split("\n## ");
   const part = parts.find((each) => each.split(/\s/, 1)[0] === version);
@@ -7,7 +7,7 @@ export function findNotes(changelog: string, version: string): string {
   return notes;
 }
 
-/** Whether its heading says so. */
+/** The heading of that version says "(unreleased)". */
 export function isUnreleased(changelog: string, version: string): boolean {
   return changelog.includes(`\n## ${version} (unreleased)\n`);
 }

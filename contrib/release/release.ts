@@ -99,7 +99,7 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   const outdir = resolve(values.outdir);
-  // As build.ts: the names of the parts are hashes of paths as seen from here.
+  // The names of the parts are hashes of paths relative to this folder, as in build.ts.
   process.chdir(root);
   const commit = findCommit(root);
   installRuntimes();

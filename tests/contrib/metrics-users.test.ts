@@ -92,10 +92,9 @@ function readExpressions(value: unknown): readonly string[] {
   );
 }
 
-describe("whoever reads the metrics asks for what is served", () => {
+describe("the dashboard and the alerts ask for metrics that are served", () => {
   const documents = [
     ["contrib/grafana/dashboard.json", JSON.parse],
-    ["contrib/grafana/alerts.yaml", Bun.YAML.parse],
     ["contrib/prometheus/rules.yaml", Bun.YAML.parse],
   ] as const;
   for (const [path, parse] of documents) {

@@ -4,7 +4,7 @@ import { createProgram } from "#cli/program.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 
-/** What may stand before a command: nothing, settings, or a program that runs it. */
+/** Text that may precede a command: nothing, settings, or a program that runs it. */
 const BEFORE = String.raw`(?:^|\$\(|[|;&(]|\bsudo|\bexec)\s*(?:[A-Z_][A-Z0-9_]*=(?:"[^"]*"|\S)*\s+)*`;
 const COMMAND_PATTERN = new RegExp(String.raw`${BEFORE}lockport(?=\s)`, "gm");
 
@@ -51,7 +51,7 @@ export async function findMistake(args: readonly string[]): Promise<string | nul
   }
 }
 
-/** The same for a command that a sentence names, which may stand there without what it needs. */
+/** The mistake of a command that a sentence names, which may lack its arguments; null when there is none. */
 export async function findMisnaming(args: readonly string[]): Promise<string | null> {
   let node = readCommandTree(await createProgram(SILENT_TERMINAL));
   for (const word of args) {

@@ -7,7 +7,7 @@ export interface Block {
   /** The words after the fence: the language, then what the page says of it. */
   readonly words: readonly string[];
   readonly text: string;
-  /** Of its fence, from 1. */
+  /** The line of its fence, from 1. */
   readonly line: number;
 }
 

@@ -9,7 +9,7 @@ const START_MS_MAX = 30_000;
 const WRITTEN_MS_MAX = 10_000;
 const WRITTEN_POLL_MS = 20;
 
-/** What pages call the models of their provider. */
+/** Names of the provider's models in the pages. */
 const MODELS = { chatModels: ["gpt-5-mini", "gpt-5"], embeddingModels: ["text-embedding-3-small"] };
 
 /** A reader who follows one page, in an empty folder with only the executable. */
@@ -56,7 +56,7 @@ export async function createReader(lockport: string): Promise<Reader> {
     DATABASE_URL: async () => (await sharedPostgres()).url,
     SECOND_PORT: () => String(findFreePort()),
   };
-  /** What a page shows → what this machine has in its place. */
+  /** A value that a page shows → this machine's value. */
   const shown = new Map<string, string>();
   const variables = join(kept, "variables");
   let terminal = startTerminal({ work, scripts, env });

@@ -1,4 +1,4 @@
-/** What the first page tells a new user to type works as it stands there, with another provider and port alone. */
+/** The commands of the first page work as they stand, with only another provider and port. */
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the pages refer to is there: commands, options, settings, metrics, routes, other pages, files. */
+/** The pages refer to existing commands, options, settings, metrics, routes, pages and files. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
