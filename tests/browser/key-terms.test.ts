@@ -56,7 +56,7 @@ const row = (page: Page, label: string) => page.getByRole("row").filter({ hasTex
 
 describeInBrowser("a key of one's own", () => {
   for (const theme of ["light", "dark"] as const) {
-    test(`gets an expiry, models and a pause, keeps what was typed when it is refused, and shows them (${theme})`, async () => {
+    test(`gets an expiry, models, a scope and a pause, keeps what was typed when it is refused, and shows them (${theme})`, async () => {
       const visitor = await open("/keys", theme);
       const { page } = visitor;
       const key = await create(page, "key", "ci");
@@ -69,6 +69,9 @@ describeInBrowser("a key of one's own", () => {
       await models.fill("later");
       await dialog.getByText("There is no model small-chat, later.").waitFor();
       await models.press("Escape");
+      const inference = dialog.getByRole("switch", { name: "Inference only" });
+      expect(await inference.isChecked()).toBe(false);
+      await inference.click();
       await dialog.getByRole("switch", { name: "Paused" }).click();
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.getByText("Enter a later date and time: this one has passed").waitFor();
@@ -82,13 +85,14 @@ describeInBrowser("a key of one's own", () => {
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       expect(await told(key)).toContain("is paused");
-      for (const text of ["Paused", "Expires 2126-01-31", "2 models"])
+      for (const text of ["Paused", "Inference", "Expires 2126-01-31", "2 models"])
         await row(page, "ci").getByText(text).waitFor();
       await checkAccessibility(page);
       await shoot(page, `key-terms-${theme}`);
       await waitForFocus(page.getByRole("button", { name: "Edit key ci" }));
 
       await page.keyboard.press("Enter");
+      await inference.click();
       await dialog.getByRole("switch", { name: "Paused" }).click();
       await dialog.getByRole("textbox", { name: "Expires" }).fill("");
       for (const alias of ["small-chat", "later"])
@@ -98,10 +102,11 @@ describeInBrowser("a key of one's own", () => {
       await row(page, "ci").getByText("Paused").waitFor({ state: "detached" });
       expect(
         await row(page, "ci")
-          .getByText(/Expires|models/)
+          .getByText(/Expires|models|Inference/)
           .count(),
       ).toBe(0);
       expect(await told(key)).toBe("ok");
+      expect(await told(key, "/my/keys")).toBe("ok");
     });
   }
 

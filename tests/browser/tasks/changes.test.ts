@@ -95,6 +95,9 @@ describeInBrowser("a change, from the overview", () => {
         window: "month",
       }),
     ]);
+    // The key is for a program of ada's, unless the one who makes it says otherwise.
+    const { keys } = await call(site, "GET", "/admin/v1/keys?principal=ada");
+    expect(keys).toEqual([expect.objectContaining({ label: "laptop", scope: "inference" })]);
   });
 
   test("9 and 12: models without a price are priced from public list prices, and whether a provider is healthy", async () => {
