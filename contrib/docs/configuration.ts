@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { FOREIGN_NAMES } from "../../src/boot/settings/config.ts";
 import { SETTINGS } from "../../src/boot/settings/settings.ts";
-import { SERVER_SETTINGS } from "../../src/cli/installation/server-settings.ts";
+import { SERVER_SETTINGS } from "../../src/cli/installation/open.ts";
 
 /** From the root of the repository. */
 export const CONFIGURATION_PAGE = "docs/configuration.md";

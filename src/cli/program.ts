@@ -7,10 +7,9 @@ import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
 import { addGroupExamples } from "#cli/help/examples.ts";
 import { toHelpLine, COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "#cli/help/help.ts";
 import { addWaysOut } from "#cli/help/way-out.ts";
-import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/option-rules.ts";
+import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/options.ts";
 import { createStyle, isColoured } from "#cli/screen/style.ts";
-import { writeJson } from "#cli/screen/output.ts";
-import { toPrintableMessage } from "#cli/screen/printable.ts";
+import { writeJson, toPrintableMessage } from "#cli/screen/output.ts";
 import type { Made } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { POLL_MS } from "#cli/commands/follow.ts";
+import { POLL_MS } from "#cli/commands/requests.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
@@ -14,7 +14,7 @@ const wait = globalThis.setTimeout;
 /** Shortens the pause of the follower alone: other limits, such as those of PostgreSQL's calls, may be as long. */
 const waitLess = ((handler: () => void, ms?: number) =>
   wait(handler, ms === POLL_MS && isOfFollower() ? SHORT_POLL_MS : ms)) as typeof setTimeout;
-const isOfFollower = () => new Error().stack?.includes("/cli/commands/follow.ts") === true;
+const isOfFollower = () => new Error().stack?.includes("/cli/commands/requests.ts") === true;
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { fitTable, toTable, type Table } from "#cli/screen/table.ts";
-import { truncateWidth } from "#cli/screen/truncate.ts";
+import { truncateWidth } from "#cli/screen/table.ts";
 import { startWorld, type World } from "../limits/world.ts";
 import { runLocal } from "./terminal.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toPrintableLines } from "#cli/screen/printable.ts";
+import { toPrintableLines } from "#cli/screen/output.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toTable } from "#cli/screen/table.ts";
 

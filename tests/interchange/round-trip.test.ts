@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { toPrintableLines } from "#cli/screen/printable.ts";
+import { toPrintableLines } from "#cli/screen/output.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";
 import { formatCatalog } from "#interchange/catalog-text.ts";
 import { toCatalogFileView } from "#views/catalog-file.ts";

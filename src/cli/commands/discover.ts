@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { isServable } from "#catalog/capability-guess.ts";
+import { isServable, type CapabilityGuess, type ModelKind } from "#catalog/capability-guess.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { suggest } from "#cli/screen/suggest.ts";
 import { addCommand } from "#cli/input/options.ts";
@@ -8,13 +8,13 @@ import { formatCommand } from "#cli/help/follow-up.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { collectTexts } from "#cli/input/input.ts";
-import { parseCapabilityChoices } from "#cli/input/model-capabilities.ts";
 import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { listModels } from "#cli/installation/lists.ts";
-import { bindAll, type Discovered } from "./discover-bind.ts";
-import { writeUnpriced } from "./unpriced.ts";
+import { writeUnpriced } from "#cli/commands/unpriced.ts";
+import { CAPABILITIES_DEFAULT, type Capability, CAPABILITIES } from "#catalog/capability.ts";
+import { given, type Client } from "#cli/installation/client.ts";
 
 interface DiscoverOptions extends InstallationOptions {
   readonly bind?: true;
@@ -141,4 +141,103 @@ function writeNotServed(terminal: Terminal, rows: readonly Discovered[], what: s
   terminal.writeMessage(
     `${count} for which there is no endpoint here (${kinds}) ${what}. To bind one in spite of that: --bind --model NAME\n`,
   );
+}
+
+interface Discovered {
+  readonly upstream_name: string;
+  readonly bound_alias: string | null;
+  readonly kind: ModelKind;
+  /** Those that a bound model has, or that an unbound one would get; empty where no endpoint serves it. */
+  readonly capabilities: readonly Capability[];
+  readonly guessed_from: CapabilityGuess["from"];
+}
+
+/** A discovered model, and what became of it. */
+interface Row extends Discovered {
+  /** Null unless it was to be bound now and could not be. */
+  readonly failure: string | null;
+}
+
+interface Binding {
+  readonly provider: string;
+  /** All that are shown. */
+  readonly found: readonly Discovered[];
+  /** Those of them that are to be bound. */
+  readonly wanted: readonly Discovered[];
+  readonly chosen: ChosenCapabilities;
+  readonly hidden: true | undefined;
+}
+
+type BoundModel = Awaited<ReturnType<typeof create>>;
+
+/** One after the other; one that is refused, as when its name is taken, keeps none of the others from being bound. */
+async function bindAll(api: Client, { found, wanted, ...binding }: Binding) {
+  const rows: Row[] = [];
+  const made: BoundModel[] = [];
+  for (const model of found) {
+    const row: Row = { ...model, failure: null };
+    if (!wanted.includes(model)) {
+      rows.push(row);
+      continue;
+    }
+    try {
+      const view = await create(api, model, binding);
+      made.push(view);
+      rows.push({ ...row, bound_alias: view.alias, capabilities: view.capabilities });
+    } catch (cause) {
+      if (!(cause instanceof CommandError) || cause.kind !== "failure") throw cause;
+      rows.push({ ...row, failure: cause.message });
+    }
+  }
+  return { rows, made };
+}
+
+function create(
+  api: Client,
+  row: Discovered,
+  { provider, chosen, hidden }: Omit<Binding, "found" | "wanted">,
+) {
+  const guessed = row.capabilities.length === 0 ? CAPABILITIES_DEFAULT : row.capabilities;
+  const capabilities = chosen.byModel.get(row.upstream_name) ?? chosen.all ?? guessed;
+  return api.call("POST /admin/v1/models", {
+    body: given({ provider, upstream_name: row.upstream_name, capabilities, hidden, origin: "discovered" }),
+  });
+}
+
+/** What `--capability` said: for all models, and for single ones by upstream name, which comes before. */
+interface ChosenCapabilities {
+  /** Undefined: as each model is guessed. */
+  readonly all: readonly Capability[] | undefined;
+  readonly byModel: ReadonlyMap<string, readonly Capability[]>;
+}
+
+/**
+ * Values of `--capability`, each `embeddings` or `NAME=embeddings`; several capabilities stand with commas, or are given one
+ * after the other. A name ends at the last equals sign. Throws a `CommandError` for a word that is no capability.
+ */
+function parseCapabilityChoices(texts: readonly string[]): ChosenCapabilities {
+  let all: readonly Capability[] | undefined;
+  const byModel = new Map<string, readonly Capability[]>();
+  for (const text of texts) {
+    const equals = text.lastIndexOf("=");
+    const capabilities = text
+      .slice(equals + 1)
+      .split(",")
+      .map((word) => parseCapability(word.trim()));
+    const name = text.slice(0, Math.max(0, equals)).trim();
+    if (equals < 0) all = [...(all ?? []), ...capabilities];
+    else if (name === "") throw refuse("What stands before the equals sign is a model of the provider.");
+    else byModel.set(name, [...(byModel.get(name) ?? []), ...capabilities]);
+  }
+  return { all, byModel };
+}
+
+function parseCapability(word: string): Capability {
+  const capability = CAPABILITIES.find((known) => known === word);
+  if (capability !== undefined) return capability;
+  throw refuse(`Allowed choices are ${CAPABILITIES.join(", ")}.${suggest(word, CAPABILITIES)}`);
+}
+
+function refuse(sentence: string): CommandError {
+  return new CommandError("usage", `--capability: ${sentence}`);
 }

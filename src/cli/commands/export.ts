@@ -3,8 +3,7 @@ import { formatCatalog } from "#interchange/catalog-text.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { writeJson } from "#cli/screen/output.ts";
-import { toPrintableLines } from "#cli/screen/printable.ts";
+import { writeJson, toPrintableLines } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

@@ -6,8 +6,7 @@ import { configWith } from "#boot/settings/config.ts";
 import { findServerUrl, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import type { Terminal } from "#cli/screen/terminal.ts";
-import { collectText } from "#cli/screen/text-limit.ts";
+import { type Terminal, collectText } from "#cli/screen/terminal.ts";
 import { isObject } from "#cli/installation/client.ts";
 
 /** A server that takes longer is not well. */

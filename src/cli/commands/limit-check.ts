@@ -16,22 +16,24 @@ import {
   toExpected,
   type LimitFinding,
   type Told,
+  type ToldLimit,
 } from "#limits/limit-check.ts";
 import type { Limit } from "#limits/limit.ts";
 import { LIMITS_MAX } from "#limits/store.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { createRemoteInstallation } from "#cli/installation/installation-remote.ts";
-import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
+import { withLocal, type LocalOptions, readApiKey } from "#cli/installation/open.ts";
 import { settleUsage } from "#cli/installation/report.ts";
-import { readApiKey } from "#cli/installation/server-settings.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson, writeList } from "#cli/screen/output.ts";
 import { withTransfer } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readTold, readUnderWay } from "./limit-told.ts";
-import { toFigure } from "./limit-words.ts";
+import { toFigure } from "#cli/commands/limit-words.ts";
+import { parseInstant } from "#kernel/instant.ts";
+import type { Client } from "#cli/installation/client.ts";
+import { listAll, listLimits } from "#cli/installation/lists.ts";
 
 /** Beyond it the others are counted: one cause mostly has many. */
 const FINDINGS_SHOWN_MAX = 20;
@@ -190,4 +192,46 @@ function toSentence({ limit, of, label, what, expected, told }: LimitFinding): s
   const noun = { used: "", unpriced_requests: " without a price", unknown_requests: " without usage" }[of];
   const show = (figure: number) => `${toFigure(of === "used" ? limit.measure : "requests", figure)}${noun}`;
   return `${limit.name}${who}: events add up to ${show(expected)}, ${teller} ${show(told)}`;
+}
+
+/** What a server says was used of each of its limits, of all values of `each`. */
+async function readTold(api: Client): Promise<Told> {
+  const told: [string, ToldLimit][] = [];
+  for (const { id, each, window_start: start, ...use } of await listLimits(api)) {
+    const uses = each === undefined ? [{ ...use, label: "" }] : await readUses(api, id);
+    told.push([id, { windowStartUs: parseInstant(start ?? "") ?? 0, uses }]);
+  }
+  return new Map(told);
+}
+
+async function readUses(api: Client, id: string) {
+  const rows = await listAll("usage of a limit", async (query) => {
+    const { usage, total } = await api.call("GET /admin/v1/limits/:id/usage", {
+      params: { id },
+      query: { ...query },
+    });
+    return { rows: usage, total };
+  });
+  return rows.map((use) => ({
+    label: use.principal ?? use.key ?? use.tag ?? "",
+    used: use.used,
+    unpriced_requests: use.unpriced_requests,
+    unknown_requests: use.unknown_requests,
+  }));
+}
+
+/** A server that takes longer is not asked. */
+const METRICS_MS_MAX = 3_000;
+const OPEN_EXCHANGES = /^proxy_open_exchanges (\d+)$/m;
+
+/** How many requests a server has begun and not ended; as many as may be where it does not say. */
+async function readUnderWay(origin: string): Promise<number> {
+  try {
+    const signal = AbortSignal.timeout(METRICS_MS_MAX);
+    const response = await fetch(`${origin}/metrics`, { redirect: "manual", signal });
+    const [, count] = OPEN_EXCHANGES.exec(await response.text()) ?? [];
+    return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -10,9 +10,9 @@ import { settleUsage } from "#cli/installation/report.ts";
 import { addPresets, type Made, type RouteCommand } from "#cli/routes/route-command.ts";
 import { writeFields, writeJson, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { addLimitCheckCommand } from "./limit-check.ts";
-import { addLimitSetCommand } from "./limit-set.ts";
-import { addSubjectOptions, toSubject, type SubjectOptions } from "./limit-subject.ts";
+import { addLimitCheckCommand } from "#cli/commands/limit-check.ts";
+import { addLimitSetCommand } from "#cli/commands/limit-set.ts";
+import { addSubjectOptions, toSubject, type SubjectOptions } from "#cli/commands/limit-subject.ts";
 import {
   describeAction,
   describeAmount,
@@ -20,7 +20,7 @@ import {
   describeSubject,
   toFigure,
   type LimitView,
-} from "./limit-words.ts";
+} from "#cli/commands/limit-words.ts";
 
 export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const limit = program.command("limit").description("who may use how much, and until when");

@@ -8,9 +8,14 @@ import { UNITS } from "#kernel/units.ts";
 import { typed, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { addModelListCommands } from "./model-list.ts";
-import { addModelSetCommand } from "./model-set.ts";
-import { writeUnlisted } from "./unlisted.ts";
+import { addModelListCommands } from "#cli/commands/model-list.ts";
+import { addModelSetCommand } from "#cli/commands/model-set.ts";
+import { toPrintable } from "#kernel/printable.ts";
+import { withinLimit } from "#kernel/timer.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { given, type Client } from "#cli/installation/client.ts";
+import type { InstallationOptions } from "#cli/installation/open.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 
 export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const model = program.command("model").description("the catalog of public aliases");
@@ -138,3 +143,39 @@ const CHANGING: readonly RouteCommand[] = [
     examples: ["lockport model resolve fast", "lockport model resolve embed --endpoint embeddings"],
   },
 ];
+
+/** How long a command that is done waits for the provider's list of models. */
+const LIST_MS_MAX = 2_000;
+
+interface Bound {
+  readonly provider: string;
+  readonly upstream_name: string;
+}
+
+/**
+ * Says on stderr when the provider does not list this upstream model: a misspelled one fails at its first request. Says nothing
+ * where the provider has no list, or does not answer within `LIST_MS_MAX`.
+ */
+async function writeUnlisted(
+  terminal: Terminal,
+  api: Client,
+  { model, options }: { readonly model: Bound; readonly options: InstallationOptions },
+): Promise<void> {
+  const { provider, upstream_name: name } = model;
+  const asked = api.call("GET /admin/v1/providers/:name/discover", { params: { name: provider }, query: {} });
+  const found = await withinLimit(
+    asked.catch(() => null),
+    LIST_MS_MAX,
+    () => null,
+  );
+  const names = found?.models.map((each) => each.upstream_name) ?? [];
+  if (names.length === 0 || names.includes(name)) return;
+  const where = options.url === undefined ? [] : ["--url", options.url];
+  const command = formatCommand(
+    ["provider", "discover", provider, ...where],
+    given({ dataDir: options.dataDir }),
+  );
+  terminal.writeMessage(
+    `${provider} does not list ${toPrintable(name)}: requests to it may fail. To see what it lists: ${command}${suggest(name, names)}\n`,
+  );
+}

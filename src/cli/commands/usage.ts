@@ -12,7 +12,7 @@ import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { writeJson, writeTable } from "#cli/screen/output.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { describeUnknownFilters } from "./filter-names.ts";
+import { describeUnknownFilters } from "#cli/commands/filter-names.ts";
 import {
   DIMENSIONS,
   FORMER_WORDS,
@@ -21,8 +21,8 @@ import {
   type Dimension,
   type Sums,
   type UsageGroup,
-} from "./usage-groups.ts";
-import { readKeyNames, readSeriesGroups, toMonths } from "./usage-series.ts";
+} from "#cli/commands/usage-groups.ts";
+import { readKeyNames, readSeriesGroups, toMonths } from "#cli/commands/usage-series.ts";
 
 const DAYS_DEFAULT = 30;
 

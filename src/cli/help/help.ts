@@ -1,4 +1,4 @@
-import { readCommandTree, type CommandNode } from "./command-tree.ts";
+import { readCommandTree, type CommandNode } from "#cli/help/command-tree.ts";
 import { Help, type Command, type Option } from "commander";
 import type { Style } from "#cli/screen/style.ts";
 

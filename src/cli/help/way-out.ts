@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { toPath } from "./command-tree.ts";
+import { toPath } from "#cli/help/command-tree.ts";
 
 /** Refusals of commander's that leave a person to look for what there is. */
 const VAGUE =

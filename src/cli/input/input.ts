@@ -5,8 +5,7 @@ import { CA_PEM_LENGTH_MAX } from "#catalog/provider-fields.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
-import type { Terminal } from "#cli/screen/terminal.ts";
-import { collectText } from "#cli/screen/text-limit.ts";
+import { type Terminal, collectText } from "#cli/screen/terminal.ts";
 
 /** An option's number. */
 export function readNumber(text: string): number {

@@ -3,7 +3,7 @@ import { suggest } from "#cli/screen/suggest.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { pairsOption } from "#cli/input/choice.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
-import { INSTANT_FORMS, readInstant } from "#cli/input/instant.ts";
+import { INSTANT_FORMS, readInstant } from "#cli/input/filters.ts";
 import { isObject, type Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
 

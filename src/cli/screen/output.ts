@@ -1,9 +1,9 @@
-import { createStyle } from "./style.ts";
-import { toPrintable } from "#kernel/printable.ts";
-import { toPrintableLines } from "./printable.ts";
-import { toMoment } from "./figures.ts";
-import { fitTable, toTable, type FittedTable, type Table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { createStyle } from "#cli/screen/style.ts";
+import { toPrintable, toEscape, UNPRINTABLE } from "#kernel/printable.ts";
+import { toMoment } from "#cli/screen/figures.ts";
+import { fitTable, toTable, type FittedTable, type Table } from "#cli/screen/table.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { truncateCodePoints } from "#kernel/text.ts";
 
 export interface OutputOptions {
   readonly json?: true;
@@ -107,4 +107,18 @@ export function toCell(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "-" : value.map(toCell).join(",");
   const pairs = Object.entries(value).map(([key, inner]) => `${toPrintable(key)}=${toCell(inner)}`);
   return pairs.length === 0 ? "-" : pairs.join(",");
+}
+
+/** As `toPrintable`, for text of several lines; JSON stays JSON of the same value. */
+export function toPrintableLines(json: string): string {
+  return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : toEscape(character)));
+}
+
+/** A word of a message that is longer was typed by mistake, and would push the message off the screen. */
+const WORD_LENGTH_MAX = 500;
+const LONG_WORD = new RegExp(`\\S{${WORD_LENGTH_MAX},}`, "g");
+
+/** As `toPrintableLines`, for a message, which may repeat an argument. */
+export function toPrintableMessage(text: string): string {
+  return toPrintableLines(text.replace(LONG_WORD, (word) => `${truncateCodePoints(word, WORD_LENGTH_MAX)}…`));
 }

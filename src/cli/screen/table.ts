@@ -1,5 +1,3 @@
-import { truncateWidth } from "./truncate.ts";
-
 const GAP = "  ";
 /** Text is cut to no less than this. */
 const TEXT_COLUMNS_MIN = 8;
@@ -129,4 +127,17 @@ function toWidths(lines: readonly (readonly string[])[]): number[] {
   return Array.from({ length: count }, (_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
   );
+}
+
+const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** Text that takes so many columns of a screen at most; what is cut off is an ellipsis. */
+export function truncateWidth(text: string, columns: number): string {
+  if (Bun.stringWidth(text) <= columns) return text;
+  let cut = "";
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    if (Bun.stringWidth(cut + segment) > columns - 1) break;
+    cut += segment;
+  }
+  return `${cut}…`;
 }

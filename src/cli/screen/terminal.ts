@@ -2,7 +2,8 @@ import { readEnvironment, type Environment } from "#boot/settings/environment.ts
 import { isTerminal, openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
-import { collectText } from "./text-limit.ts";
+import { toSize } from "#cli/screen/figures.ts";
+import { CommandError } from "#cli/screen/failure.ts";
 
 /** What a command sees of the outside: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
 export interface Terminal {
@@ -157,4 +158,28 @@ function askLine(question: string, echo: NodeJS.WritableStream): Promise<string>
   // Ctrl-C and Ctrl-D are not an empty answer: nothing is done then.
   lines.once("close", leave);
   return promise;
+}
+
+/** What is read into memory whole has a limit, and a name that the refusal tells. */
+export interface TextLimit {
+  /** `stdin`, or `The file prices.json`. */
+  readonly name: string;
+  readonly bytesMax: number;
+}
+
+/** UTF-8 text of a stream, without a byte order mark. Throws a `CommandError` as soon as it is longer than its limit. */
+export async function collectText(
+  chunks: AsyncIterable<Uint8Array>,
+  { name, bytesMax }: TextLimit,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let sizeBytes = 0;
+  for await (const chunk of chunks) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > bytesMax)
+      throw new CommandError("failure", `${name} holds more than ${toSize(bytesMax)}: is it the right one?`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
