@@ -173,6 +173,7 @@ describeInBrowser("people and services", () => {
     await page.getByRole("button", { name: "Delete person" }).click();
     const question = page.getByRole("alertdialog", { name: "Delete kim?" });
     await question.getByText("Past usage stays in the reports").waitFor();
+    await question.getByText(/^The member kim has key ….{4}, which stops working at once\./).waitFor();
     const verb = question.getByRole("button", { name: "Delete" });
     expect(await verb.isDisabled()).toBe(true);
     await question.getByRole("textbox").fill("ki");
@@ -226,6 +227,21 @@ describeInBrowser("everybody's keys and relay tokens", () => {
     await page.keyboard.press("ArrowRight");
     await page.waitForURL(/\?tab=relay-tokens$/);
     await page.getByText("No relay tokens yet").waitFor();
+  });
+
+  test("tell before they are deleted which limits are deleted with them", async () => {
+    const [key] = (await ask("GET", "/admin/v1/keys?principal=ci-runner")).keys;
+    const limit = { subject: { key: key.id }, measure: "requests", amount: 9, window: "day" };
+    await ask("POST", "/admin/v1/limits", { ...limit, name: "builds a day" });
+    await ask("POST", "/admin/v1/limits", { ...limit, name: "of all", subject: {} });
+    const { page } = await open();
+    await page.getByRole("tab", { name: "All keys" }).click();
+    await page.getByRole("button", { name: "Delete key <i>build</i>" }).click();
+    await page.getByText("Limits deleted with it: builds a day.", { exact: true }).waitFor();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Delete key" }).click();
+    await page.getByRole("row", { name: /ci-runner/ }).waitFor({ state: "detached" });
+    const { limits } = await ask("GET", "/admin/v1/limits");
+    expect(limits.map(({ name }: { name: string }) => name)).toEqual(["of all"]);
   });
 });
 

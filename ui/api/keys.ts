@@ -38,6 +38,7 @@ export const KEYS = {
   errors: ["reports", "errors"],
   refusals: ["reports", "refusals"],
   usageByPrincipal: ["reports", "by-principal"],
+  removals: ["removals"],
   discovery: ["discovery"],
   playgroundRow: ["playground", "row"],
 } as const;

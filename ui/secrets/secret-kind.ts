@@ -1,6 +1,7 @@
 import type { Change } from "../api/changing.ts";
 import { deleteMyKey, deleteMyRelayToken, rotateMyKey, updateMyKey, updateMyRelayToken } from "../api/my.ts";
 import { deleteKey, deleteRelayToken, rotateKey, updateKey, updateRelayToken } from "../api/people.ts";
+import type { RemovalOf } from "../api/removals.ts";
 import type { KeyRotation, RotatedKey, SecretUpdate } from "../api/secret-change.ts";
 import type { IconName } from "../components/icon.tsx";
 
@@ -67,6 +68,8 @@ export interface SecretChanges {
   readonly update: Change<SecretUpdate, unknown>;
   /** Deletes by id. */
   readonly remove: Change<string, { readonly deleted: string }>;
+  /** Asked for what goes with a removal. */
+  readonly removal: RemovalOf["route"];
   /** Null: it has no rotation. */
   readonly rotate: Change<KeyRotation, RotatedKey> | null;
 }
@@ -93,8 +96,8 @@ export const KEY: SecretKind = {
   clients: "openai",
   hasRequests: true,
   hasModels: true,
-  own: { update: updateMyKey, remove: deleteMyKey, rotate: rotateMyKey },
-  admin: { update: updateKey, remove: deleteKey, rotate: rotateKey },
+  own: { update: updateMyKey, remove: deleteMyKey, removal: "DELETE /my/keys/:id", rotate: rotateMyKey },
+  admin: { update: updateKey, remove: deleteKey, removal: "DELETE /admin/v1/keys/:id", rotate: rotateKey },
 };
 
 export const RELAY_TOKEN: SecretKind = {
@@ -104,6 +107,16 @@ export const RELAY_TOKEN: SecretKind = {
   clients: "relay",
   hasRequests: false,
   hasModels: false,
-  own: { update: updateMyRelayToken, remove: deleteMyRelayToken, rotate: null },
-  admin: { update: updateRelayToken, remove: deleteRelayToken, rotate: null },
+  own: {
+    update: updateMyRelayToken,
+    remove: deleteMyRelayToken,
+    removal: "DELETE /my/relay-tokens/:id",
+    rotate: null,
+  },
+  admin: {
+    update: updateRelayToken,
+    remove: deleteRelayToken,
+    removal: "DELETE /admin/v1/relay-tokens/:id",
+    rotate: null,
+  },
 };

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { toCounted } from "#kernel/text.ts";
+import type { RemovalOf } from "../api/removals.ts";
 import { teamSeriesQuery } from "../api/reports.ts";
 import { buttonClass, IconButton } from "../components/button.tsx";
 import { Badge } from "../components/chip.tsx";
@@ -10,7 +11,7 @@ import { Cost } from "../components/cost.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Instant, useNow } from "../components/instant.tsx";
 import { RowList } from "../lists/list-page.tsx";
-import { ChangeQuestion } from "../lists/row-panel.tsx";
+import { ChangeQuestion, RemovalFacts } from "../lists/row-panel.tsx";
 import { useMinute } from "../search/now.ts";
 import { toTimeWindow } from "../search/window.ts";
 import { formatCount, formatInstant } from "../text/format.ts";
@@ -82,7 +83,7 @@ export function SecretList({ kind, caption, answer, query = "", layout, empty }:
       {doing?.what === "delete" && (
         <ChangeQuestion
           title={`Delete the ${kind.noun} ${toSecretName(doing.row)}${toOfOwner(doing.row)}?`}
-          body={<DeletedSecret row={doing.row} kind={kind} />}
+          body={<DeletedSecret row={doing.row} kind={kind} route={changes.removal} />}
           confirmLabel={`Delete ${kind.noun}`}
           change={changes.remove}
           wanted={doing.row.id}
@@ -252,8 +253,14 @@ function Actions({ row, kind, hasRequests, onDo }: ActionsProps) {
   );
 }
 
+interface DeletedSecretProps {
+  readonly row: SecretRow;
+  readonly kind: SecretKind;
+  readonly route: RemovalOf["route"];
+}
+
 /** Which one it is, what it was used for, and what stops with it. */
-function DeletedSecret({ row, kind }: { readonly row: SecretRow; readonly kind: SecretKind }) {
+function DeletedSecret({ row, kind, route }: DeletedSecretProps) {
   return (
     <div className="flex flex-col gap-3">
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
@@ -265,6 +272,11 @@ function DeletedSecret({ row, kind }: { readonly row: SecretRow; readonly kind: 
         <dd>{row.lastUsedAt === null ? "never" : <Instant value={row.lastUsedAt} format="relative" />}</dd>
         {kind.hasRequests && <UseOfKey id={row.id} />}
       </dl>
+      <RemovalFacts of={{ route, id: row.id }}>
+        {({ limits = [] }) =>
+          limits.length > 0 && <p>Limits deleted with it: {limits.map(({ name }) => name).join(", ")}.</p>
+        }
+      </RemovalFacts>
       <p>Requests with it are refused immediately. Its past usage stays in the reports.</p>
     </div>
   );

@@ -12,8 +12,9 @@ import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
-import { ChangeQuestion, RowPanel } from "../../lists/row-panel.tsx";
+import { ChangeQuestion, RemovalFacts, RowPanel } from "../../lists/row-panel.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { Form, SubmitButton } from "../../form/form.tsx";
@@ -259,6 +260,8 @@ interface DeleteModelDialogProps {
 /** Asks before a model is deleted; one that names lead to says which, and where to change them. */
 function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDialogProps) {
   const { alias } = model;
+  // A name was made for it meanwhile: the refusal stands beside that name.
+  const [failure, setFailure] = useState<Error | null>(null);
   if (names.length > 0) {
     return (
       <Dialog
@@ -270,15 +273,27 @@ function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDial
         footer={<Button onClick={onClose}>Close</Button>}
       >
         <AliasList label={`Other names of ${alias}`} aliases={names} />
+        {failure !== null && (
+          <div className="mt-3">
+            <ErrorNotice failure={failure} compact />
+          </div>
+        )}
       </Dialog>
     );
   }
   return (
     <ChangeQuestion
       title={`Delete ${alias}?`}
-      body="Requests for it are refused with model_not_found immediately, and prices set with the model are deleted. Past usage stays in the reports."
+      body={
+        <div className="flex flex-col gap-2">
+          <RemovalFacts of={{ route: "DELETE /admin/v1/models/:alias", id: alias }} />
+          <p>
+            Requests for it are refused with model_not_found immediately. Past usage stays in the reports.
+          </p>
+        </div>
+      }
       confirmLabel="Delete model"
-      change={deleteModel}
+      change={{ ...deleteModel, onError: setFailure }}
       wanted={{ alias, from: model }}
       done={() => ({ title: `${alias} deleted`, body: "Past usage stays in the reports." })}
       onClose={onClose}

@@ -30,7 +30,7 @@ import { SecretList } from "../../secrets/secret-list.tsx";
 import { FixedTagBadges, FixedTagsField, toTags, toTypedTags } from "../../secrets/secret-terms.tsx";
 import { formatCount } from "../../text/format.ts";
 import type { Person } from "../people.tsx";
-import { ChangeQuestion, Figures, RowPanel, Section } from "../../lists/row-panel.tsx";
+import { ChangeQuestion, Figures, RemovalFacts, RowPanel, Section } from "../../lists/row-panel.tsx";
 import { ROLES } from "./create-principal.tsx";
 
 export interface PersonPanelProps {
@@ -236,7 +236,7 @@ type Asking = "demote" | "disable" | "revoke" | "delete";
 
 interface Question {
   readonly title: string;
-  readonly body: string;
+  readonly body: ReactNode;
   readonly confirmLabel: string;
   /** To be typed first: it cannot be undone. */
   readonly requireText?: string;
@@ -259,11 +259,16 @@ const QUESTION = {
     body: `Every browser has to sign in again. Keys and relay tokens still work.${self}`,
     confirmLabel: "End sessions",
   }),
-  delete: (person, self) => ({
-    title: `Delete ${person.name}?`,
-    body: `${toSecrets(person)} and all sessions are deleted too and cannot be restored. Past usage stays in the reports under this name.${self}`,
+  delete: ({ id, name }, self) => ({
+    title: `Delete ${name}?`,
+    body: (
+      <div className="flex flex-col gap-2">
+        <RemovalFacts of={{ route: "DELETE /admin/v1/principals/:id", id }} />
+        <p>This cannot be undone. Past usage stays in the reports under this name.{self}</p>
+      </div>
+    ),
     confirmLabel: "Delete",
-    requireText: person.name,
+    requireText: name,
   }),
 } as const satisfies Record<Asking, (person: Person, self: string) => Question>;
 

@@ -10,6 +10,7 @@ import {
   providerQuery,
   updateProvider,
 } from "../../api/catalog.ts";
+import type { Removal } from "../../api/removals.ts";
 import { useUndo } from "../../api/undo.ts";
 import { AliasList } from "../../catalog/alias-list.tsx";
 import { Button } from "../../components/button.tsx";
@@ -21,7 +22,7 @@ import { formatCount } from "../../text/format.ts";
 import { DiscoveryHelp, FoundModels, toModelCount } from "../../providers/discovery-help.tsx";
 import { SubmitButton } from "../../form/form.tsx";
 import { EditForm, ProviderWizard } from "./provider-wizard.tsx";
-import { ChangeQuestion, RowPanel } from "../../lists/row-panel.tsx";
+import { ChangeQuestion, RemovalFacts, RowPanel } from "../../lists/row-panel.tsx";
 
 export interface ProviderPanelProps {
   readonly name: string;
@@ -135,7 +136,14 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
       {isDeleting && (
         <ChangeQuestion
           title={`Delete ${provider.name}?`}
-          body={<DeletedModels models={models} />}
+          body={
+            <div className="flex flex-col gap-2">
+              <p>Its address, key and settings are removed. Past usage stays in the reports.</p>
+              <RemovalFacts of={{ route: "DELETE /admin/v1/providers/:name", id: provider.name }}>
+                {toRemovedModels}
+              </RemovalFacts>
+            </div>
+          }
           confirmLabel="Delete provider"
           requireText={provider.name}
           change={deleteProvider}
@@ -192,27 +200,25 @@ export function DisableQuestion({ provider, models, onClose }: DisableQuestionPr
   );
 }
 
-/** The models that are removed with a provider. */
-function DeletedModels({ models }: { readonly models: readonly Model[] }) {
-  const bindings = models.filter(({ target }) => target === null);
-  const names = models.filter(({ target }) => target !== null);
+/** The models that are removed with a provider, and the other names of them. */
+function toRemovedModels(removal: Removal): ReactNode {
+  const { models = [], names = [] } = removal;
   return (
-    <div className="flex flex-col gap-2">
-      <p>Its address, key and settings are removed. Past usage stays in the reports.</p>
-      {bindings.length > 0 && (
+    <>
+      {models.length > 0 && (
         <div>
           <p>Its models are removed too:</p>
-          <AliasList label="Models removed with it" aliases={toAliases(bindings)} />
+          <AliasList label="Models removed with it" aliases={models} />
         </div>
       )}
       {names.length > 0 && (
         <div>
           <p>and these other names of them:</p>
-          <AliasList label="Names removed with it" aliases={toAliases(names)} />
+          <AliasList label="Names removed with it" aliases={names} />
         </div>
       )}
       {models.length > 0 && <p>Requests for any of these are refused.</p>}
-    </div>
+    </>
   );
 }
 
