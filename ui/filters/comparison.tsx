@@ -5,7 +5,7 @@ import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
 import { Duration } from "../components/instant.tsx";
 import { TableSkeleton } from "../components/skeleton.tsx";
-import { Answered, useOutdated } from "../reports/answer.tsx";
+import { AnswerView, useOutdated } from "../reports/answer.tsx";
 import { toCost } from "../reports/figures.ts";
 import type { ListFilter } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
@@ -26,12 +26,12 @@ export function Comparison({ report, by, values, toName }: ComparisonProps) {
   );
   const isOutdated = useOutdated(`${report.question} ${by}`, isPlaceholderData);
   return (
-    <Answered
+    <AnswerView
       answer={{ data, isOutdated, failure: error, retry: refetch }}
       skeleton={<TableSkeleton rows={FIGURES.length} />}
     >
       {(breakdown) => <Figures breakdown={breakdown} values={values} toName={toName} />}
-    </Answered>
+    </AnswerView>
   );
 }
 

@@ -13,7 +13,7 @@ import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
 import { MyLimits } from "../limits/held-limits.tsx";
-import { Answered } from "../reports/answer.tsx";
+import { AnswerView } from "../reports/answer.tsx";
 import { MEASURE_FORMATS, MEASURE_LABELS, toMeasured } from "../reports/figures.ts";
 import { UsageReport } from "../reports/usage-report.tsx";
 import type { Measure } from "../search/breakdown.ts";
@@ -85,7 +85,7 @@ function CalendarCard({ report, measure }: CalendarCardProps) {
       title="The last 53 weeks"
       lead={`${MEASURE_LABELS[measure]} per UTC day, independent of the window. Select a day to show it.`}
     >
-      <Answered
+      <AnswerView
         answer={{ data: data?.series, failure: error, retry: refetch }}
         className="min-h-48"
         skeleton={
@@ -95,7 +95,7 @@ function CalendarCard({ report, measure }: CalendarCardProps) {
         }
       >
         {(days) => <DayCalendar {...{ report, measure, since, days }} />}
-      </Answered>
+      </AnswerView>
     </Card>
   );
 }

@@ -16,7 +16,7 @@ export interface Answer<Data> {
   readonly retry: () => unknown;
 }
 
-interface AnsweredProps<Data> {
+interface AnswerViewProps<Data> {
   readonly answer: Answer<Data>;
   /** As large as what comes: nothing else moves then. */
   readonly skeleton: ReactNode;
@@ -25,7 +25,12 @@ interface AnsweredProps<Data> {
 }
 
 /** Why there is no answer, its place while it is on its way, and what is drawn from it. */
-export function Answered<Data>({ answer, skeleton, className, children }: AnsweredProps<Data>): ReactNode {
+export function AnswerView<Data>({
+  answer,
+  skeleton,
+  className,
+  children,
+}: AnswerViewProps<Data>): ReactNode {
   const { data, isOutdated = false, failure, retry } = answer;
   const isThere = data !== null && data !== undefined;
   return (

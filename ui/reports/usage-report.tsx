@@ -13,7 +13,7 @@ import { countFilters, NO_FILTERS } from "../search/filters.ts";
 import { readOverviewSearch } from "../search/pages.ts";
 import type { Report } from "../search/report.ts";
 import { ALL_TIME, toChosenSearch } from "../search/window.ts";
-import { Answered, CountedWindow, useCompared, useOutdated } from "./answer.tsx";
+import { AnswerView, CountedWindow, useCompared, useOutdated } from "./answer.tsx";
 import { MEASURE_FORMATS, MEASURE_LABELS, MEASURE_OPTIONS, toTotals } from "./figures.ts";
 import { toGroupSearch } from "./groups.ts";
 import { type Scope, seriesQuery, type Stack, type StackAnswer, useStack } from "./stack.ts";
@@ -101,9 +101,9 @@ function ChartCard({ scope, report, answer, by, tagged, measure }: ChartCardProp
       {by === "tag" && (data === null || tagKeys.length > 0) && (
         <TagKeys keys={tagKeys} chosen={tagged ?? tagKeys[0]} onChoose={(key) => change({ tagged: key })} />
       )}
-      <Answered answer={answer} skeleton={<ChartSkeleton />} className="min-h-[19.75rem]">
+      <AnswerView answer={answer} skeleton={<ChartSkeleton />} className="min-h-[19.75rem]">
         {(stack) => <Chart {...{ scope, stack, report }} />}
-      </Answered>
+      </AnswerView>
     </Card>
   );
 }

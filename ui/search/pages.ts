@@ -1,166 +1,126 @@
-import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
-import { ENDPOINTS, type Endpoint } from "#catalog/endpoint.ts";
-import { BREAKDOWNS, MEASURES, type Breakdown, type Measure } from "./breakdown.ts";
+import { CAPABILITIES } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/endpoint.ts";
+import { BREAKDOWNS, MEASURES } from "./breakdown.ts";
 import { type Filters, LOG_ORDERS, type LogOrder, readFilters } from "./filters.ts";
 import { readCount, readText, readWord, type RawSearch } from "./query-string.ts";
-import { readSort, type SortSearch } from "./sort.ts";
 import { readWindow, type WindowSearch } from "./window.ts";
 
-/** What each page keeps in its address. Reading never fails: what a page does not know is left out. */
+/** What each page keeps in its address, told once: how a name is read says what it may be. What a page does not know is left out. */
 
-export type ReportSearch = WindowSearch & Filters;
+type Reader<Value> = (search: RawSearch, name: string) => Value;
+type Names = { readonly [name: string]: Reader<unknown> };
+type SearchOf<Read extends Names> = { readonly [name in keyof Read]?: ReturnType<Read[name]> };
 
-/** A page whose charts count one of several things. */
-type MeasureSearch = { readonly show?: Measure | undefined };
+function reading<Read extends Names>(names: Read): (search: RawSearch) => SearchOf<Read>;
+function reading(names: Names): (search: RawSearch) => object {
+  const readers = Object.entries(names);
+  return (search) => Object.fromEntries(readers.map(([name, read]) => [name, read(search, name)]));
+}
 
-export type OverviewSearch = ReportSearch &
-  MeasureSearch &
-  SortSearch & {
-    readonly by?: Breakdown | undefined;
-    /** The tag whose values are told apart when the usage is cut by tag. */
-    readonly tagged?: string | undefined;
-  };
+function word<const Word extends string>(...words: readonly Word[]): Reader<Word | undefined> {
+  return (search, name) => readWord(search, name, words);
+}
+
 /** What the cells of the heat map count: failures, all requests, or the share of failures. */
 export const HEAT_MEASURES = ["failures", "all", "share"] as const;
 export type HeatMeasure = (typeof HEAT_MEASURES)[number];
-export type ErrorsSearch = ReportSearch & {
-  /** The bars also hold what went well. */
-  readonly ok?: "1" | undefined;
-  readonly heat?: HeatMeasure | undefined;
-};
-export type UsageSearch = WindowSearch & MeasureSearch & SortSearch;
-export type RequestsSearch = ReportSearch & {
-  /** The log is followed unless it is `0`. */
-  readonly live?: "0" | undefined;
-  readonly order?: LogOrder | undefined;
-  /** The id of the request whose details are open. */
-  readonly open?: string | undefined;
-  /** From 0. */
-  readonly page?: number | undefined;
-  readonly rows?: RowsAPage | undefined;
-};
+
+/** How many rows of the request log stand on a page; the middle one when the address does not say. */
+export const ROWS_A_PAGE = ["50", "100", "500"] as const;
+
 export function isDefaultOrder(order: LogOrder | undefined): boolean {
   return order === undefined || order === "newest";
 }
 
-/** How many rows of the request log stand on a page; the middle one when the address does not say. */
-export const ROWS_A_PAGE = ["50", "100", "500"] as const;
-export type RowsAPage = (typeof ROWS_A_PAGE)[number];
-export type ModelsSearch = ListSearch & {
-  readonly capability?: Capability | undefined;
-  /** Hidden models as well; an administrator's list always has them. */
-  readonly hidden?: "1" | undefined;
-  readonly provider?: string | undefined;
-  /** The model whose route is shown, and the request that would be made. */
-  readonly resolve?: string | undefined;
-  readonly endpoint?: Endpoint | undefined;
-  readonly stream?: "1" | undefined;
-};
-export type PlaygroundSearch = { readonly model?: string | undefined };
-/** Lists with a search box and one row open. */
-export type ListSearch = {
-  readonly q?: string | undefined;
-  readonly open?: string | undefined;
-};
-/** What the page of people shows: themselves, or what they hold. */
-const PEOPLE_TABS = ["people", "keys", "relay-tokens"] as const;
-export type PeopleTab = (typeof PEOPLE_TABS)[number];
-export type PeopleSearch = ListSearch & { readonly tab?: PeopleTab | undefined };
-/** What the page of limits shows, and the person whose monthly budget is being made. */
-export type LimitsSearch = ListSearch & { readonly budget?: string | undefined };
-export type AuditSearch = {
-  readonly action?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly target?: string | undefined;
-};
-export type SignInSearch = {
-  /** A path of this page to go back to. */
-  readonly next?: string | undefined;
-};
+export type ReportSearch = WindowSearch & Filters;
 
 export function readReportSearch(search: RawSearch): ReportSearch {
   return { ...readWindow(search), ...readFilters(search) };
 }
 
+/** What the charts count, and the order of the table. */
+const USAGE = { show: word(...MEASURES), sort: readText };
+const readUsage = reading(USAGE);
+const readOverview = reading({
+  ...USAGE,
+  by: word(...BREAKDOWNS),
+  /** The tag whose values are told apart when the usage is cut by tag. */
+  tagged: readText,
+});
+const readErrors = reading({
+  /** The bars also hold what went well. */
+  ok: word("1"),
+  heat: word(...HEAT_MEASURES),
+});
+const readRequests = reading({
+  /** The log is followed unless it is `0`. */
+  live: word("0"),
+  order: word(...LOG_ORDERS),
+  /** The id of the request whose details are open. */
+  open: readText,
+  /** From 0. */
+  page: readCount,
+  rows: word(...ROWS_A_PAGE),
+});
+
+export type OverviewSearch = ReportSearch & ReturnType<typeof readOverview>;
 export function readOverviewSearch(search: RawSearch): OverviewSearch {
-  return {
-    ...readReportSearch(search),
-    by: readWord(search, "by", BREAKDOWNS),
-    tagged: readText(search, "tagged"),
-    show: readWord(search, "show", MEASURES),
-    ...readSort(search),
-  };
+  return { ...readReportSearch(search), ...readOverview(search) };
 }
 
+export type ErrorsSearch = ReportSearch & ReturnType<typeof readErrors>;
 export function readErrorsSearch(search: RawSearch): ErrorsSearch {
-  return {
-    ...readReportSearch(search),
-    ok: readWord(search, "ok", ["1"]),
-    heat: readWord(search, "heat", HEAT_MEASURES),
-  };
+  return { ...readReportSearch(search), ...readErrors(search) };
+}
+
+export type RequestsSearch = ReportSearch & ReturnType<typeof readRequests>;
+export function readRequestsSearch(search: RawSearch): RequestsSearch {
+  return { ...readReportSearch(search), ...readRequests(search) };
 }
 
 /** Without filters: what one used oneself is asked for by its window alone. */
-export function readUsageSearch(search: RawSearch): UsageSearch {
-  return { ...readWindow(search), show: readWord(search, "show", MEASURES), ...readSort(search) };
+export function readUsageSearch(search: RawSearch): WindowSearch & ReturnType<typeof readUsage> {
+  return { ...readWindow(search), ...readUsage(search) };
 }
 
-export function readRequestsSearch(search: RawSearch): RequestsSearch {
-  return {
-    ...readReportSearch(search),
-    live: readWord(search, "live", ["0"]),
-    order: readWord(search, "order", LOG_ORDERS),
-    open: readText(search, "open"),
-    page: readCount(search, "page"),
-    rows: readWord(search, "rows", ROWS_A_PAGE),
-  };
-}
+/** Lists with a search box and one row open. */
+const LIST = { q: readText, open: readText };
+export const readListSearch = reading(LIST);
+export type ListSearch = ReturnType<typeof readListSearch>;
 
-export function readModelsSearch(search: RawSearch): ModelsSearch {
-  return {
-    ...readListSearch(search),
-    capability: readWord(search, "capability", CAPABILITIES),
-    hidden: readWord(search, "hidden", ["1"]),
-    provider: readText(search, "provider"),
-    resolve: readText(search, "resolve"),
-    endpoint: readWord(search, "endpoint", ENDPOINTS),
-    stream: readWord(search, "stream", ["1"]),
-  };
-}
+export const readModelsSearch = reading({
+  ...LIST,
+  capability: word(...CAPABILITIES),
+  /** Hidden models as well; an administrator's list always has them. */
+  hidden: word("1"),
+  provider: readText,
+  /** The model whose route is shown, and the request that would be made. */
+  resolve: readText,
+  endpoint: word(...ENDPOINTS),
+  stream: word("1"),
+});
+export type ModelsSearch = ReturnType<typeof readModelsSearch>;
 
-export function readPlaygroundSearch(search: RawSearch): PlaygroundSearch {
-  return { model: readText(search, "model") };
-}
+export const readPlaygroundSearch = reading({ model: readText });
 
-export function readListSearch(search: RawSearch): ListSearch {
-  return { q: readText(search, "q"), open: readText(search, "open") };
-}
+/** `budget` is the person whose monthly budget is being made. */
+export const readLimitsSearch = reading({ ...LIST, budget: readText });
+export type LimitsSearch = ReturnType<typeof readLimitsSearch>;
 
-export function readLimitsSearch(search: RawSearch): LimitsSearch {
-  return { ...readListSearch(search), budget: readText(search, "budget") };
-}
+/** People themselves, or what they hold. */
+export const readPeopleSearch = reading({ ...LIST, tab: word("people", "keys", "relay-tokens") });
+export type PeopleSearch = ReturnType<typeof readPeopleSearch>;
 
-export function readPeopleSearch(search: RawSearch): PeopleSearch {
-  return { ...readListSearch(search), tab: readWord(search, "tab", PEOPLE_TABS) };
-}
+export const readAuditSearch = reading({ action: readText, actor: readText, target: readText });
+export type AuditSearch = ReturnType<typeof readAuditSearch>;
 
-export function readAuditSearch(search: RawSearch): AuditSearch {
-  return {
-    action: readText(search, "action"),
-    actor: readText(search, "actor"),
-    target: readText(search, "target"),
-  };
-}
-
-export function readSignInSearch(search: RawSearch): SignInSearch {
-  return { next: readNext(search) };
-}
-
-/** Only a path of this page: an address of elsewhere would make the sign-in an open redirect. */
-function readNext(search: RawSearch): string | undefined {
-  const text = readText(search, "next");
-  return text !== undefined && isOwnPath(text) ? text : undefined;
-}
+/** `next` is a path of this page to go back to: an address of elsewhere would make the sign-in an open redirect. */
+export const readSignInSearch = reading({
+  next(search, name): string | undefined {
+    const text = readText(search, name);
+    return text !== undefined && isOwnPath(text) ? text : undefined;
+  },
+});
 
 /** A browser reads `//host`, `/\host` and tabs within as another host. */
 export function isOwnPath(text: string): boolean {

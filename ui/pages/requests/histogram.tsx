@@ -4,7 +4,7 @@ import type { Bar, Series } from "../../charts/series.ts";
 import { StackedBars } from "../../charts/stacked-bars.tsx";
 import { Card } from "../../components/card.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
-import { Answered, CountedWindow } from "../../reports/answer.tsx";
+import { AnswerView, CountedWindow } from "../../reports/answer.tsx";
 import type { OutcomeFilter } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { toChosenSearch } from "../../search/window.ts";
@@ -28,7 +28,7 @@ export function Histogram({ report, log }: { readonly report: Report; readonly l
   if (bars === null && log.failure !== null) return null;
   return (
     <Card className="mb-4">
-      <Answered
+      <AnswerView
         answer={{ data: failure === null ? bars : null, failure, isOutdated, retry }}
         skeleton={
           <div aria-busy>
@@ -46,7 +46,7 @@ export function Histogram({ report, log }: { readonly report: Report; readonly l
             empty="No requests in this window."
           />
         )}
-      </Answered>
+      </AnswerView>
       <CountedWindow notes={notes} className="mt-2" />
     </Card>
   );
