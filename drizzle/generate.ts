@@ -1,13 +1,18 @@
 /**
  * Writes the next migration of each engine whose tables have changed: `bun drizzle/generate.ts <what-changes>`. The tables
  * before are those of the commit that touched the engine's migrations last, so a migration is committed together with the
- * change of its tables. Read what was written before it is kept, and name it in `MIGRATIONS` of the engine.
+ * change of its tables. Read what was written before it is kept. The engine's list of migrations is written anew.
  */
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $ } from "bun";
 import { ENGINES } from "./tables.ts";
+
+const LISTS = {
+  sqlite: "src/storage/sqlite/catalog/migrations.ts",
+  postgres: "src/storage/postgres/connection/migrations.ts",
+} as const;
 
 const root = join(import.meta.dir, "..");
 const [, , title = ""] = process.argv;
@@ -21,7 +26,23 @@ for (const engine of ["sqlite", "postgres"] as const) {
   const number = readdirSync(folder).filter((name) => name.endsWith(".sql")).length;
   const file = join(folder, `${String(number).padStart(4, "0")}_${title}.sql`);
   await Bun.write(file, `${statements.join("\n--> statement-breakpoint\n")}\n`);
+  await Bun.write(join(root, LISTS[engine]), toList(engine, readdirSync(folder)));
   console.log(file);
+}
+
+/** Imports each file as text, so that an executable carries it. */
+function toList(engine: keyof typeof ENGINES, files: readonly string[]): string {
+  const names = files.map((file) => file.replace(/\.sql$/, "")).sort();
+  const imports = names.map(
+    (name) => `import sql${name.slice(0, 4)} from "#drizzle/${engine}/${name}.sql" with { type: "text" };\n`,
+  );
+  const rows = names.map((name) => `  { name: "${name}", sql: sql${name.slice(0, 4)} },\n`);
+  return `${imports.join("")}import type { Migration } from "#storage/sql/migration.ts";
+
+/** The files of drizzle/${engine} in order. \`drizzle/generate.ts\` writes this list. */
+export const MIGRATIONS: readonly Migration[] = [
+${rows.join("")}];
+`;
 }
 
 async function describeFormer(engine: keyof typeof ENGINES): Promise<any> {

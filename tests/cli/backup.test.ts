@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
+import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startApp } from "../support/app.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
+import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
 import { countMigrations, makeSchemaLater } from "../support/later-schema.ts";

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
+import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { type FolderLock, lockDataFolder } from "#storage/files/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";

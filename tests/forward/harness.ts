@@ -1,3 +1,5 @@
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { toDefaults } from "#kernel/fields.ts";
 import { OWN_SLOTS } from "#catalog/slots.ts";
 import type { Capability } from "#catalog/capability.ts";
 import { isEndpointName, type EndpointName } from "#catalog/endpoint.ts";
@@ -172,12 +174,9 @@ export function toSnapshot(setup: Setup): CatalogSnapshot {
     baseUrl: setup.baseUrl,
     endpoints: {},
     sealedCredential: null,
-    authStyle: "bearer",
-    verifyTls: true,
-    caPem: null,
+    ...toDefaults(PROVIDER_SETTINGS),
     timeoutConnectSeconds: 5,
     timeoutReadSeconds: 20,
-    maxConcurrency: null,
     enabled: true,
     createdAtUs: 1,
     ...setup.provider,

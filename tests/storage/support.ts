@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AuditEntry } from "#audit/event.ts";
 import type { Model } from "#catalog/model.ts";
+import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { toDefaults } from "#kernel/fields.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
@@ -160,12 +162,7 @@ export function provider(name: string, changes: Partial<Provider> = {}): Provide
     baseUrl: `https://${name}.example/v1`,
     endpoints: {},
     sealedCredential: null,
-    authStyle: "bearer",
-    verifyTls: true,
-    caPem: null,
-    timeoutConnectSeconds: 10,
-    timeoutReadSeconds: 300,
-    maxConcurrency: null,
+    ...toDefaults(PROVIDER_SETTINGS),
     enabled: true,
     createdAtUs: START_US,
     ...changes,

@@ -1,4 +1,4 @@
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/catalog-database.ts";
+import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import type { Migration } from "#storage/sql/migration.ts";
 

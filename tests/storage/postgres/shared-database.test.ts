@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { LockedError, withLockWatch } from "#storage/postgres/connection/lock-watch.ts";
-import { MIGRATIONS, migrate } from "#storage/postgres/connection/migrate.ts";
+import { migrate } from "#storage/postgres/connection/migrate.ts";
+import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { runStep } from "#storage/postgres/ledger/maintenance.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import { postgresMissing, sharedPostgres, type TestSchema } from "../../support/postgres.ts";

@@ -1,5 +1,3 @@
-import installation0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text" };
-import keyScope0001 from "#drizzle/postgres/0001_added_key_scope.sql" with { type: "text" };
 import { SetupError } from "#kernel/errors.ts";
 import { type Migration, readPending, recordMigration, toMigrationTable } from "#storage/sql/migration.ts";
 import type { DatabaseAge } from "#storage/engine.ts";
@@ -7,16 +5,11 @@ import { sleep } from "#kernel/timer.ts";
 import { drive } from "./drive.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { LockedError } from "./lock-watch.ts";
+import { MIGRATIONS } from "./migrations.ts";
 import { SERVER_VERSION_MIN, StatementError, toRightError, toVersionError } from "./errors.ts";
 import type { Sql } from "./pool.ts";
 import type { Postgres } from "./postgres.ts";
 import { quoteName } from "./values.ts";
-
-/** The files of drizzle/postgres in order. A new file is imported as text above and named here. */
-export const MIGRATIONS: readonly Migration[] = [
-  { name: "0000_installation", sql: installation0000 },
-  { name: "0001_added_key_scope", sql: keyScope0001 },
-];
 
 /** Reads and writes of a table wait behind a step that waits for its lock, so that a try is short. */
 const LOCK_WAIT_MS = 3_000;

@@ -1,6 +1,4 @@
 import { Database } from "bun:sqlite";
-import catalog0000 from "#drizzle/sqlite/0000_catalog.sql" with { type: "text" };
-import keyScope0001 from "#drizzle/sqlite/0001_added_key_scope.sql" with { type: "text" };
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
@@ -14,7 +12,6 @@ import { findUnreadableRows, type UnreadableRow } from "#storage/catalog/unreada
 import type { CatalogStores, DatabaseAge } from "#storage/engine.ts";
 import { tryLockDataFolder } from "#storage/files/folder-lock.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
-import type { Migration } from "#storage/sql/migration.ts";
 import { drive } from "#storage/sqlite/drive.ts";
 import { findPending, migrate } from "#storage/sqlite/file/migrate.ts";
 import {
@@ -27,12 +24,7 @@ import {
 import { createSqliteDriver } from "./catalog-driver.ts";
 import { type CatalogFile, createCatalogFile } from "./catalog-file.ts";
 import { createLogSync } from "./log-sync.ts";
-
-/** The files of drizzle/sqlite in order. A new file is imported as text above and named here. */
-export const CATALOG_MIGRATIONS: readonly Migration[] = [
-  { name: "0000_catalog", sql: catalog0000 },
-  { name: "0001_added_key_scope", sql: keyScope0001 },
-];
+import { MIGRATIONS } from "./migrations.ts";
 
 export interface CatalogDatabaseOptions {
   readonly path: string;
@@ -64,12 +56,12 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
   const { path, secrets, log } = options;
   const client = openSqlite(path);
   try {
-    const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
+    const { applied, backupPath } = migrate(client, MIGRATIONS, {
       path,
       seed: () => drive(client, requireOwnSecret(secrets, `the database ${path}`)),
     });
     // All of them make a new database, which is no news.
-    if (applied.length > 0 && applied.length < CATALOG_MIGRATIONS.length)
+    if (applied.length > 0 && applied.length < MIGRATIONS.length)
       log.info("catalog schema brought up to date", { to: applied.at(-1) ?? "", backup: backupPath });
     return toCatalogDatabase(client, options);
   } catch (cause) {
@@ -115,13 +107,13 @@ export async function readCatalogDatabase(options: CatalogDatabaseOptions): Prom
   const { path } = options;
   let client = openSqliteReader(path);
   try {
-    const pending = withSetupErrors(path, () => findPending(client, CATALOG_MIGRATIONS, path));
-    if (pending.length === CATALOG_MIGRATIONS.length) throw toEmptyError(path);
+    const pending = withSetupErrors(path, () => findPending(client, MIGRATIONS, path));
+    if (pending.length === MIGRATIONS.length) throw toEmptyError(path);
     if (pending.length === 0) return toCatalogDatabase(client, options);
     const copy = copyToMemory(client, path);
     client.close(true);
     client = copy;
-    migrate(client, CATALOG_MIGRATIONS, { path, isBackedUp: false });
+    migrate(client, MIGRATIONS, { path, isBackedUp: false });
     const database = toCatalogDatabase(client, options);
     client.run("PRAGMA query_only = ON");
     return database;
@@ -175,9 +167,9 @@ export function toCatalogDatabase(
 export function findCatalogAge(path: string): DatabaseAge {
   if (!hasFile(path)) return "none";
   return withReader(path, (database) => {
-    const pending = findPending(database, CATALOG_MIGRATIONS, path).length;
+    const pending = findPending(database, MIGRATIONS, path).length;
     if (pending === 0) return "current";
-    return pending === CATALOG_MIGRATIONS.length ? "none" : "older";
+    return pending === MIGRATIONS.length ? "none" : "older";
   });
 }
 
@@ -193,8 +185,8 @@ interface CatalogFacts {
 /** Inspects a catalog and changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function inspectCatalog(path: string): CatalogFacts {
   return withReader(path, (database) => {
-    const pending = findPending(database, CATALOG_MIGRATIONS, path);
-    const last = CATALOG_MIGRATIONS.at(-1 - pending.length);
+    const pending = findPending(database, MIGRATIONS, path);
+    const last = MIGRATIONS.at(-1 - pending.length);
     if (last === undefined) throw toEmptyError(path);
     const secretCheckValue = drive(database, readSecretState())?.checkValue ?? null;
     const isCurrent = pending.length === 0;
