@@ -1,3 +1,5 @@
+import type { Clock } from "#kernel/clock.ts";
+
 /** Who is at the other end of a connection, as far as the network tells. No header is believed: a client writes those. */
 export interface Peer {
   /** For the log; `unknown` where there is no address. */
@@ -27,4 +29,33 @@ function toNetwork(address: string): string {
   const zeros = Array.from({ length: Math.max(0, IPV6_GROUPS - before.length - after.length) }, () => "0");
   const groups = [...before, ...zeros, ...after].slice(0, NETWORK_GROUPS);
   return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
+}
+
+/** How often something happened in this minute, by the network that it came from. */
+export interface PeerCounts {
+  /** Counts one more and returns how many there were of this network in this minute, this one included. */
+  add(peer: Peer): number;
+}
+
+const MINUTE_MS = 60_000;
+/** Networks that are told apart; those of others count together. */
+const NETWORKS_MAX = 1000;
+const OTHERS = "(others)";
+
+export function createPeerCounts(clock: Pick<Clock, "monotonicMs">): PeerCounts {
+  let counts = new Map<string, number>();
+  let minuteSinceMs = clock.monotonicMs();
+  return {
+    add({ network }) {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - minuteSinceMs >= MINUTE_MS) {
+        counts = new Map();
+        minuteSinceMs = nowMs;
+      }
+      const name = counts.has(network) || counts.size < NETWORKS_MAX ? network : OTHERS;
+      const counted = (counts.get(name) ?? 0) + 1;
+      counts.set(name, counted);
+      return counted;
+    },
+  };
 }

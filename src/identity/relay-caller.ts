@@ -4,8 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { Principal } from "./principal.ts";
 import { RELAY_TOKEN_PREFIX } from "./secret.ts";
-import { refuseEnded, type SecretWords } from "./secret-end.ts";
-import { findSecret, peekSecret } from "./secret-search.ts";
+import { findSecret, peekSecret, refuseEnded, type SecretWords } from "./presented-secret.ts";
 import type { IdentityStore } from "./store.ts";
 
 /** To whom a relayed request is attributed, and by which token. */

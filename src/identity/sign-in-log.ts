@@ -1,8 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { createPeerCounts } from "./peer-counts.ts";
-import type { Peer } from "./peer.ts";
+import { createPeerCounts, type Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 
 export type SignInWay = "password" | "login_link" | "sso";

@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Peer } from "#identity/peer.ts";
-import { createPeerCounts } from "#identity/peer-counts.ts";
+import { createPeerCounts, type Peer } from "#identity/peer.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
