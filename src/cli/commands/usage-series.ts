@@ -5,7 +5,7 @@ import type { Installation } from "#cli/installation/client.ts";
 import { listKeys } from "#cli/installation/lists.ts";
 import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { sumUsage, type Sums, type UsageGroup } from "./usage-groups.ts";
+import type { Sums, UsageGroup } from "./usage-groups.ts";
 
 /** Usage that the summary's rows do not tell: the series' do. */
 export type SeriesDimension = "key" | "day";
@@ -27,24 +27,15 @@ export async function readSeriesGroups(
   asked: Asked,
 ): Promise<{ readonly groups: readonly UsageGroup[]; readonly notices: readonly string[] }> {
   const read = by === "day" ? readDays : readKeys;
-  const parts = await Promise.all(COUNTED.map((outcome) => read(installation, asked, outcome)));
-  const merged = Map.groupBy(
-    parts.flatMap(({ rows }) => rows),
-    ({ name }) => name,
-  );
-  const groups = [...merged].map(([name, rows]) => Object.assign({ name }, sumUsage(rows)));
-  const sorted = groups.toSorted((left, right) =>
-    by === "day"
-      ? (left.name ?? "").localeCompare(right.name ?? "")
-      : Number(left.name === REST) - Number(right.name === REST) ||
-        (right.cost ?? -1) - (left.cost ?? -1) ||
-        right.requests - left.requests,
-  );
-  return { groups: sorted, notices: [...new Set(parts.flatMap(({ notices }) => notices))] };
+  const { rows, notices } = await read(installation, {
+    ...asked,
+    query: { ...asked.query, outcome: COUNTED },
+  });
+  return { groups: rows, notices };
 }
 
-async function readDays(installation: Installation, { query }: Asked, outcome: string) {
-  const asked = { ...query, bucket: "day", outcome };
+async function readDays(installation: Installation, { query }: Asked) {
+  const asked = { ...query, bucket: "day" };
   const { body, notices } = await readReport(installation, () =>
     installation.api.callWithHeaders("GET /stats/series", { query: asked }),
   );
@@ -52,8 +43,8 @@ async function readDays(installation: Installation, { query }: Asked, outcome: s
   return { rows: toUsed(rows), notices };
 }
 
-async function readKeys(installation: Installation, { query, nowUs }: Asked, outcome: string) {
-  const asked = { ...toMonths(query, nowUs), group_by: "key", top: String(GROUPS_MAX), outcome };
+async function readKeys(installation: Installation, { query, nowUs }: Asked) {
+  const asked = { ...toMonths(query, nowUs), group_by: "key", top: String(GROUPS_MAX) };
   const { body, notices } = await readReport(installation, () =>
     installation.api.callWithHeaders("GET /stats/series", { query: asked }),
   );

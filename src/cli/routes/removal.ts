@@ -40,11 +40,12 @@ const COUNTED = ["ok", "cancelled"] as const;
 /** `12 requests for $1.20 in the last 30 days.` */
 async function describeUse(installation: Installation, { filter, name }: Used): Promise<string> {
   const since = formatInstant(installation.clock.nowUs() - DAYS * DAY_US);
-  const query = { [filter]: [name], outcome: [...COUNTED], since, limit: "1" };
+  const grouping = { bucket: "month", group_by: filter, top: "1" };
+  const query = { [filter]: [name], outcome: [...COUNTED], since, ...grouping };
   const { body } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/breakdown", { query }),
+    installation.api.callWithHeaders("GET /stats/series", { query }),
   );
-  const { requests, cost } = body.total;
+  const { requests = 0, cost = null } = body.groups?.[0] ?? {};
   if (requests === 0) return `No requests in the last ${DAYS} days.`;
   const priced = cost === null ? "without a price" : `for ${toAmount(cost)}`;
   return `${toCounted(requests, "request")} ${priced} in the last ${DAYS} days.`;
