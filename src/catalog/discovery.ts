@@ -1,3 +1,4 @@
+import { toProviderNotFound } from "./provider.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -65,8 +66,9 @@ export interface DiscoveryDeps {
 export function createDiscovery({ catalog, fetchModels, clock, secrets }: DiscoveryDeps): Discovery {
   return {
     async discover(providerName, signal) {
-      const provider = (await catalog.snapshot()).findProvider(providerName);
-      if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
+      const snapshot = await catalog.snapshot();
+      const provider = snapshot.findProvider(providerName);
+      if (provider === null) throw toProviderNotFound(snapshot, providerName);
       const listed = await list(provider, signal);
       const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
       return {

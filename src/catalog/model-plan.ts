@@ -1,6 +1,7 @@
 import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { toHint } from "#kernel/nearest.ts";
 import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { type ModelDraft, type ModelPatch, parseAlias, parseOrigin } from "./model-draft.ts";
@@ -102,9 +103,12 @@ export function toModelEntry(actor: Actor, action: AuditAction, alias: string): 
 function requireModel(current: CatalogPicture, alias: string): ResolvedModel {
   const resolved = current.findModel(alias);
   if (resolved === null) {
-    throw new ProxyError("model_not_found", `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)}.`, {
-      param: "model",
-    });
+    const hint = toHint(
+      alias,
+      current.models.map(({ model }) => model.alias),
+    );
+    const message = `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)}.${hint}`;
+    throw new ProxyError("model_not_found", message, { param: "model" });
   }
   return resolved;
 }

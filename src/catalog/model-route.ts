@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { toHint } from "#kernel/nearest.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
 import {
   type ModelDraft,
@@ -8,6 +9,7 @@ import {
   parseUpstreamName,
 } from "./model-draft.ts";
 import type { Route } from "./model.ts";
+import { toProviderNotFound } from "./provider.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 
 export interface DraftRoute {
@@ -107,7 +109,13 @@ function toNameRoute(current: CatalogPicture, { target, alias, ownId }: NameRout
   if (target === alias || (found !== undefined && found.id === ownId)) {
     throw refuseTarget("A model cannot be a name for itself.");
   }
-  if (found === undefined) throw refuseTarget("The target is no model of this catalog.");
+  if (found === undefined) {
+    const hint = toHint(
+      target,
+      current.models.map(({ model }) => model.alias),
+    );
+    throw refuseTarget(`The target is no model of this catalog.${hint}`);
+  }
   if (found.route.kind === "name") {
     throw refuseTarget("The target is itself a name. Point at the model that routes to a provider.");
   }
@@ -116,8 +124,7 @@ function toNameRoute(current: CatalogPicture, { target, alias, ownId }: NameRout
 
 function getProviderId(current: CatalogPicture, name: string): string {
   const provider = current.findProvider(name);
-  if (provider === null)
-    throw new ProxyError("provider_not_found", "No such provider.", { param: "provider" });
+  if (provider === null) throw toProviderNotFound(current, name, "provider");
   return provider.id;
 }
 

@@ -2,7 +2,7 @@ import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#au
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { rebindCredential, sealCredential, type Provider } from "./provider.ts";
+import { rebindCredential, sealCredential, toProviderNotFound, type Provider } from "./provider.ts";
 import { toModelEntry } from "./model-plan.ts";
 import type { Model } from "./model.ts";
 import { planPriceRemoval } from "./price-plan.ts";
@@ -118,7 +118,7 @@ export function providerExists(): ProxyError {
 
 function requireProvider(current: CatalogPicture, name: string): Provider {
   const provider = current.findProvider(name);
-  if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
+  if (provider === null) throw toProviderNotFound(current, name);
   return provider;
 }
 

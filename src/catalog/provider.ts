@@ -1,6 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { toHint } from "#kernel/nearest.ts";
 import type { ValuesOf } from "#kernel/fields.ts";
 import { OtherSecretError } from "#kernel/keyring.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -91,4 +92,17 @@ export function rebindCredential(
   if (apiKey === null || credentialContext(before) === credentialContext(after))
     return before.sealedCredential;
   return sealCredential(secrets, after, apiKey);
+}
+
+/** The refusal of a name, with the provider that was probably meant: for callers who may see all of them. */
+export function toProviderNotFound(
+  { providers }: { readonly providers: readonly Pick<Provider, "name">[] },
+  name: string,
+  param: string | null = null,
+): ProxyError {
+  const hint = toHint(
+    name,
+    providers.map((provider) => provider.name),
+  );
+  return new ProxyError("provider_not_found", `No such provider.${hint}`, param === null ? {} : { param });
 }

@@ -2,7 +2,8 @@ import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#au
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import type { Page, Paged } from "#kernel/page.ts";
+import { toHint } from "#kernel/nearest.ts";
+import { PAGE_LIMIT_MAX, type Page, type Paged } from "#kernel/page.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
@@ -82,7 +83,16 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
         tags: [],
         ...birth(),
       }),
-    getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing(),
+    async getByName(name) {
+      const found = await store.findPrincipalByName(name);
+      if (found !== null) return found;
+      const { rows } = await store.listPrincipals({ limit: PAGE_LIMIT_MAX, offset: 0 });
+      const hint = toHint(
+        name,
+        rows.map((principal) => principal.name),
+      );
+      throw new ProxyError("principal_not_found", `No such principal.${hint}`, { param: "principal" });
+    },
     findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
     update: async (id, patch, actor, require) =>
@@ -121,10 +131,6 @@ function parsePatch(patch: PrincipalPatch): PrincipalChange {
     ...(patch.enabled !== undefined && { enabled: patch.enabled }),
     ...(patch.tags !== undefined && { tags: parseFixedTags(patch.tags) }),
   };
-}
-
-function refuseMissing(): never {
-  throw new ProxyError("principal_not_found", "No such principal.", { param: "principal" });
 }
 
 function toPrincipalEntry(actor: Actor, action: AuditAction, principalId: string): AuditEntry | null {

@@ -1,3 +1,6 @@
+import { toQuoted } from "./printable.ts";
+import { ALIAS_LENGTH_MAX } from "./text.ts";
+
 const DISTANCE_MAX = 3;
 /** A suggestion shares more than this much with what was typed, as commander's own do. */
 const SIMILARITY_MIN = 0.4;
@@ -27,6 +30,12 @@ export function findNearest(text: string, candidates: readonly string[]): string
     )
     .toSorted((left, right) => left.distance - right.distance);
   return ranked[0]?.candidate ?? null;
+}
+
+/** What to add to the refusal of a name that none of these is: ` Did you mean \`openai\`?`, or nothing where none is near. */
+export function toHint(typed: string, names: readonly string[]): string {
+  const nearest = typed.length > ALIAS_LENGTH_MAX ? null : findNearest(typed, names);
+  return nearest === null ? "" : ` Did you mean ${toQuoted(nearest, ALIAS_LENGTH_MAX)}?`;
 }
 
 function toSharedStart(left: string, right: string): string {

@@ -2,7 +2,7 @@ import type { AnswerOf, CallOf, RouteName } from "#http/client.ts";
 import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type RouteInput, toRouteRequest } from "#kernel/route-request.ts";
-import { describeRefusal, Refusal, type CommandError } from "#cli/screen/failure.ts";
+import { describeRefusal, Refusal } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Local } from "#boot/local.ts";
 
@@ -27,17 +27,7 @@ export interface Answered<Data> {
 /** One exchange. Its response is a success and holds JSON; whatever else happens is thrown. */
 export type Send = (request: Request) => Promise<Response>;
 
-/** What was asked, as far as it names something. */
-export interface Question {
-  readonly url: string;
-  /** JSON; null for none. */
-  readonly body: string | null;
-}
-
-/** What is thrown in place of a refusal: the same with more to say. */
-export type Explain = (client: Client, refusal: Refusal, question: Question) => Promise<CommandError>;
-
-export function createClient(origin: string, send: Send, explain: Explain): Client {
+export function createClient(origin: string, send: Send): Client {
   const client = { call, callWithHeaders, ask };
   return client;
 
@@ -56,15 +46,10 @@ export function createClient(origin: string, send: Send, explain: Explain): Clie
   async function ask(route: string, input: RouteInput): Promise<Answered<Json>> {
     const { address, init } = toRouteRequest(route, input);
     const url = `${origin}${address}`;
-    try {
-      const response = await send(new Request(url, init));
-      const data: unknown = await response.json();
-      if (!isObject(data)) throw new TypeError("an answer is no object");
-      return { data, headers: response.headers };
-    } catch (cause) {
-      if (!(cause instanceof Refusal)) throw cause;
-      throw await explain(client, cause, { url, body: init.body ?? null });
-    }
+    const response = await send(new Request(url, init));
+    const data: unknown = await response.json();
+    if (!isObject(data)) throw new TypeError("an answer is no object");
+    return { data, headers: response.headers };
   }
 }
 

@@ -2,7 +2,6 @@ import type { Local } from "#boot/local.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { LocalApp } from "#http/local.ts";
 import { createClient, findRefusal, type Installation } from "./client.ts";
-import { addNearest } from "./nearest-name.ts";
 
 /**
  * The data folder of this machine, also while a server has it open; what changes applies from that server's next request on.
@@ -21,7 +20,7 @@ export function createLocalInstallation(local: Local, clock: Clock): Installatio
     const refusal = findRefusal(response.status, await response.json());
     throw refusal ?? new TypeError(`the interface answered ${response.status}`);
   };
-  return { api: createClient("http://localhost", send, addNearest), local, origin: null, clock };
+  return { api: createClient("http://localhost", send), local, origin: null, clock };
 }
 
 /** What a dry run would change, it only tells. */

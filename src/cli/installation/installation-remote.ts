@@ -3,7 +3,6 @@ import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { collectText } from "#cli/screen/terminal.ts";
 import { createClient, findRefusal, isObject, type Installation } from "#cli/installation/client.ts";
-import { addNearest } from "#cli/installation/nearest-name.ts";
 import type { Route } from "#http/door/route.ts";
 
 /** For an answer to its last byte; discovery alone waits for a provider, which takes at most 30 s. */
@@ -81,7 +80,7 @@ export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remo
     headers.set("content-type", "application/json");
     return new Response(text, { status, headers });
   };
-  return { api: createClient(origin, send, addNearest), local: null, origin, clock };
+  return { api: createClient(origin, send), local: null, origin, clock };
 }
 
 /** Null for what is no JSON. */

@@ -63,29 +63,13 @@ export async function listKeys(api: Client, owner: OwnerFilter) {
   return requireOwner(api, owner, keys);
 }
 
-export async function listRelayTokens(api: Client, owner: OwnerFilter) {
-  const tokens = await listAll("relay_tokens", async (page) => {
-    const answer = await api.call("GET /admin/v1/relay-tokens", { query: { ...owner, ...page } });
-    return { rows: answer.relay_tokens, total: answer.total };
-  });
-  return requireOwner(api, owner, tokens);
-}
-
-/** Keys and relay tokens are called by their ids. */
+/** A key is called by its id. */
 export function toNamedKey(view: {
   readonly id: string;
   readonly label: string;
   readonly key_suffix: string;
 }) {
   return { name: view.id, also: [view.label, view.key_suffix] };
-}
-
-export function toNamedToken(view: {
-  readonly id: string;
-  readonly label: string;
-  readonly token_suffix: string;
-}) {
-  return { name: view.id, also: [view.label, view.token_suffix] };
 }
 
 /** Whose limits: a field of a limit's `subject` and its value. */

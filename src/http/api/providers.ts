@@ -9,7 +9,7 @@ import { DiscoveredModels, ProviderListEntry, ProviderView } from "#http/schemas
 import { INSTANT, MODEL, PAGE, PROVIDER } from "#http/schemas/examples.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { toProviderNotFound } from "#catalog/provider.ts";
 import { toProviderRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
 import { toDiscoveredModelsView, toProviderView, toSingleProviderView } from "#views/catalog.ts";
@@ -71,8 +71,9 @@ export function providerRoutes(catalog: Catalog) {
       answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
       errors: ["provider_not_found"],
       run: async ({ params, headers }) => {
-        const provider = (await catalog.snapshot()).findProvider(params.name);
-        if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
+        const snapshot = await catalog.snapshot();
+        const provider = snapshot.findProvider(params.name);
+        if (provider === null) throw toProviderNotFound(snapshot, params.name);
         return withTag(headers, "provider", toSingleProviderView(provider));
       },
     }),

@@ -1,12 +1,15 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { toHint } from "#kernel/nearest.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import type { Limit } from "#limits/limit.ts";
 import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
-import { insert, update } from "#storage/sql/rows.ts";
+import { insert, select, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { readLimits, toLimitRow } from "./limit-rows.ts";
-import { limits } from "./tables.ts";
+import { hintAtSecret } from "./secrets.ts";
+import { apiKeys, limits, principals, relayTokens } from "./tables.ts";
 
 /** The limits. Within a change memory is as the catalog's lock has found them. */
 export function createLimitStore({ change, memory, isTrusted, current }: CatalogDriver): LimitStore {
@@ -86,6 +89,15 @@ function* findSubjectId(subject: NamedSubject): Script<string | null> {
   const found = yield* one<{ readonly id: string }>(sql, [
     subject.kind === "principal" ? subject.name : subject.id,
   ]);
-  if (found === null) throw new ProxyError(missing, `No such ${noun}.`, { param: "subject" });
+  if (found === null) {
+    const hint =
+      subject.kind === "principal"
+        ? toHint(
+            subject.name,
+            (yield* select(principals, "ORDER BY name LIMIT ?", [PAGE_LIMIT_MAX])).map(({ name }) => name),
+          )
+        : yield* hintAtSecret(subject.kind === "key" ? apiKeys : relayTokens, { id: subject.id });
+    throw new ProxyError(missing, `No such ${noun}.${hint}`, { param: "subject" });
+  }
   return found.id;
 }

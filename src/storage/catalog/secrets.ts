@@ -14,8 +14,9 @@ interface SecretKind {
   readonly table: SecretTable;
   readonly remembered: "keys" | "relayTokens";
   readonly kind: "key" | "relay_token";
-  /** For an id that is not there. */
-  readonly toMissing: () => ProxyError;
+  /** The code of an id that is not there. */
+  readonly missing: ErrorCode;
+  readonly noun: string;
   /** For a principal that has `SECRETS_PER_PRINCIPAL_MAX` of them. */
   readonly toFull: () => ProxyError;
 }
@@ -37,9 +38,12 @@ export const RELAY_TOKENS: SecretKind = {
 /** API keys or relay tokens. */
 export function createSecretStore(
   { read, ask, change, memory, isTrusted, current }: CatalogDriver,
-  { table, kind, toMissing, toFull, ...of }: SecretKind,
+  { table, kind, missing, noun, toFull, ...of }: SecretKind,
 ): SecretStore {
   const remembered = memory[of.remembered];
+  function* refuseMissing(filter: SecretFilter): Script<never> {
+    throw new ProxyError(missing, `No ${noun} has this id.${yield* hintAtSecret(table, filter)}`);
+  }
   const limitsOf = (id: string) =>
     memory.limits().limits.filter(({ subject }) => subject.kind === kind && subject.id === id);
   return {
@@ -72,7 +76,7 @@ export function createSecretStore(
       change(function* () {
         const [where, bindings] = toWhere(table, filter);
         const [found] = yield* selectListed(table, where, bindings);
-        if (found === undefined) throw toMissing();
+        if (found === undefined) return yield* refuseMissing(filter);
         const { after, columns } = applySecretChange(found, plan);
         yield* update(table, columns, "id = ?", [after.id]);
         yield* recordChange(audit, kind, after.id);
@@ -83,7 +87,7 @@ export function createSecretStore(
       change(function* () {
         const [where, bindings] = toWhere(table, filter);
         // Its limits go with it: ON DELETE CASCADE.
-        if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
+        if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) yield* refuseMissing(filter);
         yield* recordChange(audit, kind, filter.id);
         for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
       }),
@@ -93,11 +97,37 @@ export function createSecretStore(
       const limits = limitsOf(filter.id).map(({ id, name, enabled }) => ({ id, name, enabled }));
       return read(function* () {
         const [found] = yield* selectListed(table, ...toWhere(table, filter));
-        if (found === undefined) throw toMissing();
+        if (found === undefined) return yield* refuseMissing(filter);
         return { secret: toListedSecret(found), limits };
       });
     },
   };
+}
+
+/** Secrets that are told as probably meant; more are as good as none. */
+const MEANT_MAX = 3;
+/** Half of an id: a typo leaves the other half as it is. */
+const HALF_ID_LENGTH = 18;
+
+/**
+ * What to add to the refusal of an id: ids of those that have it as their label or last characters, and of one that is nearly
+ * the same. Of one principal's own alone where the filter names it.
+ */
+export function* hintAtSecret(table: SecretTable, { id: typed, principalId }: SecretFilter): Script<string> {
+  const isId = typed.length === 2 * HALF_ID_LENGTH;
+  const rows = yield* all<{ readonly id: string }>(
+    `SELECT id FROM ${table.name} WHERE (label = ?1 OR suffix = ?1 OR (?2 <> '' AND
+       (substr(id, 1, ${HALF_ID_LENGTH}) = ?2 OR substr(id, ${HALF_ID_LENGTH + 1}) = ?3)))
+     ${principalId === undefined ? "" : "AND principal_id = ?4"} ORDER BY id LIMIT ${MEANT_MAX + 1}`,
+    [
+      typed,
+      isId ? typed.slice(0, HALF_ID_LENGTH) : "",
+      isId ? typed.slice(HALF_ID_LENGTH) : "",
+      ...(principalId === undefined ? [] : [principalId]),
+    ],
+  );
+  if (rows.length === 0 || rows.length > MEANT_MAX) return "";
+  return ` Did you mean ${rows.map(({ id }) => `\`${id}\``).join(" or ")}?`;
 }
 
 function toWhere(
@@ -123,7 +153,8 @@ function* selectListed(
 
 function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {
   return {
-    toMissing: () => new ProxyError(missing, `No ${noun} has this id.`),
+    missing,
+    noun,
     toFull: () =>
       new ProxyError(
         full,
