@@ -25,9 +25,9 @@ import { withinLimit } from "#kernel/timer.ts";
 /** How long the provider's metadata is cached; after a failure it is read again at once. */
 export const DISCOVERY_AGE_MS_MAX = 3_600_000;
 /** OpenID Connect Core 1.0, section 2: no longer than 255 ASCII characters. */
-export const SUBJECT_LENGTH_MAX = 255;
+const SUBJECT_LENGTH_MAX = 255;
 /** An ID token from the future is refused; clocks that differ a little are not. */
-export const ISSUED_AHEAD_SECONDS_MAX = 300;
+const ISSUED_AHEAD_SECONDS_MAX = 300;
 
 /** What one sign-in sends out, and expects back. */
 export interface AuthorizationRequest {
@@ -207,9 +207,9 @@ function readClaim(claims: { readonly [name: string]: unknown }, name: string): 
 }
 
 /** Limit from the first byte sent to the last one read: a person waits for it in front of a page. */
-export const PROVIDER_REQUEST_MS_MAX = 10_000;
+const PROVIDER_REQUEST_MS_MAX = 10_000;
 /** Thousands of groups fit. It is parsed on the thread that serves. */
-export const PROVIDER_RESPONSE_BYTES_MAX = 1024 * 1024;
+const PROVIDER_RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /** Why a request to the identity provider was given up; the code may be logged. */
 export class ProviderFetchError extends Error {
@@ -222,7 +222,7 @@ export class ProviderFetchError extends Error {
   }
 }
 
-export interface BoundedFetchOptions {
+interface BoundedFetchOptions {
   /** Plain http, to loopback addresses only. */
   readonly allowHttp: boolean;
   readonly requestMsMax: number;
@@ -240,7 +240,7 @@ export interface BoundedRequest {
  * resolves, no redirect followed (RFC 9700, section 4.11: a redirect would carry the code and our secret elsewhere).
  * Throws a `ProviderFetchError`, or what `fetch` throws. Of the answer's headers only the type of its body is kept.
  */
-export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOptions) {
+function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOptions) {
   return async (url: string, request: BoundedRequest): Promise<Response> => {
     checkProviderUrl(new URL(url), allowHttp);
     const cancellation = new AbortController();
@@ -256,7 +256,7 @@ export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOpti
 }
 
 /** Throws `insecure_url` for what would send a secret or a browser in the clear to another machine. */
-export function checkProviderUrl(url: URL, allowHttp: boolean): void {
+function checkProviderUrl(url: URL, allowHttp: boolean): void {
   if (url.protocol === "https:") return;
   if (allowHttp && url.protocol === "http:" && isLoopback(url.hostname)) return;
   throw new ProviderFetchError("insecure_url");
@@ -320,7 +320,7 @@ export interface ExchangeSlots {
   run<Result>(peer: Peer, step: () => Promise<Result>): Promise<Result | null>;
 }
 
-export function createExchangeSlots(clock: Clock): ExchangeSlots {
+function createExchangeSlots(clock: Clock): ExchangeSlots {
   const queue = createFairQueue(clock, {
     waitingOfPeerMax: WAITING_OF_PEER_MAX,
     waitingMax: WAITING_MAX,

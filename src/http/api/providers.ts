@@ -15,7 +15,7 @@ import { parsePage } from "#kernel/page.ts";
 import { toDiscoveredModelsView, toProviderView, toSingleProviderView } from "#views/catalog.ts";
 
 /** Codes of a draft that cannot become a provider. */
-export const CREATE_ERRORS = [
+const CREATE_ERRORS = [
   "invalid_name",
   "invalid_wire_format",
   "invalid_base_url",

@@ -137,11 +137,7 @@ function redirect(status: 302 | 303, location: string, cookies: readonly string[
  * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses. It can be
  * read without its style sheets, too.
  */
-export function toSignInErrorPage(
-  error: ProxyError,
-  stylesheets: readonly string[],
-  place: PagePlace,
-): Response {
+function toSignInErrorPage(error: ProxyError, stylesheets: readonly string[], place: PagePlace): Response {
   const links = stylesheets.map((path) => `<link rel="stylesheet" href="${Bun.escapeHTML(path)}">`).join("");
   const page = `<!doctype html>
 <html lang="en">

@@ -39,7 +39,7 @@ function isAny({ name }: { readonly name: string }): boolean {
 }
 
 /** One element of a header by which a client says what it prefers, a media range or a content coding, with its quality. */
-export interface QualityValue {
+interface QualityValue {
   /** Lower case, without parameters. */
   readonly name: string;
   /** 0 to 1; 0 is "not acceptable". */
@@ -50,7 +50,7 @@ export interface QualityValue {
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /** The elements of an Accept or Accept-Encoding header, in its order. What is not well-formed asks for nothing. */
-export function parseQualityValues(header: string): readonly QualityValue[] {
+function parseQualityValues(header: string): readonly QualityValue[] {
   return header.split(",").flatMap((text) => {
     const [name = "", ...params] = text.split(";").map((part) => part.trim().toLowerCase());
     if (name === "") return [];

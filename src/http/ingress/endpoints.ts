@@ -7,18 +7,18 @@ import { ProxyRequestBody } from "#http/schemas/requests.ts";
 import { Foreign, oneOf } from "#http/schemas/shared.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 
-export const EVENT_STREAM: Content = {
+const EVENT_STREAM: Content = {
   type: "text/event-stream",
   schema: Type.String({ description: "Server-sent events of the upstream, unchanged." }),
 };
 
 /** JSON of the upstream, like this example of it. */
-export function toForeignJson(example: unknown): Content {
+function toForeignJson(example: unknown): Content {
   return { type: "application/json", schema: Foreign, example };
 }
 
 /** The upstream's own answer, in one of these forms. */
-export function toForeignAnswer(contents: Answer["contents"], headers?: readonly AnswerHeader[]): Answer {
+function toForeignAnswer(contents: Answer["contents"], headers?: readonly AnswerHeader[]): Answer {
   return {
     status: 200,
     description: "what the upstream answered",

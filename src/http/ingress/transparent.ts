@@ -164,7 +164,7 @@ function refuseBodyOfGet({ method, headers }: Request): void {
 export const RELAY_PREFIX = "/transparent/messages/";
 
 /** The methods that are relayed; TRACE and CONNECT never are (RFC 9110, sections 9.3.6 and 9.3.8). */
-export const RELAY_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
+const RELAY_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
 export type RelayMethod = (typeof RELAY_METHODS)[number];
 
 /** Segments behind the token that the server's own router matches. Deeper than any path of the API. */
@@ -198,7 +198,7 @@ export function toTarget(url: string): Target | null {
  * outside of its base URL, or that holds the token again. `Request.url` has lost dot segments and backslashes by then,
  * which `segments` still has.
  */
-export function refusePath({ token, path, query }: Target, segments: readonly string[] | null): void {
+function refusePath({ token, path, query }: Target, segments: readonly string[] | null): void {
   if (path === "" || path === "/") throw unknownPath("a path of the messages API has to follow the token");
   const sent = segments ?? path.split("/").map(decodeSeparators);
   // A dot segment counts beside an escaped slash, too: servers that decode before they route climb by `..%2f` as by `../`.
@@ -219,7 +219,7 @@ export function refusePath({ token, path, query }: Target, segments: readonly st
   }
 }
 
-export function unknownPath(why: string): ProxyError {
+function unknownPath(why: string): ProxyError {
   return new ProxyError("unknown_endpoint", `There is no such endpoint: ${why}.`);
 }
 
@@ -227,7 +227,7 @@ export function unknownPath(why: string): ProxyError {
  * Tells whether the router would have matched this path, had it been sent so: at most 12 segments, none of them empty. One that
  * it left to `fetch` and that looks so now has lost dot segments on the way.
  */
-export function isOfRouter({ path }: Target): boolean {
+function isOfRouter({ path }: Target): boolean {
   const segments = path.split("/").slice(1);
   return segments.length <= DEPTH_MAX && segments.every((segment) => segment !== "");
 }

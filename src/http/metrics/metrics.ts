@@ -196,7 +196,7 @@ function toLoopLagFamilies(loopLag: MetricsSources["loopLag"]): readonly MetricF
 }
 
 /** The journal, the writer that brings it into the database, and the readers of reports. */
-export function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
+function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
   return [
     toCounter(
       "proxy_files_lost_total",
@@ -254,7 +254,7 @@ export function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] 
 }
 
 /** The process's own figures, under the names that Prometheus client libraries give them. */
-export function readProcessFamilies(startedAtSeconds: number): readonly MetricFamily[] {
+function readProcessFamilies(startedAtSeconds: number): readonly MetricFamily[] {
   const cpu = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();
   const openFiles = countOpenFiles();

@@ -193,13 +193,13 @@ export function toRefusals(route: Route): Json {
 }
 
 /** The components that `toRefusals` refers to. */
-export function toRefusalComponents(routes: readonly Route[]): Json {
+function toRefusalComponents(routes: readonly Route[]): Json {
   const groups = routes.flatMap(toRefusalGroups);
   return Object.fromEntries(groups.map((group) => [toRefusalName(group), toRefusal(group)]));
 }
 
 /** The envelope with each code, by code. */
-export function toErrorExamples(): Json {
+function toErrorExamples(): Json {
   return Object.fromEntries(
     Object.entries(ERROR_CONDITIONS).map(([code, condition]) => [
       code,
@@ -214,7 +214,7 @@ export function toErrorExamples(): Json {
   );
 }
 
-export function toHeaderReferences(names: readonly AnswerHeader[]): Json {
+function toHeaderReferences(names: readonly AnswerHeader[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

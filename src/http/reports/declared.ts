@@ -30,13 +30,13 @@ const FIGURES_EXAMPLE = {
   units: UNITS,
 };
 
-export const SERIES_EXAMPLE = {
+const SERIES_EXAMPLE = {
   bucket: "day",
   series: [{ start: "2026-03-11T00:00:00.000000Z", ...FIGURES_EXAMPLE }],
 };
 
 /** The answer to `group_by`. */
-export const GROUPED_SERIES_EXAMPLE = {
+const GROUPED_SERIES_EXAMPLE = {
   ...SERIES_EXAMPLE,
   group_by: "model",
   order: "cost",
@@ -60,7 +60,7 @@ const BREAKDOWN_FIGURES_EXAMPLE = {
   last_ok_at: "2026-03-11T11:59:58.250000Z",
 };
 
-export const BREAKDOWN_EXAMPLE = {
+const BREAKDOWN_EXAMPLE = {
   by: "model",
   sort: "cost",
   rows: [{ value: MODEL.alias, ...BREAKDOWN_FIGURES_EXAMPLE }],
