@@ -1,5 +1,4 @@
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
-import type { AnswerOf } from "#http/client.ts";
 import type { ReportQuery } from "../search/filters.ts";
 import { changing } from "./changing.ts";
 import { call, callWithHeaders } from "./client.ts";
@@ -10,8 +9,6 @@ import { reportQuery, type SeriesGroups, type SeriesQuery } from "./reports.ts";
 /** What a caller has and used itself (specification, section 4.3). */
 
 type OwnWindow = Pick<ReportQuery, "since" | "until">;
-
-export type OwnUsageRow = AnswerOf<"GET /my/usage">["usage"][number];
 
 /** By model and endpoint. */
 export function myUsageQuery(window: OwnWindow) {
