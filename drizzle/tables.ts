@@ -125,6 +125,7 @@ interface Keys {
 function toColumn(dialect: Dialect, column: Column, { isKey, idOf }: Keys): object {
   let builder = dialect.columns[column.type](column.name);
   if (!column.isNull) builder = builder.notNull();
+  if (column.initial !== undefined) builder = builder.default(column.initial);
   if (column.isUnique === true) builder = builder.unique();
   const { references } = column;
   if (references !== undefined)

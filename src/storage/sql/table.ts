@@ -12,6 +12,8 @@ export interface Column<Value = unknown> {
   readonly type: ColumnType;
   readonly isNull: boolean;
   readonly isUnique?: boolean;
+  /** What rows have in it that were there before the column was. */
+  readonly initial?: number | string | boolean;
   /** Whether the database gives out the number, in the order of insertion and never twice. */
   readonly isNumbered?: boolean;
   readonly references?: Reference;
