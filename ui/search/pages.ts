@@ -86,7 +86,6 @@ export function readUsageSearch(search: RawSearch): WindowSearch & ReturnType<ty
 /** Lists with a search box and one row open. */
 const LIST = { q: readText, open: readText };
 export const readListSearch = reading(LIST);
-export type ListSearch = ReturnType<typeof readListSearch>;
 
 export const readModelsSearch = reading({
   ...LIST,
