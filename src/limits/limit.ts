@@ -7,7 +7,7 @@ export const LIMIT_MEASURES = ["cost", "requests", "tokens", "concurrent"] as co
 export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
 
 interface Measure {
-  /** Stands behind an amount, in the plural; null for money. */
+  /** Stands behind an amount, in the plural, which ends in one `s`; null for money. */
   readonly noun: string | null;
   /** In the page's form. */
   readonly label: string;

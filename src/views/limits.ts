@@ -5,7 +5,7 @@ import type { LimitUse } from "#limits/limit-entry.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import type { Used } from "#limits/limit-sums.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
-import type { Limit, LimitMeasure } from "#limits/limit.ts";
+import { type Limit, type LimitMeasure, MEASURES } from "#limits/limit.ts";
 
 /** Limits → wire JSON (`docs/spec/limits.md`). */
 
@@ -55,10 +55,11 @@ export function toStoredLimitView(limit: Limit) {
 /** A limit for people: `At most $50.00 a month for ada, model gpt-5: requests beyond it are refused.` */
 export function toLimitSentence(limit: Limit): string {
   const { measure, amount, window, model, enabled, action } = limit;
+  const { noun } = MEASURES[measure];
   const quantity =
-    measure === "cost"
+    noun === null
       ? `$${formatAmount(measure, amount)}`
-      : `${amount.toLocaleString("en-US")} ${amount === 1n ? UNIT_WORDS[measure] : `${UNIT_WORDS[measure]}s`}`;
+      : `${amount.toLocaleString("en-US")} ${amount === 1n ? noun.slice(0, -1) : noun}`;
   const pace = window === null ? "at once" : window === "total" ? "in total" : `${A_WORDS[window]} ${window}`;
   const ofModel = model === null ? "" : `, model ${model}`;
   const effect = !enabled
@@ -67,11 +68,6 @@ export function toLimitSentence(limit: Limit): string {
   return `At most ${quantity} ${pace} for ${toWhom(limit)}${ofModel}: ${effect}.`;
 }
 
-const UNIT_WORDS = {
-  requests: "request",
-  concurrent: "request",
-  tokens: "token",
-} as const satisfies { readonly [measure in Exclude<LimitMeasure, "cost">]: string };
 const A_WORDS = { minute: "a", hour: "an", day: "a", week: "a", month: "a" } as const;
 
 /** `everybody`, `ada`, `each principal`, `each key of ada`, `each value of the fixed tag team`. */

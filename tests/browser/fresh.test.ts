@@ -45,7 +45,7 @@ const ADMIN_STEPS: Steps = {
   "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
   "/people": button("Add person or service"),
-  "/limits": button("Make your first limit"),
+  "/limits": button("Create your first limit"),
   "/models/prices": button("Load prices"),
   // The command that added the newcomer has left the first event.
   "/audit": (page) => page.getByText("principal.create"),

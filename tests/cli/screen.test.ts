@@ -412,7 +412,7 @@ describe("on a terminal", () => {
         ["y", 0],
       ] as const) {
         const asked = startOnScreen(["provider", "remove", "up"], env);
-        await asked.shows(/gpt\. Remove them all\? \[y\/N\]/);
+        await asked.shows(/gpt\. Delete it\? \[y\/N\]/);
         asked.type(`${answer}\r`);
         expect({ answer, code: await asked.exited }).toEqual({ answer, code });
       }
