@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startApp, type TestApp } from "../support/app.ts";
 import { findValue, parseExposition } from "../support/exposition.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
+import { until } from "../support/waiting.ts";
 
 let upstream: ScriptedUpstream;
 let app: TestApp;
@@ -47,8 +48,14 @@ async function ask(usage: object, { stream = false, more = {} } = {}): Promise<a
   const response = await app.api("POST", "/v1/chat/completions", { model: "m", stream, messages: [] });
   await response.text();
   const id = response.headers.get("x-proxy-request-id");
-  const { requests } = await read("/admin/v1/requests");
-  return requests.find((row: any) => row.id === id);
+  let row: any;
+  const isThere = async () => {
+    const { requests } = await read("/admin/v1/requests");
+    row = requests.find((one: any) => one.id === id);
+    return row !== undefined;
+  };
+  await until(isThere, () => `the row of request ${id}`);
+  return row;
 }
 
 async function read(path: string): Promise<any> {
