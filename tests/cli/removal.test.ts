@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { COST, startWorld, type World } from "../limits/world.ts";
 import { engineEnvironment } from "../support/engine.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
@@ -224,4 +225,24 @@ describe("the server that commands work on", () => {
       messages: expect.stringContaining("Set LOCKPORT_API_KEY to an API key of the server that LOCKPORT_URL"),
     });
   });
+});
+
+test("a server that knows no dry run has deleted at once, and nothing says that it was left", async () => {
+  const asked: string[] = [];
+  const former = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      asked.push(`${request.method} ${pathname}${search}`);
+      return Response.json({ deleted: "up" }, { headers: { "x-proxy-version": INTERFACE_VERSION } });
+    },
+  });
+  const env = { LOCKPORT_URL: `http://127.0.0.1:${former.port}` };
+  const { code, data, messages } = await remote("provider remove up", { env });
+  await former.stop(true);
+  expect({ code, data }).toEqual({ code: 1, data: "" });
+  expect(messages).toContain("the deletion has been made, without a question");
+  expect(messages).not.toContain("Nothing was changed");
+  expect(asked).toEqual(["DELETE /admin/v1/providers/up?dry_run=1"]);
 });

@@ -8,7 +8,7 @@ export interface CommandNode {
   /** Other words for it. */
   readonly aliases: readonly string[];
   readonly description: string;
-  /** The same, as short as the root's help has room for. */
+  /** A shorter description, which fits into the root's help. */
   readonly summary: string;
   /** What the root's help lists it under. */
   readonly group: string;

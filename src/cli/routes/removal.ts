@@ -3,6 +3,7 @@ import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { readReport } from "#cli/installation/report.ts";
+import { CommandError } from "#cli/screen/failure.ts";
 import { toAmount } from "#cli/screen/figures.ts";
 
 /** What goes, in sentences, and the question about it. */
@@ -29,6 +30,11 @@ export async function describeRemoval(
   // First, since it waits for what the server has answered: when a key was last used comes from there, too.
   const use = used === undefined ? null : await describeUse(installation, used);
   const { data } = await installation.api.ask(route, { params, query: { dry_run: "1" } });
+  if (data["applied"] !== false)
+    throw new CommandError(
+      "failure",
+      "This server is of an earlier build, which knows no dry run: the deletion has been made, without a question.",
+    );
   const sentence = toPrintable(String(data["sentence"]));
   return { facts: use === null ? sentence : `${sentence} ${use}`, question: "Delete it?" };
 }

@@ -49,7 +49,7 @@ export interface RouteCommand {
   /** Words and arguments, such as `my keys create`; those of the path stand for `:id` in their order. */
   readonly usage: string;
   readonly about?: string;
-  /** The same in the program's help, where a line has room for two commands. */
+  /** A shorter description for the program's help, where a line has room for two commands. */
   readonly short?: string;
   /** What the program's help lists it under; absent: by the route's part of the documentation. */
   readonly group?: string;

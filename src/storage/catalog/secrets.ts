@@ -114,6 +114,8 @@ const HALF_ID_LENGTH = 18;
  * the same. Of one principal's own alone where the filter names it.
  */
 export function* hintAtSecret(table: SecretTable, { id: typed, principalId }: SecretFilter): Script<string> {
+  // A secret without a label would be meant by an empty text.
+  if (typed === "") return "";
   const isId = typed.length === 2 * HALF_ID_LENGTH;
   const rows = yield* all<{ readonly id: string }>(
     `SELECT id FROM ${table.name} WHERE (label = ?1 OR suffix = ?1 OR (?2 <> '' AND
