@@ -19,7 +19,7 @@ const TESTS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   identity: [["identity"], ["http", "storage"]],
   storage: [["storage"], ["ledger", "oracle", "replicas", "limits"], ["http", "cli"]],
 };
-/** Of one stage of tests. A change that makes them hang is noticed by that. */
+/** The limit of one stage of tests. A change that makes a test hang is noticed by it. */
 const STAGE_MS_MAX = 300_000;
 const TEST_MS_MAX = 60_000;
 

@@ -172,7 +172,7 @@ function toTicks(
   return withRoomyContexts(ticks);
 }
 
-/** Of two contexts that would touch the first goes: it belongs to a day or year of which little is seen. */
+/** Two contexts that would touch lose the first: it names a day or year of which little is seen. */
 function withRoomyContexts(ticks: readonly TimeTick[]): readonly TimeTick[] {
   const told = ticks.filter(({ context }) => context !== null);
   const crowded = new Set(

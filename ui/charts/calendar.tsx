@@ -297,7 +297,7 @@ function toMonths(
       previous !== undefined &&
       previous.y === label.y &&
       label.x < previous.x + toTextWidth(previous.text) + 6;
-    // Of a month whose last days begin the calendar there is little to see: the next one takes its place.
+    // A month whose last days begin the calendar has no room for its name: the next month takes its place.
     if (isCrowded) labels.pop();
     if (label.x + toTextWidth(text) <= widthPx) labels.push(label);
   }

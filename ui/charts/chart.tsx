@@ -36,7 +36,7 @@ export interface Plot {
 export interface Reading {
   readonly title: string;
   readonly body: ReactNode;
-  /** The same in a sentence, for a screen reader. */
+  /** A sentence that a screen reader speaks in place of the picture. */
   readonly spoken: string;
 }
 
@@ -53,7 +53,7 @@ export interface ChartProps {
   readonly legend: ReactNode;
   readonly frame: RefObject<HTMLDivElement | null>;
   readonly widthPx: number;
-  /** Of the plot with its axes; the legend stands above it. */
+  /** Height of the plot with its axes; the legend stands above it. */
   readonly heightPx: number;
   /** Null until the width is known. */
   readonly plot: Plot | null;

@@ -1,4 +1,4 @@
-/** Of a character of a chart's 11 px text, on the wide side: labels are placed before they are drawn. */
+/** Width of a character of a chart's 11 px text, on the wide side: labels are placed before they are drawn. */
 const CHARACTER_PX = 6.4;
 /** East Asian characters and pictures are about as wide as they are high; they begin at this code point. */
 const WIDE_PX = 12;

@@ -76,7 +76,7 @@ export function useLatest<Value>(complete: Value | null): Value | null {
 export interface Compared<Figures> {
   /** Null before the first answer. */
   readonly now: Figures | null;
-  /** Of the window before; null when there is none, or not the whole of it. */
+  /** The answer of the window before; null when there is none, or not the whole of it. */
   readonly before: Figures | null;
   /** False while these are the figures of an earlier question, or there are none yet. */
   readonly isComplete: boolean;

@@ -59,7 +59,7 @@ interface TileProps<Figures> {
   readonly compared: Compared<Figures>;
 }
 
-/** The same height while it loads. */
+/** A tile that loads has the height of a loaded one. */
 function Tile<Figures>({ tile, compared }: TileProps<Figures>): ReactNode {
   const { label, of, write, hint, goodWhen, isWide = false } = tile;
   const { now } = compared;
