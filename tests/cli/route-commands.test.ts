@@ -5,6 +5,7 @@ import { HAND_MADE, listRouteCommands, WITHOUT_COMMAND } from "#cli/commands/rou
 import { listNodes, readCommandTree } from "#cli/help/command-tree.ts";
 import { createProgram } from "#cli/program.ts";
 import { addFlags, readFlags, toRouteFlags } from "#cli/routes/flags.ts";
+import { addRouteCommand } from "#cli/routes/route-command.ts";
 import { toUsage } from "#cli/routes/words.ts";
 import { listRoutes } from "#http/local.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
@@ -169,6 +170,29 @@ describe("a command that is made of a route", () => {
       const words = wrong.startsWith("-") ? line : line.split(" ").slice(0, 2).join(" ");
       expect(await way.run(`${words} ${wrong}`)).toMatchObject({ code, data: "" });
     }
+  });
+
+  test("asks before a DELETE though nothing says so, and deletes nothing without --yes", async () => {
+    const { app, ways } = installation;
+    const { id } = JSON.parse((await ways[0]!.run("key create --principal ada --json")).data);
+    const find = (name: string) => routes.find(({ method, path }) => `${method} ${path}` === name)!;
+    const run = async (route: (typeof routes)[number], ...words: readonly string[]) => {
+      const env = { LOCKPORT_URL: app.url, LOCKPORT_API_KEY: app.adminKey };
+      const program = new Command();
+      const preset = { route: "DELETE /admin/v1/keys/:id", usage: "thing delete <id>" };
+      addRouteCommand(program, preset, { route, terminal: { ...SILENT_TERMINAL, env } });
+      await program.parseAsync(["thing", "delete", id, ...words], { from: "user" });
+    };
+    const route = find("DELETE /admin/v1/keys/:id");
+    const { query: _, ...untold } = route;
+    const count = async () => JSON.parse((await ways[0]!.run("key list --principal ada --json")).data).length;
+    const before = await count();
+    expect(await run(route).catch(String)).toMatch(/The key ….*of ada.* Nothing was changed: add --yes\./);
+    // A route that knows no dry run is not called.
+    expect(await run(untold).catch(String)).toMatch(new RegExp(`${id}\\. Nothing was changed: add --yes\\.`));
+    expect(await count()).toBe(before);
+    await run(route, "--yes");
+    expect(await count()).toBe(before - 1);
   });
 
   test("of one's own asks as the owner of its key, and has no answer for a data folder", async () => {

@@ -77,7 +77,6 @@ const CHANGING: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/limits/:id",
     usage: "limit remove <name>",
     about: "remove a limit; what was used stays recorded",
-    asks: { used: null },
     find: findLimitId,
     done: "removed limit {name}",
     examples: ["lockport limit remove everyone", "lockport limit remove everyone --yes"],

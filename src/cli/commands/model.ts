@@ -120,7 +120,7 @@ const CHANGING: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/models/:alias",
     usage: "model remove <alias>",
     about: "remove a model; its usage stays",
-    asks: { used: "model" },
+    used: "model",
     done: "removed model {alias}",
     examples: ["lockport model remove fast", "lockport model remove fast --yes"],
   },

@@ -170,7 +170,6 @@ const PROVIDERS: readonly RouteCommand[] = [
     route: "DELETE /admin/v1/providers/:name",
     usage: "provider remove <name>",
     about: "remove a provider and the models bound to it",
-    asks: { used: null },
     done: "removed provider {name}",
     examples: ["lockport provider remove vllm", "lockport provider remove vllm --yes"],
   },

@@ -188,7 +188,6 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/keys/:id",
     usage: "my keys delete <id>",
-    asks: { used: null },
     done: "deleted key {id}",
   },
   {
@@ -222,7 +221,6 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "DELETE /my/relay-tokens/:id",
     usage: "my relay-tokens delete <id>",
-    asks: { used: null },
     done: "deleted relay token {id}",
   },
   {

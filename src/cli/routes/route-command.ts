@@ -79,14 +79,10 @@ export interface RouteCommand {
   readonly ask?: (installation: Installation, said: Said) => Promise<Json>;
   /** What an argument is called by, where that is not what the path takes. */
   readonly find?: (installation: Installation, name: string) => Promise<string>;
-  /**
-   * Asks before: what goes, with `{name}` as in `done`; or what the server says would go with it, and what was used of it
-   * lately as this filter of reports finds it.
-   */
-  readonly asks?:
-    | string
-    | { readonly used: Used["filter"] | null }
-    | ((installation: Installation, name: string) => Promise<Removal>);
+  /** Asks before, with these facts (`{name}` as in `done`). Every DELETE asks without it, with what the server says would go. */
+  readonly asks?: string | ((installation: Installation, name: string) => Promise<Removal>);
+  /** The filter of reports that finds what was used lately of what a DELETE removes, which its question tells, too. */
+  readonly used?: Used["filter"];
   /** It is about a server, or its caller: a data folder has no answer. */
   readonly isOfServer?: true;
   readonly help?: string;
@@ -99,6 +95,11 @@ interface RouteOptions extends InstallationOptions {
 
 /** The other word that people try for what takes something away. */
 const OTHER_VERB: { readonly [verb: string]: string } = { remove: "delete", delete: "remove" };
+
+/** True for what nothing brings back. */
+function isAsking({ asks }: RouteCommand, { method }: Route): boolean {
+  return asks !== undefined || method === "DELETE";
+}
 
 /** Makes the command beneath the groups that its words name. */
 export function addRouteCommand(
@@ -120,7 +121,7 @@ export function addRouteCommand(
   const command = addCommand(parent, [verb, ...args].join(" "), about, { isDefault });
   if (preset.short !== undefined) command.summary(preset.short);
   addFlags(command, flags);
-  if (preset.asks !== undefined) {
+  if (isAsking(preset, route)) {
     command.option("--yes", "do not ask");
     const other = OTHER_VERB[verb];
     if (other !== undefined) command.alias(other);
@@ -272,8 +273,8 @@ function refuseLocal({ usage }: RouteCommand): CommandError {
  * `--yes`. With `--yes` nothing is looked up.
  */
 async function confirmCall(terminal: Terminal, installation: Installation, asked: Run): Promise<void> {
-  if (asked.preset.asks === undefined) return;
-  const { facts, question } = await describeCall(installation, asked, asked.preset.asks);
+  if (!isAsking(asked.preset, asked.route)) return;
+  const { facts, question } = await describeCall(installation, asked);
   const told = installation.origin === null ? facts : `On ${installation.origin}: ${facts}`;
   await confirm(terminal, {
     facts: told,
@@ -282,17 +283,17 @@ async function confirmCall(terminal: Terminal, installation: Installation, asked
   });
 }
 
-async function describeCall(
-  installation: Installation,
-  asked: Run,
-  asks: NonNullable<RouteCommand["asks"]>,
-): Promise<Removal> {
-  const [name = ""] = Object.values(asked.named);
-  if (typeof asks === "string") return { facts: fill(asks, asked.named), question: "Go on?" };
+async function describeCall(installation: Installation, asked: Run): Promise<Removal> {
+  const { preset, route, named } = asked;
+  const { asks, used } = preset;
+  const [name = ""] = Object.values(named);
   if (typeof asks === "function") return asks(installation, name);
+  if (asks !== undefined) return { facts: fill(asks, named), question: "Go on?" };
+  if (route.query?.some((each) => each.name === "dry_run") !== true)
+    return { facts: `${toWords(route.summary)}: ${name}.`, question: "Go on?" };
   const params = await findParams(installation, asked);
-  const used = asks.used === null ? {} : { used: { filter: asks.used, name } };
-  return describeRemoval(installation, asked.preset.route, { params, ...used });
+  const use = used === undefined ? {} : { used: { filter: used, name } };
+  return describeRemoval(installation, preset.route, { params, ...use });
 }
 
 /** What stands in the path, by the arguments in their order. */
