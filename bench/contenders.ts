@@ -1,9 +1,9 @@
-/** The contenders of a benchmark: no proxy at all, nginx, and a bare proxy on the same runtime. Lockport has a file of its own. */
+/** The contenders of a benchmark: no proxy at all, nginx, a bare proxy on the same runtime, and Lockport. */
 import type { Subprocess } from "bun";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
+import { BINARY, endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
 
 export interface Contender {
   readonly name: string;
@@ -11,14 +11,7 @@ export interface Contender {
   /** Its record of each request; null: none. */
   readonly records: string | null;
   /** Starts it before the upstream at this origin. */
-  start(upstream: string, options?: StartOptions): Promise<Running>;
-}
-
-export interface StartOptions {
-  /** A data folder of Lockport that was made before. */
-  readonly dataDir?: string;
-  /** On all cores, where memory is what is measured. */
-  readonly isOnAllCores?: boolean;
+  start(upstream: string): Promise<Running>;
 }
 
 export interface Running {
@@ -28,7 +21,6 @@ export interface Running {
   /** Whole lines, for each request. */
   readonly headers: string;
   readonly model: string;
-  readonly listeningMs: number;
   /** The number of requests recorded so far; null where it records none. */
   countRecorded(): Promise<number | null>;
   stop(): Promise<void>;
@@ -36,6 +28,10 @@ export interface Running {
 
 /** Why one that was asked for does not take part. */
 export class Absent extends Error {}
+
+interface Launched extends Running {
+  readonly pid: number;
+}
 
 interface Launch {
   readonly command: readonly string[];
@@ -50,7 +46,7 @@ interface Launch {
 }
 
 /** Starts it on the core of what is measured, unless it may have all, and waits until it listens. */
-export async function launch({
+async function launch({
   command,
   port,
   env,
@@ -60,7 +56,6 @@ export async function launch({
   isOnAllCores,
   countRecorded,
 }: Launch): Promise<Launched> {
-  const startedMs = performance.now();
   const child: Subprocess = endWithUs(
     Bun.spawn([...(isOnAllCores === true ? [] : PROXY_CORE), ...command], {
       env: env ?? { PATH: process.env["PATH"] ?? "" },
@@ -69,13 +64,11 @@ export async function launch({
     }),
   );
   await untilListening(port, child);
-  const listeningMs = performance.now() - startedMs;
   return {
     port,
     pid: child.pid,
     headers: headers ?? "",
     model: "bench",
-    listeningMs,
     countRecorded: countRecorded ?? (async () => null),
     async stop() {
       child.kill();
@@ -85,11 +78,11 @@ export async function launch({
   };
 }
 
-export function makeFolder(name: string): string {
+function makeFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), `lockport-bench-${name}-`));
 }
 
-export function readVersion(...command: readonly string[]): string {
+function readVersion(...command: readonly string[]): string {
   const found = Bun.which(command[0] ?? "");
   if (found === null) throw new Absent(`${command[0]} is not installed`);
   const done = Bun.spawnSync([...command], { stderr: "pipe" });
@@ -107,7 +100,6 @@ export function toDirect(): Contender {
         pid: null,
         headers: "",
         model: "bench",
-        listeningMs: 0,
         countRecorded: async () => null,
         stop: async () => {},
       };
@@ -162,6 +154,77 @@ export function toBare(): Contender {
   };
 }
 
-export interface Launched extends Running {
-  readonly pid: number;
+export interface RunningLockport extends Launched {
+  /** The relay's path, which holds its token. */
+  readonly relayPath: string;
+  /** A JSON answer of its own routes; with a body it is a POST. */
+  ask(path: string, body?: unknown): Promise<unknown>;
 }
+
+interface Lockport extends Contender {
+  /** `isOnAllCores` where memory is what is measured. */
+  start(upstream: string, options?: { readonly isOnAllCores?: boolean }): Promise<RunningLockport>;
+}
+
+/** An executable with one provider, one priced model and one key. */
+export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
+  return {
+    name,
+    version: readVersion(binary, "--version"),
+    records: "a row a request in its ledger, begun before the upstream is called",
+    async start(upstream, { isOnAllCores } = {}) {
+      const dataDir = makeFolder("lockport");
+      const port = freePort();
+      const env = {
+        PATH: process.env["PATH"] ?? "",
+        PROXY_DATA_DIR: dataDir,
+        PROXY_PORT: String(port),
+        PROXY_LOG: "warn",
+        PROXY_MESSAGES_BASE_URL: upstream,
+      };
+      const command = (...words: string[]) => {
+        const done = Bun.spawnSync([binary, ...words], { env, stderr: "pipe" });
+        if (done.exitCode !== 0) throw new Error(`lockport ${words.join(" ")}: ${done.stderr.toString()}`);
+        return done.stdout.toString();
+      };
+      const { key } = JSON.parse(command("admin", "bootstrap", "--json")) as { key: string };
+      const origin = `http://127.0.0.1:${port}`;
+      const authorization = `Bearer ${key}`;
+      const ask = async (path: string, body?: unknown): Promise<unknown> => {
+        const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+        const headers = { authorization, "content-type": "application/json" };
+        const response = await fetch(origin + path, { ...init, headers });
+        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+        return response.json();
+      };
+      const running = await launch({
+        command: [binary, "serve"],
+        port,
+        env,
+        isOnAllCores,
+        headers: `authorization: ${authorization}\r\n`,
+        folder: dataDir,
+        async countRecorded() {
+          return ((await ask("/admin/v1/requests?limit=1")) as { total: number }).total;
+        },
+      });
+      const provider = { name: "bench", base_url: `${upstream}/v1`, verify_tls: false };
+      const { pricing, capabilities } = MODEL;
+      await ask("/admin/v1/providers", provider);
+      await ask("/admin/v1/models", {
+        alias: "bench",
+        provider: "bench",
+        upstream_name: "bench-upstream",
+        pricing,
+        capabilities,
+      });
+      const { token } = (await ask("/my/relay-tokens", {})) as { token: string };
+      return { ...running, relayPath: `/transparent/messages/${token}/v1/messages`, ask };
+    },
+  };
+}
+
+const MODEL = {
+  pricing: { input_tokens: 2.5, output_tokens: 10 },
+  capabilities: ["chat", "chat_stream", "embeddings"],
+};

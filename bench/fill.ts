@@ -130,7 +130,7 @@ export async function fill(
 }
 
 /** The product's writer on a folder that nothing else writes to. A line that it cannot read ends the run. */
-export function openWriter(dataDir: string): SqliteTestWriter {
+function openWriter(dataDir: string): SqliteTestWriter {
   return openSqliteWriter({
     database: openForWriting(join(dataDir, "usage.db")),
     journalDirectory: join(dataDir, "journal"),

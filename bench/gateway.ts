@@ -1,17 +1,14 @@
 /**
- * Gateways side by side, in turns, in one run: `npm run bench` (all usual scenes, about a quarter of an hour),
+ * Gateways side by side, in turns, in one run: `npm run bench` (all scenes, about a quarter of an hour),
  * `npm run bench -- unary streams` (those alone). Two cores: each gateway with all of its threads on the first, the upstream and
  * the load on the second. Needs taskset and gcc; what is not installed is named and left out. Prints one table of medians
  * and ranges.
  *
  *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
- *   --json FILE                  every reading
  */
-import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { Absent, toBare, toDirect, toNginx, type Contender } from "./contenders.ts";
-import { toLockport } from "./lockport.ts";
+import { Absent, toBare, toDirect, toLockport, toNginx, type Contender } from "./contenders.ts";
 import { SCENES } from "./scenes.ts";
 import { Stand } from "./stand.ts";
 
@@ -19,15 +16,12 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     with: { type: "string" },
-    json: { type: "string" },
     lockport: { type: "string", multiple: true, default: [] },
   },
 });
-const NAMES = [...SCENES.map(({ name }) => name), "start"];
+const NAMES = SCENES.map(({ name }) => name);
 for (const name of positionals)
   if (!NAMES.includes(name)) throw new Error(`no scene ${name}: there are ${NAMES.join(", ")}`);
-const isAsked = (name: string, isUsual: boolean) =>
-  positionals.length === 0 ? isUsual : positionals.includes(name);
 
 const wanted = options.with?.split(",");
 const makers: readonly (readonly [string, () => Contender])[] = [
@@ -60,8 +54,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before`;
 const stand = await Stand.open(contenders);
 try {
-  if (isAsked("start", true)) await stand.measureStarts();
-  for (const scene of SCENES) if (isAsked(scene.name, scene.isUsual)) await stand.measure(scene);
+  for (const scene of SCENES)
+    if (positionals.length === 0 || positionals.includes(scene.name)) await stand.measure(scene);
 } finally {
   await stand.close();
 }
@@ -70,8 +64,4 @@ const versions = contenders.map(({ name, version }) => `${name} ${version}`.trim
 console.log(`${machine}\n${versions}\n`);
 console.log(stand.toTable());
 for (const line of absent) console.log(`Left out: ${line}`);
-if (options.json !== undefined) {
-  const told = { machine, versions, absent, records: stand.records, readings: stand.readings };
-  writeFileSync(options.json, JSON.stringify(told, null, 1));
-}
 process.exit(0);

@@ -13,7 +13,7 @@ import { connect, type Socket } from "node:net";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { BINARY, readPeakMb, readResidentMb } from "./executable.ts";
-import { toLockport, type RunningLockport } from "./lockport.ts";
+import { toLockport, type RunningLockport } from "./contenders.ts";
 import { startEndless } from "./wire.ts";
 
 const SCENES = ["answers", "uploads", "unread", "chunks"] as const;

@@ -23,9 +23,9 @@ const MODELS = 60;
 const PROVIDERS = 12;
 const TAG_SETS = 300;
 /** A call site is what repeats: with its failures, which report no usage, it makes up to two combinations. */
-export const SITES = 6_400;
+const SITES = 6_400;
 
-export const silentLog = createLog({
+const silentLog = createLog({
   level: "error",
   json: false,
   write: console.error,

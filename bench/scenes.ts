@@ -25,8 +25,6 @@ interface Target {
 export interface Scene {
   readonly name: string;
   readonly about: string;
-  /** Also when no scene is named. */
-  readonly isUsual: boolean;
   readonly answers: Answers;
   readonly load: LoadOptions;
   readonly rounds: number;
@@ -47,14 +45,6 @@ const cost: Figure = {
   name: "CPU, µs a request",
   digits: 1,
   read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / (load.requests + load.hangups)),
-};
-const costOfNginx: Figure = {
-  name: "CPU of nginx : its own",
-  digits: 3,
-  read(of, beside) {
-    const seen = ratio(cost.read(of, beside), beside("nginx"), (nginx) => cost.read(nginx, beside));
-    return seen === null ? null : 1 / seen;
-  },
 };
 const ofBare: Figure = {
   name: "CPU, of bare",
@@ -145,55 +135,29 @@ export function toSoakRequests(target: Target): readonly string[] {
   });
 }
 
-const usual = { isUsual: true, answers: {} };
 const small = toChat(1_000, false);
 const stream = toChat(1_000, true);
-const SECONDS_OPEN = 5;
-
-function toOpenStreams(count: number, isUsual: boolean): Scene {
-  return {
-    name: `open-${count}`,
-    about: `${count} streams open at once, two events a second on each`,
-    isUsual,
-    isFresh: true,
-    answers: { events: 1_000_000, interval: 500_000 },
-    load: { connections: count, hold: 1, seconds: SECONDS_OPEN },
-    rounds: 1,
-    figures: [
-      resident,
-      ...toPercentiles("delayUs", "delay").filter(({ name }) => !name.includes("p999")),
-      eventCost,
-    ],
-    toRequest: stream,
-  };
-}
-
-function toLatency(perSecond: number): Scene {
-  return {
-    ...usual,
-    name: `latency-${perSecond}`,
-    about: `unary, 1 KB, ${perSecond} requests/s on the clock`,
-    load: { connections: 256, rate: perSecond, seconds: 5, warm: 1 },
-    rounds: 3,
-    figures: [...toPercentiles("latencyUs", "answer"), cost, unsent],
-    toRequest: small,
-  };
-}
 
 export const SCENES: readonly Scene[] = [
   {
-    ...usual,
     name: "unary",
     about: "1 KB in, a short answer, 64 connections",
+    answers: {},
     load: { connections: 64, seconds: 4 },
     rounds: 3,
-    figures: [rate, ofNginx, cost, costOfNginx, ofBare],
+    figures: [rate, ofNginx, cost, ofBare],
     toRequest: small,
   },
-  toLatency(500),
-  toLatency(3_000),
   {
-    ...usual,
+    name: "latency-3000",
+    about: "unary, 1 KB, 3,000 requests/s on the clock",
+    answers: {},
+    load: { connections: 256, rate: 3_000, seconds: 5, warm: 1 },
+    rounds: 3,
+    figures: [...toPercentiles("latencyUs", "answer"), cost, unsent],
+    toRequest: small,
+  },
+  {
     name: "streams",
     about: "200 events each, back to back, 16 to a write; 64 at once",
     answers: { events: 200 },
@@ -203,7 +167,6 @@ export const SCENES: readonly Scene[] = [
     toRequest: stream,
   },
   {
-    ...usual,
     name: "chunks",
     about: "200 streams at once, an event each 10 ms",
     answers: { events: 1_000_000, interval: 10_000 },
@@ -213,7 +176,6 @@ export const SCENES: readonly Scene[] = [
     toRequest: stream,
   },
   {
-    ...usual,
     name: "bodies",
     about: "100 KB in, 10 KB out, 64 connections",
     answers: { answer: 10_000 },
@@ -223,16 +185,15 @@ export const SCENES: readonly Scene[] = [
     toRequest: toChat(100_000, false),
   },
   {
-    ...usual,
     name: "embeddings",
     about: "2,048 inputs, 2.9 MB of vectors in base64, 8 connections",
+    answers: {},
     load: { connections: 8, seconds: 3 },
     rounds: 2,
     figures: [rate, cost],
     toRequest: toEmbeddings,
   },
   {
-    ...usual,
     name: "relay",
     about: "streams of 200 events back to back by the transparent relay, 64 at once",
     answers: { events: 200 },
@@ -242,16 +203,17 @@ export const SCENES: readonly Scene[] = [
     toRequest: toRelayed,
   },
   {
-    ...usual,
-    name: "hang-ups",
-    about: "streams of 200 events, 30 % given up after the first event",
-    answers: { events: 200, interval: 1_000 },
-    load: { connections: 256, seconds: 4, hangup: 0.3 },
-    rounds: 2,
-    figures: [rate, cost, resident],
+    name: "open-5000",
+    about: "5,000 streams open at once, two events a second on each",
+    isFresh: true,
+    answers: { events: 1_000_000, interval: 500_000 },
+    load: { connections: 5_000, hold: 1, seconds: 5 },
+    rounds: 1,
+    figures: [
+      resident,
+      ...toPercentiles("delayUs", "delay").filter(({ name }) => !name.includes("p999")),
+      eventCost,
+    ],
     toRequest: stream,
   },
-  toOpenStreams(1_000, true),
-  toOpenStreams(5_000, true),
-  toOpenStreams(9_500, false),
 ];

@@ -4,7 +4,7 @@
  * grows by more than 1 MB a minute after the first fifth, or when the recorded rows are not what the upstream saw.
  */
 import { parseArgs } from "node:util";
-import { toLockport } from "./lockport.ts";
+import { toLockport } from "./contenders.ts";
 import { BINARY, readCpuMs, readPeakMb, readResidentMb } from "./executable.ts";
 import { toSoakRequests } from "./scenes.ts";
 import { runLoad, startUpstream, writeRequests } from "./wire.ts";

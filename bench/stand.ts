@@ -5,9 +5,7 @@ import type { Measured, Scene } from "./scenes.ts";
 import { percentile } from "./table.ts";
 import { runLoad, startUpstream, writeRequests, type Load, type Upstream } from "./wire.ts";
 
-const STARTS = 3;
 const WARM_UP_SECONDS = 1.5;
-const IDLE_SECONDS = 2;
 /** A contender's own way of writing down may collect rows for some seconds. */
 const RECORDED_DEADLINE_MS = 12_000;
 const FAILED_SHARE_MAX = 0.01;
@@ -37,8 +35,8 @@ interface Started {
 }
 
 export class Stand {
-  readonly readings: Script[] = [];
-  readonly records: Record[] = [];
+  readonly #readings: Script[] = [];
+  readonly #records: Record[] = [];
   readonly #contenders: readonly Contender[];
   readonly #upstream: Upstream;
   readonly #started = new Map<string, Started>();
@@ -50,23 +48,6 @@ export class Stand {
 
   static async open(contenders: readonly Contender[]): Promise<Stand> {
     return new Stand(contenders, await startUpstream());
-  }
-
-  /** From the start of the process until a connection is accepted, and its memory when nothing happens. */
-  async measureStarts(): Promise<void> {
-    const scene = { name: "start", about: "pinned to one core, an empty installation" };
-    for (let round = 0; round < STARTS; round += 1) {
-      for (const contender of this.#contenders) {
-        const { running, sent } = await this.#start(contender);
-        if (running.pid === null) continue;
-        this.#read(scene, "listening after, ms", contender, 0, running.listeningMs);
-        if (round === 0) {
-          await Bun.sleep(IDLE_SECONDS * 1000);
-          this.#read(scene, "idle, resident, MB", contender, 0, readResidentMb(running.pid));
-        }
-        await this.#end({ contender, running, sent });
-      }
-    }
   }
 
   async measure(scene: Scene): Promise<void> {
@@ -152,27 +133,21 @@ export class Stand {
   async #end({ contender, running, sent }: Started): Promise<void> {
     if (sent > 0 && running.pid !== null) {
       const recorded = await untilRecorded(running, sent);
-      this.records.push({ contender: contender.name, records: contender.records, sent, recorded });
+      this.#records.push({ contender: contender.name, records: contender.records, sent, recorded });
     }
     await running.stop();
   }
 
-  #read(
-    scene: { readonly name: string; readonly about: string },
-    figure: string,
-    contender: Contender,
-    digits: number,
-    value: number | string,
-  ): void {
+  #read(scene: Scene, figure: string, contender: Contender, digits: number, value: number | string): void {
     const told = typeof value === "string" ? value : value.toFixed(digits);
     console.error(`${scene.name}, ${contender.name}, ${figure}: ${told}`);
-    const known = this.readings.find(
+    const known = this.#readings.find(
       (it) => it.scene === scene.name && it.figure === figure && it.contender === contender.name,
     );
     if (known !== undefined) known.values.push(value);
     else {
       const { name, about } = scene;
-      this.readings.push({ scene: name, about, figure, contender: contender.name, digits, values: [value] });
+      this.#readings.push({ scene: name, about, figure, contender: contender.name, digits, values: [value] });
     }
   }
 
@@ -180,14 +155,14 @@ export class Stand {
   toTable(): string {
     const names = this.#contenders.map(({ name }) => name);
     const lines = [toLine(["scene", "figure", ...names]), toLine(["---", "---", ...names.map(() => "---")])];
-    for (const { scene, figure } of this.readings) {
-      const of = this.readings.filter((it) => it.scene === scene && it.figure === figure);
+    for (const { scene, figure } of this.#readings) {
+      const of = this.#readings.filter((it) => it.scene === scene && it.figure === figure);
       const cells = names.map((name) => toCell(of.find(({ contender }) => contender === name)));
       const line = toLine([scene, figure, ...cells]);
       if (!lines.includes(line)) lines.push(line);
     }
-    lines.push("", ...new Set(this.readings.map(({ scene, about }) => `- ${scene}: ${about}`)), "");
-    for (const { contender, records, sent, recorded } of this.records) {
+    lines.push("", ...new Set(this.#readings.map(({ scene, about }) => `- ${scene}: ${about}`)), "");
+    for (const { contender, records, sent, recorded } of this.#records) {
       const told = recorded === null ? "writes nothing down" : `${recorded} recorded (${records})`;
       lines.push(`- ${contender}: the upstream saw ${sent} requests, ${told}`);
     }
