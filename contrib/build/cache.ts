@@ -1,8 +1,7 @@
 /** Builds the page beside the source, where a server from source finds it: the first step of `npm start`. */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { BuiltFile } from "../../src/boot/page/built-page.ts";
-import { BUILT_PAGE_PATH } from "../../src/boot/page/page-assets.ts";
+import { BUILT_PAGE_PATH, type BuiltFile } from "../../src/boot/page/page-assets.ts";
 import { describeFailure } from "./failure.ts";
 import { buildPage, type BuiltPage } from "./page.ts";
 

@@ -1,8 +1,9 @@
-import { createLocalApp, type LocalApp } from "#http/local.ts";
+import { createLocalApp, type LocalApp, listRoutes } from "#http/local.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import type { Log } from "#kernel/log.ts";
 import type { System } from "#boot/process/system.ts";
 import type { LocalServices } from "./local.ts";
+import { toOpenApiDocument } from "#http/openapi/document.ts";
 
 /** A failure is thrown to the command instead. */
 const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -16,3 +17,8 @@ export function openLocalApi(services: LocalServices, { clock }: Pick<System, "c
 }
 
 function ignore(): void {}
+
+/** The document as text that ends with a line break, for a command that needs neither a server nor a data folder. */
+export function toOpenApiText(): string {
+  return `${JSON.stringify(toOpenApiDocument(listRoutes()), null, 2)}\n`;
+}

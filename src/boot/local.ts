@@ -21,7 +21,7 @@ import { createRefusalFile } from "#boot/folder/refusal-file.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { System } from "#boot/process/system.ts";
 
-/** What a command on this machine works on: the catalog database, and the usage ledger for reading only. */
+/** The parts that a command on this machine works on: the catalog database, and the usage ledger for reading only. */
 export interface LocalServices {
   readonly audit: AuditStore;
   readonly secrets: SecretBox;

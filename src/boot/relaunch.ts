@@ -19,7 +19,7 @@ const PURGE_DELAY_MS = "100";
 const UNSET_VARIABLE = "LOCKPORT_UNSET_VARIABLES";
 
 /**
- * What the runtime itself reads from its environment, and what weakens this program: other code runs in it or looks into it
+ * Variables that the runtime itself reads and that weaken this program: other code runs in it or looks into it
  * (inspector, options, caches of code), credentials reach a log or a crash report, certificates are not checked, the
  * engine runs with other rules. Trust anchors (`NODE_EXTRA_CA_CERTS`, `SSL_CERT_FILE`) and tuning are the operator's.
  */

@@ -5,10 +5,8 @@ import { type Config, isOnFiles } from "#boot/settings/config.ts";
 import { openPageAssets } from "#boot/page/page-assets.ts";
 import { requireRight } from "#boot/folder/permission-problem.ts";
 import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
-import { startServer, type RunningServer } from "./server.ts";
-import { DEPARTURE } from "#boot/process/departure.ts";
+import { startServer, type RunningServer, DEPARTURE, StartAborted } from "./server.ts";
 import { createSystem } from "#boot/process/system.ts";
-import { StartAborted } from "#boot/process/waiting.ts";
 
 /**
  * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second

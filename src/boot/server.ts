@@ -2,7 +2,7 @@ import { type App, createApp } from "#http/app.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
-import type { Config } from "#boot/settings/config.ts";
+import { type Config, isOnFiles } from "#boot/settings/config.ts";
 import {
   findListenFault,
   formatAddress,
@@ -10,17 +10,20 @@ import {
   requireResolvable,
   toListenError,
 } from "#boot/settings/listen-address.ts";
-import { locks } from "#boot/settings/engine.ts";
-import { openServices } from "./open-services.ts";
-import type { Services } from "./services.ts";
-import { type Departure, untilQuiet } from "#boot/process/departure.ts";
-import { boundBuffers, refuseConnections } from "#boot/process/listening-sockets.ts";
-import { keepSpareDescriptors } from "#boot/process/spare-descriptors.ts";
+import { locks, engineOf } from "#boot/settings/engine.ts";
+import { type Services, wireServices } from "./services.ts";
+import { boundBuffers, refuseConnections, keepSpareDescriptors } from "#boot/process/listening-sockets.ts";
 import type { System } from "#boot/process/system.ts";
+import { prepareDataDir } from "#boot/folder/data-dir.ts";
+import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
+import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
+import { finishRotation, loadKeyring } from "#boot/secrets/secret-key.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import { StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
 const CUT_OFF_MS_MAX = 5_000;
-/** How long a stop waits for a disk that is to keep the newest refusals. */
+/** A stop waits no longer for a disk that is to keep the newest refusals. */
 const REFUSALS_CLOSE_MS_MAX = 1_000;
 
 export interface RunningServer {
@@ -118,8 +121,129 @@ async function requireFreeAddress(config: Config): Promise<void> {
   if (fault !== null) throw toListenError(fault);
 }
 
-/** Whether `work` was done in time; what is not goes on, unwatched. */
+/** True when `work` was done in time; else it goes on, unwatched. */
 function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: AbortSignal): Promise<boolean> {
   const settled = work.then(() => true);
   return withinLimit(settled, limitMs, () => false, hurry);
+}
+
+interface Opening {
+  /** The server's origin, once it listens. */
+  readonly findOrigin: () => string;
+  /** Ends a start that waits for its database. */
+  readonly end: AbortSignal;
+}
+
+/**
+ * Opens the data folder, the databases and the ledger, and wires every part to the next. At first start it makes the
+ * secret key, the password file and the principal `admin`. Throws a `SetupError` when the data cannot be opened, and an
+ * `UnreachableError` when the database has not answered for `START_WAIT_MS_MAX`; `StepRefusedError` when it refused all that time.
+ */
+async function openServices(config: Config, system: System, { findOrigin, end }: Opening): Promise<Services> {
+  const { clock, ids, log } = system;
+  if (isOnFiles(config)) await goBackBeforeRestore(config, log);
+  prepareDataDir(config);
+  finishRotation(config, clock.nowUs());
+  const secrets = loadKeyring(config, ids);
+  const adminPassword = loadAdminPassword(config, ids);
+  const engine = await engineOf(config);
+  const { database, dataDir, ledgerSync, usageRetentionDays } = config;
+  const serving = { database, dataDir, secrets, ledgerSync, usageRetentionDays, clock, log };
+  const waiting = { monotonicMs: () => clock.monotonicMs(), log, signal: end };
+  return untilReachable(async () => {
+    const storage = await engine.serve(serving);
+    try {
+      return await wireServices(storage, { config, system, secrets, adminPassword, findOrigin });
+    } catch (cause) {
+      // A lock, a spool and a replica's row would stay taken for as long as the process lives.
+      await storage
+        .close()
+        .catch((failure: unknown) =>
+          log.warn("what a start had opened could not be closed", describeCause(failure)),
+        );
+      throw cause;
+    }
+  }, waiting);
+}
+
+/** The time that a server which is stopped gives its callers to go elsewhere. */
+interface Departure {
+  /** It goes on listening until load balancers know and no request has come for this time. */
+  readonly quietMs: number;
+  /** It listens no longer than this: a load balancer looks at `/healthz` once in a second or two. */
+  readonly listeningMsMax: number;
+  /** Connections that were made before it stopped listening send their first request within this time. */
+  readonly settleMs: number;
+}
+
+export const DEPARTURE: Departure = { quietMs: 250, listeningMsMax: 5_000, settleMs: 100 };
+
+interface Traffic {
+  /** When the newest request arrived. */
+  latestArrivalUs(): number;
+  /** True while a load balancer has not been told. */
+  awaitsHealthCheck(): boolean;
+}
+
+interface Quiet {
+  readonly quietMs: number;
+  readonly limitMs: number;
+  readonly hurry: AbortSignal | undefined;
+}
+
+/** Fulfilled when load balancers know and no request has come for `quietMs`, after `limitMs`, or when `hurry` aborts. */
+export async function untilQuiet(traffic: Traffic, { quietMs, limitMs, hurry }: Quiet): Promise<void> {
+  let seenUs = traffic.latestArrivalUs();
+  for (let leftMs = limitMs; leftMs > 0; leftMs -= quietMs) {
+    await sleep(Math.min(quietMs, leftMs), hurry);
+    if (hurry?.aborted === true) return;
+    const latestUs = traffic.latestArrivalUs();
+    if (latestUs === seenUs && !traffic.awaitsHealthCheck()) return;
+    seenUs = latestUs;
+  }
+}
+
+/** A start that finds its database away waits so long: an orchestrator starts both at once, and starts again what has ended. */
+export const START_WAIT_MS_MAX = 60_000;
+const PAUSE_MS = 1_000;
+
+/** Thrown when the process was told to end before it could serve. */
+export class StartAborted extends Error {
+  override readonly name = "StartAborted";
+}
+
+export interface Waiting {
+  readonly monotonicMs: () => number;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly waitMsMax?: number;
+}
+
+/**
+ * Tries `open` until the database answers, and refuses nothing that passes; what settings cause is thrown at once. Nothing
+ * listens meanwhile, so that no load balancer takes the process for one that serves. Throws what it waited for after `START_WAIT_MS_MAX`,
+ * and `StartAborted`.
+ */
+export async function untilReachable<Opened>(
+  open: () => Promise<Opened>,
+  { monotonicMs, log, signal, waitMsMax = START_WAIT_MS_MAX }: Waiting,
+): Promise<Opened> {
+  const endMs = monotonicMs() + waitMsMax;
+  for (let attempt = 1; ; attempt += 1) {
+    if (signal.aborted) throw new StartAborted();
+    try {
+      return await open();
+    } catch (cause) {
+      if (!isPassing(cause) || monotonicMs() + PAUSE_MS > endMs) throw cause;
+      if (attempt === 1) {
+        const message = "the database does not answer: the start waits for it";
+        log.warn(message, { wait_seconds: Math.round(waitMsMax / 1000), ...describeCause(cause) });
+      }
+    }
+    await sleep(PAUSE_MS, signal);
+  }
+}
+
+function isPassing(cause: unknown): boolean {
+  return cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
 }

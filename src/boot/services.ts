@@ -33,9 +33,11 @@ import type { Config } from "#boot/settings/config.ts";
 import { createRefusalFile } from "#boot/folder/refusal-file.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
-import { openNotices, openSingleSignOn } from "./optional-parts.ts";
+import { createSingleSignOn, type SingleSignOn, type SingleSignOnDeps } from "#identity/sso.ts";
+import type { Notices } from "#notices/notices.ts";
+import type { NoticeStore } from "#notices/store.ts";
 
-/** How long a stop waits for a database that is to keep what notices there are; it goes on while the ledger is closed. */
+/** A stop waits no longer for a database that is to keep the notices; that goes on while the ledger is closed. */
 const NOTICES_CLOSE_MS_MAX = 1_000;
 
 export interface Services {
@@ -53,8 +55,8 @@ export interface Services {
   close(): Promise<void>;
 }
 
-export interface Wiring {
-  /** Where the server listens, once it does. */
+interface Wiring {
+  /** The server's origin, once it listens. */
   readonly findOrigin: () => string;
   readonly config: Config;
   readonly system: System;
@@ -235,4 +237,35 @@ export async function wireServices(
 /** A password that lies in a file is read again at each attempt: `admin password rotate` holds at once. */
 function toPasswordSource({ password, path }: AdminPassword): PasswordSource {
   return path === null ? password : () => readAdminPassword(path);
+}
+
+/** Null when no webhook is set. */
+async function openNotices(
+  { notices: target }: Config,
+  store: NoticeStore,
+  { clock, ids, log }: System,
+): Promise<Notices | null> {
+  if (target === null) return null;
+  // Loaded here and not above: most servers have no webhook.
+  const { openNotices: open } = await import("#notices/notices.ts");
+  return open({ target, store, clock, ids, log });
+}
+
+/** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
+async function openSingleSignOn(
+  config: Config,
+  deps: SessionsDeps & Pick<SingleSignOnDeps, "log" | "signIns" | "usedStates">,
+  findOrigin: () => string,
+): Promise<SingleSignOn | null> {
+  const { oidc, publicUrl } = config;
+  if (oidc === null) return null;
+  // Loaded here and not above: most servers have no issuer.
+  const { createOpenIdProvider } = await import("#identity/oidc.ts");
+  return createSingleSignOn({
+    ...deps,
+    ...oidc,
+    provider: createOpenIdProvider({ ...deps, ...oidc }),
+    // Never from a request: its sender would choose where the code goes.
+    redirectUri: () => `${publicUrl ?? findOrigin()}/auth/callback`,
+  });
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import net from "node:net";
 import { Drain } from "#http/door/connections.ts";
 import { refuseConnections } from "#boot/process/listening-sockets.ts";
-import { untilQuiet } from "#boot/process/departure.ts";
+import { untilQuiet } from "#boot/server.ts";
 import { connect } from "../http/open-connection.ts";
 import { startApp } from "../support/app.ts";
 import { startUpstream } from "../support/upstream.ts";

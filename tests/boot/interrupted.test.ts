@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { backUpToFile } from "#boot/operate/backup/backup-file.ts";
-import type { Watch } from "#boot/operate/backup/backup.ts";
-import { parseConfig } from "#boot/settings/config.ts";
-import { requireOnFiles } from "#boot/settings/require-files.ts";
-import { restoreBackup } from "#boot/operate/restore/restore.ts";
+import { backUpToFile, type Watch } from "#boot/operate/backup.ts";
+import { parseConfig, requireOnFiles } from "#boot/settings/config.ts";
+import { restoreBackup } from "#boot/operate/restore.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { StartAborted, untilReachable } from "#boot/process/waiting.ts";
+import { StartAborted, untilReachable } from "#boot/server.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { createLog } from "#kernel/log.ts";

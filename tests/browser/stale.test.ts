@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openBuiltPage } from "#boot/page/built-page.ts";
+import { openBuiltPage } from "#boot/page/page-assets.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { writeBuiltPage } from "../../contrib/build/cache.ts";
 import { buildPage, type PageOptions } from "../../contrib/build/page.ts";

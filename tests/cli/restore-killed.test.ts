@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { move, writeMark } from "#boot/folder/restore-mark.ts";
+import { move, writeMark } from "#boot/folder/half-restore.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";

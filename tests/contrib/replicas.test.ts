@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { START_WAIT_MS_MAX } from "#boot/process/waiting.ts";
+import { START_WAIT_MS_MAX } from "#boot/server.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 
 const root = join(import.meta.dir, "../..");

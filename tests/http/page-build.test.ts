@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { openBuiltPage } from "#boot/page/built-page.ts";
+import { openBuiltPage } from "#boot/page/page-assets.ts";
 import { checkBudget, FIRST_LOAD_BYTES_MAX, toReport, toWeighed } from "../../contrib/build/budget.ts";
 import { writeBuiltPage } from "../../contrib/build/cache.ts";
 import { encodeFiles } from "../../contrib/build/codings.ts";

@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { isOnFiles, type Config, type FileConfig, type FilePlace } from "#boot/settings/config.ts";
 import { engineOf, files } from "#boot/settings/engine.ts";
-import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
-import { findHalfRestore } from "./half-restore.ts";
-import { findMissingData } from "./missing-data.ts";
+import { PRIVATE_FOLDER_MODE, USAGE_NAME, CATALOG_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { findHalfRestore, type Finding } from "./half-restore.ts";
 import { findExisting, requireRight, toFileError } from "./permission-problem.ts";
+import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 
 /**
  * Makes the data folder (mode 0700) unless it exists. Throws a `SetupError` when it or a database in it cannot be
@@ -87,4 +87,50 @@ function makeFolder(path: string, variable: string): void {
 function refuseFile(path: string, variable: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== false) return;
   throw new SetupError("configuration", `${path} is a file, and no folder: name another one (${variable}).`);
+}
+
+/** A database that had been there, in words. */
+interface MissingData extends Finding {
+  readonly database: typeof CATALOG_NAME | typeof USAGE_NAME;
+}
+
+/**
+ * The database that an installation has lost; null when it is whole, and while its first start is to come or was cut off: that makes
+ * the catalog first, the usage database after it, and the journal last. Throws a `SetupError` for a catalog that cannot be
+ * looked at.
+ */
+export function findMissingData({
+  dataDir,
+  database: { path: databasePath },
+}: FilePlace): MissingData | null {
+  const usagePath = join(dataDir, USAGE_NAME);
+  const journal = join(dataDir, JOURNAL_NAME);
+  const hasUsage = hasContent(usagePath);
+  const hasJournal = files.inspect.hasJournal(journal);
+  if (!hasUsage && !hasJournal) return null;
+  const back = "restore a backup (lockport restore FILE --force), or put the file back";
+  if (files.inspect.findCatalogAge(databasePath) === "none") {
+    const setting = dirname(databasePath) === dataDir ? "" : ", or correct PROXY_DATABASE_URL";
+    return {
+      database: CATALOG_NAME,
+      finding: `${databasePath} is missing beside ${hasUsage ? usagePath : journal}, so all keys and providers would be gone`,
+      advice: `${back}${setting}; to begin with an empty installation, move ${usagePath}* and ${journal} away`,
+    };
+  }
+  if (hasUsage) return null;
+  return {
+    database: USAGE_NAME,
+    finding: `${usagePath} is missing beside ${journal}, so all recorded requests would be gone`,
+    advice: `${back}; to go on without them, move ${journal} away`,
+  };
+}
+
+/** An empty file is what a first start leaves that was cut off. Of a folder that is closed to this user nothing is known. */
+function hasContent(path: string): boolean {
+  try {
+    return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  } catch (cause) {
+    if (isRightsCode(systemCode(cause))) return false;
+    throw cause;
+  }
 }

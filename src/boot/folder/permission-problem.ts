@@ -5,7 +5,7 @@ import { isDiskFull, isRightsCode, systemCode } from "#kernel/system-code.ts";
 
 const { R_OK, W_OK, X_OK } = constants;
 const OWN = "change its owner (chown) or mode (chmod)";
-/** What a user needs of a file or folder, with the words for it. */
+/** The uses of a file or folder, with the words for each. */
 const USES = {
   read: { mode: R_OK, words: "read", change: OWN },
   change: { mode: R_OK | W_OK, words: "read and write", change: OWN },
@@ -20,7 +20,7 @@ const USES = {
 export type Use = keyof typeof USES;
 
 /** A file or folder that this user may not use so, in words: what and whose it is, and what to do. */
-export interface PermissionProblem {
+interface PermissionProblem {
   readonly path: string;
   readonly finding: string;
   readonly advice: string;
@@ -49,17 +49,17 @@ export function requireRight(path: string, use: Use, task: string): void {
 }
 
 interface FileTask {
-  /** What was being written or read. */
+  /** The file or folder that was written or read. */
   readonly path: string;
   readonly use: Use;
   /** Begins the sentence: `The backup /b cannot be written`. */
   readonly task: string;
-  /** What it is when no right is missing: `configuration` for what the settings name. Default: `failure`. */
+  /** The error's kind when no right is missing: `configuration` for what the settings name. Default: `failure`. */
   readonly kind?: "failure" | "configuration";
 }
 
 /**
- * What the file system said, as a `SetupError`: `permission` for a missing right, to the path or to making it in its
+ * An error of the file system as a `SetupError`: `permission` for a missing right, to the path or to making it in its
  * folder, else the kind of the task. What did not come from the file system is returned as it is.
  */
 export function toFileError(cause: unknown, { path, use, task, kind = "failure" }: FileTask): unknown {

@@ -9,8 +9,8 @@ import { locks } from "#boot/settings/engine.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 
-/** Where the server of a data folder is, whatever settings it was started with. */
-export interface ServingAddress {
+/** The address of a data folder's server, whatever settings it was started with. */
+interface ServingAddress {
   /** `http://host:port` as bound. */
   readonly url: string;
   /** `PROXY_PUBLIC_URL` of the server; null when it has none. */
@@ -42,13 +42,13 @@ export function removeServingAddress(dataDir: string): void {
 /** Null when no server runs from the folder, and while it has not said where it listens. Makes no file. */
 export function findServingAddress(dataDir: string): ServingAddress | null {
   const text = readText(toPath(dataDir));
-  // What a killed server has left says nothing.
+  // A killed server leaves its file behind.
   if (text === null || !locks.isTaken(dataDir)) return null;
   return parseAddress(text);
 }
 
 /**
- * Where this machine reaches the server itself, past any reverse proxy (`http://host:port`): at the port that `env` sets,
+ * The URL at which this machine reaches the server itself, past any reverse proxy (`http://host:port`): the port that `env` sets,
  * else where the server that runs from the data folder listens, else where the settings would put one. Null when nobody
  * knows: the port is chosen at the start.
  */

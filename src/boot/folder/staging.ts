@@ -8,10 +8,10 @@ import type { System } from "#boot/process/system.ts";
 const PREFIX = ".lockport-staging-";
 const NAME_BYTES = 6;
 
-export interface StagingOptions {
+interface StagingOptions {
   readonly system: Pick<System, "ids">;
   /**
-   * Whose it is, and what is made in it. A folder that a backup is written to may belong to somebody who is to see nothing of
+   * The owner of it and of the files in it. A folder that a backup is written to may belong to a user who is to see nothing of
    * the installation; what a restore unpacks is the data folder's owner's.
    */
   readonly owner: "process" | "parent";
@@ -42,7 +42,7 @@ export async function withStaging<Result>(
   }
 }
 
-/** What killed processes have left of the kind. */
+/** Removes the staging folders that killed processes have left. */
 export function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (name.startsWith(PREFIX)) removeUnlocked(join(parent, name));

@@ -1,8 +1,8 @@
 import type { Coding } from "#http/door/negotiation.ts";
 
-export interface EmbeddedVariant {
+interface EmbeddedVariant {
   readonly coding: Coding;
-  /** Where it lies in the executable. */
+  /** Its path in the executable. */
   readonly file: string;
   readonly etag: string;
 }

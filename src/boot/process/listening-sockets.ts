@@ -1,5 +1,7 @@
 import { dlopen, ptr } from "bun:ffi";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync, closeSync, openSync } from "node:fs";
+import { systemCode } from "#kernel/system-code.ts";
+import type { Log } from "#kernel/log.ts";
 
 /**
  * SO_RCVBUF of connections that are accepted from now on: the most that a usual kernel grants (net.core.rmem_max), of which
@@ -87,12 +89,12 @@ export function refuseConnections(port: number): boolean {
 }
 
 /** Connections to this port are made again. */
-export function admitConnections(port: number): boolean {
+function admitConnections(port: number): boolean {
   return setOption(port, SO_DETACH_FILTER, new Int32Array(1));
 }
 
 /** Closes the connections to this port that wait to be accepted. Returns how many there were. */
-export function dropWaiting(port: number): number {
+function dropWaiting(port: number): number {
   return withLibrary((library) =>
     library
       .listening()
@@ -116,13 +118,13 @@ interface SocketLibrary {
   /** Descriptors of all sockets that the process listens on. */
   listening(): readonly number[];
   findPort(socket: number): number | null;
-  /** Whether the option was set. */
+  /** True when the option was set. */
   set(socket: number, option: number, value: Int32Array | Uint8Array): boolean;
   /** Accepts what waits and closes it, each in turn, so that one free descriptor is enough. Returns what was closed. */
   drop(socket: number): readonly number[];
 }
 
-/** What `use` returns; nothing where there is no such library. */
+/** Returns what `use` does; nothing where there is no such library. */
 function withLibrary(use: (library: SocketLibrary) => readonly number[]): readonly number[] {
   const library = process.platform === "linux" ? openLibrary() : null;
   if (library === null) return [];
@@ -191,4 +193,61 @@ function isSocket(path: string): boolean {
     // The one by which the folder was read is closed already.
     return false;
   }
+}
+
+/** Kept, since finding the listener opens files itself. So many more must be free before connections are made again. */
+const SPARE = 16;
+const LOOK_INTERVAL_MS = 250;
+
+/**
+ * Without a free descriptor `accept` fails, the listener stays readable, and the runtime's loop spins on it with most of a
+ * core. So a few descriptors are kept: once no other is free, the kept ones serve to close what waits in the listener's queue,
+ * and no connection is made until some are free again. Open connections go on. Returns what ends it.
+ * Other systems than Linux have no such means, and nothing is kept there.
+ */
+export function keepSpareDescriptors(port: number, log: Log): () => void {
+  if (process.platform !== "linux") return () => undefined;
+  let spare = openDescriptors(SPARE);
+  let isRefusing = false;
+  const relieve = () => {
+    closeAll(spare);
+    refuseConnections(port);
+    const dropped = dropWaiting(port);
+    spare = openDescriptors(SPARE);
+    if (isRefusing) return;
+    isRefusing = true;
+    log.warn(
+      "all descriptors are in use: no connection is made until some are free; give the process more (ulimit -n)",
+      { dropped },
+    );
+  };
+  const look = () => {
+    const free = openDescriptors(isRefusing ? SPARE : 1);
+    closeAll(free);
+    if (free.length === 0 || spare.length < SPARE) return relieve();
+    if (!isRefusing || free.length < SPARE) return;
+    isRefusing = !admitConnections(port);
+    log.info("descriptors are free again: connections are made");
+  };
+  const timer = setInterval(look, LOOK_INTERVAL_MS);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    closeAll(spare);
+  };
+}
+
+/** As many as there are free, at most `count`. */
+function openDescriptors(count: number): readonly number[] {
+  const opened: number[] = [];
+  try {
+    while (opened.length < count) opened.push(openSync("/dev/null", "r"));
+  } catch (cause) {
+    if (systemCode(cause) !== "EMFILE" && systemCode(cause) !== "ENFILE") throw cause;
+  }
+  return opened;
+}
+
+function closeAll(descriptors: readonly number[]): void {
+  for (const descriptor of descriptors) closeSync(descriptor);
 }

@@ -6,7 +6,7 @@ import { systemCode } from "#kernel/system-code.ts";
 const CLOSE_ON_EXEC = 0o2000000;
 
 /** One of the process's own outputs. */
-export interface StandardStream {
+interface StandardStream {
   /** True for a terminal, and not for a file or a pipe. */
   readonly isScreen: boolean;
   /** Bytes that were written and that the reader has not taken yet. */
@@ -26,7 +26,7 @@ export function openStandardStream(descriptor: 1 | 2): StandardStream {
   return stream;
 }
 
-/** Whether stdin (0), stdout or stderr is a terminal. */
+/** True when stdin (0), stdout or stderr is a terminal. */
 export function isTerminal(descriptor: 0 | 1 | 2): boolean {
   // node:tty brings the runtime's streams with it, 3 ms and 5 MB: what is no device, or the null device, is no terminal.
   if (process.platform !== "win32" && !isDevice(descriptor)) return false;
@@ -109,7 +109,7 @@ function isPipe(descriptor: 1 | 2): boolean {
 }
 
 /**
- * Whether the process was started without this stream: Bun puts /dev/null there then. What was inherited never has
+ * True when the process was started without this stream: Bun puts /dev/null there then. An inherited one never has
  * close-on-exec, and what Bun opens has it. (Linux tells in proc(5), fdinfo; elsewhere it cannot be known.)
  */
 function isReplaced(descriptor: 1 | 2): boolean {

@@ -7,7 +7,7 @@ import { openStandardStream } from "./standard-stream.ts";
 /** A log that is not read (a stopped reader, a held terminal) keeps this much in memory; lines beyond it are lost. */
 const LOG_PENDING_BYTES_MAX = 1024 * 1024;
 
-/** What a process has of time, chance and a voice. */
+/** Clock, ids and log of this process. */
 export interface System {
   readonly clock: Clock;
   readonly ids: Ids;

@@ -37,7 +37,7 @@ export function findAdminPassword(config: Config): { readonly text: string; read
   return text === null ? null : { text: requireLong(text, path), path };
 }
 
-/** What the password file at `path` holds now. Throws a `SetupError` when it is gone, unreadable or too short. */
+/** Reads the password file at `path` again. Throws a `SetupError` when it is gone, unreadable or too short. */
 export function readAdminPassword(path: string): string {
   const password = readSecret(path);
   if (password === null) {

@@ -36,7 +36,7 @@ export interface Config {
   readonly sessionTtlSeconds: number;
   /** Null keeps the request log for ever. */
   readonly usageRetentionDays: number | null;
-  /** How long a response is found by its id; 0 keeps no ids. */
+  /** Days in which a response is found by its id; 0 keeps no ids. */
   readonly responsesDays: number;
   /** Lower-case host names without a port. */
   readonly allowedHosts: readonly string[];
@@ -195,7 +195,7 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
   return value;
 }
 
-/** What other programs commonly set for an outgoing proxy (decisions, amendments). */
+/** Variables that other programs commonly set for an outgoing proxy (decisions, amendments). */
 export const FOREIGN_NAMES: readonly string[] = [
   "PROXY_USER",
   "PROXY_PASS",
@@ -242,4 +242,22 @@ function findHome(): string {
       cause,
     );
   }
+}
+
+/**
+ * For `backup` and `restore`, which know files. Throws a `SetupError` that names PostgreSQL's own command otherwise: its copy is one
+ * moment of all tables, and what reaches the server is told to it by its own variables.
+ */
+export function requireOnFiles(config: Config, task: "backup" | "restore"): FileConfig {
+  if (isOnFiles(config)) return config;
+  const { database } = config;
+  const schema = database.kind === "postgres" ? database.schema : "";
+  const commands = {
+    backup: `pg_dump --schema=${schema} --format=custom --file=lockport.dump`,
+    restore: `psql -c 'DROP SCHEMA IF EXISTS ${schema} CASCADE' && pg_restore --dbname="$PGDATABASE" --single-transaction --exit-on-error lockport.dump`,
+  };
+  throw new SetupError(
+    "configuration",
+    `This installation is in PostgreSQL (PROXY_DATABASE_URL), where lockport ${task} has no files to work on. Set PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD (or a service file) to what that URL says, and use: ${commands[task]}`,
+  );
 }

@@ -4,7 +4,7 @@ import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { sqliteFiles } from "#storage/sqlite/files.ts";
 import { folderLocks } from "#storage/files/folder-lock.ts";
 
-/** What keeps the data of an installation, chosen here and nowhere else. */
+/** The storage engine of an installation, chosen here and nowhere else. */
 export async function engineOf({ database }: Pick<DataPlace, "database">): Promise<StorageEngine> {
   if (database.kind === "sqlite") return sqliteEngine;
   // Loaded here and not above: an installation in files needs none of it.
@@ -25,7 +25,7 @@ export type UsageFacts = ReturnType<typeof files.inspect.inspectUsage>;
 
 export const locks = folderLocks;
 
-/** What moves an installation from its files to PostgreSQL. */
+/** Loads the move of an installation from its files to PostgreSQL. */
 export async function loadMove() {
   const { openInstallationSource } = await import("#storage/sqlite/move/source.ts");
   const { requireVacant, takeInstallation, updateSchema } = await import("#storage/postgres/move/target.ts");

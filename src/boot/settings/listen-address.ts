@@ -2,8 +2,8 @@ import { SetupError } from "#kernel/errors.ts";
 import { resolves } from "#kernel/host-name.ts";
 import { systemCode } from "#kernel/system-code.ts";
 
-/** What a server binds to. */
-export interface ListenAddress {
+/** The address that a server binds to. */
+interface ListenAddress {
   /** A name or an IP address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
@@ -20,7 +20,7 @@ export function toReachable(url: string): string {
 }
 
 /** Why no server can listen there, without a full stop, and what to do. */
-export interface ListenFault {
+interface ListenFault {
   readonly kind: SetupError["kind"];
   readonly finding: string;
   readonly advice: string;
@@ -49,7 +49,7 @@ export async function probeListen(address: ListenAddress): Promise<ListenFault |
   }
 }
 
-/** What the system's answer to listening means. */
+/** The meaning of the system's answer to listening. */
 export async function findListenFault(cause: unknown, address: ListenAddress): Promise<ListenFault> {
   return toFault((await resolves(address.host)) ? systemCode(cause) : "ENOTFOUND", address);
 }

@@ -83,14 +83,14 @@ export function toNoticeUrl(text: string): string {
   return url;
 }
 
-/** Where the catalog is: the file of one, or the URL of a PostgreSQL database as it was given. */
+/** The catalog's file, or the URL of a PostgreSQL database as it was given. */
 export type DatabaseUrl =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string };
 
 export function toDatabaseUrl(text: string): DatabaseUrl {
   if (!/^postgres(ql)?:/.test(text)) return { kind: "sqlite", path: toSqlitePath(text) };
-  // What it says is looked at where it is used, by the rules of libpq. A password with # in it would be cut off there.
+  // Its parts are looked at where it is used, by the rules of libpq. A password with # in it would be cut off there.
   if (!/^postgres(ql)?:\/\/[^#\s]+$/.test(text)) {
     throw new RangeError(
       "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with characters such as @, / and # of the password escaped (%40)",

@@ -3,8 +3,7 @@ import { statSync } from "node:fs";
 import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
-import { configWith } from "#boot/settings/config.ts";
-import { requireOnFiles } from "#boot/settings/require-files.ts";
+import { configWith, requireOnFiles } from "#boot/settings/config.ts";
 import type { LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toSize } from "#cli/screen/figures.ts";
@@ -30,7 +29,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
       const deps = { config: requireOnFiles(config, "backup"), system: createSystem(config) };
       // Loaded here and not above: no other command has a need of it.
-      const { backUpToFile, backUpToStream } = await import("#boot/operate/backup/backup-file.ts");
+      const { backUpToFile, backUpToStream } = await import("#boot/operate/backup.ts");
       const withSecretKey = options.withSecretKey === true;
       const { manifest, hasMac } = await withTransfer(terminal, (watch) => {
         const request = { withSecretKey, watch };

@@ -1,10 +1,9 @@
 import type { Command } from "commander";
 import { isOnFiles, type Config } from "#boot/settings/config.ts";
-import { toFailure, toOk, toWarning, type Check } from "#boot/operate/doctor/check.ts";
-import type { Look } from "#boot/operate/doctor/diagnosis.ts";
+import { toFailure, toOk, toWarning, type Check, type Look } from "#boot/operate/doctor/check.ts";
 import type { UsageFound } from "#boot/operate/doctor/databases.ts";
 import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings.ts";
-import { findMissingData } from "#boot/folder/missing-data.ts";
+import { findMissingData } from "#boot/folder/data-dir.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { toCounted } from "#kernel/text.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -66,9 +65,9 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
   const { checkDisk, checkFolder, checkKeyFile } = await import("#boot/operate/doctor/folder.ts");
   const { checkCatalog, checkJournal, checkLock, checkUsage } =
     await import("#boot/operate/doctor/databases.ts");
-  const { checkPort } = await import("#boot/operate/doctor/port.ts");
+  const { checkPort } = await import("#boot/operate/doctor/server.ts");
   const { checkNotices } = await import("#boot/operate/doctor/notices.ts");
-  const { checkOpenFiles } = await import("#boot/operate/doctor/open-files.ts");
+  const { checkOpenFiles } = await import("#boot/operate/doctor/server.ts");
   const folder = checkFolder(config);
   const { check: lock, isServing } = checkLock(config);
   const look = { isServing, env: terminal.env };
@@ -112,9 +111,9 @@ async function examineCatalog(
   { config, options }: Examination,
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
-  const { checkCatalogRows } = await import("#boot/operate/doctor/catalog-rows.ts");
+  const { checkCatalogRows } = await import("#boot/operate/doctor/databases.ts");
   const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
-  const { toDiagnosis } = await import("#boot/operate/doctor/diagnosis.ts");
+  const { toDiagnosis } = await import("#boot/operate/doctor/check.ts");
   try {
     return await withLocal(terminal, options, async (local) => {
       const { clock } = createSystem(config);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { configWith, isOnFiles } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
-import { findMissingData } from "#boot/folder/missing-data.ts";
+import { findMissingData } from "#boot/folder/data-dir.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";

@@ -61,7 +61,7 @@ async function move(
   options: MigrateOptions,
 ): Promise<void> {
   const { source, target } = places;
-  const { moveInstallation } = await import("#boot/operate/move/move.ts");
+  const { moveInstallation } = await import("#boot/operate/move.ts");
   const { rows, secretKeyPath } = await withTransfer(terminal, (progress) =>
     moveInstallation({ source, target: target.database, progress }, createSystem(source)),
   );
@@ -82,7 +82,7 @@ async function updateSchema(
   options: MigrateOptions,
 ): Promise<void> {
   const { schema } = target.database;
-  const { updateSchema: update } = await import("#boot/operate/move/move.ts");
+  const { updateSchema: update } = await import("#boot/operate/move.ts");
   const applied = await withProgress(terminal, "Bringing the schema up to date", () =>
     update(target.database, createSystem(target)),
   );

@@ -9,7 +9,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
     .option("--json", "as always: the document is JSON")
     .action(async () => {
       // Loaded here and not above: no other command has need of it.
-      const { toOpenApiText } = await import("#boot/openapi.ts");
+      const { toOpenApiText } = await import("#boot/local-api.ts");
       terminal.writeData(toOpenApiText());
     });
   addExamples(command, ["lockport openapi > openapi.json"]);

@@ -2,8 +2,7 @@ import type { Command } from "commander";
 import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
-import { configWith } from "#boot/settings/config.ts";
-import { requireOnFiles } from "#boot/settings/require-files.ts";
+import { configWith, requireOnFiles } from "#boot/settings/config.ts";
 import type { LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
@@ -46,7 +45,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
         throw new CommandError("usage", "A backup cannot be typed: name a file, or send one to stdin.");
       }
       const config = requireOnFiles(configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir }), "restore");
-      const { restoreBackup } = await import("#boot/operate/restore/restore.ts");
+      const { restoreBackup } = await import("#boot/operate/restore.ts");
       const source = file === STDIN ? Bun.stdin.stream() : file;
       const force = options.force === true;
       const allowUnverified = options.allowUnverified === true;

@@ -40,7 +40,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
         await rotateShared(terminal, options, { config, revokesKeys });
         return;
       }
-      const { rotateSecretKey } = await import("#boot/secrets/rotate-secret-key.ts");
+      const { rotateSecretKey } = await import("#boot/secrets/secret-key.ts");
       const rotated = await rotateSecretKey(config, createSystem(config), { revokesKeys });
       const { path, formerPath } = rotated;
       writeDone(terminal, options, {
@@ -70,7 +70,7 @@ async function rotateShared(
   options: RotateOptions,
   { config, revokesKeys }: { readonly config: Config; readonly revokesKeys: boolean },
 ): Promise<void> {
-  const { rotateSharedKey } = await import("#boot/secrets/rotate-shared-key.ts");
+  const { rotateSharedKey } = await import("#boot/secrets/secret-key.ts");
   const rotated = await rotateSharedKey(config, createSystem(config), { revokesKeys });
   const { path } = rotated;
   writeDone(terminal, options, {

@@ -1,4 +1,4 @@
-import type { Watch } from "#boot/operate/backup/backup.ts";
+import type { Watch } from "#boot/operate/backup.ts";
 import type { Terminal } from "./terminal.ts";
 import { CommandError } from "./failure.ts";
 

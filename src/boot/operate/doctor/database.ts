@@ -11,9 +11,9 @@ const SKEW_MS_MAX = 1_000;
 const SILENT_SECONDS_MAX = 3_600;
 const NAMED_MAX = 5;
 
-export interface DatabaseFound {
+interface DatabaseFound {
   readonly checks: readonly Check[];
-  /** Whether a command can open what is in it. */
+  /** True when a command can open its schema. */
   readonly isUsable: boolean;
 }
 

@@ -2,24 +2,34 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FileConfig } from "#boot/settings/config.ts";
 import { engineOf, files, locks, type UsageFacts } from "#boot/settings/engine.ts";
-import { toOwnSentence } from "#boot/folder/finding.ts";
-import { findMissingData } from "#boot/folder/missing-data.ts";
+import { toOwnSentence } from "#boot/folder/half-restore.ts";
+import { findMissingData } from "#boot/folder/data-dir.ts";
 import type { Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
-import { toFailure, toOk, toWarning, type Check } from "./check.ts";
-import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";
+import {
+  toFailure,
+  toOk,
+  toWarning,
+  type Check,
+  findRightsFailure,
+  standAlone,
+  toDiagnosis,
+  type Look,
+} from "./check.ts";
+import { toCounted } from "#kernel/text.ts";
+import type { LocalStorage } from "#storage/engine.ts";
 
 const RESTORE = "Stop the server and restore a backup: lockport restore FILE --force.";
 const FOREIGN =
   "Use the version of lockport that wrote it, or stop the server and restore a backup: lockport restore FILE --force.";
 const UPDATE = "The next start of the server brings it up to date, with a copy beside it.";
 
-export interface LockFound {
+interface LockFound {
   readonly check: Check;
-  /** Whether a server runs from the data folder; null when this user cannot tell. */
+  /** True while a server runs from the data folder; null when this user cannot tell. */
   readonly isServing: boolean | null;
 }
 
@@ -38,9 +48,9 @@ export function checkLock({ dataDir }: Pick<FileConfig, "dataDir">): LockFound {
   }
 }
 
-export interface CatalogFound {
+interface CatalogFound {
   readonly check: Check;
-  /** Whether it can be opened and read by a command of this version. */
+  /** True when a command of this version can open and read it. */
   readonly isUsable: boolean;
 }
 
@@ -98,7 +108,7 @@ export function checkUsage(config: FileConfig): UsageFound {
   }
 }
 
-export interface JournalLook {
+interface JournalLook {
   readonly facts: UsageFacts | null;
   readonly isServing: boolean | null;
   readonly log: Log;
@@ -194,4 +204,21 @@ function findReadableKey(config: FileConfig): Uint8Array | null {
   } catch {
     return null;
   }
+}
+
+const NAMED_MAX = 5;
+
+/** Rows that were written by hand or by a newer version: each is out of force by itself. */
+export async function checkCatalogRows({
+  findUnreadable,
+}: Pick<LocalStorage, "findUnreadable">): Promise<Check> {
+  const name = "catalog rows";
+  const rows = await findUnreadable();
+  if (rows.length === 0) return toOk(name, "each can be read");
+  const named = rows.slice(0, NAMED_MAX).map(({ table, id, column }) => `${table} ${id} (${column})`);
+  return toFailure(
+    name,
+    `${toCounted(rows.length, "row")} cannot be read: ${named.join(", ")}${rows.length > NAMED_MAX ? ", …" : ""}`,
+    "Correct the column in the database, or delete the row there, unless a newer version has written it. Until then its provider or model is not served, its key may use no model, and its limit lets nothing through.",
+  );
 }

@@ -1,14 +1,20 @@
-import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statfsSync, statSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { isOnFiles, type Config } from "#boot/settings/config.ts";
-import { toOwnSentence } from "#boot/folder/finding.ts";
-import { findHalfRestore } from "#boot/folder/half-restore.ts";
+import { toOwnSentence, findHalfRestore } from "#boot/folder/half-restore.ts";
 import { findExisting, type Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
-import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
-import { toFailure, toOk, toWarning, type Check } from "./check.ts";
-import { findOwnerCheck } from "./owner.ts";
-import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";
+import { SECRET_KEY_NAME, JOURNAL_NAME, SPOOL_NAME } from "#storage/files/data-files.ts";
+import {
+  toFailure,
+  toOk,
+  toWarning,
+  type Check,
+  findRightsFailure,
+  standAlone,
+  toDiagnosis,
+  type Look,
+} from "./check.ts";
 
 const FOLDER = "data folder";
 const OTHERS_MODE = 0o077;
@@ -25,9 +31,9 @@ const KERNEL_FILE_SYSTEMS = new Set([
   0x1cd1, // devpts
 ]);
 
-export interface FolderFound {
+interface FolderFound {
   readonly check: Check;
-  /** Whether what is in it can be looked at. */
+  /** True when its content can be looked at. */
   readonly isOpen: boolean;
 }
 
@@ -114,7 +120,7 @@ export async function checkKeyFile(config: Config): Promise<Check> {
 
 export async function checkDisk({ dataDir }: Config): Promise<Check> {
   const name = "disk space";
-  // Where the folder will be made, as long as it is not there.
+  // A folder that is not there yet will be made on this disk.
   const path = findExisting(dataDir);
   return standAlone({ name, needs: [[path, "enter"]], advice: "Look at it with df." }, () => {
     const { bavail, bsize, blocks } = statfsSync(path);
@@ -141,4 +147,42 @@ function isOpenToOthers(mode: number): boolean {
 
 function toMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(3, "0");
+}
+
+/**
+ * The finding for a data folder that is not this user's, and for files in it that are not its owner's, as commands of root
+ * have left it: root notices nothing of either. Null when there is nothing to say.
+ */
+function findOwnerCheck(name: string, dataDir: string): Check | null {
+  // Windows has no such owners.
+  const uid = process.getuid?.() ?? null;
+  const folder = statSync(dataDir);
+  if (uid === null) return null;
+  if (uid !== 0 && uid !== folder.uid) {
+    const finding = `${dataDir} belongs to uid ${folder.uid}, and this user is uid ${uid}`;
+    const advice = `Run as its owner (sudo -u '#${folder.uid}' …), or give it to this user: chown -R ${uid} ${dataDir}`;
+    return toWarning(name, finding, advice);
+  }
+  // To any user but root, another user's file is a question of rights.
+  if (uid !== 0) return null;
+  const foreign = listFiles(dataDir)
+    .map((path) => ({ path, uid: lstatSync(path).uid }))
+    .find((file) => file.uid !== folder.uid);
+  if (foreign === undefined) return null;
+  const finding = `${foreign.path} belongs to uid ${foreign.uid}, and the folder ${dataDir} to uid ${folder.uid}`;
+  // Root may use what is others': the server's user is then not known.
+  return folder.uid === 0
+    ? toWarning(name, finding, `Give all of it to the user that the server runs as: chown -R USER ${dataDir}`)
+    : toFailure(
+        name,
+        finding,
+        `Give it to the folder's owner: chown -R ${folder.uid}:${folder.gid} ${dataDir}`,
+      );
+}
+
+function listFiles(dataDir: string): readonly string[] {
+  const journals = [JOURNAL_NAME, SPOOL_NAME]
+    .map((name) => join(dataDir, name))
+    .filter((path) => existsSync(path) && statSync(path).isDirectory());
+  return [dataDir, ...journals].flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
 }

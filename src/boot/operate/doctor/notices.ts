@@ -3,11 +3,11 @@ import type { Config } from "#boot/settings/config.ts";
 import type { Environment } from "#boot/settings/environment.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { toOk, toWarning, type Check } from "./check.ts";
-import { isBehindProxy } from "./outgoing-proxy.ts";
+import { isBehindProxy } from "./providers.ts";
 
 const CONNECT_MS_MAX = 3_000;
 
-/** Whether the webhook of notices can be connected to. Nothing is sent, and nothing but its host is told. Null without one. */
+/** Connects to the webhook of notices. Nothing is sent, and nothing but its host is told. Null without one. */
 export async function checkNotices({ notices }: Config, env: Environment): Promise<Check | null> {
   const name = "notices";
   if (notices === null) return null;

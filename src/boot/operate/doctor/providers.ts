@@ -7,15 +7,13 @@ import { probeProvider, type ProbeOutcome } from "#forward/provider-probe.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toFailure, toOk, toWarning, type Check } from "./check.ts";
-import { standAlone } from "./diagnosis.ts";
-import { isBehindProxy } from "./outgoing-proxy.ts";
+import { toFailure, toOk, toWarning, type Check, standAlone } from "./check.ts";
 
 const PROBES_AT_ONCE = 8;
 const SLOW_MS = 5_000;
 const CLOCK_SKEW_SECONDS_MAX = 60;
 
-export interface ProvidersLook {
+interface ProvidersLook {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly secrets: SecretBox;
   readonly clock: Clock;
@@ -111,7 +109,7 @@ const STEP_FINDINGS = {
   models: "/models gets no answer",
 } as const;
 
-/** What is no question of certificates: what OpenSSL says of an answer without TLS, and no answer. */
+/** Failures of TLS that no certificate mends, by code: an answer without TLS, and none. */
 const NO_TLS_FINDINGS: { readonly [code: string]: string } = {
   ERR_SSL_WRONG_VERSION_NUMBER: "it speaks http there, and not https",
   ERR_SSL_HTTP_REQUEST: "it speaks http there, and not https",
@@ -157,4 +155,12 @@ function checkClock(skews: readonly number[], { clock, newestAtUs }: ProvidersLo
 
 function toName({ name }: Provider): string {
   return `provider ${name}`;
+}
+
+/** `fetch` honours these; `NO_PROXY` is its own to read. */
+const PROXY_VARIABLES = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
+
+/** True when an outgoing proxy may stand between this machine and a provider. */
+export function isBehindProxy(env: Environment): boolean {
+  return PROXY_VARIABLES.some((name) => (env[name] ?? "") !== "");
 }

@@ -32,7 +32,7 @@ export interface SettingSource {
   readonly value: string | null;
 }
 
-export interface SettingsFound {
+interface SettingsFound {
   readonly check: Check;
   readonly sources: readonly SettingSource[];
   /** Null when they are not valid. */

@@ -2,15 +2,14 @@ import { join } from "node:path";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
 import type { System } from "#boot/process/system.ts";
-import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
-import { loadKeyring } from "#boot/secrets/secret-key.ts";
+import { finishRotation, loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { FileConfig } from "#boot/settings/config.ts";
 import { engineOf, loadMove, locks } from "#boot/settings/engine.ts";
 import type { MovedRows, MoveProgress } from "#storage/move/move.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { PostgresDatabase } from "#storage/engine.ts";
 
-export interface MoveRequest {
+interface MoveRequest {
   /** The installation in files, whose server is stopped. */
   readonly source: FileConfig;
   readonly target: PostgresDatabase;

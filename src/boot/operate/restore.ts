@@ -3,24 +3,28 @@ import { dirname, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { SetupError } from "#kernel/errors.ts";
 import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
-import { type BackupManifest } from "#storage/backup/manifest.ts";
-import { checkSeal, type Seal } from "#storage/backup/seal.ts";
+import type { BackupManifest } from "#storage/backup/manifest.ts";
+import { checkSeal, type Seal, isArchiveStart } from "#storage/backup/seal.ts";
 import { files, locks } from "#boot/settings/engine.ts";
-import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME, PRIVATE_FILE_MODE } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
-import { toCheckStep, type Watch } from "#boot/operate/backup/backup.ts";
+import { toCheckStep, type Watch } from "./backup.ts";
 import type { FileConfig } from "#boot/settings/config.ts";
 import { makeDataDir } from "#boot/folder/data-dir.ts";
 import { findExisting, requireRight, toFileError } from "#boot/folder/permission-problem.ts";
-import { receiveBackup } from "./received-backup.ts";
-import { chooseSecretKey, stageFormerKey, type SecretKeySource } from "./restore-key.ts";
-import { takeBackUnfinished, toRestoreMark } from "#boot/folder/restore-mark.ts";
-import { verifyOrigin, type VerifiedBy } from "./restore-origin.ts";
-import { putInPlace, requireEmpty } from "./restore-place.ts";
+import {
+  chooseSecretKey,
+  stageFormerKey,
+  type SecretKeySource,
+  verifyOrigin,
+  type VerifiedBy,
+} from "./restore-key.ts";
+import { takeBackUnfinished, toRestoreMark, putInPlace, requireEmpty } from "#boot/folder/half-restore.ts";
 import { withStaging } from "#boot/folder/staging.ts";
 import type { System } from "#boot/process/system.ts";
+import { open } from "node:fs/promises";
 
-export interface RestoreRequest {
+interface RestoreRequest {
   /** The path of a file, or the bytes of one as they come. */
   readonly source: string | AsyncIterable<Uint8Array>;
   /** True: what the folder holds is put aside. */
@@ -102,7 +106,7 @@ async function unpackInPlace(
   { path, label, seal, manifest }: Backup,
   { staging, watch, config, system, allowUnverified }: Unpacking,
 ): Promise<Restored> {
-  requireRoom(config.dataDir, manifest);
+  requireUnpackingRoom(config.dataDir, manifest);
   makePrivateFolder(join(staging, JOURNAL_NAME));
   await withFormatErrors(label, () =>
     unpackArchive(path, {
@@ -170,7 +174,7 @@ function findMissing(path: string): string | null {
   return missing;
 }
 
-function requireRoom(dataDir: string, manifest: BackupManifest): void {
+function requireUnpackingRoom(dataDir: string, manifest: BackupManifest): void {
   const { bavail, bsize } = statfsSync(dataDir);
   const [freeBytes, neededBytes] = [bavail * bsize, sumSizes(manifest)];
   if (freeBytes > neededBytes) return;
@@ -238,5 +242,82 @@ async function withFormatErrors<Result>(label: string, work: () => Promise<Resul
       `${label} is damaged (${cause.message}): take another one. Nothing was changed.`,
       cause,
     );
+  }
+}
+
+const START_BYTES = 4;
+/** Left free on the disk, for whatever else lives there. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+/** The disk is looked at each time that so much has come. */
+const LOOK_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Writes a backup that comes as a stream to `path`, which must not exist: reading one needs its end first. Throws a
+ * `SetupError` when it does not begin as a backup, and before it fills the disk.
+ */
+async function receiveBackup(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+  { step, signal }: Watch,
+): Promise<void> {
+  const file = await open(path, "wx", PRIVATE_FILE_MODE);
+  try {
+    let start = Buffer.alloc(0);
+    let receivedBytes = 0;
+    let lookedAtBytes = -LOOK_BYTES;
+    for await (const bytes of untilAborted(chunks, signal)) {
+      if (start.length < START_BYTES) {
+        start = Buffer.concat([start, bytes]).subarray(0, START_BYTES);
+        requireStart(start);
+      }
+      if (receivedBytes - lookedAtBytes >= LOOK_BYTES) {
+        requireReceivingRoom(dirname(path), bytes.length);
+        lookedAtBytes = receivedBytes;
+      }
+      await file.writeFile(bytes);
+      receivedBytes += bytes.length;
+      step(`receiving the backup, ${Math.floor(receivedBytes / 1e6)} MB`, null);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function requireStart(start: Buffer): void {
+  if (start.length < START_BYTES || isArchiveStart(start)) return;
+  throw new SetupError(
+    "failure",
+    "What comes on stdin is no backup of lockport: send what lockport backup wrote.",
+  );
+}
+
+function requireReceivingRoom(folder: string, sizeBytes: number): void {
+  const { bavail, bsize, blocks } = statfsSync(folder);
+  if (blocks === 0 || bavail * bsize > RESERVE_BYTES + LOOK_BYTES + sizeBytes) return;
+  throw new SetupError(
+    "failure",
+    `The disk of ${folder} has no room for the backup on stdin: make room, or restore to another disk.`,
+  );
+}
+
+/** Ends a read as well that waits for a sender which sends nothing. */
+async function* untilAborted(
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => undefined);
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = await Promise.race([iterator.next(), aborted.promise]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
