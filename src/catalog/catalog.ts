@@ -102,9 +102,8 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     deleteProvider: async (name, actor, require) =>
       store.change(requiring(toProvider(name), require, planProviderDelete(name, actor))),
     async findProviderRemoval(name, require) {
-      const removal = findProviderRemoval(await store.snapshot(), name);
-      require?.(removal.provider);
-      return removal;
+      const current = await store.snapshot();
+      return requiring(toProvider(name), require, (picture) => findProviderRemoval(picture, name))(current);
     },
     createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
     updateModel: async (alias, patch, actor, require) =>

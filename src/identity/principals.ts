@@ -2,7 +2,7 @@ import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#au
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import { toHint } from "#kernel/nearest.ts";
+import { toHint, toIdHint, withHint } from "#kernel/nearest.ts";
 import { PAGE_LIMIT_MAX, type Page, type Paged } from "#kernel/page.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
@@ -69,6 +69,10 @@ export interface PrincipalsDeps {
 /** The principals (specification, section 2.8). */
 export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Principals {
   const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
+  /** The names that a hint looks at. */
+  const listFirst = async () => (await store.listPrincipals({ limit: PAGE_LIMIT_MAX, offset: 0 })).rows;
+  const hinting = <Result>(id: string, change: Promise<Result>) =>
+    withHint(change, "principal_not_found", async () => toIdHint(id, await listFirst()));
   return {
     async create(draft, actor) {
       const principal: Principal = { ...parsePrincipalDraft(draft), ...birth() };
@@ -86,7 +90,7 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
     async getByName(name) {
       const found = await store.findPrincipalByName(name);
       if (found !== null) return found;
-      const { rows } = await store.listPrincipals({ limit: PAGE_LIMIT_MAX, offset: 0 });
+      const rows = await listFirst();
       const hint = toHint(
         name,
         rows.map((principal) => principal.name),
@@ -95,14 +99,16 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
     },
     findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
-    update: async (id, patch, actor, require) =>
-      store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id), require),
+    update: async (id, patch, actor, require) => {
+      const entry = toPrincipalEntry(actor, "principal.update", id);
+      return await hinting(id, store.updatePrincipal(id, parsePatch(patch), entry, require));
+    },
     delete: (id, actor, require) =>
-      store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id), require),
-    findRemoval: (id, require) => store.findPrincipalRemoval(id, clock.nowUs(), require),
+      hinting(id, store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id), require)),
+    findRemoval: (id, require) => hinting(id, store.findPrincipalRemoval(id, clock.nowUs(), require)),
     listSessions: (id) => store.listSessions(id, clock.nowUs()),
     revokeSessions: (id, actor, keptTokenHash = null) =>
-      store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id), keptTokenHash),
+      hinting(id, store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id), keptTokenHash)),
   };
 }
 

@@ -17,7 +17,7 @@ import {
 import type { Used } from "./limit-sums.ts";
 import type { Limits } from "./limits.ts";
 import type { Limit } from "./limit.ts";
-import type { LimitStore, NamedSubject } from "./store.ts";
+import { getLimit, type LimitStore, type NamedSubject } from "./store.ts";
 
 /** A limit with what was used of it. */
 export interface LimitState {
@@ -94,11 +94,6 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
     refusals: limits.book.refusalsOf(limit.id),
   });
   const readState = (limit: Limit) => toState(limit, limits.book.listUses(limit.id, clock.nowUs()));
-  const findIn = (all: readonly Limit[], id: string): Limit => {
-    const found = all.find((limit) => limit.id === id);
-    if (found === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
-    return found;
-  };
   const toEntry = (actor: Actor, action: "limit.create" | "limit.update" | "limit.delete", id: string) =>
     toAuditEntry(actor, { action, targetKind: "limit", targetRef: id });
 
@@ -110,9 +105,9 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       return { rows, total: chosen.length };
     },
     listPlain,
-    get: async (id) => readState(findIn(await listAll(), id)),
+    get: async (id) => readState(getLimit(await listAll(), id)),
     async listUses(id, page) {
-      const limit = findIn(await listAll(), id);
+      const limit = getLimit(await listAll(), id);
       const uses = limits.book.listUses(id, clock.nowUs());
       return { limit, rows: uses.slice(page.offset, page.offset + page.limit), total: uses.length };
     },
@@ -126,7 +121,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
     async update(id, patch, actor, require) {
       // Without the sums: one that cannot be added up is switched off here.
       const { limits: all } = await store.snapshot();
-      const change = parseLimitPatch(findIn(all, id), patch);
+      const change = parseLimitPatch(getLimit(all, id), patch);
       const changed = await store.update(id, change, toEntry(actor, "limit.update", id), require);
       await followChange();
       return readState(changed);
@@ -136,7 +131,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       await followChange();
     },
     async findRemoval(id, require) {
-      const limit = findIn((await store.snapshot()).limits, id);
+      const limit = getLimit((await store.snapshot()).limits, id);
       require?.(limit);
       return limit;
     },

@@ -1,4 +1,6 @@
 import type { AuditEntry } from "#audit/event.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { toIdHint } from "#kernel/nearest.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 import type { Limit, LimitChange } from "./limit.ts";
 
@@ -37,3 +39,10 @@ export interface LimitStore {
 
 /** As many as a list is read through; each is looked at by requests that it holds for. */
 export const LIMITS_MAX = 10_000;
+
+/** Throws `limit_not_found`, with the limit that was probably meant. */
+export function getLimit(limits: readonly Limit[], id: string): Limit {
+  const found = limits.find((limit) => limit.id === id);
+  if (found !== undefined) return found;
+  throw new ProxyError("limit_not_found", `No limit has this id.${toIdHint(id, limits)}`);
+}

@@ -18,10 +18,14 @@ async function ask(method: string, path: string, body?: unknown, key = harness.a
 test("a name that does not exist is refused with the one that was probably meant, and a far one with none", async () => {
   await ask("POST", "/admin/v1/providers", { name: "openai", base_url: "http://127.0.0.1:9/v1" });
   await ask("POST", "/admin/v1/models", { alias: "gpt-4o", provider: "openai", upstream_name: "m" });
-  const { key } = await createCaller(harness, "linus");
+  const { key, principal } = await createCaller(harness, "linus");
   const { keys }: any = await (await callApi(harness.url, key, "GET", "/my/keys")).json();
   const { id, key_suffix: suffix } = keys[0];
   await callApi(harness.url, key, "PATCH", `/my/keys/${id}`, { label: "desk" });
+  const made = { name: "monthly", subject: {}, measure: "requests", amount: 1, window: "day" };
+  const monthly: any = await (
+    await callApi(harness.url, harness.adminKey, "POST", "/admin/v1/limits", made)
+  ).json();
   const limit = { name: "x", measure: "requests", amount: 1, window: "day" };
   const draft = (provider: string) => ({ alias: "x", provider, upstream_name: "x" });
   const typo = `${id.slice(0, -1)}x`;
@@ -40,9 +44,21 @@ test("a name that does not exist is refused with the one that was probably meant
     ["DELETE", "/admin/v1/keys/desk", undefined, id],
     ["DELETE", `/admin/v1/keys/${suffix}`, undefined, id],
     ["PATCH", `/admin/v1/keys/${typo}`, { label: "x" }, id],
+    ["POST", "/admin/v1/limits", { ...limit, subject: { relay_token: typo } }, null],
+    ["GET", "/admin/v1/limits/montly", undefined, monthly.id],
+    ["GET", "/admin/v1/limits/monthly/usage", undefined, monthly.id],
+    ["PATCH", "/admin/v1/limits/monthly", { amount: 2 }, monthly.id],
+    ["DELETE", `/admin/v1/limits/${monthly.id.slice(0, -1)}x`, undefined, monthly.id],
+    ["PATCH", "/admin/v1/principals/linus", { enabled: false }, principal.id],
+    ["DELETE", "/admin/v1/principals/linsu", undefined, principal.id],
+    ["DELETE", "/admin/v1/principals/linus?dry_run=1", undefined, principal.id],
+    ["POST", "/admin/v1/principals/linus/revoke-sessions", undefined, principal.id],
   ] as const)
     expect({ path, body, message: await ask(method, path, body) }).toMatchObject({
-      message: expect.stringMatching(new RegExp(` Did you mean \`${meant}\`\\?$`)),
+      message:
+        meant === null
+          ? expect.not.stringContaining("Did you mean")
+          : expect.stringMatching(new RegExp(` Did you mean \`${meant}\`( \\(\`(monthly|linus)\`\\))?\\?$`)),
     });
   for (const path of ["/admin/v1/providers/something-else", "/admin/v1/keys/%00", "/admin/v1/models/other"])
     expect(await ask("DELETE", path)).not.toContain("Did you mean");

@@ -179,12 +179,51 @@ test("a deletion that would be refused is refused when it is only asked for", as
   }
 });
 
-test.each(["?dry_run=yes", "?dry_run=", "?dry_run=1&dry_run=0"])(
-  "a dry run that is spelled %s deletes nothing",
-  async (query) => {
-    await makeModels();
-    const response = await send("DELETE", `/admin/v1/providers/acme${query}`);
-    await expectError(response, { status: 400, code: "invalid_request", param: "dry_run" });
-    expect((await send("GET", "/admin/v1/providers/acme")).status).toBe(200);
-  },
-);
+test("a dry run that is spelled wrong deletes nothing, wherever something can be deleted", async () => {
+  await makeModels();
+  const { principal, key } = await createCaller(harness, "ada");
+  const token: any = await (await send("POST", "/my/relay-tokens", {}, key)).json();
+  const { keys }: any = await (await send("GET", "/my/keys", undefined, key)).json();
+  const draft = { name: "all", subject: {}, measure: "cost", amount: 50, window: "month" };
+  const limit = await make("/limits", draft);
+  const before = await readAll();
+  for (const [path, as] of [
+    ["/admin/v1/providers/acme"],
+    ["/admin/v1/models/small"],
+    [`/admin/v1/principals/${principal.id}`],
+    [`/admin/v1/limits/${limit.id}`],
+    [`/admin/v1/keys/${keys[0].id}`],
+    [`/admin/v1/relay-tokens/${token.id}`],
+    [`/my/keys/${keys[0].id}`, key],
+    [`/my/relay-tokens/${token.id}`, key],
+  ] as const) {
+    for (const query of ["dry_run=yes", "dry_run=", "dry_run=1&dry_run=0"]) {
+      const response = await send("DELETE", `${path}?${query}`, undefined, as);
+      await expectError(response, { status: 400, code: "invalid_request", param: "dry_run" });
+    }
+    for (const query of ["dry-run=1", "dryRun=1", "dry_run=1&force=1", "DRY_RUN=1", "lp_secret"]) {
+      const response = await send("DELETE", `${path}?${query}`, undefined, as);
+      const { error }: any = await response.clone().json();
+      await expectError(response, { status: 400, code: "invalid_request" });
+      expect(error.message).toContain("`dry_run`");
+      expect(error.message.endsWith("Did you mean `dry_run`?")).toBe(/^(dry-run|dryRun)/.test(query));
+      expect(error.message).not.toMatch(/force|secret|dry-run|dryRun/);
+    }
+  }
+  expect(await readAll()).toEqual(before);
+});
+
+test("a catalog file whose dry run is misspelled is not applied", async () => {
+  await makeModels();
+  const before = await readAll();
+  const response = await send("POST", "/admin/v1/catalog?dry-run=1&prune=1", { providers: [], models: [] });
+  await expectError(response, { status: 400, code: "invalid_request" });
+  expect(await readAll()).toEqual(before);
+});
+
+test("who may not delete is told so before anything of the query", async () => {
+  await makeModels();
+  const { key } = await createCaller(harness, "eve");
+  const response = await send("DELETE", "/admin/v1/providers/acme?dry-run=1", undefined, key);
+  await expectError(response, { status: 403, code: "admin_required" });
+});

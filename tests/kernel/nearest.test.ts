@@ -38,6 +38,18 @@ test("a candidate is near exactly when the whole table of distances says so, how
   );
 });
 
+test("of several near ones the nearest is meant, of equally near ones the first", () => {
+  expect(findNearest("gpt-4p", ["gpt-41x", "llama", "gpt-4o", "gpt-4i"])).toBe("gpt-4o");
+  expect(findNearest("gpt4o", ["gpt-4o", "gpt-4i", "llama"])).toBe("gpt-4o");
+});
+
+test("a search compares so many names of about one length and no more, and passes over all others for nothing", () => {
+  const others = Array.from({ length: 2_000 }, (_, index) => `zzzz${index.toString().padStart(4, "0")}`);
+  expect(findNearest("gpt-4.1x", [...others.slice(1), "gpt-4.1"])).toBe("gpt-4.1");
+  expect(findNearest("gpt-4.1x", [...others, "gpt-4.1"])).toBeNull();
+  expect(findNearest("gp-5", [...others, "gpt-5"])).toBe("gpt-5");
+});
+
 /** Optimal string alignment by the whole table. */
 function toWholeDistance(left: string, right: string): number {
   const table = Array.from({ length: left.length + 1 }, (_, i) =>

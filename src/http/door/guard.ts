@@ -4,9 +4,10 @@ import type { Caller } from "#identity/caller.ts";
 import { JSON_BODY_BYTES_MAX, type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { BodyLimits } from "./body-reader.ts";
-import type { Admission, Door } from "./door.ts";
+import { type Admission, type Door, isMutation } from "./door.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { AnswerHeaders, ServedRoute } from "./route.ts";
+import { requireKnownQuery } from "./switch.ts";
 
 export interface GuardDeps {
   readonly door: Door;
@@ -34,7 +35,18 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
   const elysia = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } });
   // First, since a hook applies only to the routes that come after it.
   elysia.onError(({ error, code, request }) => answerFailure(error, code, request));
-  for (const { method, path, access, scope, body: schema, bodyBytesMax, check, answer, run } of routes) {
+  for (const {
+    method,
+    path,
+    access,
+    scope,
+    body: schema,
+    bodyBytesMax,
+    check,
+    answer,
+    run,
+    ...route
+  } of routes) {
     const bytesMax = Math.min(maxBodyBytes, bodyBytesMax ?? JSON_BODY_BYTES_MAX);
     const limits = access === "public" ? toPublicLimits(bytesMax) : toBodyLimits(bytesMax);
     const enter = async (request: Request): Promise<Caller | null> => {
@@ -46,7 +58,9 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
       path,
       async ({ request, params, query, body, set }) => {
         const headers: AnswerHeaders = {};
-        const answered = await run({ request, params, query, body, caller: await enter(request), headers });
+        const caller = await enter(request);
+        if (isMutation(method) && route.query !== undefined) requireKnownQuery(request, route.query);
+        const answered = await run({ request, params, query, body, caller, headers });
         Object.assign(set.headers, headers);
         if (!(answered instanceof Response)) set.status = answer.status;
         return answered;

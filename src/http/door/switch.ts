@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ProxyError } from "#kernel/errors.ts";
+import { toHint } from "#kernel/nearest.ts";
 import type { QueryParam } from "./route.ts";
 
 /** A parameter of a query that is on or off. */
@@ -21,11 +22,27 @@ export const DRY_RUN: readonly QueryParam[] = [
   {
     name: "dry_run",
     schema: Switch,
-    description: "Answers what would be deleted (`Removal`), or the refusal, and changes nothing.",
+    description:
+      "Answers what would be deleted (`Removal`), or the refusal, and changes nothing. Any other parameter is refused.",
   },
 ];
 
 /** Whether a deletion is only asked for. Throws `invalid_request`. */
 export function isDryRun(request: Request): boolean {
   return readSwitch(new URL(request.url).searchParams, "dry_run");
+}
+
+/**
+ * Refuses a parameter that is not declared: a change whose `dry_run` is misspelled must not be made. The name that was sent is
+ * not repeated.
+ */
+export function requireKnownQuery(request: Request, declared: readonly QueryParam[]): void {
+  const names = declared.map(({ name }) => name);
+  const unknown = [...new URL(request.url).searchParams.keys()].find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const known = names.map((name) => `\`${name}\``).join(", ");
+  throw new ProxyError(
+    "invalid_request",
+    `The query has a parameter that this request does not have, and nothing was changed: it takes ${known}.${toHint(unknown, names)}`,
+  );
 }

@@ -1,23 +1,18 @@
 import { ProxyError } from "#kernel/errors.ts";
-import { toHint } from "#kernel/nearest.ts";
-import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { withHint } from "#kernel/nearest.ts";
 import type { Limit } from "#limits/limit.ts";
-import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
-import { insert, select, update } from "#storage/sql/rows.ts";
+import { getLimit, type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
+import { insert, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
 import { recordChange } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { readLimits, toLimitRow } from "./limit-rows.ts";
-import { hintAtSecret } from "./secrets.ts";
-import { apiKeys, limits, principals, relayTokens } from "./tables.ts";
+import { hintAtPrincipal, hintAtSecret } from "./hints.ts";
+import { apiKeys, limits, relayTokens } from "./tables.ts";
 
 /** The limits. Within a change memory is as the catalog's lock has found them. */
-export function createLimitStore({ change, memory, isTrusted, current }: CatalogDriver): LimitStore {
-  const requireLimit = (id: string) => {
-    const limit = memory.limits().limits.find((known) => known.id === id);
-    if (limit === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
-    return limit;
-  };
+export function createLimitStore({ ask, change, memory, isTrusted, current }: CatalogDriver): LimitStore {
+  const requireLimit = (id: string) => getLimit(memory.limits().limits, id);
   const requireFreeName = (wanted: string) => {
     if (memory.limits().limits.some(({ name }) => name === wanted))
       throw new ProxyError("limit_exists", "A limit of this name exists already.", { param: "name" });
@@ -29,8 +24,8 @@ export function createLimitStore({ change, memory, isTrusted, current }: Catalog
       return memory.limits();
     },
 
-    create: (limit, audit) =>
-      change(function* () {
+    create(limit, audit) {
+      const made = change(function* () {
         requireFreeName(limit.name);
         if (memory.limits().limits.length >= LIMITS_MAX)
           throw new ProxyError(
@@ -40,7 +35,12 @@ export function createLimitStore({ change, memory, isTrusted, current }: Catalog
         yield* insert(limits, [toLimitRow(limit, yield* findSubjectId(limit.subject))]);
         yield* recordChange(audit, "limit", limit.id);
         return yield* readLimit(limit.id);
-      }),
+      });
+      const { subject } = limit;
+      if (subject.kind === "everybody" || subject.kind === "tag") return made;
+      const { missing, hintAt } = SUBJECTS[subject.kind];
+      return withHint(made, missing, () => ask(() => hintAt(toTyped(subject))));
+    },
 
     update: (id, edit, audit, require) =>
       change(function* () {
@@ -74,30 +74,33 @@ const SUBJECTS = {
     sql: "SELECT id FROM principals WHERE name = ?",
     missing: "principal_not_found",
     noun: "principal",
+    hintAt: hintAtPrincipal,
   },
-  key: { sql: "SELECT id FROM api_keys WHERE id = ?", missing: "key_not_found", noun: "key" },
+  key: {
+    sql: "SELECT id FROM api_keys WHERE id = ?",
+    missing: "key_not_found",
+    noun: "key",
+    hintAt: (id: string) => hintAtSecret(apiKeys, { id }),
+  },
   relay_token: {
     sql: "SELECT id FROM relay_tokens WHERE id = ?",
     missing: "relay_token_not_found",
     noun: "relay token",
+    hintAt: (id: string) => hintAtSecret(relayTokens, { id }),
   },
 } as const;
+
+type OwnedSubject = Extract<NamedSubject, { readonly kind: keyof typeof SUBJECTS }>;
+
+/** Principals are named, keys and relay tokens have their id. */
+function toTyped(subject: OwnedSubject): string {
+  return subject.kind === "principal" ? subject.name : subject.id;
+}
 
 function* findSubjectId(subject: NamedSubject): Script<string | null> {
   if (subject.kind === "everybody" || subject.kind === "tag") return null;
   const { sql, missing, noun } = SUBJECTS[subject.kind];
-  const found = yield* one<{ readonly id: string }>(sql, [
-    subject.kind === "principal" ? subject.name : subject.id,
-  ]);
-  if (found === null) {
-    const hint =
-      subject.kind === "principal"
-        ? toHint(
-            subject.name,
-            (yield* select(principals, "ORDER BY name LIMIT ?", [PAGE_LIMIT_MAX])).map(({ name }) => name),
-          )
-        : yield* hintAtSecret(subject.kind === "key" ? apiKeys : relayTokens, { id: subject.id });
-    throw new ProxyError(missing, `No such ${noun}.${hint}`, { param: "subject" });
-  }
+  const found = yield* one<{ readonly id: string }>(sql, [toTyped(subject)]);
+  if (found === null) throw new ProxyError(missing, `No such ${noun}.`, { param: "subject" });
   return found.id;
 }

@@ -1,12 +1,14 @@
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
+import { withHint } from "#kernel/nearest.ts";
 import { columnsOf, count, decode, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
 import { requirePrincipal } from "./principals.ts";
 import { applySecretChange, type ListedSecretRow, toListedSecret, toSecretRow } from "./catalog-rows.ts";
 import { recordChange } from "./audit.ts";
+import { hintAtSecret } from "./hints.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { apiKeys, relayTokens, type SecretTable } from "./tables.ts";
 
@@ -41,9 +43,9 @@ export function createSecretStore(
   { table, kind, missing, noun, toFull, ...of }: SecretKind,
 ): SecretStore {
   const remembered = memory[of.remembered];
-  function* refuseMissing(filter: SecretFilter): Script<never> {
-    throw new ProxyError(missing, `No ${noun} has this id.${yield* hintAtSecret(table, filter)}`);
-  }
+  const toMissing = () => new ProxyError(missing, `No ${noun} has this id.`);
+  const hinting = <Result>(filter: SecretFilter, change: Promise<Result>) =>
+    withHint(change, missing, () => ask(() => hintAtSecret(table, filter)));
   const limitsOf = (id: string) =>
     memory.limits().limits.filter(({ subject }) => subject.kind === kind && subject.id === id);
   return {
@@ -73,63 +75,43 @@ export function createSecretStore(
       }),
 
     change: (filter, plan, audit) =>
-      change(function* () {
-        const [where, bindings] = toWhere(table, filter);
-        const [found] = yield* selectListed(table, where, bindings);
-        if (found === undefined) return yield* refuseMissing(filter);
-        const { after, columns } = applySecretChange(found, plan);
-        yield* update(table, columns, "id = ?", [after.id]);
-        yield* recordChange(audit, kind, after.id);
-        return after;
-      }),
+      hinting(
+        filter,
+        change(function* () {
+          const [found] = yield* selectListed(table, ...toWhere(table, filter));
+          if (found === undefined) throw toMissing();
+          const { after, columns } = applySecretChange(found, plan);
+          yield* update(table, columns, "id = ?", [after.id]);
+          yield* recordChange(audit, kind, after.id);
+          return after;
+        }),
+      ),
 
     delete: (filter, audit) =>
-      change(function* () {
-        const [where, bindings] = toWhere(table, filter);
-        // Its limits go with it: ON DELETE CASCADE.
-        if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) yield* refuseMissing(filter);
-        yield* recordChange(audit, kind, filter.id);
-        for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
-      }),
+      hinting(
+        filter,
+        change(function* () {
+          const [where, bindings] = toWhere(table, filter);
+          // Its limits go with it: ON DELETE CASCADE.
+          if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
+          yield* recordChange(audit, kind, filter.id);
+          for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
+        }),
+      ),
 
     async findRemoval(filter) {
       await current();
       const limits = limitsOf(filter.id).map(({ id, name, enabled }) => ({ id, name, enabled }));
-      return read(function* () {
-        const [found] = yield* selectListed(table, ...toWhere(table, filter));
-        if (found === undefined) return yield* refuseMissing(filter);
-        return { secret: toListedSecret(found), limits };
-      });
+      return hinting(
+        filter,
+        read(function* () {
+          const [found] = yield* selectListed(table, ...toWhere(table, filter));
+          if (found === undefined) throw toMissing();
+          return { secret: toListedSecret(found), limits };
+        }),
+      );
     },
   };
-}
-
-/** Secrets that are told as probably meant; more are as good as none. */
-const MEANT_MAX = 3;
-/** Half of an id: a typo leaves the other half as it is. */
-const HALF_ID_LENGTH = 18;
-
-/**
- * What to add to the refusal of an id: ids of those that have it as their label or last characters, and of one that is nearly
- * the same. Of one principal's own alone where the filter names it.
- */
-export function* hintAtSecret(table: SecretTable, { id: typed, principalId }: SecretFilter): Script<string> {
-  // A secret without a label would be meant by an empty text.
-  if (typed === "") return "";
-  const isId = typed.length === 2 * HALF_ID_LENGTH;
-  const rows = yield* all<{ readonly id: string }>(
-    `SELECT id FROM ${table.name} WHERE (label = ?1 OR suffix = ?1 OR (?2 <> '' AND
-       (substr(id, 1, ${HALF_ID_LENGTH}) = ?2 OR substr(id, ${HALF_ID_LENGTH + 1}) = ?3)))
-     ${principalId === undefined ? "" : "AND principal_id = ?4"} ORDER BY id LIMIT ${MEANT_MAX + 1}`,
-    [
-      typed,
-      isId ? typed.slice(0, HALF_ID_LENGTH) : "",
-      isId ? typed.slice(HALF_ID_LENGTH) : "",
-      ...(principalId === undefined ? [] : [principalId]),
-    ],
-  );
-  if (rows.length === 0 || rows.length > MEANT_MAX) return "";
-  return ` Did you mean ${rows.map(({ id }) => `\`${id}\``).join(" or ")}?`;
 }
 
 function toWhere(
