@@ -1,6 +1,5 @@
 import { LOCAL_ACTOR } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
 
 export const PRINCIPAL_KINDS = ["user", "service"] as const;
 export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
@@ -40,12 +39,4 @@ export interface PrincipalChange {
   readonly role?: Role;
   readonly enabled?: boolean;
   readonly tags?: readonly string[];
-}
-
-/** Throws `invalid_request` with the param for any other word. */
-export function parseWord<Word extends string>(text: string, words: readonly Word[], param: string): Word {
-  const word = words.find((known) => known === text);
-  if (word === undefined)
-    throw new ProxyError("invalid_request", `${param} is ${words.join(" or ")}.`, { param });
-  return word;
 }

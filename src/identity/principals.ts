@@ -1,6 +1,7 @@
 import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { parseWord } from "#kernel/fields.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { toHint, toIdHint, withHint } from "#kernel/nearest.ts";
 import { PAGE_LIMIT_MAX, type Page, type Paged } from "#kernel/page.ts";
@@ -10,7 +11,6 @@ import {
   type Principal,
   type PrincipalChange,
   ADMIN_PRINCIPAL_NAME,
-  parseWord,
   PRINCIPAL_KINDS,
   ROLES,
 } from "./principal.ts";

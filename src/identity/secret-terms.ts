@@ -1,8 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { parseWord } from "#kernel/fields.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
-import { parseWord, type Principal } from "./principal.ts";
+import type { Principal } from "./principal.ts";
 
 /** Who sets terms: an admin, or an owner within what an admin has set. */
 export const TERM_SETTERS = ["owner", "admin"] as const;

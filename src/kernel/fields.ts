@@ -134,11 +134,22 @@ function parseField(field: Field, written: unknown): unknown {
       if (typeof written === "boolean") return written;
       throw refuse(wire, "is true or false.");
     case "choice":
-      if (field.words.some((word) => word === written)) return written;
-      throw refuse(wire, `is ${field.words.join(" or ")}.`);
+      return parseWord(written, field.words, wire);
     default:
       return parsePem(field, written);
   }
+}
+
+/** Throws `invalid_request` with the param for any other word. */
+export function parseWord<Word extends string>(
+  written: unknown,
+  words: readonly Word[],
+  param: string,
+): Word {
+  const word = words.find((known) => known === written);
+  if (word === undefined)
+    throw refuse(param, words.length > 2 ? `is one of ${words.join(", ")}.` : `is ${words.join(" or ")}.`);
+  return word;
 }
 
 /** Checked here, since a PEM that does not parse looks like a network failure at the first call. */

@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { parseWord } from "#kernel/fields.ts";
 import {
   codePointLength,
   hasControlCharacter,
@@ -210,12 +211,6 @@ function parseUnknown(measure: LimitMeasure, unknown: number | null): number | n
   if (!Number.isSafeInteger(unknown) || unknown < 1)
     throw refuse("unknown", "unknown is a whole number of requests above 0, or null for any number.");
   return unknown;
-}
-
-function parseWord<Word extends string>(text: string, words: readonly Word[], param: string): Word {
-  const word = words.find((known) => known === text);
-  if (word === undefined) throw refuse(param, `${param} is one of ${words.join(", ")}.`);
-  return word;
 }
 
 function refuse(param: string, message: string): ProxyError {

@@ -73,7 +73,7 @@ export function ownSecretRoutes({ keys, relayTokens, keyUse, relay }: OwnSecretD
   const key = toSecretRoutes(KEY, {
     secrets: keys,
     keyUse,
-    scope: OWN,
+    surface: OWN,
     example: toExample("key", ID.ownKey, OWN_KEY),
     view: KeyView,
     toView: toKeyView,
@@ -81,7 +81,7 @@ export function ownSecretRoutes({ keys, relayTokens, keyUse, relay }: OwnSecretD
   const token = toSecretRoutes(TOKEN, {
     secrets: relayTokens,
     keyUse,
-    scope: OWN,
+    surface: OWN,
     example: toExample("token", ID.ownToken, RELAY_TOKEN),
     view: RelayTokenView,
     toView: toRelayTokenView,
@@ -164,7 +164,7 @@ export function secretRoutes({ keys, relayTokens, principals, keyUse }: AdminSec
   const key = toSecretRoutes(KEY, {
     secrets: keys,
     keyUse,
-    scope: ADMIN,
+    surface: ADMIN,
     example: { ...toExample("key", ID.aliceKey, ALICE_KEY), principal: ALICE.name },
     view: AdminKeyView,
     toView: (secret, lastUsedAtUs) => toOwnedKeyView(secret, secret.principalName, lastUsedAtUs),
@@ -172,7 +172,7 @@ export function secretRoutes({ keys, relayTokens, principals, keyUse }: AdminSec
   const token = toSecretRoutes(TOKEN, {
     secrets: relayTokens,
     keyUse,
-    scope: ADMIN,
+    surface: ADMIN,
     example: { ...toExample("token", ID.aliceToken, RELAY_TOKEN), principal: ALICE.name },
     view: AdminRelayTokenView,
     toView: (secret, lastUsedAtUs) => toOwnedRelayTokenView(secret, secret.principalName, lastUsedAtUs),
@@ -240,7 +240,7 @@ export function secretRoutes({ keys, relayTokens, principals, keyUse }: AdminSec
   ] as const;
 }
 
-/** What the two kinds differ in; the specification gives relay tokens no models and no rotation. */
+/** The differences of the two kinds; the specification gives relay tokens no models and no rotation. */
 interface Kind {
   readonly noun: "key" | "relay token";
   readonly termErrors: readonly ErrorCode[];
@@ -278,27 +278,27 @@ function toPatch({ label, expires_at, enabled, tags }: TermsBody, caller: Caller
   return { label, expiresAt: expires_at, enabled, tags, ...toMaker(caller) };
 }
 
-/** Whether a caller acts as an admin, and by which key. */
+/** The role in which a caller sets terms, and the key by which. */
 function toMaker({ principal, credential }: Caller): SecretMaker {
   return { setter: toTermSetter(principal), key: credential.kind === "key" ? credential.key : null };
 }
 
-/** One kind in one scope: a caller's own, or those of every principal. */
-interface Scoped<View extends TSchema, Example> {
+/** One kind on one surface: a caller's own, or those of every principal. */
+interface Surfaced<View extends TSchema, Example> {
   readonly secrets: OwnedSecrets;
   readonly keyUse: KeyUse;
-  readonly scope: typeof OWN | typeof ADMIN;
+  readonly surface: typeof OWN | typeof ADMIN;
   readonly example: Example;
   readonly view: View;
   readonly toView: (secret: ListedSecret, lastUsedAtUs: InstantUs | null) => Static<View>;
 }
 
-/** The parts that the routes of a kind have in common in a scope. */
+/** The parts that the routes of a kind have in common on a surface. */
 function toSecretRoutes<View extends TSchema, Example extends { readonly id: string }>(
   { noun, termErrors, notFound, changed, toPatch: toPatchOf }: Kind,
-  { secrets, keyUse, scope, example, view, toView }: Scoped<View, Example>,
+  { secrets, keyUse, surface, example, view, toView }: Surfaced<View, Example>,
 ) {
-  const isOwn = scope === OWN;
+  const isOwn = surface === OWN;
   const one = isOwn ? `a ${noun} of one's own` : `a ${noun}`;
   const params = { id: example.id };
   const filter = (id: string, caller: Caller) => (isOwn ? { id, principalId: caller.principal.id } : { id });
@@ -331,7 +331,7 @@ function toSecretRoutes<View extends TSchema, Example extends { readonly id: str
       return { views: await toViews(rows), echo: pageView(page, total) };
     },
     toChange: <Patch extends TSchema>(body: Patch) => ({
-      ...scope,
+      ...surface,
       method: "PATCH" as const,
       summary: `Change ${one}`,
       description: isOwn ? OWN_CHANGE : CHANGE,
@@ -349,7 +349,7 @@ function toSecretRoutes<View extends TSchema, Example extends { readonly id: str
       body: Body,
       answer: JsonAnswer<200, Created>,
     ) => ({
-      ...scope,
+      ...surface,
       method: "POST" as const,
       summary: `Give ${one} another secret`,
       description: ROTATED,
@@ -361,7 +361,7 @@ function toSecretRoutes<View extends TSchema, Example extends { readonly id: str
       errors: [...(isOwn ? ["admin_required" as const] : []), notFound],
     }),
     removal: {
-      ...scope,
+      ...surface,
       method: "DELETE" as const,
       summary: `Delete ${one}`,
       params,
