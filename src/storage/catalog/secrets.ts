@@ -44,8 +44,8 @@ export function createSecretStore(
 ): SecretStore {
   const remembered = memory[of.remembered];
   const toMissing = () => new ProxyError(missing, `No ${noun} has this id.`);
-  const hinting = <Result>(filter: SecretFilter, change: Promise<Result>) =>
-    withHint(change, missing, () => ask(() => hintAtSecret(table, filter)));
+  const hinting = <Result>(filter: SecretFilter, asked: Promise<Result>) =>
+    withHint(asked, missing, () => ask(() => hintAtSecret(table, filter)));
   const limitsOf = (id: string) =>
     memory.limits().limits.filter(({ subject }) => subject.kind === kind && subject.id === id);
   return {
