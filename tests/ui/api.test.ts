@@ -1,23 +1,12 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  createModel,
-  createProvider,
-  deleteModel,
-  fetchModels,
-  modelsQuery,
-  providerQuery,
-  resolutionQuery,
-  updateModel,
-  updateProvider,
-} from "../../ui/api/catalog.ts";
+import { MODELS, providerQuery, PROVIDERS, resolutionQuery } from "../../ui/api/catalog.ts";
+import { fetchWholeList, ROWS_MAX } from "../../ui/api/resource.ts";
+import { ALL_KEYS, MY_KEYS, PRINCIPALS } from "../../ui/api/people.ts";
+import { fetchRequests, type PageQuery, teamSeriesQuery } from "../../ui/api/reports.ts";
 import { fetchCsv } from "../../ui/api/csv.ts";
 import { ApiFailure } from "../../ui/api/failure.ts";
 import { listedModelsQuery } from "../../ui/api/models.ts";
-import { createMyKey, deleteMyKey, myKeysQuery } from "../../ui/api/my.ts";
-import { fetchWholeList, ROWS_MAX, type PageQuery } from "../../ui/api/pages.ts";
-import { createPrincipal, fetchKeys, updatePrincipal } from "../../ui/api/people.ts";
-import { fetchRequests, teamSeriesQuery } from "../../ui/api/reports.ts";
 import { meQuery, signInWithLink, signInWithPassword } from "../../ui/api/session.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 import { openPage, type TestPage } from "./page.ts";
@@ -29,7 +18,7 @@ beforeEach(async () => {
   page = await openPage();
   upstream = await startUpstream({ script: (call) => call.reply({ body: '{"choices":[{"message":{}}]}' }) });
   await signInWithPassword(page.app.adminPassword);
-  await createProvider.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
+  await PROVIDERS.create.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
 });
 afterEach(async () => {
   await page.close();
@@ -53,7 +42,7 @@ async function failureOf(asked: Promise<unknown>): Promise<ApiFailure> {
 
 /** A request under each of these tags, and the model that they ask for. */
 async function askTagged(...allTags: readonly string[]): Promise<void> {
-  await createModel.run({ alias: "tagged", provider: "acme", capabilities: ["chat"], upstream_name: "m" });
+  await MODELS.create.run({ alias: "tagged", provider: "acme", capabilities: ["chat"], upstream_name: "m" });
   for (const tags of allTags) {
     const asked = await page.app.api(
       "POST",
@@ -70,15 +59,15 @@ describe("what is sent", () => {
   test("an alias with slashes, colons and dots stands in the path as one part, and only that model changes", async () => {
     const aliases = ["org/model:v1.2", "org", "org/model", "a/../b"];
     for (const alias of aliases) {
-      await createModel.run({ alias, provider: "acme", upstream_name: `up-${aliases.indexOf(alias)}` });
+      await MODELS.create.run({ alias, provider: "acme", upstream_name: `up-${aliases.indexOf(alias)}` });
     }
-    const changed = await updateModel.run({ alias: "org/model:v1.2", patch: { hidden: true } });
+    const changed = await MODELS.update.run({ id: "org/model:v1.2", patch: { hidden: true } });
     expect(changed).toMatchObject({ alias: "org/model:v1.2", hidden: true });
     expect(page.sent.at(-1)).toBe("/admin/v1/models/org%2Fmodel%3Av1.2");
-    const { rows } = await fetchModels({ provider: "acme" });
+    const { rows } = await MODELS.page({ provider: "acme" });
     expect(rows.filter(({ hidden }) => hidden).map(({ alias }) => alias)).toEqual(["org/model:v1.2"]);
-    for (const alias of aliases) expect(await deleteModel.run({ alias })).toEqual({ deleted: alias });
-    expect((await fetchModels({})).rows).toEqual([]);
+    for (const alias of aliases) expect(await MODELS.remove.run({ id: alias })).toEqual({ deleted: alias });
+    expect((await MODELS.page({})).rows).toEqual([]);
   });
 
   test("each tag is a parameter of its own, and what is undefined is left out", async () => {
@@ -94,22 +83,22 @@ describe("what is sent", () => {
   });
 
   test("an empty patch and a body of one field are bodies, not parts of the path", async () => {
-    expect(await updateProvider.run({ name: "acme", patch: { enabled: false } })).toMatchObject({
+    expect(await PROVIDERS.update.run({ id: "acme", patch: { enabled: false } })).toMatchObject({
       enabled: false,
     });
-    expect(await updateProvider.run({ name: "acme", patch: {} })).toMatchObject({ enabled: false });
-    expect(await updateProvider.run({ name: "acme", patch: { enabled: true } })).toMatchObject({
+    expect(await PROVIDERS.update.run({ id: "acme", patch: {} })).toMatchObject({ enabled: false });
+    expect(await PROVIDERS.update.run({ id: "acme", patch: { enabled: true } })).toMatchObject({
       enabled: true,
     });
     expect(page.sent.at(-1)).toBe("/admin/v1/providers/acme");
   });
 
   test("a name that is also a method of HTTP is a name", async () => {
-    await createModel.run({ alias: "get", provider: "acme", upstream_name: "get" });
-    expect(await updateModel.run({ alias: "get", patch: { alias: "delete" } })).toMatchObject({
+    await MODELS.create.run({ alias: "get", provider: "acme", upstream_name: "get" });
+    expect(await MODELS.update.run({ id: "get", patch: { alias: "delete" } })).toMatchObject({
       alias: "delete",
     });
-    expect(await deleteModel.run({ alias: "delete" })).toEqual({ deleted: "delete" });
+    expect(await MODELS.remove.run({ id: "delete" })).toEqual({ deleted: "delete" });
   });
 });
 
@@ -125,14 +114,14 @@ describe("what comes back", () => {
       "Tue Mar 11 2025 10:00:00 GMT+0000 (UTC)",
     ];
     const created = [];
-    for (const label of labels) created.push(await createMyKey.run({ label }));
+    for (const label of labels) created.push(await MY_KEYS.create.run({ label }));
     const raw = (await (await page.app.api("GET", "/my/keys")).json()) as { keys: { label: string }[] };
-    const keys = await ask<unknown>(myKeysQuery());
+    const keys = await ask<unknown>(MY_KEYS.list());
     expect(keys).toEqual({ rows: raw.keys, total: raw.keys.length });
     expect(created.map(({ label }) => label)).toEqual(labels);
     for (const { created_at: createdAt } of created)
       expect(createdAt).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/);
-    for (const { id } of created) await deleteMyKey.run(id);
+    for (const { id } of created) await MY_KEYS.remove.run({ id });
   });
 
   test("a report comes with its notes, and as CSV with the same filters", async () => {
@@ -145,7 +134,7 @@ describe("what comes back", () => {
   });
 
   test("models come with prices only when they are asked for", async () => {
-    await createModel.run({
+    await MODELS.create.run({
       alias: "priced",
       provider: "acme",
       upstream_name: "p",
@@ -157,7 +146,7 @@ describe("what comes back", () => {
     expect(await ask(listedModelsQuery({ includePricing: true }))).toContainEqual(
       expect.objectContaining({ id: "priced", pricing: { input_tokens: 2.5 } }),
     );
-    await deleteModel.run({ alias: "priced" });
+    await MODELS.remove.run({ id: "priced" });
   });
 
   test("a list longer than a page comes whole, and stops at the limit", async () => {
@@ -180,19 +169,19 @@ describe("what comes back", () => {
   });
 
   test("a filter by principal that matches nobody is an empty list", async () => {
-    expect(await fetchKeys({ principal: "nobody" })).toEqual({ rows: [], total: 0 });
+    expect(await ALL_KEYS.page({ principal: "nobody" })).toEqual({ rows: [], total: 0 });
   });
 });
 
 describe("failures", () => {
   test("a refusal is the server's code, status, sentence and field", async () => {
     const failure = await failureOf(
-      createModel.run({ alias: "bad alias!", provider: "acme", upstream_name: "m" }),
+      MODELS.create.run({ alias: "bad alias!", provider: "acme", upstream_name: "m" }),
     );
     expect(failure).toMatchObject({ code: "invalid_name", status: 400, param: "alias", source: "proxy" });
     expect(failure.message).toStartWith("An alias is ");
     const shape = await failureOf(
-      createProvider.run(JSON.parse('{"name":"x","base_url":"http://x/v1","nmae":1}')),
+      PROVIDERS.create.run(JSON.parse('{"name":"x","base_url":"http://x/v1","nmae":1}')),
     );
     expect(shape).toMatchObject({ code: "invalid_request", status: 400, param: "nmae" });
     const missing = await failureOf(ask(providerQuery("nobody")));
@@ -205,7 +194,11 @@ describe("failures", () => {
     const gone = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     page.moveTo(`http://127.0.0.1:${gone.port}`);
     await gone.stop(true);
-    const asked = [() => ask(meQuery()), () => fetchCsv("/my/usage", {}), () => deleteMyKey.run("x")];
+    const asked = [
+      () => ask(meQuery()),
+      () => fetchCsv("/my/usage", {}),
+      () => MY_KEYS.remove.run({ id: "x" }),
+    ];
     for (const question of asked) {
       const failure = await failureOf(question());
       expect(failure).toMatchObject({ code: "offline", status: 0, source: "page" });
@@ -247,7 +240,7 @@ describe("failures", () => {
     });
     page.moveTo(`http://127.0.0.1:${other.port}`);
     for (const question of [
-      (signal: AbortSignal) => fetchModels({}, signal),
+      (signal: AbortSignal) => MODELS.page({}, signal),
       (signal: AbortSignal) => fetchCsv("/my/usage", {}, { signal }),
     ]) {
       const giveUp = new AbortController();
@@ -268,15 +261,15 @@ describe("a change", () => {
   test("makes the views stale that it shows in, and no other", async () => {
     const client = new QueryClient();
     const fresh: readonly (readonly unknown[])[] = [
-      modelsQuery().queryKey,
+      MODELS.list().queryKey,
       listedModelsQuery({ includePricing: true }).queryKey,
       ["admin", "pricing"],
       ["admin", "events", {}],
       meQuery().queryKey,
-      myKeysQuery().queryKey,
+      MY_KEYS.list().queryKey,
     ];
     for (const queryKey of fresh) client.setQueryData(queryKey, []);
-    const run = client.getMutationCache().build(client, createModel);
+    const run = client.getMutationCache().build(client, MODELS.create);
     await run.execute({ alias: "changed", provider: "acme", upstream_name: "c" });
     expect(fresh.map((queryKey) => client.getQueryState(queryKey)?.isInvalidated)).toEqual([
       true,
@@ -286,15 +279,15 @@ describe("a change", () => {
       false,
       false,
     ]);
-    await deleteModel.run({ alias: "changed" });
+    await MODELS.remove.run({ id: "changed" });
   });
 
   test("of people reaches keys, tokens and who one is oneself, also when it was refused", async () => {
     const client = new QueryClient();
-    const { id } = await createPrincipal.run({ name: "grace" });
+    const { id } = await PRINCIPALS.create.run({ name: "grace" });
     for (const list of ["principals", "keys", "relay-tokens"]) client.setQueryData(["admin", list], []);
     client.setQueryData(meQuery().queryKey, await ask(meQuery()));
-    const run = client.getMutationCache().build(client, updatePrincipal);
+    const run = client.getMutationCache().build(client, PRINCIPALS.update);
     const patch = JSON.parse('{"role":"owner"}');
     expect(await failureOf(run.execute({ id, patch }))).toMatchObject({
       code: "invalid_request",
@@ -317,7 +310,7 @@ describe("the session", () => {
       sso_enabled: false,
       password_enabled: true,
     });
-    expect(await failureOf(ask(myKeysQuery()))).toMatchObject({ code: "missing_api_key", status: 401 });
+    expect(await failureOf(ask(MY_KEYS.list()))).toMatchObject({ code: "missing_api_key", status: 401 });
     expect(await failureOf(signInWithPassword("guess"))).toMatchObject({
       code: "wrong_password",
       status: 401,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createModel, createProvider } from "../../ui/api/catalog.ts";
+import { MODELS, PROVIDERS } from "../../ui/api/catalog.ts";
+import { fetchRequests } from "../../ui/api/reports.ts";
 import { streamChat, type ChatDelta, type ChatRequest } from "../../ui/api/chat.ts";
 import { ApiFailure } from "../../ui/api/failure.ts";
-import { fetchRequests } from "../../ui/api/reports.ts";
 import { signInWithPassword } from "../../ui/api/session.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 import { openPage, type TestPage } from "./page.ts";
@@ -14,8 +14,8 @@ beforeEach(async () => {
   page = await openPage();
   upstream = await startUpstream();
   await signInWithPassword(page.app.adminPassword);
-  await createProvider.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
-  await createModel.run({ alias: "org/chat", provider: "acme", upstream_name: "modèle/1" });
+  await PROVIDERS.create.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
+  await MODELS.create.run({ alias: "org/chat", provider: "acme", upstream_name: "modèle/1" });
 });
 afterEach(async () => {
   await page.close();
@@ -190,7 +190,7 @@ describe("an answer that fails", () => {
 
 describe("an answer of the Responses API", () => {
   beforeEach(async () => {
-    await createModel.run({
+    await MODELS.create.run({
       alias: "thinker",
       provider: "acme",
       upstream_name: "thinker-1",

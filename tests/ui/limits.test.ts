@@ -227,13 +227,13 @@ describe("the form of a limit", () => {
 
   test("of a limit that is there sends what was changed and nothing else", () => {
     const form = toLimitForm(LIMIT);
-    expect(toLimitPatch(form, LIMIT)).toBeNull();
+    expect(toLimitPatch(form, LIMIT)).toEqual({});
     expect(toLimitPatch({ ...form, amount: 80, enabled: false }, LIMIT)).toEqual({
-      id: "l-1",
-      patch: { amount: 80, enabled: false },
+      amount: 80,
+      enabled: false,
     });
     const { window: _, unpriced: __, ...concurrent } = { ...LIMIT, measure: "concurrent" as const };
-    expect(toLimitPatch({ ...toLimitForm(concurrent), name: "b" }, concurrent)?.patch).toEqual({ name: "b" });
+    expect(toLimitPatch({ ...toLimitForm(concurrent), name: "b" }, concurrent)).toEqual({ name: "b" });
   });
 });
 

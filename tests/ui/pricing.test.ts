@@ -349,7 +349,7 @@ describe("one price that is set", () => {
     const models = [model("a", { pricing: { input_tokens: 1 } }), model("b")];
     expect(planPriceWrite(wish, models, { entries }, "v")).toEqual({
       kind: "patch",
-      alias: "a",
+      id: "a",
       from: models[0]!,
       patch: { pricing: { input_tokens: 1, output_tokens: 2 } },
     });
@@ -366,7 +366,7 @@ describe("one price that is set", () => {
     ];
     expect(planPriceWrite(wish, models, { entries }, "v")).toEqual({
       kind: "patch",
-      alias: "a",
+      id: "a",
       from: models[0]!,
       patch: { pricing: { input_tokens: 1, output_tokens: 2 } },
     });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { QueryClient } from "@tanstack/react-query";
-import { createProvider } from "../../ui/api/catalog.ts";
+import { PROVIDERS } from "../../ui/api/catalog.ts";
 import { streamChat } from "../../ui/api/chat.ts";
 import { fetchCsv } from "../../ui/api/csv.ts";
 import { ApiFailure } from "../../ui/api/failure.ts";
@@ -42,7 +42,7 @@ afterEach(async () => {
 const QUESTIONS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ["who is signed in", () => new QueryClient().fetchQuery({ ...meQuery(), retry: false })],
   ["the password", () => signInWithPassword("secret")],
-  ["a change", () => createProvider.run({ name: "a", base_url: "https://a.example", api_key: "secret" })],
+  ["a change", () => PROVIDERS.create.run({ name: "a", base_url: "https://a.example", api_key: "secret" })],
   ["a report", () => fetchCsv("/my/usage", {})],
 ];
 

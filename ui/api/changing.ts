@@ -1,4 +1,6 @@
-import type { MutationFunctionContext, QueryClient } from "@tanstack/react-query";
+import { type MutationFunctionContext, type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useToast } from "../components/toast.tsx";
+import type { ToastMessage } from "../components/toast-messages.ts";
 
 /** A change and the queries that are refetched after it: for `useMutation(createProvider)`. */
 export interface Change<Asked, Answered> {
@@ -36,5 +38,28 @@ export function changing<Asked, Answered>(
     onSettled: (_answer, _failure, _asked, _begun, { client }) => refresh(client),
     run,
     refresh,
+  };
+}
+
+/** The button of a message that takes a change back by the opposite one, and says whether it could. */
+export function useUndo() {
+  const client = useQueryClient();
+  const { notify } = useToast();
+  return <Asked, Answered>(
+    { run, refresh }: Change<Asked, Answered>,
+    asked: Asked,
+    done: string,
+  ): NonNullable<ToastMessage["action"]> => {
+    const undo = async () => {
+      try {
+        await run(asked);
+        notify({ title: done, tone: "good" });
+      } catch (failure) {
+        if (!(failure instanceof Error)) throw failure;
+        notify({ title: "It could not be undone", body: failure.message, tone: "bad" });
+      }
+      await refresh(client);
+    };
+    return { label: "Undo", onSelect: () => void undo() };
   };
 }

@@ -29,7 +29,8 @@ export async function callWithHeaders(route: string, input?: RouteInput): Promis
   return await ask(route, input);
 }
 
-async function ask(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
+/** Throws as `call` does. The routes of `resource` are known by text alone. */
+export async function ask(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
   // Relative, hence of the origin that the page came from.
   const { address, init } = toRouteRequest(route, input);
   const response = await fetch(address, { ...OWN_SERVER, ...init }).catch(refuse);

@@ -1,11 +1,10 @@
-import { infiniteQueryOptions, queryOptions, type QueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { AnswerOf, BodyOf } from "#http/client.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { changing } from "./changing.ts";
+import type { QueryParams } from "#kernel/route-request.ts";
 import { call } from "./client.ts";
-import { ifMatch } from "./if-match.ts";
-import { KEYS, makeStale } from "./keys.ts";
-import { fetchWholeList, type PageQuery } from "./pages.ts";
+import { KEYS } from "./keys.ts";
+import { resource } from "./resource.ts";
 
 /** Limits on use, and what was used of them (`docs/spec/limits.md`). */
 
@@ -13,13 +12,7 @@ export type Limit = AnswerOf<"GET /admin/v1/limits">["limits"][number];
 /** A limit as the caller sees it for whom it holds. */
 export type OwnLimit = AnswerOf<"GET /my/limits">["limits"][number];
 export type LimitDraft = BodyOf<"POST /admin/v1/limits">;
-type LimitPatch = BodyOf<"PATCH /admin/v1/limits/:id">;
-export interface LimitUpdate {
-  readonly id: string;
-  readonly patch: LimitPatch;
-  /** The limit that the change was made from. */
-  readonly from?: object | undefined;
-}
+export type LimitPatch = BodyOf<"PATCH /admin/v1/limits/:id">;
 /** What one of those has used that a limit holds for separately. */
 export type LimitUse = AnswerOf<"GET /admin/v1/limits/:id/usage">["usage"][number];
 
@@ -27,23 +20,16 @@ export type LimitUse = AnswerOf<"GET /admin/v1/limits/:id/usage">["usage"][numbe
 const REFRESH_MS = 15_000;
 const USES_A_PAGE = 50;
 
-/** All of them, up to `ROWS_MAX`. */
-export function limitsQuery() {
-  return queryOptions({
-    queryKey: KEYS.limits,
-    queryFn: ({ signal }) =>
-      fetchWholeList(
-        (page) => fetchLimits(page, signal),
-        ({ id }) => id,
-      ),
-    refetchInterval: REFRESH_MS,
-  });
-}
-
-async function fetchLimits(page: PageQuery, signal: AbortSignal) {
-  const { limits: rows, total } = await call("GET /admin/v1/limits", { signal, query: { ...page } });
-  return { rows, total };
-}
+/** Changes throw `limit_exists`, `too_many_limits`, and `invalid_request` with the field in `param`. */
+export const LIMITS = resource({
+  path: "/admin/v1/limits",
+  rows: "limits",
+  id: "id",
+  key: KEYS.limits,
+  stored: "limit",
+  stale: [KEYS.limits, KEYS.limitUses, KEYS.myLimits, KEYS.events],
+  refetchMs: REFRESH_MS,
+});
 
 /** Everyone that a limit with `each` holds for, the most used first. */
 export function limitUsesQuery(id: string) {
@@ -73,8 +59,8 @@ export function limitUseOfQuery(id: string, names: readonly string[]) {
   });
 }
 
-async function fetchUses(id: string, page: PageQuery, signal: AbortSignal) {
-  return await call("GET /admin/v1/limits/:id/usage", { params: { id }, signal, query: { ...page } });
+async function fetchUses(id: string, page: QueryParams, signal: AbortSignal) {
+  return await call("GET /admin/v1/limits/:id/usage", { params: { id }, signal, query: page });
 }
 
 /** Who it is that used it: a principal's name, a key's id, a tag's value; empty where a limit is not separate. */
@@ -89,26 +75,4 @@ export function myLimitsQuery() {
     queryFn: async ({ signal }) => (await call("GET /my/limits", { signal })).limits,
     refetchInterval: REFRESH_MS,
   });
-}
-
-/** Throws `limit_exists`, `too_many_limits`, and `invalid_request` with the field in `param`. */
-export const createLimit = changing(
-  (draft: LimitDraft) => call("POST /admin/v1/limits", { body: draft }),
-  refreshLimits,
-);
-
-export const updateLimit = changing(
-  ({ id, patch, from }: LimitUpdate) =>
-    call("PATCH /admin/v1/limits/:id", { params: { id }, body: patch, ...ifMatch("limit", from) }),
-  refreshLimits,
-);
-
-export const deleteLimit = changing(
-  ({ id, from }: Pick<LimitUpdate, "id" | "from">) =>
-    call("DELETE /admin/v1/limits/:id", { params: { id }, ...ifMatch("limit", from) }),
-  refreshLimits,
-);
-
-async function refreshLimits(client: QueryClient): Promise<void> {
-  await makeStale(client, [KEYS.limits, KEYS.limitUses, KEYS.myLimits, KEYS.events]);
 }

@@ -2,11 +2,11 @@ import { keepPreviousData, queryOptions, type QueryKey } from "@tanstack/react-q
 import type { AnswerOf } from "#http/client.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
-import type { ReportQuery } from "../search/filters.ts";
+import type { LogOrder, ReportQuery } from "../search/filters.ts";
 import { type Answered, call, callWithHeaders } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { KEYS } from "./keys.ts";
-import { fetchWholeList, type PageQuery } from "./pages.ts";
+import { resource } from "./resource.ts";
 
 /** The team's reports (specification, section 4.4). */
 
@@ -20,6 +20,13 @@ export interface SeriesGroups {
   readonly group_by: string;
   readonly order: GroupOrder;
   readonly top: number;
+}
+
+/** The part of the request log that is asked for; rows beyond `PAGE_LIMIT_MAX` take another page. */
+export interface PageQuery {
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+  readonly order?: LogOrder | undefined;
 }
 
 /** What a report says of itself beside its figures. */
@@ -128,19 +135,13 @@ export function recentRefusalsQuery() {
 }
 
 /** All that is kept of what was refused and left no usage event, for admins. */
-export function refusalsQuery() {
-  return queryOptions({
-    queryKey: [...KEYS.refusals, "all"],
-    queryFn: ({ signal }) =>
-      fetchWholeList(
-        async (page) => {
-          const { refusals, total } = await call("GET /admin/v1/refusals", { signal, query: { ...page } });
-          return { rows: refusals, total };
-        },
-        ({ id }) => id,
-      ),
-  });
-}
+export const REFUSALS = resource({
+  path: "/admin/v1/refusals",
+  rows: "refusals",
+  id: "id",
+  key: KEYS.refusals,
+  stale: [],
+});
 
 /** What became of a request: its row of the log, or for admins its refusal. Null: neither is kept. */
 export function foundRequestQuery(id: string) {

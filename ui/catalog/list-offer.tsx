@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isListVersion } from "#catalog/list-prices-label.ts";
 import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
-import { listPricesQuery, type ListPrices, type Model, type Pricing } from "../api/catalog.ts";
+import { type ListPrices, listPricesQuery, type Model, type Pricing } from "../api/catalog.ts";
 import { buttonClass } from "../components/button.tsx";
 import { formatCount } from "../text/format.ts";
 import { isUnitUsed } from "#catalog/missed-prices.ts";

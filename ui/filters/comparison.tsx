@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { type Breakdown, type BreakdownRow, breakdownQuery } from "../api/reports.ts";
+import { type Breakdown, breakdownQuery, type BreakdownRow } from "../api/reports.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
 import { Duration } from "../components/instant.tsx";

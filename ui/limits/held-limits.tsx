@@ -1,7 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { type Limit, limitsQuery, limitUseOfQuery, myLimitsQuery, type OwnLimit } from "../api/limits.ts";
-import { myKeysQuery, myRelayTokensQuery } from "../api/my.ts";
-import { keysQuery, relayTokensQuery } from "../api/people.ts";
+import { type Limit, LIMITS, limitUseOfQuery, myLimitsQuery, type OwnLimit } from "../api/limits.ts";
+import { ALL_KEYS, ALL_RELAY_TOKENS, MY_KEYS, myRelayTokensQuery } from "../api/people.ts";
 import { Card } from "../components/card.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
@@ -56,7 +55,7 @@ function useOwnUse(limits: readonly Limit[], { name, keyIds }: LimitHolder): rea
 /** The limits of who is signed in. */
 export function MyLimits({ limits }: { readonly limits: readonly OwnLimit[] }) {
   const keys = useQuery({
-    ...myKeysQuery(),
+    ...MY_KEYS.list(),
     enabled: limits.some(({ subject }) => subject.key !== undefined),
   });
   const tokens = useQuery({
@@ -80,9 +79,9 @@ export function MyLimits({ limits }: { readonly limits: readonly OwnLimit[] }) {
 
 /** The limits of a principal, for an admin. */
 export function PrincipalLimits({ name }: { readonly name: string }) {
-  const limits = useQuery(limitsQuery());
-  const keys = useQuery(keysQuery(name));
-  const tokens = useQuery(relayTokensQuery(name));
+  const limits = useQuery(LIMITS.list());
+  const keys = useQuery(ALL_KEYS.list({ principal: name }));
+  const tokens = useQuery(ALL_RELAY_TOKENS.list({ principal: name }));
   const { name: nameSecret } = useSecretNames(NAMED);
   const isPending = limits.isPending || keys.isPending || tokens.isPending;
   const holder = {
@@ -125,7 +124,7 @@ function OwnSecretLimits(secret: SecretProps) {
 }
 
 function OwnedLimits({ owner, ...secret }: SecretProps & { readonly owner: string }) {
-  const { data } = useQuery(limitsQuery());
+  const { data } = useQuery(LIMITS.list());
   const holder = { name: owner, keyIds: [secret.id], relayTokenIds: [secret.id] };
   const held = toHeldLimits(data?.rows ?? [], holder).filter((limit) => isOfSecret(limit, secret));
   return <ListedLimits limits={useOwnUse(held, holder)} name={secret.name} isLinked />;

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { keysQuery, relayTokensQuery } from "../api/people.ts";
+import { ALL_KEYS, ALL_RELAY_TOKENS } from "../api/people.ts";
 import type { NameSecret } from "./limit-words.ts";
 
 /** Keys and relay tokens, as an admin knows them. */
@@ -23,8 +23,8 @@ export function useSecretNames(needed: {
   readonly keys: boolean;
   readonly relayTokens: boolean;
 }): SecretNames {
-  const keys = useQuery({ ...keysQuery(), enabled: needed.keys });
-  const tokens = useQuery({ ...relayTokensQuery(), enabled: needed.relayTokens });
+  const keys = useQuery({ ...ALL_KEYS.list(), enabled: needed.keys });
+  const tokens = useQuery({ ...ALL_RELAY_TOKENS.list(), enabled: needed.relayTokens });
   return useMemo(
     () =>
       toSecretNames(

@@ -1,6 +1,6 @@
 import { useMutation, type UseMutationOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { type Removal, type RemovalOf, removalQuery } from "../api/removals.ts";
+import type { Removal, RemovalQuery } from "../api/resource.ts";
 import { ConfirmDialog, type ConfirmDialogProps } from "../components/confirm-dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { SidePanel, type SidePanelProps } from "../components/panel.tsx";
@@ -104,14 +104,14 @@ export function ChangeQuestion<Wanted, Answered>(props: ChangeQuestionProps<Want
 }
 
 export interface RemovalFactsProps {
-  readonly of: RemovalOf;
+  readonly of: RemovalQuery;
   /** In place of the server's sentence. */
   readonly children?: ((removal: Removal) => ReactNode) | undefined;
 }
 
 /** What goes with a removal, as the server tells it. Why it cannot tell is read when the removal itself is refused. */
 export function RemovalFacts({ of, children }: RemovalFactsProps): ReactNode {
-  const { data, isPending } = useQuery(removalQuery(of));
+  const { data, isPending } = useQuery(of);
   if (isPending) return <p aria-busy>…</p>;
   if (data === null || data === undefined) return null;
   return children === undefined ? <p>{data.sentence}</p> : children(data);

@@ -1,14 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
-import {
-  deleteLimit,
-  type Limit,
-  limitsQuery,
-  limitUsesQuery,
-  type LimitUse,
-  toUseName,
-} from "../api/limits.ts";
+import { type Limit, LIMITS, type LimitUse, limitUsesQuery, toUseName } from "../api/limits.ts";
 import { Button } from "../components/button.tsx";
 import { type Column, countColumn } from "../components/column.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
@@ -33,7 +26,7 @@ import { ChangeQuestion, Figures, RowPanel, Section } from "../lists/row-panel.t
 export function LimitsPage() {
   const { search } = useListSearch();
   const { notify } = useToast();
-  const limits = useQuery(limitsQuery());
+  const limits = useQuery(LIMITS.list());
   const rows = limits.data?.rows;
   const { name: nameSecret } = useSecretNames({
     keys: rows?.some(({ subject, each }) => subject.key !== undefined || each === "key") === true,
@@ -215,7 +208,7 @@ function LimitPanel({ limit, nameSecret, onClose }: LimitPanelProps) {
             </div>
           }
           confirmLabel="Delete limit"
-          change={deleteLimit}
+          change={LIMITS.remove}
           wanted={{ id: limit.id, from: limit }}
           done={() => ({ title: `${limit.name} deleted` })}
           onClose={() => setDeleting(false)}

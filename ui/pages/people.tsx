@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import {
-  keysQuery,
+  ALL_KEYS,
+  ALL_RELAY_TOKENS,
   type OwnedKey,
   type OwnedRelayToken,
   type Principal,
-  principalsQuery,
-  relayTokensQuery,
+  PRINCIPALS,
 } from "../api/people.ts";
 import { usageByPrincipalQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
@@ -30,9 +30,9 @@ export function PeoplePage() {
   const { search, change } = useListSearch();
   const me = useMe();
   const { since } = toTimeWindow({}, "30d", useMinute());
-  const principals = useQuery(principalsQuery());
-  const keys = useQuery(keysQuery());
-  const tokens = useQuery(relayTokensQuery());
+  const principals = useQuery(PRINCIPALS.list());
+  const keys = useQuery(ALL_KEYS.list());
+  const tokens = useQuery(ALL_RELAY_TOKENS.list());
   const usage = useQuery(usageByPrincipalQuery({ since }));
   const asked = [principals, keys, tokens, usage] as const;
   // Until all of it is known: usage that is on its way is not zero.

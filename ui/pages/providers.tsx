@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { toFailedShare } from "#stats/failed-share.ts";
-import { modelsQuery, type Provider, providersQuery, updateProvider } from "../api/catalog.ts";
+import { MODELS, type Provider, PROVIDERS } from "../api/catalog.ts";
 import { type ProviderHealth, providerHealthQuery } from "../api/reports.ts";
 import { Badge } from "../components/chip.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
@@ -33,13 +33,13 @@ interface ProviderRow {
 export function ProvidersPage() {
   const { search } = useListSearch();
   const { notify } = useToast();
-  const providers = useQuery(providersQuery());
-  const models = useQuery(modelsQuery());
+  const providers = useQuery(PROVIDERS.list());
+  const models = useQuery(MODELS.list());
   const { since } = toTimeWindow({}, "24h", useMinute());
   const health = useQuery(providerHealthQuery({ since }));
   const [disabling, setDisabling] = useState<string | null>(null);
   const { mutate: enable, error: enableFailure } = useMutation({
-    ...updateProvider,
+    ...PROVIDERS.update,
     onSuccess: ({ name }) =>
       notify({ title: `${name} is enabled`, body: "Its models can be called again.", tone: "good" }),
   });
@@ -61,7 +61,7 @@ export function ProvidersPage() {
   }, [providers.data, byProvider, models.data, health.data]);
   const switchProvider = useCallback(
     ({ name }: Provider, enabled: boolean) => {
-      if (enabled) enable({ name, patch: { enabled } });
+      if (enabled) enable({ id: name, patch: { enabled } });
       else setDisabling(name);
     },
     [enable],

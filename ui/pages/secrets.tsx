@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import type { Change } from "../api/changing.ts";
-import { createMyKey, createMyRelayToken, myKeysQuery, myRelayTokensQuery } from "../api/my.ts";
-import type { SecretDraft } from "../api/secret-change.ts";
+import { MY_KEYS, MY_RELAY_TOKENS, myRelayTokensQuery, type SecretDraft } from "../api/people.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { InlineCode } from "../components/code.tsx";
@@ -23,8 +22,8 @@ export function KeysPage() {
       title="My keys"
       lead="A key lets a program call the models. It is shown once, when you create it; only its hash is kept."
       emptyText="Create one for each program that calls models, so that each can be revoked by itself."
-      answer={useQuery(myKeysQuery())}
-      create={createMyKey}
+      answer={useQuery(MY_KEYS.list())}
+      create={MY_KEYS.create}
     />
   );
 }
@@ -39,7 +38,7 @@ export function RelayTokensPage() {
       lead="For Claude Code and the Anthropic SDKs. The token is part of the URL and only says whose usage it is; your own credential for the messages API passes through unchanged."
       emptyText="Create one for each machine or program, so that each can be revoked by itself."
       answer={answer}
-      create={createMyRelayToken}
+      create={MY_RELAY_TOKENS.create}
       notice={answer.data?.isRelayOn === false && <RelayOff />}
     />
   );

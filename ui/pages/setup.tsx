@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { type DiscoveredModels, providersQuery } from "../api/catalog.ts";
+import { type DiscoveredModels, PROVIDERS } from "../api/catalog.ts";
+import { MY_KEYS } from "../api/people.ts";
 import { listedModelsQuery } from "../api/models.ts";
-import { createMyKey } from "../api/my.ts";
 import { Card } from "../components/card.tsx";
 import { classNames } from "../components/class-names.ts";
 import { Icon } from "../components/icon.tsx";
@@ -57,7 +57,7 @@ interface StepsProps {
 
 function Steps({ progress, onChange }: StepsProps) {
   const { step, aliases, newKey } = progress;
-  const providers = useQuery(providersQuery());
+  const providers = useQuery(PROVIDERS.list());
   const names = (providers.data?.rows ?? []).map(({ name }) => name);
   const provider = progress.provider ?? names[0] ?? null;
   const toState = (other: SetupStep) => {
@@ -149,7 +149,7 @@ function KeyStep({ onCreated }: { readonly onCreated: (key: NewKey) => void }) {
     name: "create-first-key",
     begin: FIRST,
     terms: SECRET_TERMS,
-    change: createMyKey,
+    change: MY_KEYS.create,
     toAsked: ({ label }) => ({ label: label.trim() }),
     onSaved: ({ id, key, key_suffix: suffix }) => onCreated({ id, suffix, secret: key }),
   });

@@ -3,9 +3,9 @@ import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useDeferredValue, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
-  createModel,
   type DiscoveredModels,
   listPricesQuery,
+  MODELS,
   pricingQuery,
   providerQuery,
 } from "../api/catalog.ts";
@@ -323,7 +323,7 @@ function useBindRun(
       if (isStopped.current) break;
       setProgress({ done: index, total: chosen.length });
       try {
-        const { alias } = await createModel.run(toDraft(provider, row));
+        const { alias } = await MODELS.create.run(toDraft(provider, row));
         change({ kind: "bound", upstreamName: row.upstreamName, alias });
         aliases.push(alias);
       } catch (failure) {
@@ -334,7 +334,7 @@ function useBindRun(
         if (failure instanceof ApiFailure && failure.status === 401) isStopped.current = true;
       }
     }
-    await createModel.refresh(client);
+    await MODELS.create.refresh(client);
     setProgress(null);
     onBusyChange?.(false);
     setOutcome({ bound: aliases.length, failed, isStopped: isStopped.current });

@@ -3,10 +3,10 @@ import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { mutationOptions } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import {
-  createProvider,
   type DiscoveredModels,
   type ProviderDetails,
   type ProviderDraft,
+  PROVIDERS,
   testProvider,
 } from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
@@ -126,10 +126,10 @@ interface Step {
 const testOrSave = mutationOptions({
   mutationFn: async ({ draft, saves }: Step) =>
     saves
-      ? ({ kind: "saved", provider: await createProvider.run(draft) } as const)
+      ? ({ kind: "saved", provider: await PROVIDERS.create.run(draft) } as const)
       : ({ kind: "tested", found: await testProvider(draft) } as const),
   onSettled: async (_answer, _failure, { saves }, _begun, { client }) => {
-    if (saves) await createProvider.refresh(client);
+    if (saves) await PROVIDERS.create.refresh(client);
   },
 });
 

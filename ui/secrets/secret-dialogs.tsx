@@ -1,12 +1,20 @@
 import { type ReactNode, useState } from "react";
 import type { Change } from "../api/changing.ts";
-import type { KeyRotation, RotatedKey, SecretDraft, SecretUpdate } from "../api/secret-change.ts";
+import type { KeyRotation, SecretDraft } from "../api/people.ts";
 import { SwitchField } from "../components/choice-field.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { FormDialog } from "../form/form.tsx";
 import { useForm } from "../form/use-form.ts";
 import { SecretLimits } from "../limits/held-limits.tsx";
-import { type CreatedSecret, KEY, type SecretKind, type SecretRow, toSecretName } from "./secret-kind.ts";
+import {
+  type CreatedSecret,
+  KEY,
+  type RotatedKey,
+  type SecretKind,
+  type SecretRow,
+  type SecretUpdate,
+  toSecretName,
+} from "./secret-kind.ts";
 import { RevealDialog, type RevealDialogProps } from "./secret-reveal.tsx";
 import {
   findTermFaults,

@@ -1,8 +1,15 @@
 import type { Change } from "../api/changing.ts";
-import { deleteMyKey, deleteMyRelayToken, rotateMyKey, updateMyKey, updateMyRelayToken } from "../api/my.ts";
-import { deleteKey, deleteRelayToken, rotateKey, updateKey, updateRelayToken } from "../api/people.ts";
-import type { RemovalOf } from "../api/removals.ts";
-import type { KeyRotation, RotatedKey, SecretUpdate } from "../api/secret-change.ts";
+import {
+  ALL_KEYS,
+  ALL_RELAY_TOKENS,
+  type KeyRotation,
+  MY_KEYS,
+  MY_RELAY_TOKENS,
+  rotateKey,
+  rotateMyKey,
+  type SecretPatch,
+} from "../api/people.ts";
+import type { RemovalQuery } from "../api/resource.ts";
 import type { IconName } from "../components/icon.tsx";
 
 /** A key or a relay token, as lists show it. */
@@ -63,13 +70,23 @@ export function toSecretName({ label, suffix }: Pick<SecretRow, "label" | "suffi
   return label === "" ? `***${suffix}` : label;
 }
 
+export interface SecretUpdate {
+  readonly id: string;
+  readonly patch: SecretPatch;
+}
+
+/** The secret of a rotated key. */
+export interface RotatedKey {
+  readonly key: string;
+}
+
 /** The ways to change a secret: one's own, or for an admin anybody's. */
 export interface SecretChanges {
-  readonly update: Change<SecretUpdate, unknown>;
-  /** Deletes by id. */
-  readonly remove: Change<string, { readonly deleted: string }>;
-  /** Asked for what goes with a removal. */
-  readonly removal: RemovalOf["route"];
+  readonly secrets: {
+    readonly update: Change<SecretUpdate, unknown>;
+    readonly remove: Change<{ readonly id: string }, { readonly deleted: string }>;
+    readonly removal: (id: string) => RemovalQuery;
+  };
   /** Null: it has no rotation. */
   readonly rotate: Change<KeyRotation, RotatedKey> | null;
 }
@@ -96,8 +113,8 @@ export const KEY: SecretKind = {
   clients: "openai",
   hasRequests: true,
   hasModels: true,
-  own: { update: updateMyKey, remove: deleteMyKey, removal: "DELETE /my/keys/:id", rotate: rotateMyKey },
-  admin: { update: updateKey, remove: deleteKey, removal: "DELETE /admin/v1/keys/:id", rotate: rotateKey },
+  own: { secrets: MY_KEYS, rotate: rotateMyKey },
+  admin: { secrets: ALL_KEYS, rotate: rotateKey },
 };
 
 export const RELAY_TOKEN: SecretKind = {
@@ -107,16 +124,6 @@ export const RELAY_TOKEN: SecretKind = {
   clients: "relay",
   hasRequests: false,
   hasModels: false,
-  own: {
-    update: updateMyRelayToken,
-    remove: deleteMyRelayToken,
-    removal: "DELETE /my/relay-tokens/:id",
-    rotate: null,
-  },
-  admin: {
-    update: updateRelayToken,
-    remove: deleteRelayToken,
-    removal: "DELETE /admin/v1/relay-tokens/:id",
-    rotate: null,
-  },
+  own: { secrets: MY_RELAY_TOKENS, rotate: null },
+  admin: { secrets: ALL_RELAY_TOKENS, rotate: null },
 };

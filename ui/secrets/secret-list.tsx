@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { toCounted } from "#kernel/text.ts";
-import type { RemovalOf } from "../api/removals.ts";
+import type { RemovalQuery } from "../api/resource.ts";
 import { teamSeriesQuery } from "../api/reports.ts";
 import { buttonClass, IconButton } from "../components/button.tsx";
 import { Badge } from "../components/chip.tsx";
@@ -75,7 +75,7 @@ export function SecretList({ kind, caption, answer, query = "", layout, empty }:
         cut={{ listed: rows?.length ?? 0, total: answer.data?.total ?? 0 }}
       />
       {doing?.what === "edit" && (
-        <EditSecret row={doing.row} kind={kind} change={changes.update} onClose={stop} />
+        <EditSecret row={doing.row} kind={kind} change={changes.secrets.update} onClose={stop} />
       )}
       {doing?.what === "rotate" && changes.rotate !== null && (
         <RotateKey row={doing.row} change={changes.rotate} onClose={stop} />
@@ -83,10 +83,10 @@ export function SecretList({ kind, caption, answer, query = "", layout, empty }:
       {doing?.what === "delete" && (
         <ChangeQuestion
           title={`Delete the ${kind.noun} ${toSecretName(doing.row)}${toOfOwner(doing.row)}?`}
-          body={<DeletedSecret row={doing.row} kind={kind} route={changes.removal} />}
+          body={<DeletedSecret row={doing.row} kind={kind} removal={changes.secrets.removal(doing.row.id)} />}
           confirmLabel={`Delete ${kind.noun}`}
-          change={changes.remove}
-          wanted={doing.row.id}
+          change={changes.secrets.remove}
+          wanted={{ id: doing.row.id }}
           done={() => ({
             title: `Deleted ${kind.noun} ${toSecretName(doing.row)}`,
             body: "Requests with it are refused.",
@@ -256,11 +256,11 @@ function Actions({ row, kind, hasRequests, onDo }: ActionsProps) {
 interface DeletedSecretProps {
   readonly row: SecretRow;
   readonly kind: SecretKind;
-  readonly route: RemovalOf["route"];
+  readonly removal: RemovalQuery;
 }
 
 /** Which one it is, what it was used for, and what stops with it. */
-function DeletedSecret({ row, kind, route }: DeletedSecretProps) {
+function DeletedSecret({ row, kind, removal }: DeletedSecretProps) {
   return (
     <div className="flex flex-col gap-3">
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
@@ -272,7 +272,7 @@ function DeletedSecret({ row, kind, route }: DeletedSecretProps) {
         <dd>{row.lastUsedAt === null ? "never" : <Instant value={row.lastUsedAt} format="relative" />}</dd>
         {kind.hasRequests && <UseOfKey id={row.id} />}
       </dl>
-      <RemovalFacts of={{ route, id: row.id }}>
+      <RemovalFacts of={removal}>
         {({ limits = [] }) =>
           limits.length > 0 && <p>Limits deleted with it: {limits.map(({ name }) => name).join(", ")}.</p>
         }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { listedModelsQuery } from "../api/models.ts";
-import type { SecretDraft, SecretPatch } from "../api/secret-change.ts";
+import type { SecretDraft, SecretPatch } from "../api/people.ts";
 import { Button } from "../components/button.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { Badge, Chip } from "../components/chip.tsx";

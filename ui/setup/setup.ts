@@ -1,11 +1,10 @@
-import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { fetchModels, fetchProviders } from "../api/catalog.ts";
+import { MODELS, PROVIDERS } from "../api/catalog.ts";
+import { ALL_KEYS, MY_KEYS } from "../api/people.ts";
+import { teamSeriesQuery } from "../api/reports.ts";
 import { KEYS } from "../api/keys.ts";
 import { listedModelsQuery } from "../api/models.ts";
-import { myKeysQuery } from "../api/my.ts";
-import { fetchKeys } from "../api/people.ts";
-import { teamSeriesQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 
 /** What an installation needs before it is of use, in the order in which it is done. */
@@ -65,9 +64,9 @@ export function useSetup(): Setup {
   const [stage, setStage] = useState<"unknown" | "missing" | "completed" | "dismissed">("unknown");
   const polling: Polling = { refetchInterval: stage === "missing" ? POLL_MS : false };
   const requests = useQuery({ ...requestCountQuery(), ...polling });
-  const providers = useQuery({ ...providerCountQuery(), ...polling, enabled: isAdmin });
-  const models = useQuery({ ...modelCountQuery(), ...polling, enabled: isAdmin });
-  const keys = useQuery({ ...keyCountQuery(), ...polling, enabled: isAdmin });
+  const providers = useQuery({ ...PROVIDERS.count(), ...polling, enabled: isAdmin });
+  const models = useQuery({ ...MODELS.count(), ...polling, enabled: isAdmin });
+  const keys = useQuery({ ...ALL_KEYS.count(), ...polling, enabled: isAdmin });
   const callable = useQuery({ ...callableModelCountQuery(), ...polling, enabled: !isAdmin });
   const myKeys = useQuery({ ...myKeyCountQuery(), ...polling, enabled: !isAdmin });
 
@@ -114,8 +113,6 @@ function toKnown({ providers, models, keys, requests }: Asked): SetupDone | null
 /** How often it is looked whether something that is missing has come. */
 const POLL_MS = 2_000;
 
-const ONE = { limit: 1 } as const;
-
 /** The series of all callers since the first request; it has no buckets before there is one. */
 function requestCountQuery() {
   return {
@@ -125,34 +122,12 @@ function requestCountQuery() {
   };
 }
 
-/** Lists of admins, by their length alone; under the keys of the lists, so that a change of one refetches it. */
-function providerCountQuery() {
-  return queryOptions({
-    queryKey: [...KEYS.providers, ONE],
-    queryFn: async ({ signal }) => (await fetchProviders(ONE, signal)).total,
-  });
-}
-
-function modelCountQuery() {
-  return queryOptions({
-    queryKey: [...KEYS.models, ONE],
-    queryFn: async ({ signal }) => (await fetchModels(ONE, signal)).total,
-  });
-}
-
-function keyCountQuery() {
-  return queryOptions({
-    queryKey: [...KEYS.keys, ONE],
-    queryFn: async ({ signal }) => (await fetchKeys(ONE, signal)).total,
-  });
-}
-
 function callableModelCountQuery() {
   return { ...listedModelsQuery(), select: toLength };
 }
 
 function myKeyCountQuery() {
-  return { ...myKeysQuery(), select: ({ total }: { readonly total: number }) => total };
+  return { ...MY_KEYS.list(), select: ({ total }: { readonly total: number }) => total };
 }
 
 function toLength(rows: readonly unknown[]): number {

@@ -3,10 +3,9 @@ import { Dialog } from "@base-ui/react/dialog";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { providersQuery } from "../api/catalog.ts";
+import { PROVIDERS } from "../api/catalog.ts";
+import { ALL_KEYS, MY_KEYS, PRINCIPALS } from "../api/people.ts";
 import { listedModelsQuery } from "../api/models.ts";
-import { myKeysQuery } from "../api/my.ts";
-import { keysQuery, principalsQuery } from "../api/people.ts";
 import { classNames } from "../components/class-names.ts";
 import { BACKDROP_CLASS, DIALOG_CLASS, giveFocusBack } from "../components/dialog-frame.ts";
 import { type Entity, toPlace } from "../components/entity-link.tsx";
@@ -121,10 +120,10 @@ function Commands({ pages, isAdmin, onClose, onHelp, onGo }: CommandsProps) {
 /** What has a name. A list that cannot be had leaves its names out. */
 function useSources(isAdmin: boolean) {
   const models = useQuery(listedModelsQuery({ includeHidden: isAdmin }));
-  const providers = useQuery({ ...providersQuery(), enabled: isAdmin });
-  const people = useQuery({ ...principalsQuery(), enabled: isAdmin });
-  const keys = useQuery({ ...keysQuery(), enabled: isAdmin });
-  const ownKeys = useQuery({ ...myKeysQuery(), enabled: !isAdmin });
+  const providers = useQuery({ ...PROVIDERS.list(), enabled: isAdmin });
+  const people = useQuery({ ...PRINCIPALS.list(), enabled: isAdmin });
+  const keys = useQuery({ ...ALL_KEYS.list(), enabled: isAdmin });
+  const ownKeys = useQuery({ ...MY_KEYS.list(), enabled: !isAdmin });
   return useMemo(
     () => ({
       models: models.data ?? [],

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { modelsQuery, pricingQuery, providersQuery } from "../../api/catalog.ts";
-import { limitsQuery } from "../../api/limits.ts";
-import { keysQuery, principalsQuery, relayTokensQuery, type AuditEvent } from "../../api/people.ts";
+import { MODELS, pricingQuery, PROVIDERS } from "../../api/catalog.ts";
+import { LIMITS } from "../../api/limits.ts";
+import { ALL_KEYS, ALL_RELAY_TOKENS, type AuditEvent, PRINCIPALS } from "../../api/people.ts";
 
 type Kind = AuditEvent["target_kind"];
 
@@ -19,12 +19,12 @@ export type FindTarget = (kind: Kind, ref: string) => KnownTarget | null;
 /** Everything that an event may have been about. Only lists of kinds that occur are asked for. */
 export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
   const hasSecrets = kinds.has("api_key") || kinds.has("relay_token");
-  const providers = useQuery({ ...providersQuery(), enabled: kinds.has("provider") });
-  const models = useQuery({ ...modelsQuery(), enabled: kinds.has("model") });
-  const principals = useQuery({ ...principalsQuery(), enabled: kinds.has("principal") || hasSecrets });
-  const keys = useQuery({ ...keysQuery(), enabled: kinds.has("api_key") });
-  const tokens = useQuery({ ...relayTokensQuery(), enabled: kinds.has("relay_token") });
-  const limits = useQuery({ ...limitsQuery(), enabled: kinds.has("limit"), refetchInterval: false });
+  const providers = useQuery({ ...PROVIDERS.list(), enabled: kinds.has("provider") });
+  const models = useQuery({ ...MODELS.list(), enabled: kinds.has("model") });
+  const principals = useQuery({ ...PRINCIPALS.list(), enabled: kinds.has("principal") || hasSecrets });
+  const keys = useQuery({ ...ALL_KEYS.list(), enabled: kinds.has("api_key") });
+  const tokens = useQuery({ ...ALL_RELAY_TOKENS.list(), enabled: kinds.has("relay_token") });
+  const limits = useQuery({ ...LIMITS.list(), enabled: kinds.has("limit"), refetchInterval: false });
   const pricing = useQuery({ ...pricingQuery(), enabled: kinds.has("pricing_feed") });
 
   return useMemo(() => {

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { LIMIT_MEASURES, type LimitWindow, MEASURES } from "#limits/limit.ts";
-import { createLimit, type Limit, updateLimit } from "../../api/limits.ts";
+import { type Limit, LIMITS } from "../../api/limits.ts";
+import { PRINCIPALS } from "../../api/people.ts";
 import { listedModelsQuery } from "../../api/models.ts";
-import { principalsQuery } from "../../api/people.ts";
 import { Button } from "../../components/button.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import { ComboField, type ComboOption } from "../../components/combo-field.tsx";
@@ -47,7 +47,7 @@ export function CreateLimit({ person, onClose, onCreated }: CreateLimitProps) {
     begin: person === undefined ? NEW_LIMIT : { ...NEW_LIMIT, who: "principal", principal: person },
     terms: LIMIT_TERMS,
     check: findLimitFaults,
-    change: createLimit,
+    change: LIMITS.create,
     toAsked: (values) => toLimitDraft(values, names),
     onSaved: onCreated,
   });
@@ -89,11 +89,11 @@ export function EditLimit({ limit }: { readonly limit: Limit }) {
     begin: toLimitForm(limit),
     terms: LIMIT_TERMS,
     check: findLimitFaults,
-    change: updateLimit,
+    change: LIMITS.update,
     stored: { kind: "limit", view: limit },
     toAsked: (values, from) => {
-      const asked = toLimitPatch(values, limit);
-      return asked && { ...asked, from };
+      const patch = toLimitPatch(values, limit);
+      return Object.keys(patch).length === 0 ? null : { id: limit.id, patch, from };
     },
     done: (saved) => ({
       title: `${saved.name} saved`,
@@ -245,7 +245,7 @@ function SubjectField({ form, names }: SubjectFieldProps) {
 }
 
 function PrincipalField({ form }: Pick<SubjectFieldProps, "form">) {
-  const principals = useQuery(principalsQuery());
+  const principals = useQuery(PRINCIPALS.list());
   return (
     <ComboField
       label="Person or service"

@@ -1,6 +1,6 @@
 import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
 import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
-import type { Limit, LimitDraft, LimitUpdate } from "../../api/limits.ts";
+import type { Limit, LimitDraft, LimitPatch } from "../../api/limits.ts";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { REQUIRED, type RequestTerms } from "../../form/terms.ts";
 import { toActionWords, toAmountWords, toWhomWords } from "../../limits/limit-words.ts";
@@ -163,10 +163,10 @@ export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | 
   };
 }
 
-/** Only what differs from the limit as it is; null when nothing does. */
-export function toLimitPatch(form: LimitForm, limit: Limit): LimitUpdate | null {
+/** Only what differs from the limit as it is. */
+export function toLimitPatch(form: LimitForm, limit: Limit): LimitPatch {
   const { name, amount, window, action, unpriced, unknown, enabled } = form;
-  const patch = {
+  return {
     ...(name !== null && name !== limit.name && { name }),
     ...(amount !== null && amount !== limit.amount && { amount }),
     ...(limit.window !== undefined && window !== limit.window && { window }),
@@ -175,7 +175,6 @@ export function toLimitPatch(form: LimitForm, limit: Limit): LimitUpdate | null 
     ...(unknown !== (limit.unknown ?? null) && { unknown }),
     ...(enabled !== limit.enabled && { enabled }),
   };
-  return Object.keys(patch).length === 0 ? null : { id: limit.id, patch };
 }
 
 function toScope(form: LimitForm, names: SecretNames) {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo, useState } from "react";
 import type { Unit } from "#kernel/units.ts";
-import { modelsQuery, pricingQuery, providersQuery } from "../../api/catalog.ts";
+import { MODELS, pricingQuery, PROVIDERS } from "../../api/catalog.ts";
 import { teamSummaryQuery } from "../../api/reports.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
 import { Badge } from "../../components/chip.tsx";
@@ -24,8 +24,8 @@ import { ResolveBox } from "./resolve-box.tsx";
 /** Every model with its route; prices and listing are changed in place, everything else in a panel. */
 export function AdminModels() {
   const { change } = useListSearch();
-  const models = useQuery(modelsQuery());
-  const providers = useQuery(providersQuery());
+  const models = useQuery(MODELS.list());
+  const providers = useQuery(PROVIDERS.list());
   const pricing = useQuery(pricingQuery());
   const { since } = toTimeWindow({}, "30d", useMinute());
   const summary = useQuery(teamSummaryQuery({ since }));

@@ -1,9 +1,8 @@
 import { useState } from "react";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
-import { createModel, deleteModel, type Model, type Provider, updateModel } from "../../api/catalog.ts";
-import { changing } from "../../api/changing.ts";
-import { useUndo } from "../../api/undo.ts";
+import { type Model, MODELS, type Provider } from "../../api/catalog.ts";
+import { changing, useUndo } from "../../api/changing.ts";
 import { AliasList } from "../../catalog/alias-list.tsx";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
 import { type Prices, toPinnedUnits } from "../../catalog/price-set.ts";
@@ -102,24 +101,24 @@ export function EditPanel(props: EditPanelProps) {
 
 const NO_OWN: Prices = {};
 
-type ModelChange = Parameters<typeof updateModel.run>[0];
+type ModelChange = Parameters<typeof MODELS.update.run>[0];
 
 /** A change, and the name of before as a name for the model where it is to be kept. */
 const saveModel = changing(
   async ({ keepsName, ...change }: ModelChange & { readonly keepsName: boolean }) => {
-    const saved = await updateModel.run(change);
-    if (keepsName) await createModel.run({ alias: change.alias, target: saved.alias });
+    const saved = await MODELS.update.run(change);
+    if (keepsName) await MODELS.create.run({ alias: change.id, target: saved.alias });
     return saved;
   },
-  updateModel.refresh,
+  MODELS.update.refresh,
 );
 
 const takeBack = changing(
   async ({ removedName, ...change }: ModelChange & { readonly removedName: string | null }) => {
-    if (removedName !== null) await deleteModel.run({ alias: removedName });
-    return await updateModel.run(change);
+    if (removedName !== null) await MODELS.remove.run({ id: removedName });
+    return await MODELS.update.run(change);
   },
-  updateModel.refresh,
+  MODELS.update.refresh,
 );
 
 function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
@@ -137,12 +136,12 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
     toAsked: (values, from) => {
       const patch = toModelPatch(values, model, own);
       const keepsName = values.keepsName && patch.alias !== undefined && values.kind === "binding";
-      return Object.keys(patch).length === 0 ? null : { alias: model.alias, patch, keepsName, from };
+      return Object.keys(patch).length === 0 ? null : { id: model.alias, patch, keepsName, from };
     },
     onSaved: (saved, { patch, keepsName }) => {
       const isRenamed = saved.alias !== model.alias;
       const asked = {
-        alias: saved.alias,
+        id: saved.alias,
         patch: toUndo(patch ?? {}, model, own),
         from: saved,
         removedName: keepsName ? model.alias : null,
@@ -215,7 +214,7 @@ function NamesSection({ alias, names }: NamesSectionProps) {
     name: "add-model-name",
     begin: NOTHING,
     terms: readTerms("ModelCreateRequest"),
-    change: createModel,
+    change: MODELS.create,
     toAsked: (values) => (values.alias.trim() === "" ? null : { alias: values.alias.trim(), target: alias }),
     onSaved: (model) => notify({ title: `${model.alias} is now a name for ${alias}`, tone: "good" }),
   });
@@ -286,15 +285,15 @@ function DeleteModelDialog({ model, names, onDeleted, onClose }: DeleteModelDial
       title={`Delete ${alias}?`}
       body={
         <div className="flex flex-col gap-2">
-          <RemovalFacts of={{ route: "DELETE /admin/v1/models/:alias", id: alias }} />
+          <RemovalFacts of={MODELS.removal(alias)} />
           <p>
             Requests for it are refused with model_not_found immediately. Past usage stays in the reports.
           </p>
         </div>
       }
       confirmLabel="Delete model"
-      change={{ ...deleteModel, onError: setFailure }}
-      wanted={{ alias, from: model }}
+      change={{ ...MODELS.remove, onError: setFailure }}
+      wanted={{ id: alias, from: model }}
       done={() => ({ title: `${alias} deleted`, body: "Past usage stays in the reports." })}
       onClose={onClose}
       onDone={onDeleted}

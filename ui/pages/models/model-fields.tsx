@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { ALIAS_LENGTH_MAX, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { createModel, type Model, type Provider } from "../../api/catalog.ts";
+import { type Model, MODELS, type Provider } from "../../api/catalog.ts";
 import { CapabilityPicker } from "../../catalog/capability-picker.tsx";
 import { PriceInputs } from "../../catalog/price-inputs.tsx";
 import { CheckboxField, SwitchField } from "../../components/choice-field.tsx";
@@ -31,7 +31,7 @@ export function AddModelDialog({ begin, models, providers, onClose }: AddModelDi
     begin: { ...NEW_MODEL, provider: only ?? "", ...begin },
     terms: readTerms("ModelCreateRequest"),
     check: findMissing(true),
-    change: createModel,
+    change: MODELS.create,
     toAsked: toModelDraft,
     onSaved: ({ alias }) => {
       notify({ title: `${alias} added`, body: "It can be called now.", tone: "good" });

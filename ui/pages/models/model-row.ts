@@ -1,8 +1,8 @@
 import { REPORT_UNITS, type Unit } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Model, Pricing, Provider } from "../../api/catalog.ts";
-import type { ListedModel } from "../../api/models.ts";
 import type { TeamUsageRow } from "../../api/reports.ts";
+import type { ListedModel } from "../../api/models.ts";
 import { toOwnPrices, type Prices } from "../../catalog/price-set.ts";
 import type { ModelsSearch } from "../../search/pages.ts";
 

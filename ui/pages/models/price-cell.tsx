@@ -1,9 +1,9 @@
 import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Unit, UNIT_TABLE } from "#kernel/units.ts";
-import { type Model, type ModelPatch, modelsQuery, pricingQuery, updateModel } from "../../api/catalog.ts";
+import { type Model, type ModelPatch, MODELS, pricingQuery } from "../../api/catalog.ts";
+import { useUndo } from "../../api/changing.ts";
 import { ApiFailure, changedMeanwhile, isChangedMeanwhile } from "../../api/failure.ts";
-import { useUndo } from "../../api/undo.ts";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
 import {
   type PriceFields,
@@ -236,14 +236,14 @@ export function useInlineChanges(): InlineChanges {
   const options = {
     mutationFn: async ({ alias, toPatches }: InlineChange) => {
       const { patch, undo, from } = await toPatches();
-      const saved = await updateModel.run({ alias, patch, from });
-      return { alias, patch: undo, from: saved };
+      const saved = await MODELS.update.run({ id: alias, patch, from });
+      return { id: alias, patch: undo, from: saved };
     },
     // A write of prices is the whole set: the next one has to begin with what this one left.
     scope: { id: "catalog" },
-    onSuccess: (undo: Parameters<typeof updateModel.run>[0], { title, body }: InlineChange) =>
-      notify({ title, body, tone: "good", action: toUndo(updateModel, undo, `${undo.alias} is as it was`) }),
-    onSettled: () => updateModel.refresh(client),
+    onSuccess: (undo: Parameters<typeof MODELS.update.run>[0], { title, body }: InlineChange) =>
+      notify({ title, body, tone: "good", action: toUndo(MODELS.update, undo, `${undo.id} is as it was`) }),
+    onSettled: () => MODELS.update.refresh(client),
   };
   const { mutateAsync: price } = useMutation(options);
   const { mutate, error } = useMutation(options);
@@ -279,7 +279,7 @@ async function toPricePatches(
   { unit, was, next }: PriceChange & { readonly unit: Unit },
 ): Promise<Patches> {
   const [models, pricing] = await Promise.all([
-    client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
+    client.fetchQuery({ ...MODELS.list(), staleTime: 0 }),
     client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
   ]);
   const model = models.rows.find(({ alias }) => alias === shown.alias) ?? shown;

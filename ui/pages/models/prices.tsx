@@ -4,15 +4,15 @@ import { toPricedModels } from "#interchange/prices-in-use.ts";
 import { useCallback, useMemo, useState } from "react";
 import {
   listPricesQuery,
-  modelsQuery,
-  pricingQuery,
-  providersQuery,
   type Model,
+  MODELS,
   type Pricing,
+  pricingQuery,
   type Provider,
+  PROVIDERS,
 } from "../../api/catalog.ts";
+import { type MissingPriceRow, missingPricesQuery, teamSummaryQuery } from "../../api/reports.ts";
 import { LIST_PRICES, ListOffer } from "../../catalog/list-offer.tsx";
-import { missingPricesQuery, teamSummaryQuery, type MissingPriceRow } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useMinute } from "../../search/now.ts";
@@ -32,8 +32,8 @@ export function PricesPage() {
   const navigate = route.useNavigate();
   const { since } = toTimeWindow({}, "30d", useMinute());
   const pricing = useQuery(pricingQuery());
-  const models = useQuery(modelsQuery());
-  const providers = useQuery(providersQuery());
+  const models = useQuery(MODELS.list());
+  const providers = useQuery(PROVIDERS.list());
   const summary = useQuery(teamSummaryQuery({ since }));
   const missing = useQuery(missingPricesQuery({ since }));
   const [loading, setLoading] = useState(false);

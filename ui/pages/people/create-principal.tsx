@@ -1,4 +1,4 @@
-import { createPrincipal, type PrincipalDraft } from "../../api/people.ts";
+import { type PrincipalDraft, PRINCIPALS } from "../../api/people.ts";
 import { SelectField } from "../../components/select-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { FormDialog } from "../../form/form.tsx";
@@ -29,7 +29,7 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
     name: "create-principal",
     begin: NEW,
     terms: readTerms("PrincipalCreateRequest"),
-    change: createPrincipal,
+    change: PRINCIPALS.create,
     toAsked: ({ tags, ...values }) => ({
       ...values,
       name: values.name.trim(),

@@ -4,14 +4,12 @@ import { type ReactNode, useMemo, useRef, useState } from "react";
 import { toCounted } from "#kernel/text.ts";
 import { changing } from "../../api/changing.ts";
 import {
-  createKey,
-  deletePrincipal,
-  keysQuery,
-  relayTokensQuery,
+  ALL_KEYS,
+  ALL_RELAY_TOKENS,
+  PRINCIPALS,
   revokeSessions,
-  updatePrincipal,
+  type SecretDraft,
 } from "../../api/people.ts";
-import type { SecretDraft } from "../../api/secret-change.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
@@ -47,7 +45,11 @@ export function PersonPanel({ person, isSelf, onClose }: PersonPanelProps): Reac
   const [isTagging, setTagging] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
   const createForThem = useMemo(
-    () => changing((draft: SecretDraft) => createKey.run({ principal: name, ...draft }), createKey.refresh),
+    () =>
+      changing(
+        (draft: SecretDraft) => ALL_KEYS.create.run({ principal: name, ...draft }),
+        ALL_KEYS.create.refresh,
+      ),
     [name],
   );
   return (
@@ -111,7 +113,7 @@ export function PersonPanel({ person, isSelf, onClose }: PersonPanelProps): Reac
           <SecretList
             kind={KEY}
             caption={`Keys of ${name}`}
-            answer={useQuery(keysQuery(name))}
+            answer={useQuery(ALL_KEYS.list({ principal: name }))}
             layout="panel"
             empty={<None>No keys. Create one and hand it over safely.</None>}
           />
@@ -122,7 +124,7 @@ export function PersonPanel({ person, isSelf, onClose }: PersonPanelProps): Reac
           <SecretList
             kind={RELAY_TOKEN}
             caption={`Relay tokens of ${name}`}
-            answer={useQuery(relayTokensQuery(name))}
+            answer={useQuery(ALL_RELAY_TOKENS.list({ principal: name }))}
             layout="panel"
             empty={<None>No relay tokens. People create their own under Relay tokens.</None>}
           />
@@ -157,7 +159,7 @@ function Access({ person, isSelf, onDeleted }: AccessProps) {
     title: `${name} is ${enabled ? `enabled, as ${now === "admin" ? "an admin" : "a member"}` : "disabled"}`,
   });
   const update = useMutation({
-    ...updatePrincipal,
+    ...PRINCIPALS.update,
     onSuccess: (saved) => notify({ tone: "good", ...toChanged(saved) }),
   });
   const change = (patch: object) => update.mutate({ id, patch, from: stored });
@@ -201,7 +203,7 @@ function Access({ person, isSelf, onDeleted }: AccessProps) {
       {question !== null && (asking === "demote" || asking === "disable") && (
         <ChangeQuestion
           {...question}
-          change={updatePrincipal}
+          change={PRINCIPALS.update}
           wanted={{ id, from: stored, patch: asking === "demote" ? { role: "member" } : { enabled: false } }}
           done={toChanged}
         />
@@ -221,7 +223,7 @@ function Access({ person, isSelf, onDeleted }: AccessProps) {
       {question !== null && asking === "delete" && (
         <ChangeQuestion
           {...question}
-          change={deletePrincipal}
+          change={PRINCIPALS.remove}
           wanted={{ id, from: stored }}
           done={() => ({ title: `${name} deleted`, body: "Past usage stays in the reports." })}
           onDone={onDeleted}
@@ -263,7 +265,7 @@ const QUESTION = {
     title: `Delete ${name}?`,
     body: (
       <div className="flex flex-col gap-2">
-        <RemovalFacts of={{ route: "DELETE /admin/v1/principals/:id", id }} />
+        <RemovalFacts of={PRINCIPALS.removal(id)} />
         <p>This cannot be undone. Past usage stays in the reports under this name.{self}</p>
       </div>
     ),
@@ -283,7 +285,7 @@ function EditTags({ person, onClose }: { readonly person: Person; readonly onClo
     name: "edit-tags",
     begin,
     terms: readTerms("PrincipalPatchRequest"),
-    change: updatePrincipal,
+    change: PRINCIPALS.update,
     toAsked: ({ tags }) =>
       tags === begin.tags ? null : { id: person.id, patch: { tags: toTags(tags) }, from: person.stored },
     done: () => ({

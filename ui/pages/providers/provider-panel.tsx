@@ -1,17 +1,16 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import {
-  deleteProvider,
   type DiscoveredModels,
   discoverModels,
   type Model,
   type Provider,
   type ProviderDetails,
   providerQuery,
-  updateProvider,
+  PROVIDERS,
 } from "../../api/catalog.ts";
-import type { Removal } from "../../api/removals.ts";
-import { useUndo } from "../../api/undo.ts";
+import { useUndo } from "../../api/changing.ts";
+import type { Removal } from "../../api/resource.ts";
 import { AliasList } from "../../catalog/alias-list.tsx";
 import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
@@ -139,15 +138,13 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
           body={
             <div className="flex flex-col gap-2">
               <p>Its address, key and settings are removed. Past usage stays in the reports.</p>
-              <RemovalFacts of={{ route: "DELETE /admin/v1/providers/:name", id: provider.name }}>
-                {toRemovedModels}
-              </RemovalFacts>
+              <RemovalFacts of={PROVIDERS.removal(provider.name)}>{toRemovedModels}</RemovalFacts>
             </div>
           }
           confirmLabel="Delete provider"
           requireText={provider.name}
-          change={deleteProvider}
-          wanted={{ name: provider.name, from: provider }}
+          change={PROVIDERS.remove}
+          wanted={{ id: provider.name, from: provider }}
           done={() => ({ title: `${provider.name} deleted` })}
           onClose={() => setDeleting(false)}
           onDone={onClose}
@@ -184,14 +181,14 @@ export function DisableQuestion({ provider, models, onClose }: DisableQuestionPr
         </>
       }
       confirmLabel="Disable provider"
-      change={updateProvider}
-      wanted={{ name: provider, patch: { enabled: false } }}
+      change={PROVIDERS.update}
+      wanted={{ id: provider, patch: { enabled: false } }}
       done={(from) => ({
         title: `${provider} is disabled`,
         body: "Nothing was deleted.",
         action: undo(
-          updateProvider,
-          { name: provider, patch: { enabled: true }, from },
+          PROVIDERS.update,
+          { id: provider, patch: { enabled: true }, from },
           `${provider} is enabled again`,
         ),
       })}

@@ -1,11 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import {
-  type DiscoveredModels,
-  type ProviderDetails,
-  providerQuery,
-  updateProvider,
-} from "../../api/catalog.ts";
+import { type DiscoveredModels, type ProviderDetails, providerQuery, PROVIDERS } from "../../api/catalog.ts";
 import { Button } from "../../components/button.tsx";
 import { CloseButton, Dialog } from "../../components/dialog.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
@@ -121,11 +116,11 @@ export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
     begin: toProviderForm(provider),
     terms: readTerms("ProviderPatchRequest"),
     check: ({ baseUrl }) => ({ base_url: baseUrl.trim() === "" ? REQUIRED : undefined }),
-    change: updateProvider,
+    change: PROVIDERS.update,
     stored: { kind: "provider", view: provider },
     toAsked: (values, from) => {
       const patch = toProviderPatch(values, provider);
-      return Object.keys(patch).length === 0 ? null : { name: provider.name, patch, from };
+      return Object.keys(patch).length === 0 ? null : { id: provider.name, patch, from };
     },
     done: (saved) => ({ title: `${saved.name} saved`, body: "Applies from the next request." }),
     onClose: onSaved,

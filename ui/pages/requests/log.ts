@@ -3,11 +3,11 @@ import { useMemo, useRef, useState } from "react";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { PageQuery } from "../../api/pages.ts";
 import {
   fetchRecorded,
   fetchRequests,
   fetchSeries,
+  type PageQuery,
   type ReportNotes,
   type RequestRow,
   type UsageBucket,

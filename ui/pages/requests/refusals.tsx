@@ -4,7 +4,7 @@ import { REFUSALS_KEPT } from "#views/refusals.ts";
 import {
   type RecentRefusals,
   recentRefusalsQuery,
-  refusalsQuery,
+  REFUSALS,
   type RefusedRequest,
 } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
@@ -24,7 +24,7 @@ export function Refusals() {
   const isAdmin = useMe().role === "admin";
   const recent = useQuery({ ...recentRefusalsQuery(), enabled: isAdmin });
   const [open, setOpen] = useState(false);
-  const kept = useQuery({ ...refusalsQuery(), enabled: isAdmin && open });
+  const kept = useQuery({ ...REFUSALS.list(), enabled: isAdmin && open });
   const failed = [recent, kept].find(({ error }) => error !== null);
   if (!isAdmin) return null;
   return (

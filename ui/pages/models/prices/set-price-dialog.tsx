@@ -6,13 +6,11 @@ import {
   loadPricing,
   type Model,
   type ModelPatch,
-  modelsQuery,
+  MODELS,
   type PriceWish as PreviewedPrices,
   type Pricing,
   type PricingFeed,
   pricingQuery,
-  refreshCatalog,
-  updateModel,
 } from "../../../api/catalog.ts";
 import { changedMeanwhile } from "../../../api/failure.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
@@ -58,7 +56,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
   const { notify } = useToast();
   const client = useQueryClient();
   const { data: pricing } = useQuery(pricingQuery());
-  const { data: models } = useQuery(modelsQuery());
+  const { data: models } = useQuery(MODELS.list());
   // What one has seen: another price than this one is not written over before it is told.
   const [seen, setSeen] = useState(priced.prices);
   const form = useForm({
@@ -74,7 +72,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
           `The price is ${now === null ? "gone" : formatMoneyExact(now)} now. "Set price" writes yours over it.`,
         );
       },
-      onSettled: () => refreshCatalog(client),
+      onSettled: () => MODELS.update.refresh(client),
     },
     toAsked: ({ unit, price }) => (price === null ? null : { name, kind, unit, pricePerMillion: price }),
     onSaved: () => {
@@ -124,7 +122,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
 function toPreviewed(write: PriceWrite): PreviewedPrices {
   return write.kind === "feed"
     ? { entries: write.feed?.entries ?? [] }
-    : { model: write.alias, pricing: write.patch?.pricing ?? {} };
+    : { model: write.id, pricing: write.patch?.pricing ?? {} };
 }
 
 function toHint(price: number | null, unit: Unit): string {
@@ -162,14 +160,14 @@ async function setPrice(
   was: number | null,
 ): Promise<number | null | typeof SAVED> {
   const [models, prices] = await Promise.all([
-    client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
+    client.fetchQuery({ ...MODELS.list(), staleTime: 0 }),
     client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
   ]);
   const kept = prices.entries.find(({ model, unit }) => model === wish.name && unit === wish.unit);
   const now = kept?.price_per_million ?? null;
   if (now !== was) return now;
   const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
-  if (write.kind === "patch") await updateModel.run(write);
+  if (write.kind === "patch") await MODELS.update.run(write);
   else await loadPricing.run(write.feed);
   return SAVED;
 }
@@ -184,7 +182,7 @@ interface PriceWish {
 
 /** How one price is set without changing what the other units cost. */
 export type PriceWrite =
-  | { readonly kind: "patch"; readonly alias: string; readonly patch: ModelPatch; readonly from: Model }
+  | { readonly kind: "patch"; readonly id: string; readonly patch: ModelPatch; readonly from: Model }
   | { readonly kind: "feed"; readonly feed: PricingFeed };
 
 /**
@@ -205,7 +203,7 @@ export function planPriceWrite(
   const kept = Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
   return {
     kind: "patch",
-    alias: model.alias,
+    id: model.alias,
     from: model,
     patch: { pricing: { ...kept, [wish.unit]: wish.pricePerMillion } },
   };
