@@ -1,4 +1,5 @@
 import type { Endpoint } from "#catalog/endpoint.ts";
+import { findMissedUnits } from "#catalog/missed-prices.ts";
 import type { DiscoveredModels } from "#catalog/discovery.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
@@ -41,6 +42,12 @@ export function toModelView(resolved: ResolvedModel) {
     pricing_inherited: resolved.pricesInherited,
     hidden: model.hidden,
   };
+}
+
+/** Says as well which prices a model lacks; a name lacks none that its target does not. */
+export function toUnpricedModelView(resolved: ResolvedModel) {
+  const shown = toModelView(resolved);
+  return { ...shown, unpriced_units: shown.target === null ? findMissedUnits(shown) : [] };
 }
 
 /** `ResolveResult` (section 2.4): what a request of this endpoint would call. */

@@ -218,6 +218,22 @@ describe("GET /admin/v1/models", () => {
     });
     expect((await (await call(harness, "GET", `${MODELS}?provider=`)).json()).total).toBe(3);
   });
+
+  test("with include_unpriced=1 tells the units that each lacks a price for, and in its plain form nothing of them", async () => {
+    const priced = await create({ pricing: { input_tokens: 1, output_tokens: 2 } });
+    const half = await create({ pricing: { input_tokens: 1 } });
+    const name = await createName(half);
+    const read = async (query: string) => {
+      const { models }: any = await (await call(harness, "GET", `${MODELS}${query}`)).json();
+      return Object.fromEntries(models.map((model: any) => [model.alias, model.unpriced_units]));
+    };
+    expect(await read("?include_unpriced=1")).toEqual({
+      [priced]: [],
+      [half]: ["output_tokens"],
+      [name]: [],
+    });
+    expect(await read("")).toEqual({ [priced]: undefined, [half]: undefined, [name]: undefined });
+  });
 });
 
 describe("PATCH /admin/v1/models/{alias}", () => {

@@ -9,13 +9,13 @@ import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
-import { ModelView, ResolveResult } from "#http/schemas/catalog.ts";
+import { ModelRow, ModelView, ResolveResult } from "#http/schemas/catalog.ts";
 import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
 import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
-import { toModelView, toResolveView } from "#views/catalog.ts";
+import { toModelView, toResolveView, toUnpricedModelView } from "#views/catalog.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
 export function modelRoutes(catalog: Catalog) {
@@ -58,15 +58,22 @@ export function modelRoutes(catalog: Catalog) {
           description: "Only models of this provider.",
           example: PROVIDER.name,
         },
+        {
+          name: "include_unpriced",
+          schema: oneOf(["1"]),
+          description: "The units too that each needs a price for: without it requests are unpriced.",
+          example: "1",
+        },
       ],
-      answer: json(200, pageOf("models", ModelView), { models: [MODEL], ...PAGE }),
+      answer: json(200, pageOf("models", ModelRow), { models: [{ ...MODEL, unpriced_units: [] }], ...PAGE }),
       run: async ({ query }) => {
         const page = parsePage(query);
         const { models } = await catalog.snapshot();
         const provider = query["provider"] ?? "";
         const found =
           provider === "" ? models : models.filter((resolved) => resolved.provider.name === provider);
-        return { models: slicePage(found, page).map(toModelView), ...pageView(page, found.length) };
+        const toView = query["include_unpriced"] === "1" ? toUnpricedModelView : toModelView;
+        return { models: slicePage(found, page).map(toView), ...pageView(page, found.length) };
       },
     }),
     route({

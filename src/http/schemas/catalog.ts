@@ -61,6 +61,12 @@ export const ModelView = view("ModelView", {
   hidden: Type.Boolean(),
 });
 
+/** A row of the admin's list of models. */
+export const ModelRow = view("ModelRow", {
+  ...ModelView.properties,
+  unpriced_units: Type.Optional(Type.Array(oneOf(UNITS))),
+});
+
 const ModelListEntry = view("ModelListEntry", {
   id: Type.String(),
   object: Type.Literal("model"),
