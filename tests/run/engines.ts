@@ -1,31 +1,81 @@
-/** Folders of which every file but those below runs on PostgreSQL too, as the part `postgres` of a run. */
-const ON_BOTH_ENGINES = ["tests/identity/", "tests/http/", "tests/cli/"];
-
-export function runsOnPostgres(path: string): boolean {
-  return ON_BOTH_ENGINES.some((folder) => path.startsWith(folder)) && SQLITE_ONLY[path] === undefined;
-}
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 
 /**
- * Files of suites that run on either engine (`LOCKPORT_TEST_ENGINE=postgres`) but are for SQLite alone, with the reason.
- * A single test of that kind says its reason beside its `skipIf`.
+ * Files whose answers come out of storage: a run of all tests runs them on PostgreSQL too, as its part `postgres`. What is
+ * decided before or after storage (framing, hosts, the page, words, screens) is the same on either engine, and tests/storage,
+ * tests/oracle and tests/replicas hold the engines to each other. `npm run test:postgres -- FILE` runs any other one.
  */
-const SQLITE_ONLY: { readonly [path: string]: string } = {
-  "tests/cli/backup.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",
-  "tests/cli/backup-mac.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",
-  "tests/cli/backup-target.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",
-  "tests/cli/restore.test.ts": "a restore puts files in place; tests/cli/postgres has pg_restore",
-  "tests/cli/restore-killed.test.ts": "a restore puts files in place; tests/cli/postgres has pg_restore",
-  "tests/cli/restore-source.test.ts": "a restore puts files in place; tests/cli/postgres has pg_restore",
-  "tests/cli/progress.test.ts": "the progress of a backup",
-  "tests/cli/doctor.test.ts":
-    "files, their rights and their damage; tests/cli/doctor-postgres has the database",
-  "tests/cli/local-open.test.ts": "which files a command opens, makes and locks",
-  "tests/cli/rights.test.ts": "who may use the files of a data folder",
-  "tests/cli/owner.test.ts": "whose the files of a data folder are",
-  "tests/cli/bootstrap.test.ts": "the key file and the password file of a first start",
-  "tests/cli/ledger-check.test.ts":
-    "rows of usage.db are changed by hand; tests/storage/postgres has the check",
-  "tests/cli/limit-check.test.ts":
-    "rows of usage.db are changed by hand; tests/storage/postgres has the check",
-  "tests/cli/migrate.test.ts": "its source is a folder of SQLite, its target a schema of its own",
+const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
+  identity: [
+    "key-rotation",
+    "keys",
+    "login-links",
+    "principals",
+    "relay-tokens",
+    "session-renewal",
+    "sign-in",
+    "sso",
+  ],
+  http: [
+    "admin-usage",
+    "audit",
+    "auth",
+    "begotten-keys",
+    "if-match",
+    "key-models",
+    "key-terms",
+    "last-use",
+    "lists",
+    "metrics",
+    "model",
+    "models",
+    "money",
+    "my-usage",
+    "nul",
+    "openapi-errors",
+    "pricing",
+    "principals",
+    "providers",
+    "rare-units",
+    "relay-tokens",
+    "removals",
+    "requests",
+    "response-kills",
+    "responses",
+    "sessions",
+    "settings",
+    "sso",
+    "stats",
+    "unreadable-rows",
+  ],
+  cli: [
+    "apply",
+    "both-ways",
+    "commands",
+    "follow",
+    "import",
+    "limit",
+    "log-end",
+    "notice",
+    "pending",
+    "prices",
+    "removal",
+    "reports",
+    "request",
+    "serve",
+  ],
 };
+
+const PATHS: ReadonlySet<string> = new Set(
+  Object.entries(ON_BOTH_ENGINES).flatMap(([folder, names]) =>
+    names.map((name) => `tests/${folder}/${name}.test.ts`),
+  ),
+);
+
+for (const path of PATHS)
+  if (!existsSync(join(import.meta.dir, "../..", path))) throw new Error(`tests/run/engines.ts: no ${path}`);
+
+export function runsOnPostgres(path: string): boolean {
+  return PATHS.has(path);
+}

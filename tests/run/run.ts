@@ -1,6 +1,7 @@
 /**
- * Runs the tests: `bun tests/run/run.ts [--lint] [--all] [--part NAME] [FOLDER or FILE ...]`. It builds the executable
- * once for all of them, shows what fails, a line for each folder, and the count as its last line.
+ * Runs the tests: `bun tests/run/run.ts [--lint] [--all] [--set-up-clients] [--part NAME] [FOLDER or FILE ...]`. It builds the
+ * executable once for all of them, shows what fails, a line for each folder, and the count as its last line. A part and paths
+ * together run those paths in this part, whatever it has otherwise.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +16,8 @@ import { createResultReader, type Results } from "./results.ts";
 const CACHE = join(root, "node_modules/.cache/tests");
 /** The whole output of the run before this one. */
 const LOG = join(CACHE, "output.txt");
+/** Registries that are slow for longer than that are done without. */
+const SET_UP_MS_MAX = 600_000;
 /** Longer than any test takes on a loaded machine; those in a browser have a limit of their own. */
 const TEST_MS_MAX = 60_000;
 
@@ -29,6 +32,7 @@ const { values, positionals } = parseArgs({
   options: {
     lint: { type: "boolean", default: false },
     all: { type: "boolean", default: false },
+    "set-up-clients": { type: "boolean", default: false },
     part: { type: "string" },
   },
   allowPositionals: true,
@@ -36,14 +40,19 @@ const { values, positionals } = parseArgs({
 mkdirSync(CACHE, { recursive: true });
 rmSync(LOG, { force: true });
 const log = Bun.file(LOG).writer();
+const wantedPart =
+  values.part ?? (process.env["LOCKPORT_TEST_ENGINE"] === "postgres" ? "postgres" : undefined);
 process.exitCode = await run();
 await log.end();
 
 async function run(): Promise<number> {
+  // Mostly waits for registries, while checks and other parts have the cores.
+  const clients = values["set-up-clients"] ? setUpClients() : Promise.resolve();
   const linting = values.lint ? lint() : Promise.resolve(true);
   const files = findFiles(positionals);
+  const isNamed = wantedPart !== undefined && positionals.length > 0;
   const parts = PARTS.filter(isWanted)
-    .map((part) => ({ part, files: files.filter((path) => part.has(path)) }))
+    .map((part) => ({ part, files: isNamed ? files : files.filter((path) => part.has(path)) }))
     .filter((one) => one.files.length > 0);
   if (parts.length === 0) throw new Error(`no test stands in ${[values.part, ...positionals].join(" ")}`);
   const lanes = [0, 1].map((lane) => parts.filter(({ part }) => part.lane === lane));
@@ -58,6 +67,7 @@ async function run(): Promise<number> {
     const runAll = async (some: typeof parts) => {
       const ended: Ended[] = [];
       for (const { part, files: paths } of some) {
+        if (part.name === "clients") await clients;
         const workers = isAlone ? (part.workersAlone ?? part.workers) : part.workers;
         ended.push(await runPart(part, paths, { env, workers }));
       }
@@ -79,9 +89,18 @@ function makeTemporary(folder: string): string {
 }
 
 function isWanted({ name, isExtra }: Part): boolean {
-  const wanted = values.part ?? (process.env["LOCKPORT_TEST_ENGINE"] === "postgres" ? "postgres" : undefined);
-  if (wanted !== undefined) return name === wanted;
+  if (wantedPart !== undefined) return name === wantedPart;
   return !isExtra || values.all || (name !== "postgres" && positionals.length > 0);
+}
+
+async function setUpClients(): Promise<void> {
+  const installation = Bun.spawn([process.execPath, "--no-env-file", "contrib/clients/set-up.ts"], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    timeout: SET_UP_MS_MAX,
+  });
+  if ((await installation.exited) !== 0)
+    console.log("Not all clients could be installed: the tests of those that are missing are skipped.");
 }
 
 async function lint(): Promise<boolean> {
