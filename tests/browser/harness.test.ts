@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toPagePolicy } from "#http/page/page.ts";
-import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin, signInBySso } from "./support/sign-in.ts";
-import { type Site, startSite } from "./support/site.ts";
 import { checkNoShift, readVitals } from "./support/vitals.ts";
 import type { VisitorOptions } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
@@ -424,117 +419,6 @@ describeInBrowser("the clipboard", () => {
   });
 });
 
-describeInBrowser("a picture", () => {
-  test("is written to the folder that is given, none without, and the page's policy is not touched by it", async () => {
-    const folder = makeFolder();
-    try {
-      const { page } = await open(QUIET);
-      const path = await shoot(page, "a quiet page", { folder: folder.path });
-      expect(path).toBe(`${folder.path}/a-quiet-page.png`);
-      expect(
-        readFileSync(path ?? "")
-          .subarray(1, 4)
-          .toString(),
-      ).toBe("PNG");
-      expect(await shoot(page, "nowhere", { folder: "" })).toBeNull();
-    } finally {
-      folder.remove();
-    }
-  });
-});
-
-describeInBrowser("a site of the test's own", () => {
-  let before: Site | null = null;
-
-  test.each(["a test", "the next one, or its next try,"])(
-    "is new to %s: what was made before is gone",
-    async () => {
-      if (before !== null) expect(existsSync(before.dataDir)).toBe(false);
-      const site = await browser.newSite();
-      before = site;
-      const added = await site.cli("provider", "add", "lab", "--base-url", "http://127.0.0.1:9/v1");
-      expect(added.code).toBe(0);
-      // Still there when the visitors are closed: a page that has lost its server says so.
-      const visitor = await browser.newVisitor({ baseUrl: site.url });
-      await signInAsAdmin(visitor, site);
-      await visitor.page.goto("/providers");
-      await visitor.page.getByRole("rowheader", { name: "lab" }).waitFor();
-    },
-  );
-});
-
-describeInBrowser("a site", () => {
-  let site: Site;
-  beforeEach(async () => {
-    site = await browser.newSite({
-      upstream: {
-        script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1}}' }),
-        models: { m: "um" },
-      },
-      people: { grace: { preferred_username: "grace" } },
-    });
-  });
-
-  test("is the executable itself: its page is open to a visitor on both origins", async () => {
-    for (const insecureOrigin of [false, true]) {
-      const { page } = await browser.newVisitor({ baseUrl: site.url, insecureOrigin });
-      const response = await page.goto("/");
-      expect(response?.status()).toBe(200);
-      const { host } = new URL(page.url());
-      expect(response?.headers()["content-security-policy"]).toBe(toPagePolicy({ host, publicUrl: null }));
-    }
-  });
-
-  test("signs an admin in by password and a member by single sign-on, in a profile of their own each", async () => {
-    const whoIs = async (insecureOrigin: boolean, login: string | null) => {
-      const visitor = await browser.newVisitor({ baseUrl: site.url, insecureOrigin });
-      await (login === null ? signInAsAdmin(visitor, site) : signInBySso(visitor, site, login));
-      await visitor.page.goto("/auth/me");
-      return JSON.parse(await visitor.page.locator("body").innerText());
-    };
-    expect(await whoIs(true, null)).toMatchObject({ authenticated: true, name: "admin", role: "admin" });
-    expect(await whoIs(false, "grace")).toMatchObject({ authenticated: true, name: "grace", role: "member" });
-  });
-
-  test("has its models behind it, keeps port and data over a restart, and takes local commands", async () => {
-    const { url } = site;
-    const ask = async () =>
-      await fetch(`${url}/v1/completions`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${await site.adminKey()}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: "m", prompt: "p" }),
-      });
-    expect((await ask()).status).toBe(200);
-    await site.restart();
-    expect((await ask()).status).toBe(200);
-    expect(site.upstream?.requests).toHaveLength(2);
-    expect(site.url).toBe(url);
-    expect((await site.cli("provider", "list")).data).toContain("lab");
-    expect(site.output()).not.toContain(site.adminPassword);
-  });
-
-  test("may begin with a demonstration, each with a copy of its own", async () => {
-    const [one, other] = await Promise.all([
-      startSite({ demo: { days: 3 } }),
-      startSite({ demo: { days: 3 } }),
-    ]);
-    try {
-      expect(one.filled?.events).toBeGreaterThan(100);
-      const countProviders = async (of: Site) => {
-        const headers = { authorization: `Bearer ${await of.adminKey()}` };
-        return JSON.parse(await (await fetch(`${of.url}/admin/v1/providers`, { headers })).text()).total;
-      };
-      const before = await countProviders(other);
-      await one.cli("provider", "add", "another", "--base-url", "http://127.0.0.1:9/v1");
-      expect(await countProviders(one)).toBe(before + 1);
-      expect(await countProviders(other)).toBe(before);
-    } finally {
-      await Promise.all([one.stop(), other.stop()]);
-    }
-    expect(existsSync(one.dataDir)).toBe(false);
-  });
-});
-
 describe("without a browser", () => {
   const load = (env: Record<string, string>) =>
     runProcess([process.execPath, "test", fileURLToPath(import.meta.resolve("./fixtures/absent.ts"))], {
@@ -550,11 +434,5 @@ describe("without a browser", () => {
     const ci = await load({ CI: "true" });
     expect(ci.messages).toContain("CI does not go without the browser tests");
     expect(ci.code).not.toBe(0);
-  });
-
-  test("a CHROMIUM that is none is named, never passed over", async () => {
-    const { code, messages } = await load({ CHROMIUM: "/nowhere/chromium" });
-    expect(messages).toContain("CHROMIUM is /nowhere/chromium");
-    expect(code).not.toBe(0);
   });
 });

@@ -10,7 +10,7 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInBySso } from "./support/sign-in.ts";
+import { makeLoginLink, signInBySso } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Renewal } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
@@ -210,12 +210,20 @@ describeInBrowser("the overview", () => {
     expect(own.length).toBeLessThan(rows.length);
   });
 
-  test("leads an admin from unpriced requests to the prices, and writes no $0 for them", async () => {
+  test("leads an admin from unpriced requests to the prices, a member nowhere, and writes no $0 for them", async () => {
     const { page } = await visitReport(site, "/");
     const unpriced = page.getByRole("row").filter({ hasText: "unpriced" });
     expect(await unpriced.first().innerText()).not.toContain("$0");
     await tile(page, "Unpriced").getByRole("link").click();
     await page.waitForURL("**/models/prices");
+    // A member is told of them, and may not change prices.
+    const member = await browser.newVisitor({ baseUrl: site.url });
+    await member.page.goto(await makeLoginLink(site, "linus"));
+    await tile(member.page, "Unpriced")
+      .getByText(/^[\d,]+$/)
+      .waitFor();
+    await rest(member.page);
+    expect(await member.page.locator("main a[href^='/models/prices']").count()).toBe(0);
   });
 
   test("says why nothing is there, and leads to where something is", async () => {

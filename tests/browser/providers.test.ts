@@ -209,6 +209,13 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("switch", { name: "switched enabled" }).click();
     await question.getByRole("button", { name: "Disable provider" }).click();
     await row.getByText("disabled: stops, stops-too not served").waitFor();
+    await page.goto("/models");
+    await page
+      .getByRole("row", { name: /stops-too/ })
+      .getByText("provider disabled")
+      .first()
+      .waitFor();
+    await page.goto("/providers");
     await page.getByRole("switch", { name: "switched enabled" }).click();
     await page.getByText("switched is enabled", { exact: true }).waitFor();
     expect((await call("GET", "/providers/switched")).enabled).toBe(true);

@@ -78,16 +78,9 @@ export const PARTS: readonly Part[] = [
     workers: 3,
     retries: 2,
     isIsolated: false,
-    longest: [
-      "hostile",
-      "member-day",
-      "admin-day",
-      "bad-days",
-      "models-admin",
-      "vitals",
-      "narrow",
-      "keys",
-    ].map((name) => `browser/${name}`),
+    longest: ["hostile", "bad-days", "models-admin", "vitals", "narrow", "keys"].map(
+      (name) => `browser/${name}`,
+    ),
     has: inBrowser,
   },
   {
