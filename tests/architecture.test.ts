@@ -79,11 +79,10 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
   },
   cli: {
     screen: [],
-    help: ["screen"],
     installation: ["screen"],
-    input: ["help", "installation", "screen"],
-    routes: ["input", "help", "installation", "screen"],
-    commands: ["routes", "input", "help", "installation", "screen"],
+    input: ["installation", "screen"],
+    routes: ["input", "installation", "screen"],
+    commands: ["routes", "input", "installation", "screen"],
   },
   storage: {
     files: [],

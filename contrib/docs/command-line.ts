@@ -2,7 +2,7 @@
 import type { Command, Option } from "commander";
 import { join } from "node:path";
 import { createSystemClock } from "../../src/kernel/clock.ts";
-import { readCommandTree, type CommandNode } from "../../src/cli/help/command-tree.ts";
+import { readCommandTree, type CommandNode } from "../../src/cli/screen/help.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import type { Terminal } from "../../src/cli/screen/terminal.ts";
 

@@ -2,14 +2,18 @@ import { Command, CommanderError } from "commander";
 import { formatInstant } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
-import { refuseSecrets } from "#cli/input/argv.ts";
+import { refuseSecrets, holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/options.ts";
 import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
-import { addGroupExamples } from "#cli/help/examples.ts";
-import { toHelpLine, COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "#cli/help/help.ts";
-import { addWaysOut } from "#cli/help/way-out.ts";
-import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/options.ts";
-import { createStyle, isColoured } from "#cli/screen/style.ts";
-import { writeJson, toPrintableMessage } from "#cli/screen/output.ts";
+import {
+  addGroupExamples,
+  toHelpLine,
+  COLUMNS_MAX,
+  foldHelp,
+  formatRootHelp,
+  listOptions,
+  addWaysOut,
+} from "#cli/screen/help.ts";
+import { createStyle, isColoured, writeJson, toPrintableMessage } from "#cli/screen/output.ts";
 import type { Made } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
@@ -52,11 +56,11 @@ const COMMANDS: readonly CommandEntry[] = [
   {
     group: "Usage",
     name: "request",
-    load: () => import("#cli/commands/request.ts"),
+    load: () => import("#cli/commands/requests.ts"),
     short: "why one failed, by its id",
   },
   { group: "Operation", name: "backup", load: () => import("#cli/commands/backup.ts") },
-  { group: "Operation", name: "restore", load: () => import("#cli/commands/restore.ts") },
+  { group: "Operation", name: "restore", load: () => import("#cli/commands/backup.ts") },
   { group: "Operation", name: "migrate", load: () => import("#cli/commands/migrate.ts") },
   { group: "Operation", name: "doctor", load: () => import("#cli/commands/doctor.ts") },
   { group: "Operation", name: "secrets", load: () => import("#cli/commands/secrets.ts") },
@@ -64,7 +68,7 @@ const COMMANDS: readonly CommandEntry[] = [
   { group: "Operation", name: "ledger", load: () => import("#cli/commands/ledger.ts") },
   { group: "Operation", name: "service", load: () => import("#cli/commands/service.ts") },
   { group: "Tools", name: "snippet", load: () => import("#cli/commands/snippet.ts"), short: "for a client" },
-  { group: "Tools", name: "openapi", load: () => import("#cli/commands/openapi.ts"), short: "the document" },
+  { group: "Tools", name: "openapi", load: () => import("#cli/commands/snippet.ts"), short: "the document" },
   { group: "Tools", name: "complete", load: () => import("#cli/commands/complete.ts"), short: "in a shell" },
 ];
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listNodes, readCommandTree, type CommandNode } from "#cli/help/command-tree.ts";
-import { SHELLS, type Shell } from "#cli/help/completion.ts";
+import { listNodes, readCommandTree, type CommandNode } from "#cli/screen/help.ts";
+import { SHELLS, type Shell } from "#cli/commands/complete.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { engineEnvironment } from "../support/engine.ts";

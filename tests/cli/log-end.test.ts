@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { openLogTail } from "#cli/installation/log-tail.ts";
-import type { ReportQuery } from "#cli/installation/report.ts";
+import { openLogTail } from "#cli/commands/log-tail.ts";
+import type { ReportQuery } from "#cli/input/report.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { parseInstant } from "#kernel/instant.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listNodes, readCommandTree } from "#cli/help/command-tree.ts";
+import { listNodes, readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { isOnPostgres } from "../support/engine.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { groupUsage, sumUsage } from "#cli/commands/usage-groups.ts";
-import { RELAY_SENTINEL } from "#cli/input/filters.ts";
+import { groupUsage, sumUsage } from "#cli/commands/usage.ts";
+import { RELAY_SENTINEL } from "#cli/input/report.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { isOnPostgres } from "../support/engine.ts";

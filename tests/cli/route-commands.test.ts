@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Command } from "commander";
-import { HAND_MADE, listRouteCommands, WITHOUT_COMMAND } from "#cli/commands/route-commands.ts";
-import { listNodes, readCommandTree } from "#cli/help/command-tree.ts";
+import { HAND_MADE, listRouteCommands, WITHOUT_COMMAND, toUsage } from "#cli/commands/route-commands.ts";
+import { listNodes, readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import { addFlags, readFlags, toRouteFlags } from "#cli/routes/flags.ts";
 import { addRouteCommand } from "#cli/routes/route-command.ts";
-import { toUsage } from "#cli/routes/words.ts";
 import { listRoutes } from "#http/local.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";

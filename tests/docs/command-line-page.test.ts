@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { listNodes, readCommandTree } from "#cli/help/command-tree.ts";
+import { listNodes, readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import {
   COMMAND_LINE_PAGE,

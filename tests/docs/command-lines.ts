@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { readCommandTree } from "#cli/help/command-tree.ts";
+import { readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
-import { refuseSecrets } from "#cli/input/argv.ts";
+import { refuseSecrets } from "#cli/input/options.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 
 /** Text that may precede a command: nothing, settings, or a program that runs it. */

@@ -15,7 +15,7 @@ import {
 } from "./changes.ts";
 import { confirm, findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { ChangesFound, CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";

@@ -7,7 +7,7 @@ import { isObject, type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";
-import { createStyle } from "#cli/screen/style.ts";
+import { createStyle } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

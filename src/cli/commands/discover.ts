@@ -1,18 +1,16 @@
 import type { Command } from "commander";
 import { isServable, type CapabilityGuess, type ModelKind } from "#catalog/capability-guess.ts";
 import { toPrintable } from "#kernel/printable.ts";
-import { suggest } from "#cli/screen/suggest.ts";
+import { suggest, CommandError, toFailure } from "#cli/screen/failure.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { formatCommand } from "#cli/help/follow-up.ts";
+import { addExamples, formatCommand } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { collectTexts } from "#cli/input/input.ts";
 import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { listModels } from "#cli/installation/lists.ts";
-import { writeUnpriced } from "#cli/commands/unpriced.ts";
+import { writeUnpriced } from "#cli/commands/model-list.ts";
 import { CAPABILITIES_DEFAULT, type Capability, CAPABILITIES } from "#catalog/capability.ts";
 import { given, type Client } from "#cli/installation/client.ts";
 

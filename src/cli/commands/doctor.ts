@@ -6,17 +6,15 @@ import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings
 import { findMissingData } from "#boot/folder/data-dir.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { toCounted } from "#kernel/text.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
-import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
+import { withLocal, type LocalOptions, createLocalInstallation } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { Installation } from "#cli/installation/client.ts";
-import { createLocalInstallation } from "#cli/installation/installation-local.ts";
-import { writeJson } from "#cli/screen/output.ts";
-import { findMissing } from "./pricing-missing.ts";
+import { writeJson, createStyle } from "#cli/screen/output.ts";
+import { findMissing } from "#cli/commands/pricing.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withSteps } from "#cli/screen/progress.ts";
-import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { formatCatalog } from "#interchange/catalog-text.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { writeJson, toPrintableLines } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";

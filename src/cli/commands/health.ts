@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
 import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { addDataDirOption, readOrigin } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { configWith } from "#boot/settings/config.ts";
 import { findServerUrl, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";

@@ -7,7 +7,7 @@ import { planImport } from "#interchange/litellm-plan.ts";
 import { toCounted } from "#kernel/text.ts";
 import { applyCatalog, refuseFile, writeChanges, writeEnd, writeNotes } from "./changes.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { readTextInput } from "#cli/input/input.ts";

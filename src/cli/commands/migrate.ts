@@ -9,11 +9,10 @@ import {
   type FileConfig,
   type PostgresConfig,
 } from "#boot/settings/config.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { refuseUrl } from "#cli/input/options.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { toCount } from "#cli/screen/figures.ts";
-import { writeDone, type OutputOptions } from "#cli/screen/output.ts";
+import { toCount, writeDone, type OutputOptions } from "#cli/screen/output.ts";
 import { withProgress, withTransfer } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Environment } from "#boot/settings/environment.ts";

@@ -4,16 +4,14 @@ import { parseAlias } from "#catalog/model-draft.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { UNITS, type Unit } from "#kernel/units.ts";
-import { choicesOption, pairsOption } from "#cli/input/choice.ts";
 import { collectPrices } from "#cli/input/input.ts";
-import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addCommand, choicesOption, pairsOption } from "#cli/input/options.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { given, type Client } from "#cli/installation/client.ts";
 import { getModel } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
-import { toPrice } from "#cli/screen/figures.ts";
-import { writeDone } from "#cli/screen/output.ts";
+import { toPrice, writeDone } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface SetOptions extends InstallationOptions {

@@ -12,10 +12,10 @@ import { addModelListCommands } from "#cli/commands/model-list.ts";
 import { addModelSetCommand } from "#cli/commands/model-set.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withinLimit } from "#kernel/timer.ts";
-import { formatCommand } from "#cli/help/follow-up.ts";
+import { formatCommand } from "#cli/screen/help.ts";
 import { given, type Client } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
-import { suggest } from "#cli/screen/suggest.ts";
+import { suggest } from "#cli/screen/failure.ts";
 
 export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const model = program.command("model").description("the catalog of public aliases");

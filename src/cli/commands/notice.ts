@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";

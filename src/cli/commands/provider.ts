@@ -4,7 +4,7 @@ import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import type { Field } from "#kernel/fields.ts";
-import { formatCommand } from "#cli/help/follow-up.ts";
+import { formatCommand } from "#cli/screen/help.ts";
 import { readCaFile, readNumber, readSecretInput } from "#cli/input/input.ts";
 import type { Json } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";

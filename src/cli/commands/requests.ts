@@ -1,21 +1,37 @@
+import type { Made } from "#cli/routes/route-command.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { withInstallation } from "#cli/installation/open.ts";
-import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
-import { describeUnknownFilters } from "#cli/commands/filter-names.ts";
+import { addExamples } from "#cli/screen/help.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import {
+  addFilterOptions,
+  toQuery,
+  type FilterOptions,
+  readReport,
+  type ReportQuery,
+} from "#cli/input/report.ts";
+import { describeUnknownFilters } from "#cli/installation/lists.ts";
 import type { Installation } from "#cli/installation/client.ts";
-import { type ReadRequests, openLogTail, type RequestRow } from "#cli/installation/log-tail.ts";
-import { readReport, type ReportQuery } from "#cli/installation/report.ts";
+import { type ReadRequests, openLogTail, type RequestRow } from "#cli/commands/log-tail.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { toCounted } from "#kernel/text.ts";
 import { sleep } from "#kernel/timer.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toReportUnits } from "#views/request-units.ts";
-import { toAmount, toCount, toDuration, toMoment } from "#cli/screen/figures.ts";
-import { toCell, writeJsonLine, writeLeftOut, type OutputOptions } from "#cli/screen/output.ts";
-import { createStyle, type Style } from "#cli/screen/style.ts";
+import {
+  toAmount,
+  toCount,
+  toDuration,
+  toMoment,
+  toCell,
+  writeJsonLine,
+  writeLeftOut,
+  type OutputOptions,
+  createStyle,
+  type Style,
+  writeFields,
+} from "#cli/screen/output.ts";
 import { fitWidths, truncateWidth } from "#cli/screen/table.ts";
 
 const LINES_DEFAULT = 20;
@@ -25,7 +41,12 @@ interface TailOptions extends FilterOptions {
   readonly lines: number;
 }
 
-export function addCommands(program: Command, terminal: Terminal): void {
+export function addCommands(program: Command, terminal: Terminal, { name }: Made): void {
+  if (name === "request") addRequestCommand(program, terminal);
+  else addTailCommand(program, terminal);
+}
+
+function addTailCommand(program: Command, terminal: Terminal): void {
   const requests = program.command("requests").description("the request log: metadata, never content");
 
   const tail = addFilterOptions(
@@ -252,4 +273,34 @@ function toOutcomeStyle(row: RequestRow, style: Style): (text: string) => string
     default:
       return style.bad;
   }
+}
+
+/** `request`: what became of a request, by the id that its answer and its error message have. */
+function addRequestCommand(program: Command, terminal: Terminal): void {
+  const command = addCommand(program, "request <id>", "find one by its id, or why it was refused").action(
+    (id: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const { body: found, notices } = await readReport(installation, () =>
+          installation.api.callWithHeaders("GET /stats/requests/:id", { params: { id } }),
+        );
+        for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+        const { request, refusal } = found;
+        writeFields(
+          terminal,
+          options,
+          options.json === true ? found : (request ?? { outcome: "refused", ...refusal }),
+        );
+      }),
+  );
+  command.addHelpText(
+    "after",
+    `
+The id stands in the header x-proxy-request-id of every answer and in each error message. A request is found once it
+has ended. A refused one has left no row in the log: it is told with the code that its caller got, beside a server on
+the data folder a second later. With --json both are there, one of them null.`,
+  );
+  addExamples(command, [
+    "lockport request 019cdd2a-7c00-7000-8000-000000000008",
+    "lockport request 019cdd2a-7c00-7000-8000-000000000008 --json | jq .refusal.code",
+  ]);
 }

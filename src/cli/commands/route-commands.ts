@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import { toPath } from "#cli/help/command-tree.ts";
+import { toPath } from "#cli/screen/help.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
-import { toUsage } from "#cli/routes/words.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
-import { findLimitId, writeLimits } from "./limit.ts";
+import { findLimitId, writeLimits } from "#cli/commands/limit.ts";
 
 const WINDOW = { days: 30 } as const;
 const LAST_30_DAYS = "Without --since it is the last 30 days, or those before --until.";
@@ -387,4 +386,51 @@ function describeGroups(parent: Command): void {
     if (description !== undefined) command.description(description);
     describeGroups(command);
   }
+}
+
+/** Nouns of paths that commands call otherwise. */
+const NOUNS: { readonly [part: string]: string } = {
+  providers: "provider",
+  models: "model",
+  principals: "principal",
+  keys: "key",
+  "relay-tokens": "relay-token",
+  limits: "limit",
+  notices: "notice",
+};
+
+/** What a request does, where its path has no word for it. */
+const VERBS: { readonly [method: string]: string } = {
+  POST: "create",
+  PATCH: "set",
+  PUT: "put",
+  DELETE: "delete",
+};
+
+/** A command's words and arguments out of a route: `GET /my/keys` is `my keys list`, `POST /my/keys/:id/rotate` is `my keys rotate <id>`. */
+export function toUsage(route: Pick<Route, "method" | "path">, routes: readonly Route[]): string {
+  const path = route.path.replace(/^\/(?:admin\/v1|stats)(?=\/)/, "");
+  const parts = path.split("/").filter((part) => part !== "");
+  const isArgument = (part: string) => part.startsWith(":");
+  const words = parts.filter((part) => !isArgument(part));
+  const args = parts.filter(isArgument).map((part) => `<${part.slice(1)}>`);
+  const [noun = "", ...rest] = words;
+  return [NOUNS[noun] ?? noun, ...rest, ...toVerb(route, routes), ...args].join(" ");
+}
+
+function toVerb(
+  { method, path }: Pick<Route, "method" | "path">,
+  routes: readonly Route[],
+): readonly string[] {
+  const last = path.split("/").at(-1) ?? "";
+  const isOfOne = last.startsWith(":");
+  const others = routes.filter((each) => each.path === path && each.method !== method);
+  if (method === "GET") {
+    if (isOfOne) return ["show"];
+    if (others.length > 0) return ["list"];
+    return routes.some((each) => each.path.startsWith(`${path}/`)) ? ["show"] : [];
+  }
+  // The last word of `/keys/:id/rotate` says what is done.
+  const isAction = method === "POST" && !others.some((each) => each.method === "GET");
+  return isAction ? [] : [VERBS[method] ?? method.toLowerCase()];
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { createSystem } from "#boot/process/system.ts";
 import { configWith, isOnFiles, type Config } from "#boot/settings/config.ts";
 import { confirm } from "#cli/input/input.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import type { LocalOptions } from "#cli/installation/open.ts";
 import { writeDone } from "#cli/screen/output.ts";

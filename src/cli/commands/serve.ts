@@ -8,9 +8,8 @@ import { LOGIN_LINK_TTL_SECONDS } from "#identity/login-links.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { addDataDirOption, refuseUrl } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples, formatCommand } from "#cli/screen/help.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { formatCommand } from "#cli/help/follow-up.ts";
 import { writeJsonLine } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Catalog } from "#catalog/catalog.ts";
@@ -97,7 +96,7 @@ async function greet(terminal: Terminal, options: ServeOptions, server: RunningS
 async function makeLink({ services, url }: RunningServer): Promise<string> {
   const { config, principals } = services.app;
   // Loaded here and not above: the command behind it opens a data folder.
-  const { makeLoginLink } = await import("./login-link.ts");
+  const { makeLoginLink } = await import("#cli/commands/admin.ts");
   const admin = (await principals.findByName(ADMIN_PRINCIPAL_NAME)) ?? (await principals.ensureAdmin());
   const link = await makeLoginLink(services.loginLinks, admin, config.publicUrl ?? toReachable(url));
   return link.url;

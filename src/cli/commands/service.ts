@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples } from "#cli/help/examples.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";

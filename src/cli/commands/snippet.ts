@@ -1,3 +1,4 @@
+import type { Made } from "#cli/routes/route-command.ts";
 import { Argument, InvalidArgumentError, type Command } from "commander";
 import { parseConfig } from "#boot/settings/config.ts";
 import { ALIAS_LENGTH_MAX, codePointLength, hasControlCharacter } from "#kernel/text.ts";
@@ -11,11 +12,9 @@ import {
 } from "#snippets/client.ts";
 import { CLIENTS, findClient } from "#snippets/clients.ts";
 import { UNSUPPORTED, type Unsupported } from "#snippets/unsupported.ts";
-import { choiceOption } from "#cli/input/choice.ts";
-import { suggest } from "#cli/screen/suggest.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { readOrigin } from "#cli/input/options.ts";
-import { CommandError } from "#cli/screen/failure.ts";
+import { suggest, CommandError } from "#cli/screen/failure.ts";
+import { addExamples } from "#cli/screen/help.ts";
+import { readOrigin, choiceOption } from "#cli/input/options.ts";
 import { findOrigin, readServerUrl } from "#cli/installation/open.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
@@ -31,11 +30,16 @@ interface SnippetOptions {
   readonly json?: true;
 }
 
+export function addCommands(program: Command, terminal: Terminal, { name }: Made): void {
+  if (name === "snippet") addSnippetCommand(program, terminal);
+  else addOpenapiCommand(program, terminal);
+}
+
 /**
  * `lockport snippet [CLIENT]`: the text that makes a client use this server, or the list of clients. The text goes to
  * stdout and what to know about it to stderr. Opens no database and shows no secret.
  */
-export function addCommands(program: Command, terminal: Terminal): void {
+function addSnippetCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command("snippet")
     .description("print what makes a client use this server")
@@ -137,4 +141,17 @@ function readModel(text: string): string {
     throw new InvalidArgumentError(`It must be a name of 1 to ${ALIAS_LENGTH_MAX} characters.`);
   }
   return text;
+}
+
+function addOpenapiCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command("openapi")
+    .description("print the OpenAPI 3.1 document of the interface")
+    .option("--json", "as always: the document is JSON")
+    .action(async () => {
+      // Loaded here and not above: no other command has need of it.
+      const { toOpenApiText } = await import("#boot/local-api.ts");
+      terminal.writeData(toOpenApiText());
+    });
+  addExamples(command, ["lockport openapi > openapi.json"]);
 }

@@ -1,28 +1,33 @@
 import type { Command } from "commander";
-import type { InstantUs } from "#kernel/clock.ts";
-import { isRareUnit, REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
-import { choiceOption } from "#cli/input/choice.ts";
-import { addCommand } from "#cli/input/options.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { type InstantUs, formatInstant, DAY_US } from "#kernel/clock.ts";
+import {
+  isRareUnit,
+  REPORT_UNITS,
+  type ReportUnit,
+  UNIT_TABLE,
+  picoToNumber,
+  type Pico,
+} from "#kernel/units.ts";
+import { addCommand, choiceOption } from "#cli/input/options.ts";
+import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation } from "#cli/installation/open.ts";
-import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
-import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
+import { toAmount, toCount, toMoment, writeJson, writeTable } from "#cli/screen/output.ts";
+import {
+  addFilterOptions,
+  toQuery,
+  type FilterOptions,
+  readReport,
+  type ReportQuery,
+} from "#cli/input/report.ts";
 import type { Installation } from "#cli/installation/client.ts";
-import { readReport, type ReportQuery } from "#cli/installation/report.ts";
-import { writeJson, writeTable } from "#cli/screen/output.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { describeUnknownFilters } from "#cli/commands/filter-names.ts";
-import {
-  DIMENSIONS,
-  FORMER_WORDS,
-  groupUsage,
-  sumUsage,
-  type Dimension,
-  type Sums,
-  type UsageGroup,
-} from "#cli/commands/usage-groups.ts";
-import { readKeyNames, readSeriesGroups, toMonths } from "#cli/commands/usage-series.ts";
+import { describeUnknownFilters, listKeys } from "#cli/installation/lists.ts";
+import { parseInstant } from "#kernel/instant.ts";
+import { GROUPS_MAX } from "#stats/series-grouping.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import type { AnswerOf } from "#http/client.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
 
 const DAYS_DEFAULT = 30;
 
@@ -171,4 +176,187 @@ function toFooter(query: Window, unpricedRequests: number): string {
       ? ""
       : `${toCount(unpricedRequests)} ${unpricedRequests === 1 ? "request has" : "requests have"} units without a price, which the cost leaves out: lockport pricing missing\n`;
   return `${window}\n${unpriced}`;
+}
+
+/** Usage that the summary's rows do not tell: the series' do. */
+export type SeriesDimension = "key" | "day";
+
+/** What the usage report counts: failed requests are left out. */
+const COUNTED = ["ok", "cancelled"] as const;
+/** Past the hundredth key the others are one row. */
+const REST = "(other)";
+
+/** Usage by day in the order of the calendar, or by key, the most expensive first; days and keys without any are left out. */
+export async function readSeriesGroups(
+  installation: Installation,
+  by: SeriesDimension,
+  asked: Asked,
+): Promise<{ readonly groups: readonly UsageGroup[]; readonly notices: readonly string[] }> {
+  const read = by === "day" ? readDays : readKeys;
+  const { rows, notices } = await read(installation, {
+    ...asked,
+    query: { ...asked.query, outcome: COUNTED },
+  });
+  return { groups: rows, notices };
+}
+
+async function readDays(installation: Installation, { query }: Asked) {
+  const asked = { ...query, bucket: "day" };
+  const { body, notices } = await readReport(installation, () =>
+    installation.api.callWithHeaders("GET /stats/series", { query: asked }),
+  );
+  const rows = body.series.map((sums) => toGroup(sums.start.slice(0, "2026-01-31".length), sums));
+  return { rows: toUsed(rows), notices };
+}
+
+async function readKeys(installation: Installation, { query, nowUs }: Asked) {
+  const asked = { ...toMonths(query, nowUs), group_by: "key", top: String(GROUPS_MAX) };
+  const { body, notices } = await readReport(installation, () =>
+    installation.api.callWithHeaders("GET /stats/series", { query: asked }),
+  );
+  const groups = (body.groups ?? []).map((sums) => toGroup(sums.value, sums));
+  const rest = body.other ?? null;
+  return { rows: toUsed(rest === null ? groups : [...groups, toGroup(REST, rest)]), notices };
+}
+
+function toGroup(name: string | null, { requests, cancelled, cost, units }: Sums): UsageGroup {
+  return { name, requests, cancelled, cost, units };
+}
+
+function toUsed(groups: readonly UsageGroup[]): readonly UsageGroup[] {
+  return groups.filter(({ requests }) => requests > 0);
+}
+
+/** What is counted lies between these, and every month of a series is a bucket, of which it has a limited number. */
+const EARLIEST_US = 0;
+const LATEST_AHEAD_US = DAY_US;
+
+/** The query of a series in months, which are the fewest buckets that it comes in. */
+export function toMonths(query: ReportQuery, nowUs: InstantUs): ReportQuery {
+  const [sinceUs, untilUs] = [query["since"], query["until"]].map((text) =>
+    parseInstant(typeof text === "string" ? text : ""),
+  );
+  return {
+    ...query,
+    bucket: "month",
+    since: formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)),
+    ...(typeof untilUs === "number" && {
+      until: formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)),
+    }),
+  };
+}
+
+/** How a table calls keys: `…x7Yz ada laptop`; by its id where it is gone, or who asks may not list keys. */
+export async function readKeyNames({ api }: Installation): Promise<(id: string) => string> {
+  const keys = await listKeys(api, { principal: undefined }).catch((cause: unknown) => {
+    if (cause instanceof CommandError && cause.kind === "permission") return [];
+    throw cause;
+  });
+  const names = new Map(
+    keys.map(({ id, key_suffix: suffix, label, principal }) => [
+      id,
+      `…${suffix} ${principal}${label === "" ? "" : ` ${label}`}`,
+    ]),
+  );
+  return (id) => names.get(id) ?? id;
+}
+
+/** What rows of the summary can be summed up by: the word on the command line, and the field that says it in each row. */
+const SUMMARY_FIELDS = {
+  model: "model",
+  principal: "principal",
+  provider: "provider",
+  tag: "tag",
+  app: "app",
+  client: "client",
+  endpoint: "endpoint",
+} as const;
+export type SummaryDimension = keyof typeof SUMMARY_FIELDS;
+export const DIMENSIONS = [
+  "model",
+  "principal",
+  "key",
+  "provider",
+  "tag",
+  "app",
+  "client",
+  "endpoint",
+  "day",
+] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** Former words, which still work. */
+export const FORMER_WORDS: { readonly [former: string]: string } = { person: "principal" };
+
+/** A row of `GET /stats/summary`. */
+export type UsageRow = AnswerOf<"GET /stats/summary">["usage"][number];
+
+/** Sums of usage. */
+export interface Sums {
+  readonly requests: number;
+  readonly cancelled: number;
+  /** Null when nothing in it was priced. */
+  readonly cost: number | null;
+  /** Only units that were reported. */
+  readonly units: { readonly [unit: string]: number };
+}
+
+export interface UsageGroup extends Sums {
+  /** Null is "none", such as no User-Agent or no tag. */
+  readonly name: string | null;
+}
+
+/** Summary rows put together, the most expensive first. By tag a request counts under each of its tags. */
+export function groupUsage(rows: readonly UsageRow[], by: SummaryDimension): readonly UsageGroup[] {
+  const groups = new Map<string | null, UsageRow[]>();
+  for (const row of rows) {
+    for (const name of toNames(row, by)) {
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, [row]);
+      else group.push(row);
+    }
+  }
+  return [...groups]
+    .map(([name, members]) => Object.assign({ name }, sumUsage(members)))
+    .sort(
+      (left, right) =>
+        (right.cost ?? -1) - (left.cost ?? -1) ||
+        right.requests - left.requests ||
+        compareCodeUnits(left.name ?? "", right.name ?? ""),
+    );
+}
+
+export function sumUsage(rows: readonly Sums[]): Sums {
+  let requests = 0;
+  let cancelled = 0;
+  let cost: Pico | null = null;
+  const units = new Map<string, number>();
+  for (const row of rows) {
+    requests += row.requests;
+    cancelled += row.cancelled;
+    if (row.cost !== null) cost = (cost ?? 0n) + toPico(row.cost);
+    for (const [unit, quantity] of Object.entries(row.units))
+      units.set(unit, (units.get(unit) ?? 0) + quantity);
+  }
+  return {
+    requests,
+    cancelled,
+    cost: cost === null ? null : picoToNumber(cost),
+    units: Object.fromEntries(
+      REPORT_UNITS.flatMap((unit) => {
+        const quantity = units.get(unit);
+        return quantity === undefined ? [] : [[unit, quantity]];
+      }),
+    ),
+  };
+}
+
+function toNames(row: UsageRow, by: SummaryDimension): readonly (string | null)[] {
+  if (by !== "tag") return [row[SUMMARY_FIELDS[by]]];
+  return row.tags.length === 0 ? [null] : row.tags;
+}
+
+/** The exact amount behind a JSON number, so that sums are exact; `toFixed` spells out the twelve decimals that there are. */
+function toPico(amount: number): Pico {
+  return BigInt(amount.toFixed(12).replace(".", ""));
 }

@@ -1,10 +1,8 @@
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
-import { suggest } from "#cli/screen/suggest.ts";
-import { CommandError } from "#cli/screen/failure.ts";
-import type { Client } from "./client.ts";
-import { requireNamed } from "./named.ts";
+import { suggest, CommandError } from "#cli/screen/failure.ts";
+import type { Client } from "#cli/installation/client.ts";
 
 /** Rows of one list over all its pages: far more than an installation has. */
 const ROWS_MAX = 1_000_000;
@@ -117,4 +115,66 @@ export async function listAll<Row>(
     }
     if (rows.length === 0 || all.length >= total) return all;
   }
+}
+
+/** What commands call by a name. */
+export interface Named {
+  readonly name: string;
+  /** What else people call it: a key, whose name is its id, by its label or its last characters. */
+  readonly also?: readonly string[];
+}
+
+/** Rows that have what was typed as another name; more are as good as none. */
+const CALLED_MAX = 3;
+
+/** The one of this name. Throws a `CommandError` with the name that was probably meant. */
+export function requireNamed<Row extends Named>(rows: readonly Row[], name: string, refusal: string): Row {
+  const found = rows.find((row) => row.name === name);
+  if (found !== undefined) return found;
+  throw new CommandError("failure", `${refusal}${suggestNamed(name, rows)}`);
+}
+
+/** What to add to a refusal of a name that none of these has: empty where none is near, else a line of its own. */
+export function suggestNamed(typed: string, rows: readonly Named[]): string {
+  const called = rows.filter(({ also = [] }) => also.includes(typed)).map(({ name }) => name);
+  if (called.length > CALLED_MAX) return "";
+  if (called.length > 0) return `\n(Did you mean ${called.join(" or ")}?)`;
+  return suggest(
+    typed,
+    rows.map(({ name }) => name),
+  );
+}
+
+/** Filters that name something, with what there is of it now. */
+const LISTS: readonly (readonly [
+  filter: "principal" | "key" | "provider" | "model",
+  list: (api: Client) => Promise<readonly Named[]>,
+])[] = [
+  ["principal", (api) => listPrincipals(api)],
+  ["key", async (api) => (await listKeys(api, { principal: undefined })).map(toNamedKey)],
+  ["provider", (api) => listProviders(api)],
+  ["model", async (api) => (await listModels(api)).map(({ alias }) => ({ name: alias }))],
+];
+
+/**
+ * For a report in which nothing stands: a line for each filter whose name nothing has now, with the nearest one. The names
+ * of what is gone filter too, so that this refuses nothing.
+ */
+export async function describeUnknownFilters(
+  api: Client,
+  filters: { readonly [filter in (typeof LISTS)[number][0]]?: string },
+): Promise<string> {
+  const lines: string[] = [];
+  for (const [filter, list] of LISTS) {
+    const typed = filters[filter];
+    if (typed === undefined) continue;
+    const rows = await list(api).catch((cause: unknown) => {
+      // A caller may be allowed to read reports and not lists: their names are then kept from it.
+      if (cause instanceof CommandError && cause.kind === "permission") return null;
+      throw cause;
+    });
+    if (rows === null || rows.some(({ name }) => name === typed)) continue;
+    lines.push(`There is no ${filter} of this name now.${suggestNamed(typed, rows)}\n`);
+  }
+  return lines.join("");
 }

@@ -1,9 +1,8 @@
 import { toPrintable } from "#kernel/printable.ts";
 import { isRareUnit, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { isObject, type Json } from "#cli/installation/client.ts";
-import { toAmount, toCount, toDuration, toMoment, toSize } from "#cli/screen/figures.ts";
-import { toCell, writeTable } from "#cli/screen/output.ts";
-import type { Terminal } from "#cli/screen/terminal.ts";
+import { toAmount, toCount, toDuration, toMoment, toCell, writeTable } from "#cli/screen/output.ts";
+import { type Terminal, toSize } from "#cli/screen/terminal.ts";
 
 /** Which rows of an answer are shown, and what of each. */
 export interface TableShape {

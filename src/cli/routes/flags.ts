@@ -1,11 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { suggest } from "#cli/screen/suggest.ts";
-import { CommandError } from "#cli/screen/failure.ts";
-import { pairsOption } from "#cli/input/choice.ts";
+import { suggest, CommandError } from "#cli/screen/failure.ts";
 import { collectPairs, collectPrices, readNumber } from "#cli/input/input.ts";
-import { INSTANT_FORMS, readInstant } from "#cli/input/filters.ts";
+import { INSTANT_FORMS, readInstant } from "#cli/input/report.ts";
 import { isObject, type Json } from "#cli/installation/client.ts";
 import type { Route } from "#http/door/route.ts";
+import { pairsOption } from "#cli/input/options.ts";
 
 /** An option of a command, and the field of the request that it says. */
 export interface Flag {

@@ -2,9 +2,9 @@ import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { Installation } from "#cli/installation/client.ts";
-import { readReport } from "#cli/installation/report.ts";
+import { readReport } from "#cli/input/report.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { toAmount } from "#cli/screen/figures.ts";
+import { toAmount } from "#cli/screen/output.ts";
 
 /** What goes, in sentences, and the question about it. */
 export interface Removal {

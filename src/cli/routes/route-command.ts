@@ -1,24 +1,20 @@
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
 import type { QueryParams } from "#kernel/route-request.ts";
-import { addExamples } from "#cli/help/examples.ts";
-import { toPath } from "#cli/help/command-tree.ts";
-import { toWindow, type DefaultWindow } from "#cli/input/filters.ts";
+import { addExamples, toPath } from "#cli/screen/help.ts";
+import { toWindow, type DefaultWindow, settleUsage, toNotices } from "#cli/input/report.ts";
 import { confirm } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { isObject, type Client, type Installation, type Json } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { getPrincipal, listAll } from "#cli/installation/lists.ts";
-import { settleUsage, toNotices } from "#cli/installation/report.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
-import { toMoment } from "#cli/screen/figures.ts";
-import { writeDone, writeJson } from "#cli/screen/output.ts";
+import { toMoment, writeDone, writeJson, showSecret } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
 import { findRows, writeAnswer, writeRows, type TableShape } from "./answer.ts";
 import { addFlags, readFlags, toRouteFlags, toWords, type Flag } from "./flags.ts";
 import { describeRemoval, type Removal, type Used } from "./removal.ts";
-import { showSecret } from "./secret.ts";
 
 /** What was typed: fields of the request by flags, and arguments by their names. */
 export interface Said {

@@ -1,6 +1,7 @@
 import { ProxyError, SetupError, StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
+import { findNearest } from "#kernel/nearest.ts";
 
 /** Exit codes (sysexits.h, where it has a word for it). */
 export const EXIT = {
@@ -91,4 +92,10 @@ export function describeRefusal({
   param,
 }: Pick<ProxyError, "message" | "param"> & { readonly code: string }): string {
   return `${message} (${code}${param === null ? "" : `, ${param}`})`;
+}
+
+/** What to add to a refusal of one that is none of these: empty where none is near, else a line of its own. */
+export function suggest(text: string, words: readonly string[]): string {
+  const nearest = findNearest(text, words);
+  return nearest === null ? "" : `\n(Did you mean ${nearest}?)`;
 }

@@ -2,7 +2,6 @@ import { readEnvironment, type Environment } from "#boot/settings/environment.ts
 import { isTerminal, openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
-import { toSize } from "#cli/screen/figures.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
 /** What a command sees of the outside: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
@@ -182,4 +181,18 @@ export async function collectText(
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+const SIZE_UNITS = ["kB", "MB", "GB", "TB"] as const;
+
+/** `840 bytes`, `1.2 MB`, in steps of a thousand. */
+export function toSize(sizeBytes: number): string {
+  let size = sizeBytes;
+  let unit: string = "bytes";
+  for (const larger of SIZE_UNITS) {
+    if (size < 1000) break;
+    size /= 1000;
+    unit = larger;
+  }
+  return `${unit === "bytes" ? size : size.toFixed(1)} ${unit}`;
 }

@@ -2,7 +2,7 @@ import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import type { AnswerOf } from "#http/client.ts";
-import type { Report, ReportQuery } from "./report.ts";
+import type { Report, ReportQuery } from "#cli/input/report.ts";
 
 /**
  * The log is ordered by arrival and a row comes into it when its request has ended: rows this far back are looked at again,
