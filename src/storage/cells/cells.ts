@@ -1,4 +1,4 @@
-import { type Adding, CELL_MEASURES } from "./measures.ts";
+import { type Adding, BANDS, CELL_MEASURES } from "./measures.ts";
 import { packColumn, skipColumn, toPackedBytesMax, unpackColumn } from "./packed-column.ts";
 import { COST_SEAM } from "./sums.ts";
 
@@ -252,6 +252,9 @@ const COMBINATION = STORED_COLUMNS.indexOf("combination");
 const RESULT = STORED_COLUMNS.indexOf("result");
 /** By the place of a stored column; -1 for a key, and for what is no longer counted. */
 const MEASURE_AT = STORED_COLUMNS.map((column) => CELL_MEASURES.findIndex(({ name }) => name === column));
+const BAND_NAMES: readonly string[] = BANDS;
+/** Not stored, since each request lies in one band: it is what the others leave of all requests. Half a byte a row is spared. */
+const DERIVED_BAND = CELL_MEASURES.findIndex(({ name }) => name === "band_under_5s");
 const COUNT_BYTES = 4;
 
 /**
@@ -275,14 +278,14 @@ export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<Array
   put(RESULT, Float64Array.from(results));
   for (const [place, index] of MEASURE_AT.entries()) {
     const [values = null, measure] = [measures[index], CELL_MEASURES[index]];
-    if (values === null || measure === undefined) continue;
+    if (values === null || measure === undefined || index === DERIVED_BAND) continue;
     const nothing = toNothing(measure.adds);
     if (values.some((value) => value !== nothing)) put(place, values);
   }
   return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end)));
 }
 
-/** Reads cells back; measures behind the first `measuresMax` are left out, and cost their decompression alone. */
+/** Reads cells back; measures behind the first `measuresMax` may be left out, and cost their decompression alone. */
 export function decodeCells(
   encoded: Uint8Array<ArrayBuffer>,
   measuresMax: number = CELL_MEASURES.length,
@@ -292,7 +295,8 @@ export function decodeCells(
   const count = view.getUint32(0, true);
   const combinations = new Int32Array(count);
   const results = new Int32Array(count);
-  const measures = CELL_MEASURES.slice(0, measuresMax).map((): Float64Array | null => null);
+  const read = measuresMax > DERIVED_BAND ? CELL_MEASURES : CELL_MEASURES.slice(0, measuresMax);
+  const measures = read.map((): Float64Array | null => null);
   for (let at = COUNT_BYTES; at < bytes.length; at = skipColumn(view, at + 1, count)) {
     const place = view.getUint8(at);
     const index = MEASURE_AT[place] ?? -1;
@@ -303,5 +307,19 @@ export function decodeCells(
     } else if (place === RESULT) results.set(unpackColumn(view, at + 1, count));
     else if (index in measures) measures[index] = unpackColumn(view, at + 1, count);
   }
+  if (DERIVED_BAND in measures) measures[DERIVED_BAND] = toDerivedBand(measures);
   return { count, combinations, results, measures };
+}
+
+/** All requests but those of the other bands; null where there is none. */
+function toDerivedBand(measures: readonly (Float64Array | null)[]): Float64Array | null {
+  const [requests = null] = measures;
+  if (requests === null) return null;
+  const rest = Float64Array.from(requests);
+  for (const [index, column] of measures.entries()) {
+    const name = CELL_MEASURES[index]?.name ?? "";
+    if (column === null || index === DERIVED_BAND || !BAND_NAMES.includes(name)) continue;
+    for (let row = 0; row < rest.length; row += 1) rest[row] = (rest[row] ?? 0) - (column[row] ?? 0);
+  }
+  return rest;
 }

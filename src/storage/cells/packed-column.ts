@@ -35,15 +35,19 @@ export function packColumn(view: DataView, begin: number, values: Float64Array):
   view.setUint8(begin, planes | (hasAbsent ? HAS_ABSENT : 0));
   view.setUint8(begin + 1, tens);
   view.setFloat64(begin + 2, least, true);
+  // In two halves of whole numbers, since to divide doubles for every plane takes five times as long.
+  const [low, high] = [new Uint32Array(values.length), new Uint32Array(values.length)];
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row] ?? 0;
+    const distance = value === -1 ? 0 : (value - least) / scale + shift;
+    low[row] = distance;
+    high[row] = distance / 2 ** 32;
+  }
   let at = begin + HEAD_BYTES;
-  for (let plane = 0; plane < planes; plane += 1) {
-    const divisor = 256 ** plane;
-    for (let row = 0; row < values.length; row += 1) {
-      const value = values[row] ?? 0;
-      const distance = value === -1 ? 0 : (value - least) / scale + shift;
-      bytes[at] = Math.floor(distance / divisor) % 256;
-      at += 1;
-    }
+  for (let plane = 0; plane < planes; plane += 1, at += values.length) {
+    const half = plane < 4 ? low : high;
+    const bits = (plane % 4) * 8;
+    for (let row = 0; row < half.length; row += 1) bytes[at + row] = (half[row] ?? 0) >>> bits;
   }
   return at;
 }
