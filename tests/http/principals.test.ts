@@ -51,7 +51,6 @@ describe("principals", () => {
   test.each([
     [{}, 400, "invalid_request", "name"],
     [{ name: "Ann" }, 400, "invalid_name", "name"],
-    [{ name: "x".repeat(121) }, 400, "invalid_name", "name"],
     [{ name: 1 }, 400, "invalid_request", "name"],
     [{ name: "y", kind: "robot" }, 400, "invalid_request", "kind"],
     [{ name: "y", role: "owner" }, 400, "invalid_request", "role"],
@@ -61,27 +60,6 @@ describe("principals", () => {
     [{ name: "admin" }, 409, "principal_exists", "name"],
   ])("POST of %j is refused with %d %s, param %s", async (body, status, code, param) => {
     await expectError(await call(harness, "POST", PRINCIPALS, { body }), { status, code, param });
-  });
-
-  test("GET lists by name in pages with a total", async () => {
-    for (const name of ["zoe", "bea"]) await createCaller(harness, name);
-    const all: {
-      principals: { name: string }[];
-      limit: number;
-      offset: number;
-      total: number;
-    } = await (await call(harness, "GET", PRINCIPALS)).json();
-    const names = all.principals.map(({ name }) => name);
-    expect(Object.keys(all.principals[0] ?? {}).sort()).toEqual(["created_at", "id", "kind", "name", "role"]);
-    expect(names).toEqual(["admin", "bea", "zoe"]);
-    expect([all.limit, all.offset, all.total]).toEqual([100, 0, 3]);
-    const page: typeof all = await (await call(harness, "GET", `${PRINCIPALS}?limit=1&offset=1`)).json();
-    expect([page.principals.map(({ name }) => name), page.limit, page.offset, page.total]).toEqual([
-      ["bea"],
-      1,
-      1,
-      3,
-    ]);
   });
 
   test("PATCH disables at once and gives back; a demoted admin's key is a member's", async () => {
@@ -94,8 +72,15 @@ describe("principals", () => {
       200,
       expect.objectContaining({ name: "eve", enabled: false, role: "admin" }),
     ]);
-    const listed: { principals: unknown[] } = await (await call(harness, "GET", PRINCIPALS)).json();
+    const listed: { principals: object[] } = await (await call(harness, "GET", PRINCIPALS)).json();
     expect(listed.principals).toContainEqual(expect.objectContaining({ name: "eve", enabled: false }));
+    expect(Object.keys(listed.principals[0] ?? {}).sort()).toEqual([
+      "created_at",
+      "id",
+      "kind",
+      "name",
+      "role",
+    ]);
     await expectError(await call(harness, "GET", "/my/keys", { headers }), {
       status: 401,
       code: "invalid_api_key",
@@ -197,98 +182,6 @@ describe("principals", () => {
       await expectError(await call(harness, "POST", `${path}/revoke-sessions`), {
         status: 404,
         code: "principal_not_found",
-      });
-    }
-  });
-});
-
-describe("keys of any principal", () => {
-  test("POST makes one for the principal that is named, shows it once and is audited by its id", async () => {
-    await createCaller(harness, "hal");
-    const response = await call(harness, "POST", KEYS, { body: { principal: "hal", label: "ci" } });
-    const created: Record<string, unknown> & { id: string; key: string } = await response.json();
-    expect([response.status, created]).toEqual([
-      201,
-      {
-        id: expect.any(String),
-        key_suffix: created.key.slice(-4),
-        label: "ci",
-        created_at: TIMESTAMP,
-        last_used_at: null,
-        principal: "hal",
-        key: expect.stringMatching(/^lp_/),
-      },
-    ]);
-    expect(response.headers.get("cache-control")).toBe("no-store");
-    expect(await events()).toMatchObject([
-      { action: "key.create", target_kind: "api_key", target_ref: created.id },
-    ]);
-    const me = await call(harness, "GET", "/auth/me", { headers: { "x-api-key": created.key } });
-    expect(await me.json()).toMatchObject({ name: "hal" });
-    const everything =
-      (await (await call(harness, "GET", `${KEYS}?limit=500`)).text()) +
-      JSON.stringify(await events(500)) +
-      harness.logLines.join("");
-    expect(everything).not.toContain(created.key);
-  });
-
-  test("GET lists by creation time, of one principal or of all, with a total", async () => {
-    const { keyId } = await createCaller(harness, "ida");
-    const second = await harness.deps.keys.create({ principalId: harness.adminId, label: "later" }, null);
-    const all: {
-      keys: { id: string; created_at: string; principal: string }[];
-      total: number;
-    } = await (await call(harness, "GET", `${KEYS}?limit=500`)).json();
-    expect(all.keys.map(({ created_at }) => created_at)).toEqual(
-      all.keys.map(({ created_at }) => created_at).sort(),
-    );
-    expect(all.keys.at(-1)).toMatchObject({
-      id: second.secret.id,
-      principal: "admin",
-      label: "later",
-    });
-    expect(all.total).toBe(all.keys.length);
-    expect(await (await call(harness, "GET", `${KEYS}?principal=ida`)).json()).toMatchObject({
-      keys: [{ id: keyId, principal: "ida" }],
-      total: 1,
-      limit: 100,
-      offset: 0,
-    });
-    const nobody = await call(harness, "GET", `${KEYS}?principal=nobody`);
-    expect([nobody.status, await nobody.json()]).toEqual([
-      200,
-      { keys: [], limit: 100, offset: 0, total: 0 },
-    ]);
-  });
-
-  test.each([
-    [{}, 400, "invalid_request", "principal"],
-    [{ principal: "nobody" }, 404, "principal_not_found", "principal"],
-    [{ principal: 5 }, 400, "invalid_request", "principal"],
-    [{ principal: "admin", label: "x".repeat(121) }, 400, "invalid_label", "label"],
-    [{ principal: "admin", label: 5 }, 400, "invalid_request", "label"],
-    [{ principal: "admin", key: "lp_chosen" }, 400, "invalid_request", "key"],
-    [{ principal_id: "x", principal: "admin" }, 400, "invalid_request", "principal_id"],
-  ])("POST of %j is refused with %d %s, param %s", async (body, status, code, param) => {
-    await expectError(await call(harness, "POST", KEYS, { body }), { status, code, param });
-  });
-
-  test("DELETE stops any principal's key at once and is audited; an unknown one is 404 key_not_found", async () => {
-    const { key, keyId } = await createCaller(harness, "jan");
-    const response = await call(harness, "DELETE", `${KEYS}/${keyId}`);
-    expect([response.status, await response.json()]).toEqual([200, { deleted: keyId }]);
-    expect(await events()).toMatchObject([
-      { action: "key.delete", target_kind: "api_key", target_ref: keyId },
-    ]);
-    await expectError(
-      await call(harness, "GET", "/my/keys", { headers: { authorization: `Bearer ${key}` } }),
-      { status: 401, code: "invalid_api_key" },
-    );
-    for (const id of [keyId, "nope", UNKNOWN_ID]) {
-      await expectError(await call(harness, "DELETE", `${KEYS}/${id}`), {
-        status: 404,
-        code: "key_not_found",
-        param: null,
       });
     }
   });
