@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createCaller, expectError } from "./support.ts";
-import { bearer, CANCELLED, LIMITED, signedIn, startTeam, type Team } from "./team.ts";
+import { createCaller } from "./support.ts";
+import { CANCELLED, LIMITED, startTeam, type Team } from "./team.ts";
 
 let team: Team;
 
@@ -50,14 +50,8 @@ describe("GET /admin/v1/usage/summary", () => {
     });
   });
 
-  test("takes the filters of /stats, with their codes, and ignores a bucket", async () => {
+  test("takes the filters of /stats, and ignores a bucket", async () => {
     expect(await team.read("/admin/v1/usage/summary?model=free&bucket=minute")).toEqual({ usage: [freeRow] });
-    const refused = async (query: string) => {
-      const response = await team.get(`/admin/v1/usage/summary?${query}`, team.asAdmin);
-      return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
-    };
-    expect(await refused("outcome=nope")).toEqual([400, "invalid_outcome"]);
-    expect(await refused("tag=a:1&tag=b:1&tag=c:1&tag=d:1&tag=e:1")).toEqual([400, "invalid_request"]);
   });
 
   test("keeps a deleted principal under its name", async () => {
@@ -101,26 +95,7 @@ describe("GET /admin/v1/usage/series", () => {
       [0, 0, 0],
     ]);
   });
-
-  test.each([
-    ["since=nope", "invalid_date", "since"],
-    ["until=nope", "invalid_date", "until"],
-    ["bucket=year", "invalid_bucket", "bucket"],
-    ["since=2000-01-01", "range_too_large", "since"],
-  ])("?%s is 400 %s, param %s", async (query, code, param) => {
-    await expectError(await team.get(`/admin/v1/usage/series?${query}`), { status: 400, code, param });
-  });
 });
-
-test.each(["/admin/v1/usage/summary", "/admin/v1/usage/series"])(
-  "%s answers an admin's key or session and nobody else's",
-  async (path) => {
-    const admin = await createCaller(team, `admin-${path.length}`, "admin");
-    expect((await team.get(path, await signedIn(team, admin))).status).toBe(200);
-    await expectError(await team.get(path, bearer(team.bob)), { status: 403, code: "admin_required" });
-    await expectError(await team.get(path, {}), { status: 401, code: "missing_api_key" });
-  },
-);
 
 describe("GET /admin/v1/usage/missing-prices", () => {
   const free = {
@@ -151,12 +126,5 @@ describe("GET /admin/v1/usage/missing-prices", () => {
       ["output_tokens", 2, true],
       ["cached_input_tokens", 4, false],
     ]);
-  });
-
-  test("is an admin's", async () => {
-    await expectError(await team.get("/admin/v1/usage/missing-prices", bearer(team.alice)), {
-      status: 403,
-      code: "admin_required",
-    });
   });
 });

@@ -115,12 +115,6 @@ describe("GET /admin/v1/providers/{name}/discover", () => {
     const answers = await Promise.all([discover(), discover()]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
-
-  test("of an unknown provider is 404 provider_not_found", async () => {
-    await startProvider(() => undefined);
-    await expectError(await discover("nobody"), { status: 404, code: "provider_not_found" });
-    expect(upstream.requests).toHaveLength(0);
-  });
 });
 
 test("with include_capabilities=1 each model comes with what it would be bound as, and who says so; without it with two keys alone", async () => {
@@ -188,12 +182,6 @@ describe("POST /admin/v1/discover", () => {
     expect(text + harness.logLines.join("")).not.toContain("secret-word");
   });
 
-  test("sends no credential when none was sent", async () => {
-    upstream = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
-    expect((await ask({ name: "open", base_url: upstream.baseUrl })).status).toBe(200);
-    expect(upstream.lastRequest().headers.has("authorization")).toBe(false);
-  });
-
   test("refuses what making the provider would refuse, before anything is sent, and repeats none of it", async () => {
     await startProvider(() => undefined);
     const draft = { name: "fresh", base_url: upstream.baseUrl, api_key: CREDENTIAL };
@@ -209,19 +197,6 @@ describe("POST /admin/v1/discover", () => {
     await refused({ ca_pem: "no PEM" }, 400, "invalid_request");
     await refused({ enabled: true }, 400, "invalid_request");
     expect(upstream.requests).toHaveLength(0);
-  });
-
-  test("follows no redirect, and tells nothing of the address or the key when it fails", async () => {
-    const other = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
-    upstream = await startUpstream({
-      script: (upstreamCall) =>
-        upstreamCall.reply({ status: 302, headers: [`location: ${other.baseUrl}/models`], body: "" }),
-    });
-    const response = await ask({ name: "fresh", base_url: upstream.baseUrl, api_key: CREDENTIAL });
-    const message = await expectError(response, { status: 502, code: "discovery_failed", param: null });
-    expect(message + harness.logLines.join("")).not.toMatch(/secret-word|127\.0\.0\.1|http:/);
-    expect(other.requests).toHaveLength(0);
-    await other.stop();
   });
 
   test("is no name that a provider could not have", async () => {
@@ -249,13 +224,6 @@ describe("a provider that cannot be reached is 502 provider_unreachable, which n
       async (upstreamCall) => {
         await upstreamCall.send("220 secret-word ESMTP\r\n");
         upstreamCall.finish();
-      },
-    ],
-    [
-      "it breaks off inside its answer",
-      async (upstreamCall) => {
-        await upstreamCall.send('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"data":[');
-        upstreamCall.reset();
       },
     ],
     [
@@ -341,14 +309,14 @@ describe("a provider that cannot be reached is 502 provider_unreachable, which n
 });
 
 describe("an answer that is no list of models is 502 discovery_failed", () => {
-  test.each([400, 401, 403, 404, 429, 500, 503])("status %d, which it names", async (status) => {
+  test.each([401, 503])("status %d, which it names", async (status) => {
     await startProvider((upstreamCall) =>
       upstreamCall.reply({ status, body: '{"error":{"message":"secret-word"}}' }),
     );
     expect(await refusal("discovery_failed")).toContain(String(status));
   });
 
-  test.each([301, 302, 307, 308])("a redirect of status %d, which is not followed", async (status) => {
+  test.each([302, 308])("a redirect of status %d, which is not followed", async (status) => {
     const elsewhere = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
     try {
       const location = `location: ${elsewhere.baseUrl}/models?secret-word`;
@@ -362,11 +330,7 @@ describe("an answer that is no list of models is 502 discovery_failed", () => {
 
   test.each<[string, string | Uint8Array, readonly string[]]>([
     ["a page", "<!doctype html><p>secret-word", ["content-type: text/html"]],
-    ["a compressed list", Bun.gzipSync(LIST), ["content-encoding: gzip"]],
     ["what compresses to little", Bun.gzipSync(" ".repeat(64 << 20)), ["content-encoding: gzip"]],
-    ["an object without data", '{"models":[{"id":"secret-word"}]}', []],
-    ["an error of status 200", '{"error":{"message":"secret-word"}}', []],
-    ["nothing", "", []],
   ])("%s", async (_, body, headers) => {
     await startProvider((upstreamCall) => upstreamCall.reply({ body, headers }));
     await refusal("discovery_failed");

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createRelayAuthenticator } from "#identity/relay-caller.ts";
-import { NO_TERMS } from "#identity/secret-terms.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
@@ -306,44 +304,5 @@ describe("terms", () => {
     await harness.deps.principals.update(principal.id, { role: "admin" }, null);
     await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { models: ["a"] } });
     expect((await patch({ models: null })).status).toBe(200);
-  });
-
-  test("hold from the very next request, for the plain holder too, and no other secret is told of them", async () => {
-    const { keyId, key } = await createCaller(harness, "anna");
-    const use = () => call(harness, "GET", "/my/usage", by(key));
-    const path = `/admin/v1/keys/${keyId}`;
-    for (let round = 0; round < 3; round += 1) {
-      expect((await use()).status).toBe(200);
-      await call(harness, "PATCH", path, { body: { enabled: false } });
-      expect(await expectError(await use(), { status: 401, code: "invalid_api_key", param: null })).toBe(
-        "This API key is paused. An admin can resume it.",
-      );
-      await call(harness, "PATCH", path, { body: { enabled: true } });
-    }
-    const past = { ...NO_TERMS, expiresAtUs: 1_700_000_000_000_000 };
-    await harness.deps.identity.keys.change({ id: keyId }, () => ({ terms: past }), null);
-    expect(await expectError(await use(), { status: 401, code: "invalid_api_key", param: null })).toStartWith(
-      "This API key expired at 2023-11-14T22:13:20.000000Z.",
-    );
-    const guess = await call(harness, "GET", "/my/usage", by(`${key.slice(0, -1)}-`));
-    expect(await expectError(guess, { status: 401, code: "invalid_api_key" })).not.toMatch(/expired|paused/);
-    await call(harness, "PATCH", path, { body: { expires_at: LATER } });
-    expect((await use()).status).toBe(200);
-  });
-
-  test("of a relay token hold on the relay: paused and expired are unknown_relay_token, with the reason", async () => {
-    const { principal } = await createCaller(harness, "anna");
-    const { identity, keyUse, clock, relayTokens } = harness.deps;
-    const relay = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets, clock });
-    const { secret, plaintext } = await relayTokens.create({ principalId: principal.id }, null);
-    const path = `/admin/v1/relay-tokens/${secret.id}`;
-    expect((await relay.authenticate(plaintext)).relayTokenId).toBe(secret.id);
-    await call(harness, "PATCH", path, { body: { enabled: false } });
-    expect(relay.authenticate(plaintext)).rejects.toMatchObject({
-      code: "unknown_relay_token",
-      message: "This relay token is paused. An admin can resume it.",
-    });
-    await call(harness, "PATCH", path, { body: { enabled: true } });
-    expect((await relay.authenticate(plaintext)).relayTokenId).toBe(secret.id);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { call, createCaller, expectError, signIn, startHarness, type Harness } from "./support.ts";
+import { call, expectError, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
 beforeEach(async () => {
@@ -92,32 +92,12 @@ describe("POST /model/new", () => {
     await register({ ...deployment(), model_info: { mode: null } });
   });
 
-  test("of both objects takes compat_params", async () => {
-    const made = await register({
-      ...deployment(),
-      litellm_params: { model: "other", api_base: "http://other.example/v1" },
-    });
-    expect(made).toMatchObject({ compat_params: { model: "llama" } });
-  });
-
   test("what /model/info shows can be posted back as it is, and is the same deployment", async () => {
     await register(deployment({ model: "openai/gpt-4o" }));
     await register(deployment({ api_base: "http://models.example:8000/v1/", api_key: CREDENTIAL }));
     const all = await info();
     expect(all.length).toBe(2);
     for (const shown of all) expect(await register(shown)).toEqual(shown);
-  });
-
-  test("another deployment under a used name is 409 alias_exists, and its credential is not stored", async () => {
-    const { model_name } = await register(deployment());
-    const before = await events();
-    const body = { ...deployment({ model: "other", api_key: "sk-intruder" }), model_name };
-    await expectError(await post("/model/new", body), {
-      status: 409,
-      code: "alias_exists",
-      param: "model_name",
-    });
-    expect(await events()).toEqual(before);
   });
 
   test.each([
@@ -204,50 +184,5 @@ describe("POST /model/delete", () => {
         param: "id",
       });
     }
-  });
-
-  test("of a target that names point at is 409 model_in_use that lists them", async () => {
-    const { model_name, model_info } = await register(deployment());
-    const alias = freshName();
-    await harness.deps.catalog.createModel({ alias, target: model_name }, null);
-    const message = await expectError(await post("/model/delete", model_info), {
-      status: 409,
-      code: "model_in_use",
-    });
-    expect(message).toContain(alias);
-  });
-});
-
-describe("the compatibility endpoints", () => {
-  test("are an admin's only, and a session of his changes nothing from a foreign origin", async () => {
-    const member = await createCaller(harness, "member");
-    const body = deployment();
-    const before = await events();
-    for (const [method, path] of [
-      ["POST", "/model/new"],
-      ["GET", "/model/info"],
-      ["POST", "/model/delete"],
-    ] as const) {
-      const sent = method === "POST" ? { body } : {};
-      const headers = { authorization: `Bearer ${member.key}` };
-      await expectError(await call(harness, method, path, { ...sent, headers }), {
-        status: 403,
-        code: "admin_required",
-      });
-      await expectError(await call(harness, method, path, { ...sent, headers: {} }), {
-        status: 401,
-        code: "missing_api_key",
-      });
-    }
-    const headers = {
-      cookie: await signIn(harness),
-      origin: "http://evil.example",
-      "content-type": "application/json",
-    };
-    await expectError(await call(harness, "POST", "/model/new", { body, headers }), {
-      status: 403,
-      code: "cross_origin_rejected",
-    });
-    expect(await events()).toEqual(before);
   });
 });

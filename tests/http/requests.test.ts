@@ -280,7 +280,7 @@ describe("GET /admin/v1/requests", () => {
     expect((await readLog("?provider=brief")).requests).toEqual([]);
   });
 
-  test("filters and pages agree with each other, and empty filters are ignored", async () => {
+  test("its pages are parts of the whole, one beyond the end is empty, and one that is none is the first", async () => {
     await makeTraffic();
     const all = await readLog("?limit=500");
     expect([all.limit, all.offset, all.total, all.requests.length]).toEqual([500, 0, 6, 6]);
@@ -289,42 +289,8 @@ describe("GET /admin/v1/requests", () => {
       all.requests.slice(1, 3).map(({ id }) => id),
       all.total,
     ]);
-    expect((await readLog("?principal=&key=&provider=&model=&client=&outcome=&since=&until=")).total).toBe(
-      all.total,
-    );
-    const filters: [string, (row: Row) => boolean][] = [
-      ["model=m", (row) => row["model"] === "m"],
-      ["provider=up", (row) => row["provider"] === "up"],
-      ["principal=nobody", () => false],
-      ["client=sdk/", (row) => String(row["client"]).startsWith("sdk/")],
-      ["client=%25", () => false],
-      ["tag=app:demo&tag=env:prod", (row) => String(row["tags"]) === "app:demo,env:prod"],
-      ["outcome=ok&model=m", (row) => row["outcome"] === "ok" && row["model"] === "m"],
-      [
-        `since=${encodeURIComponent(String(all.requests[1]?.["ts"]))}`,
-        (row) => all.requests.indexOf(row) <= 1,
-      ],
-      ["since=2999-01-01", () => false],
-      ["until=2000-01-01", () => false],
-    ];
-    for (const [query, keeps] of filters) {
-      const found = await readLog(`?limit=500&${query}`);
-      const ids = all.requests.filter(keeps).map(({ id }) => id);
-      expect({ query, ids: found.requests.map(({ id }) => id), total: found.total }).toEqual({
-        query,
-        ids,
-        total: ids.length,
-      });
-    }
-  });
-
-  test.each([
-    ["outcome=nope", "invalid_outcome", "outcome"],
-    ["since=yesterday", "invalid_date", "since"],
-    ["until=2026-13-01", "invalid_date", "until"],
-    ["tag=a:1&tag=b:1&tag=c:1&tag=d:1&tag=e:1", "invalid_request", "tag"],
-  ])("?%s is 400 %s, param %s", async (query, code, param) => {
-    await expectError(await app.api("GET", `/admin/v1/requests?${query}`), { status: 400, code, param });
+    expect(await readLog("?offset=100000")).toEqual({ requests: [], limit: 100, offset: 100_000, total: 6 });
+    expect(await readLog("?limit=501&offset=x")).toMatchObject({ limit: 100, offset: 0 });
   });
 
   test("holds nothing of a prompt or a completion", async () => {
@@ -345,26 +311,6 @@ describe("GET /stats/requests", () => {
     const page = JSON.parse(await expectStatus(200, app.api("GET", `/stats${path}`, undefined, member)));
     expect(page).toEqual(JSON.parse(await expectStatus(200, app.api("GET", `/admin/v1${path}`))));
     expect(page.requests.length).toBe(3);
-    await expectError(await app.api("GET", `/admin/v1${path}`, undefined, member), {
-      status: 403,
-      code: "admin_required",
-    });
-  });
-
-  test.each([
-    ["limit=0", 100, 0],
-    ["limit=501", 100, 0],
-    ["limit=-1&offset=-1", 100, 0],
-    ["limit=1.5&offset=x", 100, 0],
-    ["limit=500&offset=2", 500, 2],
-    ["limit=&offset=", 100, 0],
-  ])("?%s echoes limit %d and offset %d", async (query, limit, offset) => {
-    expect(await readLog(`?${query}`)).toMatchObject({ limit, offset });
-  });
-
-  test("an offset beyond the end is an empty page that knows the total", async () => {
-    await makeTraffic();
-    expect(await readLog("?offset=100000")).toEqual({ requests: [], limit: 100, offset: 100_000, total: 6 });
   });
 });
 
@@ -411,14 +357,6 @@ describe("the request log as CSV", () => {
     await expectStatus(200, chat({ model: "m" }, headers));
     const [, line] = await readCsv("/stats/requests?limit=1");
     expect(line).toContain(`,"'=HYPERLINK(""http://evil.example"",""open"")",`);
-  });
-
-  test("without limit and offset has every row of the filter", async () => {
-    await makeTraffic();
-    const { requests } = await readLog("?limit=500&model=m");
-    expect(requests.length).toBe(3);
-    const [, ...lines] = await readCsv("/stats/requests?model=m");
-    expect(lines.slice(0, -1).map((line) => line.split(",", 1)[0])).toEqual(requests.map(({ id }) => id));
   });
 
   test("is not what a caller gets who did not ask for it", async () => {
