@@ -88,6 +88,9 @@ describe("POST /model/new", () => {
       await call(harness, "GET", `/admin/v1/resolve?model=${made.model_name}&endpoint=embeddings`)
     ).json();
     expect(capabilities).toEqual(["embeddings"]);
+    // Of both objects the specification's own counts.
+    const both = { ...deployment(), litellm_params: { model: "other", api_base: "http://other.example/v1" } };
+    expect(await register(both)).toMatchObject({ compat_params: { model: "llama" } });
     await register({ ...deployment(), model_info: null });
     await register({ ...deployment(), model_info: { mode: null } });
   });
