@@ -11,6 +11,7 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
+import { createPeople, type People } from "#people/people.ts";
 import { createNoticeTrial, type NoticeTrial } from "#notices/trial.ts";
 import type { CatalogStores, LedgerReader, LocalStorage } from "#storage/engine.ts";
 import { isOnFiles, type Config } from "#boot/settings/config.ts";
@@ -33,6 +34,7 @@ export interface LocalServices {
   readonly relayTokens: OwnedSecrets;
   readonly loginLinks: LoginLinks;
   readonly limits: LimitAdmin;
+  readonly people: People;
   readonly notices: NoticeTrial;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
   readonly refusalStore: RefusalStore;
@@ -97,6 +99,7 @@ function prepareOpening(config: Config, system: System) {
       const { identity } = stores;
       const catalog = createCatalog({ store: stores.catalog, secrets, clock, ids });
       const limits = new Limits({ store: stores.limits, ledger: ledger.limitLedger, clock, log });
+      const limitAdmin = createLimitAdmin({ store: stores.limits, limits, clock, ids });
       const secretsDeps = { store: identity, secrets, clock, ids };
       return {
         audit: stores.audit,
@@ -108,7 +111,8 @@ function prepareOpening(config: Config, system: System) {
         keys: createKeys(secretsDeps),
         relayTokens: createOwnedSecrets("relayTokens", secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
-        limits: createLimitAdmin({ store: stores.limits, limits, clock, ids }),
+        limits: limitAdmin,
+        people: createPeople({ store: stores.people, limits: limitAdmin, secrets, clock, ids }),
         notices: createNoticeTrial({ target: config.notices, clock, ids }),
         ledger,
         refusalStore: createRefusalFile(config.dataDir, log),

@@ -22,6 +22,7 @@ import type { SessionsDeps } from "#identity/sessions.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { describeCause } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
+import { createPeople } from "#people/people.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
@@ -88,6 +89,7 @@ export async function wireServices(
   });
   await limits.start();
   await limits.exchange();
+  const limitAdmin = createLimitAdmin({ store: storage.limits, limits, clock, ids });
   const shared = createShared({
     catalog,
     ledger,
@@ -210,7 +212,8 @@ export async function wireServices(
         { ...sessions, log, signIns, usedStates: storage.usedStates },
         findOrigin,
       ),
-      limits: createLimitAdmin({ store: storage.limits, limits, clock, ids }),
+      limits: limitAdmin,
+      people: createPeople({ store: storage.people, limits: limitAdmin, secrets, clock, ids }),
       notices: createNoticeTrial({ target: config.notices, clock, ids }),
       identity: storage.identity,
       audit: storage.audit,

@@ -120,7 +120,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...resolveRoutes(catalog),
     ...pricingRoutes(catalog),
     ...pricingPreviewRoutes(deps),
-    ...catalogRoutes(catalog),
+    ...catalogRoutes(deps),
     ...deploymentRoutes(catalog),
     ...principalRoutes(deps.principals),
     ...secretRoutes(deps),

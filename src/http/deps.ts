@@ -15,6 +15,7 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
+import type { People } from "#people/people.ts";
 import type { NoticeTrial } from "#notices/trial.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Installation } from "#http/api/settings.ts";
@@ -48,6 +49,7 @@ export interface AppDeps {
   /** Null: the relay is off. */
   readonly relay: RelayDoor | null;
   readonly limits: LimitAdmin;
+  readonly people: People;
   readonly notices: NoticeTrial;
   readonly audit: AuditStore;
   readonly stats: StatsStore;

@@ -1,6 +1,8 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
+import { sha256Hex } from "#kernel/crypto.ts";
+import { toDigestText } from "./secret.ts";
 import type { FoundSecret, SecretStore } from "./store.ts";
 
 /** The plaintext of a key or a relay token that a request brings: the secret that it belongs to, and the refusal of one that has ended. */
@@ -14,11 +16,24 @@ export interface SecretSearch {
 export function peekSecret({ store, secrets }: SecretSearch, plaintext: string): FoundSecret | null {
   const known = store.peekByHash(secrets.hashToken(plaintext));
   if (known !== null) return known;
-  for (const hash of secrets.formerHashes(plaintext)) {
-    const former = store.peekByHash(hash);
-    if (former !== null) return former;
+  for (const hash of listOtherHashes(secrets, plaintext)) {
+    const other = store.peekByHash(hash);
+    if (other !== null) return other;
   }
   return null;
+}
+
+/** Everything that a plaintext may be stored under, first what a new secret is stored under. */
+export function listHashes(secrets: SecretBox, plaintext: string): readonly string[] {
+  return [secrets.hashToken(plaintext), ...listOtherHashes(secrets, plaintext)];
+}
+
+/** By former secret keys, and as a secret that a file has only the SHA-256 of. One at a time: most are found before the last. */
+function* listOtherHashes(secrets: SecretBox, plaintext: string): Generator<string> {
+  yield* secrets.formerHashes(plaintext);
+  const digest = toDigestText(sha256Hex(plaintext));
+  yield secrets.hashToken(digest);
+  yield* secrets.formerHashes(digest);
 }
 
 /**
@@ -31,7 +46,7 @@ export async function findSecret(
 ): Promise<FoundSecret | null> {
   for (;;) {
     const { generation } = secrets;
-    for (const hash of [secrets.hashToken(plaintext), ...secrets.formerHashes(plaintext)]) {
+    for (const hash of listHashes(secrets, plaintext)) {
       const found = await store.findByHash(hash);
       if (found !== null) return found;
     }

@@ -59,6 +59,14 @@ export function toSuffix(plaintext: string): string {
   return plaintext.slice(-SUFFIX_LENGTH);
 }
 
+/**
+ * What stands for the plaintext of a secret of which only the SHA-256 is known. No plaintext is such a text, which has no prefix of
+ * a secret: who knows the SHA-256 cannot sign in with it.
+ */
+export function toDigestText(sha256Hex: string): string {
+  return `sha256:${sha256Hex}`;
+}
+
 const OWN_KEY = new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH}}$`);
 
 /** Whether a text has the form of an API key of this server, living or not. */

@@ -54,6 +54,8 @@ export interface LimitAdmin {
   delete(id: string, actor: Actor, require?: Precondition<Limit>): Promise<void>;
   /** The limit that `delete` would remove. Throws as it does, and changes nothing. */
   findRemoval(id: string, require?: Precondition<Limit>): Promise<Limit>;
+  /** After a change of limits that others have made: what was used of them is there when this is fulfilled. */
+  follow(): Promise<void>;
   /** Those that hold for its requests whatever they are tagged with, with what it has used itself where they tell callers apart. */
   listOwn(owner: LimitOwner): Promise<readonly LimitState[]>;
 }
@@ -135,6 +137,7 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       require?.(limit);
       return limit;
     },
+    follow: followChange,
     async listOwn(owner) {
       const nowUs = clock.nowUs();
       return (await listAll()).flatMap((limit) => {

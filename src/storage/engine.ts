@@ -12,6 +12,7 @@ import type { Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { LimitLedger, LimitSum } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
+import type { PeopleStore } from "#people/store.ts";
 import type { NoticeStore } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -147,6 +148,7 @@ export interface CatalogStores {
   readonly identity: IdentityStore;
   readonly catalog: CatalogStore;
   readonly limits: LimitStore;
+  readonly people: PeopleStore;
   readonly notices: NoticeStore;
   readonly responses: ResponseStore;
 }

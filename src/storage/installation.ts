@@ -99,6 +99,7 @@ function openServer(driver: EngineDriver, options: ServeOptions): Promise<Storag
       identity: stores.identity,
       catalog: stores.catalog,
       limits: stores.limits,
+      people: stores.people,
       notices: stores.notices,
       responses: stores.responses,
       ...shared,

@@ -5,7 +5,9 @@ import type { LimitUse } from "#limits/limit-entry.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import type { Used } from "#limits/limit-sums.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
-import { type Limit, type LimitMeasure, MEASURES } from "#limits/limit.ts";
+import { type Limit, type LimitEach, type LimitMeasure, MEASURES } from "#limits/limit.ts";
+
+import type { NewLimit } from "#limits/store.ts";
 
 /** Limits → wire JSON (`docs/spec/limits.md`). */
 
@@ -40,10 +42,10 @@ export function toStoredLimitView(limit: Limit) {
     id,
     name,
     subject: toSubjectView(limit),
-    ...(each !== null && { each: each.kind === "tag" ? `tag:${each.key}` : each.kind }),
+    ...(each !== null && { each: toEachView(each) }),
     ...(limit.fixed && { fixed: true }),
     measure,
-    amount: toNumber(measure, limit.amount),
+    amount: toAmountView(measure, limit.amount),
     ...(window !== null && { window }),
     action,
     ...(measure === "cost" && { unpriced }),
@@ -108,18 +110,22 @@ export function toLimitUseView(limit: Limit, use: LimitUse) {
 function toFigures({ measure, amount }: Limit, used: Used) {
   const left = amount > used.amount ? amount - used.amount : 0n;
   return {
-    used: toNumber(measure, used.amount),
-    left: toNumber(measure, left),
+    used: toAmountView(measure, used.amount),
+    left: toAmountView(measure, left),
     unpriced_requests: used.unpriced,
     unknown_requests: used.unknown,
   };
 }
 
-function toSubjectView({ subject, model }: Limit) {
+export function toEachView(each: LimitEach): string {
+  return each.kind === "tag" ? `tag:${each.key}` : each.kind;
+}
+
+export function toSubjectView({ subject, model }: Pick<NewLimit, "subject" | "model">) {
   return { ...toWho(subject), ...(model !== null && { model }) };
 }
 
-function toWho(subject: Limit["subject"]) {
+function toWho(subject: NewLimit["subject"]) {
   switch (subject.kind) {
     case "principal":
       return { principal: subject.name };
@@ -134,7 +140,7 @@ function toWho(subject: Limit["subject"]) {
   }
 }
 
-function toNumber(measure: LimitMeasure, amount: bigint): number {
+export function toAmountView(measure: LimitMeasure, amount: bigint): number {
   return measure === "cost" ? picoToNumber(amount) : Number(amount);
 }
 

@@ -27,6 +27,8 @@ interface SeenElsewhere {
   readonly file: string;
 }
 
+const isCatalog = ({ path }: Route) => path === "/admin/v1/catalog";
+
 /** What cannot be had in a moment and over a plain request is seen by other tests, which name the code. */
 const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   // A body that is passed on, and comes too slowly.
@@ -67,9 +69,24 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code,
     file: "limits/api.test.ts",
   })),
+  ...(
+    [
+      "invalid_label",
+      "invalid_expiry",
+      "invalid_models",
+      "invalid_tags",
+      "principal_not_found",
+      "key_not_found",
+      "principal_exists",
+      "limit_exists",
+      "last_admin",
+    ] as const
+  ).map((code) => ({ of: isCatalog, code, file: "http/people-file.test.ts" })),
+  { of: isCatalog, code: "too_many_keys", file: "people/people-plan.test.ts" },
+  { of: isCatalog, code: "too_many_limits", file: "people/people-plan.test.ts" },
   // A model that was made unreadable by hand.
   {
-    of: ({ path }) => path === "/admin/v1/providers/:name" || path === "/admin/v1/catalog",
+    of: (route) => route.path === "/admin/v1/providers/:name" || isCatalog(route),
     code: "model_in_use",
     file: "http/unreadable-rows.test.ts",
   },

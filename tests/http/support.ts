@@ -33,6 +33,7 @@ import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
+import { createPeople } from "#people/people.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -109,6 +110,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     clock,
     log,
   });
+  const limitAdmin = createLimitAdmin({ store: database.limits, limits, clock, ids });
   const signIns = createSignInLog(log, clock);
   const passwordPrint = createPasswordPrint(password, secrets);
   const deps: ServedDeps = {
@@ -156,7 +158,8 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     discovery: createDiscovery({ catalog, fetchModels, clock, secrets }),
     relay: null,
     exchange: { run: async () => ({ kind: "responded", response: new Response("relayed") }) },
-    limits: createLimitAdmin({ store: database.limits, limits, clock, ids }),
+    limits: limitAdmin,
+    people: createPeople({ store: database.people, limits: limitAdmin, secrets, clock, ids }),
     notices: createNoticeTrial({ target: null, clock, ids }),
     audit: database.audit,
     installation: {

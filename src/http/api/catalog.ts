@@ -10,6 +10,8 @@ import { CatalogFile, CatalogRequest } from "#http/schemas/catalog-file.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
 import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
+import type { People } from "#people/people.ts";
+import { type PeopleFile, toPeopleDraft, toPeopleFileView, toPeopleOutcomeView } from "#views/people-file.ts";
 
 const PROVIDERS = { [PROVIDER.name]: { base_url: PROVIDER.base_url, api_key_env: "OPENAI_API_KEY" } };
 const FILE = {
@@ -26,8 +28,13 @@ const FILE = {
   feeds: [{ version: "2026-03", prices: { [MODEL.upstream_name]: { input_tokens: 2.5 } } }],
 };
 
-/** The whole catalog as one file. */
-export function catalogRoutes(catalog: Catalog) {
+export interface CatalogRoutesDeps {
+  readonly catalog: Catalog;
+  readonly people: People;
+}
+
+/** The whole catalog as one file, on request with the people, keys and limits of the installation. */
+export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
   return [
     route({
       method: "GET",
@@ -36,8 +43,21 @@ export function catalogRoutes(catalog: Catalog) {
       access: "admin",
       summary: "The whole catalog as one file",
       description: "What has its default is left out. No secret is in it.",
+      query: [
+        {
+          name: "people",
+          schema: Switch,
+          description: "With `principals`, `keys` and `limits`.",
+          example: "1",
+        },
+      ],
       answer: json(200, CatalogFile, FILE),
-      run: async () => toCatalogFileView(await catalog.snapshot()),
+      run: async ({ request }) => {
+        if (!readSwitch(new URL(request.url).searchParams, "people"))
+          return toCatalogFileView(await catalog.snapshot());
+        const current = await people.read();
+        return { ...toCatalogFileView(current.catalog), ...toPeopleFileView(current.people) };
+      },
     }),
     route({
       method: "POST",
@@ -46,7 +66,7 @@ export function catalogRoutes(catalog: Catalog) {
       access: "admin",
       summary: "Bring the catalog to a file",
       description:
-        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root always stays. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
+        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
       query: [
         {
           name: "dry_run",
@@ -54,7 +74,11 @@ export function catalogRoutes(catalog: Catalog) {
           description: "Answers what would change, and changes nothing.",
           example: "1",
         },
-        { name: "prune", schema: Switch, description: "Removes what the file does not have." },
+        {
+          name: "prune",
+          schema: Switch,
+          description: "Removes what the file does not have, of people only in the sections that it has.",
+        },
         {
           name: "add_only",
           schema: Switch,
@@ -90,16 +114,49 @@ export function catalogRoutes(catalog: Catalog) {
         "provider_exists",
         "alias_exists",
         "model_in_use",
+        "invalid_label",
+        "invalid_expiry",
+        "invalid_models",
+        "invalid_tags",
+        "principal_not_found",
+        "key_not_found",
+        "principal_exists",
+        "limit_exists",
+        "last_admin",
+        "too_many_keys",
+        "too_many_limits",
       ],
       run: async ({ body, request, caller }) => {
         const query = new URL(request.url).searchParams;
         const isDryRun = readSwitch(query, "dry_run");
-        const call = { mode: readMode(query), isDryRun, actor: toActor(caller) };
-        return toCatalogOutcomeView(await catalog.apply(toCatalogDraft(body), call), !isDryRun);
+        const [mode, actor] = [readMode(query), toActor(caller)];
+        const ofPeople = PEOPLE.find((section) => body[section] !== undefined);
+        if (ofPeople === undefined) {
+          const outcome = await catalog.apply(toCatalogDraft(body), { mode, isDryRun, actor });
+          return toCatalogOutcomeView(outcome, !isDryRun);
+        }
+        if (mode === "add")
+          throw new ProxyError(
+            "invalid_request",
+            "add_only takes providers, models and feeds: send principals, keys and limits without it.",
+            { param: ofPeople },
+          );
+        const draft = { catalog: toCatalogDraft(body), people: toPeopleDraft(body) };
+        const outcome = await people.apply(draft, { isPruned: mode === "prune", isDryRun, actor });
+        const view = toCatalogOutcomeView(outcome.catalog, !isDryRun);
+        const { changes, kept, skipped } = toPeopleOutcomeView(outcome.people);
+        return {
+          ...view,
+          changes: [...view.changes, ...changes],
+          kept: { ...view.kept, ...kept },
+          skipped,
+        };
       },
     }),
   ] as const;
 }
+
+const PEOPLE = ["principals", "keys", "limits"] as const satisfies readonly (keyof PeopleFile)[];
 
 function readMode(query: URLSearchParams): CatalogMode {
   const [isPruned, isAdded] = [readSwitch(query, "prune"), readSwitch(query, "add_only")];

@@ -4,7 +4,10 @@ import { ORIGINS } from "#catalog/model.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
 import { closed, told, toRequestFields } from "./fields.ts";
-import { Capabilities, Overrides, Pricing } from "./requests.ts";
+import type { PeopleFile } from "#views/people-file.ts";
+import { LimitCreateRequest } from "./limits.ts";
+import { Capabilities, Overrides, Pricing, PrincipalCreateRequest } from "./requests.ts";
+import { AdminKeyCreateRequest } from "./secret-requests.ts";
 
 /** TypeBox's own pattern for keys ends at line ends, and an upstream name may have U+2028 in it. */
 const AnyKey = t.String({ pattern: String.raw`^[\s\S]*$` });
@@ -55,7 +58,49 @@ const CATALOG_REST = {
     ),
   ),
 };
-const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) =>
+const { name: _name, ...PRINCIPAL } = PrincipalCreateRequest.properties;
+const { name: _limitName, subject, ...LIMIT } = LimitCreateRequest.properties;
+const KEY = {
+  ...AdminKeyCreateRequest.properties,
+  secret_env: t.Optional(
+    t.String({ description: "Where `lockport apply` finds the secret; not read here." }),
+  ),
+  secret_file: t.Optional(t.String({ description: "Like `secret_env`." })),
+  secret_sha256: t.Optional(
+    t.String({ description: "SHA-256 of the secret in hexadecimal, in place of the secret." }),
+  ),
+};
+const ABSENT = "Absent: left alone, also by `prune`.";
+/** What names an entry is its key in the map. */
+const toPeople = <Key extends TSchema>(key: Key) => ({
+  principals: t.Optional(
+    t.Record(
+      AnyKey,
+      t.Object({ ...PRINCIPAL, enabled: t.Optional(t.Boolean()) }, { additionalProperties: false }),
+      {
+        additionalProperties: false,
+        description: `By name. ${ABSENT}`,
+      },
+    ),
+  ),
+  keys: t.Optional(
+    t.Record(AnyKey, key, {
+      additionalProperties: false,
+      description: `By id; one that is no UUID is a name, and means the key of its principal with this label. ${ABSENT}`,
+    }),
+  ),
+  limits: t.Optional(
+    t.Record(AnyKey, t.Object({ subject: t.Optional(subject), ...LIMIT }, { additionalProperties: false }), {
+      additionalProperties: false,
+      description: `By name. ${ABSENT}`,
+    }),
+  ),
+});
+const toCatalog = <Provider extends TSchema, Key extends TSchema>(
+  title: string,
+  provider: Provider,
+  key: Key,
+) =>
   t.Object(
     {
       lockport_catalog: t.Literal(CATALOG_FORMAT),
@@ -63,15 +108,20 @@ const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) 
         t.Record(AnyKey, provider, { additionalProperties: false, description: "By name." }),
       ),
       ...CATALOG_REST,
+      ...toPeople(key),
     },
     closed(title),
   );
 /** The file that `lockport export` writes. */
-export const CatalogFile = t.Unsafe<CatalogFileShape>(
-  toCatalog("CatalogFile", t.Object(CATALOG_PROVIDER, { additionalProperties: false })),
+export const CatalogFile = t.Unsafe<CatalogFileShape & PeopleFile>(
+  toCatalog(
+    "CatalogFile",
+    t.Object(CATALOG_PROVIDER, { additionalProperties: false }),
+    t.Object(KEY, { additionalProperties: false }),
+  ),
 );
 /** A `CatalogFile` with the secrets that it refers to. */
-export const CatalogRequest = t.Unsafe<CatalogFileShape>(
+export const CatalogRequest = t.Unsafe<CatalogFileShape & PeopleFile>(
   toCatalog(
     "CatalogRequest",
     t.Object(
@@ -79,6 +129,15 @@ export const CatalogRequest = t.Unsafe<CatalogFileShape>(
         ...CATALOG_PROVIDER,
         api_key: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
         ca_pem: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
+      },
+      { additionalProperties: false },
+    ),
+    t.Object(
+      {
+        ...KEY,
+        secret: t.Optional(
+          t.String({ description: "`lp_` and 43 letters and digits; without it a stored one stays." }),
+        ),
       },
       { additionalProperties: false },
     ),

@@ -4,6 +4,9 @@ import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { KEY_SCOPES } from "#identity/secret-terms.ts";
+import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { toViewFields } from "./fields.ts";
 import { Cost, Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
@@ -186,17 +189,50 @@ const FeedPrices = Type.Record(Type.String(), ModelPricing, {
   additionalProperties: false,
   description: "Of a feed: the prices that change, by alias or upstream name.",
 });
+const Texts = Type.Array(Type.String());
+/** Of principals, keys and limits, under the names that a file has for them. */
+const CHANGED_PEOPLE = {
+  kind: oneOf(PRINCIPAL_KINDS),
+  role: oneOf(ROLES),
+  tags: Texts,
+  principal: Type.String(),
+  label: Type.String(),
+  expires_at: nullable(Instant),
+  scope: oneOf(KEY_SCOPES),
+  models: nullable(Texts),
+  subject: Type.Partial(
+    fields({
+      principal: Type.String(),
+      key: Type.String(),
+      relay_token: Type.String(),
+      tag: Type.String(),
+      model: Type.String(),
+    }),
+    { additionalProperties: false },
+  ),
+  each: nullable(Type.String()),
+  fixed: Type.Boolean(),
+  measure: oneOf(LIMIT_MEASURES),
+  amount: Type.Number(),
+  window: nullable(oneOf(LIMIT_WINDOWS)),
+  action: oneOf(LIMIT_ACTIONS),
+  unpriced: oneOf(UNPRICED_RULES),
+  unknown: nullable(Type.Integer()),
+};
 const ChangedFields = nullable(
   Type.Unsafe<{ readonly [field: string]: unknown }>(
-    Type.Partial(fields({ ...CHANGED_PROVIDER, ...CHANGED_MODEL, prices: FeedPrices }), {
+    Type.Partial(fields({ ...CHANGED_PROVIDER, ...CHANGED_MODEL, prices: FeedPrices, ...CHANGED_PEOPLE }), {
       additionalProperties: false,
     }),
   ),
 );
 const Change = fields({
   action: oneOf(["create", "update", "delete"]),
-  kind: oneOf(["provider", "model", "feed"]),
-  name: Type.String({ description: "The provider's name, the model's alias or the feed's version." }),
+  kind: oneOf(["provider", "model", "feed", "principal", "key", "limit"]),
+  name: Type.String({
+    description:
+      "The provider's, principal's or limit's name, the model's alias, the feed's version, or what the file calls the key.",
+  }),
   before: ChangedFields,
   after: ChangedFields,
   credential: Type.Optional(
@@ -204,7 +240,8 @@ const Change = fields({
       Type.Unsafe<"set" | "kept" | "removed">(
         Type.String({
           enum: ["set", "kept", "removed"],
-          description: "Of a provider: what becomes of its key; null when it has none.",
+          description:
+            "Of a provider: what becomes of its key; null when it has none. Of a key: of its secret.",
         }),
       ),
     ),
@@ -216,8 +253,28 @@ export const CatalogOutcome = view("CatalogOutcome", {
     description:
       "All fields of what is made or removed, those that change otherwise; `pricing` is in force, inherited or not.",
   }),
-  kept: fields({ providers: Count, models: Count, prices: Count }),
+  kept: fields({
+    providers: Count,
+    models: Count,
+    prices: Count,
+    principals: Type.Optional(Count),
+    keys: Type.Optional(Count),
+    limits: Type.Optional(Count),
+  }),
   missing: Type.Array(fields({ provider: Type.String(), secret: oneOf(["api_key", "ca_pem"]) }), {
     description: "Secrets that the file speaks of, and that are neither sent nor stored.",
   }),
+  skipped: Type.Optional(
+    Type.Array(
+      fields({
+        kind: oneOf(["key", "limit"]),
+        name: Type.String(),
+        reason: oneOf(["no_secret", "former_secret", "no_key", "no_relay_token"]),
+      }),
+      {
+        description:
+          "What the file has and was not made: a new key without a secret, a limit of one or of a relay token that is not there; `former_secret`: the file has the secret from before a rotation, and the present one stays.",
+      },
+    ),
+  ),
 });

@@ -81,8 +81,9 @@ export function applySecretChange(found: ListedSecretRow, plan: (before: OwnedSe
   };
 }
 
+/** Without grace the former hash stays too, and opens nothing: a file that has the former secret must not bring it back. */
 function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: SecretRow) {
-  return { hash, suffix, formerHash: formerUntilUs === null ? null : before.hash, formerUntilUs };
+  return { hash, suffix, formerHash: before.hash, formerUntilUs };
 }
 
 /** A new secret's columns. */

@@ -1,11 +1,12 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
+import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
+import type { Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { applyWrites } from "./catalog-writes.ts";
 import { changeTransaction } from "./change.ts";
-import type { UnseenRows } from "./memory.ts";
+import type { StoreMemory, UnseenRows } from "./memory.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
@@ -20,17 +21,7 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
       const after: CatalogSnapshot[] = [];
       const toResult = await change(function* () {
         requireSecretPresent(memory.secrets);
-        let planned = plan(memory.catalog());
-        if (findUnseen(planned.writes, memory.unseen()) !== null) {
-          // A row that somebody has corrected or deleted by hand is in no log of changes.
-          (yield* memory.read([{ kind: "catalog", id: null }]))();
-          planned = plan(memory.catalog());
-          const conflict = findUnseen(planned.writes, memory.unseen());
-          if (conflict !== null) throw conflict;
-        }
-        const { writes, audit, result } = planned;
-        yield* recordAudit(audit);
-        if (writes.length > 0) yield* applyWrites(writes, memory);
+        const { result } = yield* applyPlan(plan, memory);
         (yield* changeTransaction()).onTakenOver = () => void after.push(memory.catalog());
         return result;
       });
@@ -38,6 +29,24 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
       return toResult(after.at(0) ?? memory.catalog());
     },
   };
+}
+
+/** Carries a plan out within a change, with its audit entries; what it is of the catalog that it found. */
+export function* applyPlan<Result>(
+  plan: CatalogPlan<Result>,
+  memory: StoreMemory,
+): Script<CatalogChange<Result>> {
+  let planned = plan(memory.catalog());
+  if (findUnseen(planned.writes, memory.unseen()) !== null) {
+    // A row that somebody has corrected or deleted by hand is in no log of changes.
+    (yield* memory.read([{ kind: "catalog", id: null }]))();
+    planned = plan(memory.catalog());
+    const conflict = findUnseen(planned.writes, memory.unseen());
+    if (conflict !== null) throw conflict;
+  }
+  yield* recordAudit(planned.audit);
+  if (planned.writes.length > 0) yield* applyWrites(planned.writes, memory);
+  return planned;
 }
 
 /**

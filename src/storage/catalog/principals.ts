@@ -66,14 +66,8 @@ export function createPrincipalStore({ read, ask, change, memory, current }: Cat
     deletePrincipal: (id, audit, require) =>
       change(function* () {
         yield* requireRemovable(id, { tell, require });
-        const { keys, relayTokens, limits } = yield* findOwned(id, memory.limits());
-        for (const key of keys) yield* changed("key", key.id);
-        for (const token of relayTokens) yield* changed("relay_token", token.id);
-        for (const limit of limits) yield* changed("limit", limit.id);
-        // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
-        yield* run("DELETE FROM principals WHERE id = ?", [id]);
-        yield* orphanResponses(id);
-        yield* recordChange(audit, "principal", id);
+        yield* removePrincipal(id, memory.limits());
+        yield* recordAudit([audit]);
       }),
 
     async findPrincipalRemoval(id, nowUs, require) {
@@ -101,6 +95,18 @@ export function createPrincipalStore({ read, ask, change, memory, current }: Cat
         return principal;
       }),
   };
+}
+
+/** Within a change, whoever it is, with what goes with it. `known`: the limits that it found. */
+export function* removePrincipal(id: string, known: LimitSet): Script<void> {
+  const { keys, relayTokens, limits } = yield* findOwned(id, known);
+  for (const key of keys) yield* changed("key", key.id);
+  for (const token of relayTokens) yield* changed("relay_token", token.id);
+  for (const limit of limits) yield* changed("limit", limit.id);
+  // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
+  yield* run("DELETE FROM principals WHERE id = ?", [id]);
+  yield* orphanResponses(id);
+  yield* changed("principal", id);
 }
 
 /** Within a transaction. Throws `principal_not_found`. */

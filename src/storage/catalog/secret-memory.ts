@@ -100,7 +100,11 @@ export class SecretMemory {
     const known = this.peek(hash);
     if (known !== null || this.#options.hasAll) return known;
     const reads = this.#reads;
-    const row = yield* selectOne(this.#table, "WHERE hash = ?1 OR former_hash = ?1", [hash]);
+    const row = yield* selectOne(
+      this.#table,
+      "WHERE hash = ?1 OR (former_hash = ?1 AND former_until_us IS NOT NULL)",
+      [hash],
+    );
     const principal = row === null ? null : yield* this.#owners.get(row.principalId);
     if (row === null || principal === null) return null;
     // What has changed meanwhile would never be read again.
@@ -152,7 +156,7 @@ class SecretIndex {
   add(row: SecretRow): void {
     this.byId.set(row.id, row);
     this.byHash.set(row.hash, row);
-    if (row.formerHash !== null) this.byHash.set(row.formerHash, row);
+    if (row.formerHash !== null && row.formerUntilUs !== null) this.byHash.set(row.formerHash, row);
   }
 
   remove(id: string): void {

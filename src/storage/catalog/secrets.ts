@@ -2,6 +2,7 @@ import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { withHint } from "#kernel/nearest.ts";
+import type { LimitSet } from "#limits/store.ts";
 import { columnsOf, count, decode, insert, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
 import { changed } from "./change.ts";
@@ -122,7 +123,8 @@ function toWhere(
   return [`WHERE ${name}.id = ? AND ${name}.principal_id = ?`, [id, principalId]];
 }
 
-function* selectListed(
+/** With the names of their owners. `rest` is what stands behind the join. */
+export function* selectListed(
   table: SecretTable,
   rest: string,
   bindings: readonly Binding[],
@@ -133,6 +135,14 @@ function* selectListed(
     bindings,
   );
   return decode(table, rows);
+}
+
+/** Within a change, an API key with the limits of it, which go by ON DELETE CASCADE. `known`: the limits that it found. */
+export function* removeKey(id: string, { limits }: LimitSet): Script<void> {
+  yield* run("DELETE FROM api_keys WHERE id = ?", [id]);
+  yield* changed("key", id);
+  for (const { id: limitId, subject } of limits)
+    if (subject.kind === "key" && subject.id === id) yield* changed("limit", limitId);
 }
 
 function toRefusals(noun: string, missing: ErrorCode, full: ErrorCode) {

@@ -4,6 +4,7 @@ import type { CatalogDriver } from "./catalog-driver.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createLimitStore } from "./limits.ts";
 import { createNoticeStore } from "./notices.ts";
+import { createPeopleStore } from "./people.ts";
 import { createPrincipalStore } from "./principals.ts";
 import { createResponseStore } from "./responses.ts";
 import { createSecretStore, KEYS, RELAY_TOKENS } from "./secrets.ts";
@@ -29,6 +30,7 @@ export function createCatalogStores(driver: CatalogDriver) {
     identity,
     catalog: createCatalogStore(driver),
     limits: createLimitStore(driver),
+    people: createPeopleStore(driver),
     notices: createNoticeStore(driver),
     responses: createResponseStore(driver),
   };
