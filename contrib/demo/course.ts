@@ -1,4 +1,4 @@
-import type { AccountEnding } from "#forward/outcome.ts";
+import type { AccountEnding } from "#forward/account.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import { toLogNormal, type Chance } from "../../bench/chance.ts";
 import { findPace } from "./catalogue.ts";

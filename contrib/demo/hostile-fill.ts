@@ -1,6 +1,6 @@
 import { isUpstreamName } from "#catalog/model-draft.ts";
 import { readAsked } from "#forward/relay-body.ts";
-import { toAccountSubject } from "#forward/relay-subject.ts";
+import { toAccountSubject } from "#forward/relay.ts";
 import { requireLabel } from "#identity/owned-secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";

@@ -1,7 +1,7 @@
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { AccountSubject } from "#forward/account.ts";
 import { toAttribution } from "#forward/attribution.ts";
-import { toAccountSubject } from "#forward/relay-subject.ts";
+import { toAccountSubject } from "#forward/relay.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Chance } from "../../bench/chance.ts";

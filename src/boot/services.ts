@@ -4,7 +4,7 @@ import { createExchange, type Exchange } from "#forward/exchange.ts";
 import { KeptResponses } from "#forward/kept-responses.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createRelay } from "#forward/relay.ts";
-import { createShared } from "#forward/shared.ts";
+import { createShared } from "#forward/open-exchange.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createDevices } from "#identity/devices.ts";

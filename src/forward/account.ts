@@ -10,15 +10,18 @@ import {
   type Outcome,
   type ReportedUsage,
   type UsageBeginning,
+  type UsageEnding,
   NOTHING_USED,
+  type TransportError,
+  STATUS_CANCELLED,
 } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { toDuration } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { toTierPrices } from "#usage/tier.ts";
-import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 import { Settlements } from "./settlements.ts";
-import { UnreachedLog } from "./unreached-log.ts";
+import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { MeterReading } from "#usage/meter.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
 export interface Account {
@@ -310,4 +313,86 @@ function toReported({ metered }: AccountEnding, outcome: Outcome): ReportedUsage
   return outcome === "cancelled" && isUsageBegun && usage.shape === "exclusive"
     ? { ...usage, shape: "begun" }
     : usage;
+}
+
+/** A provider that is down fails every request: one line for each reason in so much time. */
+const SILENT_MS = 60_000;
+
+/** The log's word of providers that give no answer, with the reason that no caller is told. */
+class UnreachedLog {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #log: Pick<Log, "warn">;
+  /** By provider and reason, of which there are few: names are the catalog's. */
+  readonly #told = new Map<string, { atMs: number; untold: number }>();
+
+  constructor({ clock, log }: Pick<AccountsDeps, "clock" | "log">) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  tell(provider: string, failure: ConnectionFailure): void {
+    const key = `${failure} ${provider}`;
+    const nowMs = this.#clock.monotonicMs();
+    const told = this.#told.get(key);
+    if (told !== undefined && nowMs - told.atMs < SILENT_MS) {
+      told.untold += 1;
+      return;
+    }
+    this.#told.set(key, { atMs: nowMs, untold: 0 });
+    const before = told === undefined || told.untold === 0 ? {} : { untold: told.untold };
+    this.#log.warn("a provider gave no answer", { provider, failure, ...before });
+  }
+}
+
+/** What kept an upstream's answer from coming whole. */
+export interface Breach {
+  /** Its class, which the caller is told as well. */
+  readonly error: TransportError;
+  /** Why, where that is known: for the operator alone. */
+  readonly failure?: ConnectionFailure | undefined;
+}
+
+/** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
+export type AccountEnding =
+  /** The upstream's response ended as it should, whatever it said. */
+  | { readonly kind: "answered"; readonly metered: MeterReading }
+  | ({ readonly kind: "unreachable"; readonly metered: MeterReading | null } & Breach)
+  | { readonly kind: "cancelled"; readonly metered: MeterReading | null };
+
+type ClassifiedOutcome = Pick<UsageEnding, "outcome" | "statusCode" | "errorKind" | "failure">;
+
+const STATUS_UNREACHABLE = 502;
+
+/** Outcome, status and error kind (specification, section 2.10; decisions, "Usage and prices" and "Reports"). */
+export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | null): ClassifiedOutcome {
+  const { kind, metered } = ending;
+  if (kind === "unreachable")
+    return {
+      outcome: kind,
+      statusCode: STATUS_UNREACHABLE,
+      errorKind: ending.error,
+      failure: ending.failure,
+    };
+  // A caller that leaves after the last event, or after an error event, has had its answer.
+  const errorKind = metered?.errorKind ?? null;
+  const statusCode = upstreamStatus ?? STATUS_CANCELLED;
+  if (kind === "cancelled" && errorKind === null && metered?.complete !== true) {
+    return { outcome: "cancelled", statusCode, errorKind: null };
+  }
+  if (errorKind === null && statusCode < 400 && metered?.response?.status === "cancelled")
+    return { outcome: "cancelled", statusCode, errorKind: null };
+  if (statusCode >= 400)
+    return { outcome: "upstream_error", statusCode, errorKind: errorKind ?? `http_${statusCode}` };
+  return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };
+}
+
+/** How a response ended that was made in the background, by what was told of its terminal status. */
+export function toOutcome({
+  errorKind,
+  response,
+}: MeterReading): Pick<ClassifiedOutcome, "outcome" | "errorKind"> {
+  const status = response?.status ?? null;
+  if (status === "cancelled") return { outcome: "cancelled", errorKind: null };
+  if (status === "failed") return { outcome: "upstream_error", errorKind: errorKind ?? status };
+  return { outcome: errorKind === null ? "ok" : "upstream_error", errorKind };
 }

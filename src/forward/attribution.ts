@@ -1,8 +1,8 @@
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { carriesOwnToken, containsOwnToken } from "#identity/secret.ts";
-import type { UsageBeginning } from "#usage/event.ts";
-import { toClient } from "#usage/client.ts";
+import { type UsageBeginning, CLIENT_LENGTH_MAX } from "#usage/event.ts";
 import { parseTags } from "#kernel/tags.ts";
+import { truncateCodePoints } from "#kernel/text.ts";
 
 /**
  * What a caller says of itself, for its usage event, beside the tags that it cannot change. A key or token that was put into
@@ -55,4 +55,24 @@ export function toSubject(
     fixedTags,
     streamed: stream,
   };
+}
+
+/** The stored client: a User-Agent as it came, cut to 256 code points; null when there was none (specification, section 2.10). */
+export function toClient(userAgent: string | null): string | null {
+  if (userAgent === null || userAgent === "") return null;
+  return truncateCodePoints(isAscii(userAgent) ? userAgent : decode(userAgent), CLIENT_LENGTH_MAX);
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
+}
+
+/** A header arrives as one character per byte (RFC 9110, section 5.5): bytes that are UTF-8 were meant as such. */
+function decode(text: string): string {
+  if (!/^[\0-\xff]*$/.test(text)) return text;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(text, "latin1"));
+  } catch {
+    return text;
+  }
 }

@@ -10,8 +10,16 @@ import type { Log } from "#kernel/log.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
-import type { Breach } from "./outcome.ts";
+import {
+  type ForwardResult,
+  type OpenExchange,
+  breakOff,
+  giveUp,
+  NEVER_SENT,
+  type Shared,
+  createShared,
+} from "./open-exchange.ts";
+import type { Breach } from "./account.ts";
 import { respond } from "./respond.ts";
 import { toSubject } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
@@ -23,15 +31,23 @@ import {
   BUFFERED_BYTES_TOTAL_MAX,
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
-import { createDepartures } from "./departures.ts";
+import { createDepartures } from "./response-buffer.ts";
 import { isFromBrowser, toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
-import { hasPrices } from "./metered-units.ts";
-import { isForm, parseBody, type ParsedBody, refuseName, toUpstreamBody } from "./exchanged-body.ts";
-import type { KeptResponses } from "./kept-responses.ts";
-import { refuseLargeBatch, refuseUntoldStream } from "./request-body.ts";
-import { AskedResponse, MadeResponse, type ResponseWatch } from "./response-watch.ts";
+import { hasPrices } from "./metering.ts";
+import { type KeptResponses, AskedResponse, MadeResponse, type ResponseWatch } from "./kept-responses.ts";
+import {
+  refuseLargeBatch,
+  refuseUntoldStream,
+  cutBody,
+  parseLargeBody,
+  parseRequestBody,
+  type ParsedRequestBody,
+  spliceBody,
+} from "./request-body.ts";
 import { type Route, createRoutes, makeRoute } from "./route.ts";
-import { type Shared, createShared } from "./shared.ts";
+import { cutForm, parseForm, parseLargeForm, refuseDelimiterIn, type ParsedForm } from "./form-body.ts";
+import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
+import { createUpload, type Upload } from "./upstream.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
@@ -119,7 +135,7 @@ const NO_PERMIT: Breach = { error: "timeout", failure: "queue_timeout" };
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
   const { secrets, metrics, clock } = deps;
-  const { accounts, upstream, stalls, ends } = shared;
+  const { accounts, upstream } = shared;
   const { lane = 0 } = accounts.deps;
   const limiter = createConcurrencyLimiter(deps.slots);
   const buffered = createMemorySemaphore({
@@ -222,23 +238,18 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         },
       });
     }
-    const idleMs = route.model.provider.timeoutReadSeconds * 1000;
-    const { credential } = route;
-    const proxiedBy = withLimitWarnings(route.proxiedBy, warnings);
-    const { arrivedAtUs } = input;
-    const isBrowser = isFromBrowser(input.headers);
-    const proxied = { proxiedBy, arrivedAtUs, lane, isBrowser };
-    const { principalId } = input.caller;
     const open = {
-      ...proxied,
-      credential,
-      idleMs,
+      shared,
+      proxiedBy: withLimitWarnings(route.proxiedBy, warnings),
+      arrivedAtUs: input.arrivedAtUs,
+      lane,
+      isBrowser: isFromBrowser(input.headers),
+      credential: route.credential,
+      idleMs: route.model.provider.timeoutReadSeconds * 1000,
       account,
       cancellation,
-      stalls,
       responses,
-      principalId,
-      ends,
+      principalId: input.caller.principalId,
     };
     return forward(input, parsed, { route, open });
   }
@@ -289,10 +300,68 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       }
       return await respond(open, head, { streamed, meter, buffered, departures });
     } catch (failure) {
-      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
-      cancellation.cancel("cancelled");
-      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+      await breakOff(open);
       throw failure;
     }
   }
+}
+
+/** A body that came, and the memory that it has reserved where it is large. */
+interface ReceivedBody {
+  readonly body: Uint8Array;
+  readonly reservation?: Pick<Reservation, "close"> | null;
+}
+
+type ParsedBody = ParsedRequestBody | ParsedForm;
+
+interface Received extends ReceivedBody {
+  readonly endpoint: EndpointName;
+  readonly headers: Headers;
+}
+
+export function isForm(parsed: ParsedBody): parsed is ParsedForm {
+  return "modelAt" in parsed;
+}
+
+/** Reads what the endpoint may read of a body: JSON, or a form where it takes one. Throws as `parseRequestBody` and `parseForm` do. */
+function parseBody({ body, endpoint, headers }: Received): ParsedBody | Promise<ParsedBody> {
+  const isLarge = body.length > SCANNED_AT_ONCE_BYTES_MAX;
+  const kind = toRow(endpoint).body;
+  if (kind === "json" || (kind === "json_or_form" && !isMultipart(headers)))
+    return isLarge ? parseLargeBody(body, endpoint) : parseRequestBody(body, endpoint);
+  const contentType = headers.get("content-type");
+  return isLarge ? parseLargeForm(body, contentType) : parseForm(body, contentType);
+}
+
+function isMultipart(headers: Headers): boolean {
+  return /^\s*multipart\//i.test(headers.get("content-type") ?? "");
+}
+
+/** The body that goes upstream. A short one is there at once, as a copy, and the memory of what came is freed. */
+function toUpstreamBody(
+  { body, reservation = null }: ReceivedBody,
+  parsed: ParsedBody,
+  route: Pick<Route, "model" | "upstreamName">,
+): Uint8Array<ArrayBuffer> | Upload {
+  if (reservation !== null)
+    return createUpload(cut(parsed, route), () => {
+      // A large body is not copied, and its memory is released once it is sent: a model may think for minutes.
+      free(body);
+      reservation.close();
+    });
+  const spliced = isForm(parsed) ? Buffer.concat(cut(parsed, route)) : spliceBody(parsed, route.upstreamName);
+  free(body);
+  return spliced;
+}
+
+function cut(
+  parsed: ParsedBody,
+  { model, upstreamName }: Pick<Route, "model" | "upstreamName">,
+): Uint8Array[] {
+  return isForm(parsed) ? cutForm(parsed, Buffer.from(model.upstreamName)) : cutBody(parsed, upstreamName);
+}
+
+/** Throws `invalid_multipart` where the upstream name would end a part of a form. */
+function refuseName(parsed: ParsedBody, { model }: Pick<Route, "model">): void {
+  if (isForm(parsed)) refuseDelimiterIn(parsed, Buffer.from(model.upstreamName));
 }

@@ -1,4 +1,4 @@
-import type { MeterName } from "#catalog/endpoint.ts";
+import { type MeterName, type EndpointName, toRow } from "#catalog/endpoint.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createSpeechMeter, createTranscriptionMeter } from "#usage/meter-audio.ts";
 import { createImagesMeter } from "#usage/meter-images.ts";
@@ -8,7 +8,9 @@ import { createResponsesMeter } from "#usage/meter-responses.ts";
 import type { Meter, MeterOptions, MeterReading, ToldResponse } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
-import type { UpstreamHead } from "./upstream-head.ts";
+import type { UpstreamHead } from "./upstream.ts";
+import { isPricedByRequestAlone } from "#usage/cost.ts";
+import { type PriceSet, findUnitPrice } from "#kernel/units.ts";
 
 /** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
 export interface Metering {
@@ -156,4 +158,12 @@ class EncodedMetering implements Metering {
     // What has been read up to a limit is not what the answer used.
     return decoder.isLimited ? { ...reading, usage: null, complete: false } : reading;
   }
+}
+
+/** Whether all that an answer of this endpoint will tell has a price. Other units, such as cached input, come with some only. */
+export function hasPrices(prices: PriceSet, endpoint: EndpointName): boolean {
+  return (
+    isPricedByRequestAlone(prices) ||
+    toRow(endpoint).tells.some((units) => units.every((unit) => findUnitPrice(prices, unit) !== null))
+  );
 }

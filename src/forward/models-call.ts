@@ -10,7 +10,7 @@ import { joinPieces } from "#kernel/bytes.ts";
 import { bufferBody } from "./response-buffer.ts";
 import { tlsOptions } from "./upstream.ts";
 
-export interface ModelsCallDeps {
+interface ModelsCallDeps {
   readonly clock: Clock;
   readonly secrets: SecretBox;
   /** Bytes of a response that is buffered until it is complete. */

@@ -1,14 +1,15 @@
 import { type TransportError, NOTHING_USED } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
-import type { Cancellation } from "#kernel/cancellation.ts";
+import { Cancellation, type Caller } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
-import type { Turns } from "#kernel/turns.ts";
-import type { Account } from "./account.ts";
-import type { Breach } from "./outcome.ts";
-import type { Proxied } from "./headers.ts";
-import type { ResponseWatch } from "./response-watch.ts";
+import { Turns } from "#kernel/turns.ts";
+import { type Account, type Breach, Accounts, type AccountsDeps } from "./account.ts";
+import { type Proxied, toCallerHeaders } from "./headers.ts";
+import type { ResponseWatch } from "./kept-responses.ts";
 import type { Metering } from "./metering.ts";
-import type { SlowConsumers } from "./slow-consumers.ts";
+import { type SlowConsumers, createSlowConsumers } from "./tee.ts";
+import { type UpstreamHead, Upstream } from "./upstream.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
 
 /** The end of an exchange, as the caller's connection is to be told. */
 export type ForwardResult =
@@ -27,18 +28,16 @@ export type ForwardResult =
 
 /** One exchange between its checks and its end. */
 export interface OpenExchange extends Proxied {
+  readonly shared: Shared;
   /** What the provider is called with, if it is ours: an error answer must not repeat it. */
   readonly credential: string | null;
   /** The longest silence of an upstream whose response is passed on. */
   readonly idleMs: number;
   readonly account: Account;
   readonly cancellation: Cancellation;
-  readonly stalls: SlowConsumers;
   /** Null where no answer tells of a response that its provider keeps. */
   readonly responses: ResponseWatch | null;
   readonly principalId: string;
-  /** Answers that are at their end: they are metered and written down together. */
-  readonly ends: Turns;
 }
 
 /** The reading of a request that never went upstream. */
@@ -67,6 +66,12 @@ export async function giveUp(
     provider: proxiedBy.providerName,
     upstreamName: proxiedBy.upstreamName,
   };
+}
+
+/** Closes the connection of a request that a bug has broken off, and accounts for it: it was begun. */
+export async function breakOff({ account, cancellation }: OpenExchange): Promise<void> {
+  cancellation.cancel("cancelled");
+  await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
 }
 
 /** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
@@ -110,4 +115,70 @@ const BROKEN: Breach = { error: "connection_error", failure: "reset" };
 export function toBreach({ cause }: Cancellation): Breach {
   if (cause === "halted") return INTERRUPTED;
   return cause === "timeout" ? SILENT : BROKEN;
+}
+
+/** Statuses without a body: a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
+const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** What the caller gets: the upstream's status and body, and of its headers what crosses the proxy. */
+export function toCallerResponse(
+  head: UpstreamHead,
+  proxied: Proxied,
+  body: Uint8Array | ReadableStream<Uint8Array> | null,
+): Response {
+  const { status } = head.response;
+  const headers = toCallerHeaders(head.headers, status, proxied);
+  const sent = body instanceof Uint8Array && !head.isTyped ? toUntyped(body) : body;
+  return new Response(NULL_BODY_STATUSES.has(status) ? null : sent, { status, headers });
+}
+
+/**
+ * The runtime adds `application/octet-stream` to bytes without a type, but not to a stream. A stream whose high-water mark
+ * is above its length leaves in one piece, with its `content-length` (measured).
+ */
+function toUntyped(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      type: "direct",
+      pull(controller) {
+        void controller.write(bytes);
+        controller.close();
+      },
+    },
+    { highWaterMark: bytes.length + 1 },
+  );
+}
+
+/** What the data plane and the relay have in common. */
+export interface Shared {
+  readonly accounts: Accounts;
+  readonly upstream: Upstream;
+  readonly stalls: SlowConsumers;
+  /** Answers that are at their end: they are metered and written down together. */
+  readonly ends: Turns;
+  /** For one request; its caller is watched once it lasts. */
+  openCancellation(caller: Caller): Cancellation;
+  /** From now on a connection that ends was closed by the server, and its caller did not hang up. */
+  halt(): void;
+}
+
+export function createShared(deps: AccountsDeps): Shared {
+  const { clock } = deps;
+  const monotonicMs = () => clock.monotonicMs();
+  let halting = false;
+  const options = {
+    limits: createDeadlines(monotonicMs),
+    lasting: createDeadlines(monotonicMs),
+    isHalting: () => halting,
+  };
+  return {
+    accounts: new Accounts(deps),
+    upstream: new Upstream(clock),
+    stalls: createSlowConsumers({ monotonicMs }),
+    ends: new Turns(),
+    openCancellation: (caller) => new Cancellation(caller, options),
+    halt() {
+      halting = true;
+    },
+  };
 }

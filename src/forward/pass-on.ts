@@ -3,7 +3,6 @@ import type { Cancellation } from "#kernel/cancellation.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Turns } from "#kernel/turns.ts";
 import type { MeterReading } from "#usage/meter.ts";
-import { toCallerResponse } from "./caller-response.ts";
 import { type Metering, isEventStream } from "./metering.ts";
 import {
   type ForwardResult,
@@ -13,9 +12,9 @@ import {
   isPending,
   settleWhole,
   toBreach,
+  toCallerResponse,
 } from "./open-exchange.ts";
-import type { ResponseWatch } from "./response-watch.ts";
-import type { SlowConsumers } from "./slow-consumers.ts";
+import type { ResponseWatch } from "./kept-responses.ts";
 import {
   type BodyReader,
   type TeeEnding,
@@ -23,8 +22,9 @@ import {
   WRITE_STALL_MS_MAX,
   createTee,
   readChunk,
+  type SlowConsumers,
 } from "./tee.ts";
-import type { UpstreamHead, WarmConnections } from "./upstream-head.ts";
+import type { UpstreamHead, WarmConnections } from "./upstream.ts";
 
 /** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
 const FREED_BYTES_MIN = 32 * 1024;
@@ -45,7 +45,7 @@ export async function passOn(
     return giveUp(open, toBreach(cancellation));
   }
   if (reader === null || first === null) {
-    await open.ends.next();
+    await open.shared.ends.next();
     head.readToEnd();
     cancellation.checkCaller();
     cancellation.release();
@@ -85,16 +85,16 @@ class PassedOn implements TeeOptions {
   #hasReadOn = false;
 
   constructor(
-    { cancellation, idleMs, stalls, principalId, ends, account, responses }: OpenExchange,
+    { cancellation, idleMs, shared, principalId, account, responses }: OpenExchange,
     { reader, first, metering, head }: PassedBody,
   ) {
     this.reader = reader;
     this.first = first;
     this.cancellation = cancellation;
     this.idleMs = idleMs;
-    this.stalls = stalls;
+    this.stalls = shared.stalls;
     this.principalId = principalId;
-    this.#ends = ends;
+    this.#ends = shared.ends;
     this.#account = account;
     this.#metering = metering;
     this.#responses = responses;

@@ -14,7 +14,7 @@ import { tlsOptions } from "./upstream.ts";
 const STEP_MS_MAX = 5_000;
 const MODELS_MS_MAX = 15_000;
 
-export interface ProbeDeps {
+interface ProbeDeps {
   readonly clock: Clock;
   readonly secrets: SecretBox;
   /** True: only the whole call is made, since an outgoing proxy stands between. */

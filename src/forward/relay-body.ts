@@ -6,6 +6,8 @@ import { GatheredBytes } from "#kernel/gathered-bytes.ts";
 import { type ScannedText, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
 import { refuseLookalike } from "./request-body.ts";
+import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";
+import type { BodySource } from "./upstream.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
 export interface Asked {
@@ -23,7 +25,7 @@ export interface Asked {
 export const NOTHING_ASKED: Asked = { model: null, streamed: false, isPlain: false };
 
 /** Looks at a body that is passed on piece by piece. */
-export interface AskedScan {
+interface AskedScan {
   /** Takes the piece over, until it has left. */
   push(chunk: Uint8Array): void;
   /** The last piece has left, and is freed. */
@@ -35,12 +37,12 @@ export interface AskedScan {
 }
 
 /** Bytes that all uploads together may keep beside their passage. */
-export interface ScanBudget {
+interface ScanBudget {
   /** The share of one principal: as much as one of the largest bodies, so that no principal takes all of it. */
   of(principalId: string): ScanShare;
 }
 
-export interface ScanShare {
+interface ScanShare {
   /** False, and nothing is taken, when there are not so many left. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
@@ -202,4 +204,43 @@ export function toModelName(text: string): string | null {
     codePointLength(text) <= UPSTREAM_NAME_LENGTH_MAX &&
     !containsOwnToken(text);
   return isName ? text : null;
+}
+
+/**
+ * Reads a relayed body that is looked at before any of it goes upstream: a decoder that reads as it comes begins with the end of
+ * the object, whatever follows. The share has its bytes until they are given back. Throws `invalid_request` for one that is too
+ * large to be looked at, `busy` when the share has no memory left, and what the source throws.
+ */
+export async function readWholeBody(source: BodySource, share: ScanShare): Promise<Uint8Array<ArrayBuffer>> {
+  if ((source.sizeBytes ?? 0) > SCANNED_BYTES_MAX) throw tooLarge();
+  const gathered = new GatheredBytes();
+  try {
+    for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+      if (gathered.sizeBytes + chunk.length > SCANNED_BYTES_MAX) throw tooLarge();
+      if (!share.take(chunk.length)) throw toBusy();
+      gathered.push(chunk);
+      free(chunk);
+    }
+    return gathered.moveIntoOne();
+  } catch (failure) {
+    share.giveBack(gathered.sizeBytes);
+    gathered.release();
+    throw failure;
+  }
+}
+
+function tooLarge(): ProxyError {
+  return new ProxyError(
+    "invalid_request",
+    `A limit goes by the model of your requests: a relayed body may have ${SCANNED_BYTES_MAX} bytes.`,
+    { param: "model" },
+  );
+}
+
+function toBusy(): ProxyError {
+  return new ProxyError(
+    "busy",
+    "Your other large requests have taken the memory for large bodies. Try again.",
+    { retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS },
+  );
 }

@@ -2,12 +2,18 @@ import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { type Account, type AccountSubject } from "./account.ts";
-import { type ForwardResult, type OpenExchange, giveUp, NEVER_SENT } from "./open-exchange.ts";
+import type { Account, AccountSubject, LateAccount } from "./account.ts";
+import {
+  type ForwardResult,
+  type OpenExchange,
+  breakOff,
+  giveUp,
+  NEVER_SENT,
+  type Shared,
+} from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
 import { isFromBrowser, toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
-import { hasPrices } from "./metered-units.ts";
-import { createRelayMetering } from "./metering.ts";
+import { createRelayMetering, hasPrices } from "./metering.ts";
 import {
   type Asked,
   createAskedScan,
@@ -16,14 +22,16 @@ import {
   NOTHING_ASKED,
   readAsked,
   readAskedInTurns,
+  readWholeBody,
+  toModelName,
 } from "./relay-body.ts";
-import { type RelayInput, isCounting, isMetered, toAccountSubject } from "./relay-subject.ts";
-import type { Shared } from "./shared.ts";
-import { createUnrecordedAccount } from "./unrecorded-account.ts";
-import { type BodySource, createUpload } from "./upload.ts";
-import type { UpstreamBody } from "./upstream.ts";
-import type { UpstreamHead } from "./upstream-head.ts";
-import { readWholeBody } from "./whole-body.ts";
+import { type UpstreamBody, type UpstreamHead, type BodySource, createUpload } from "./upstream.ts";
+import type { Caller } from "#kernel/cancellation.ts";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { truncateCodePoints } from "#kernel/text.ts";
+import { type PriceSet, byUnit, UNITS } from "#kernel/units.ts";
+import { toAttribution } from "./attribution.ts";
 
 export interface Relay {
   /**
@@ -33,7 +41,7 @@ export interface Relay {
   send(input: RelayInput): Promise<ForwardResult>;
 }
 
-export interface RelayOptions {
+interface RelayOptions {
   /** What the relayed paths are appended to; without a trailing slash. */
   readonly baseUrl: string;
   readonly connectSeconds?: number;
@@ -50,7 +58,7 @@ const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
 
 /** The transparent relay to a messages API (specification, section 4.5). */
 export function createRelay(shared: Shared, options: RelayOptions): Relay {
-  const { accounts, upstream, stalls, ends } = shared;
+  const { accounts, upstream } = shared;
   const { lane = 0 } = accounts.deps;
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
@@ -213,6 +221,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
 
   function begin(input: RelayInput, account: Account, findAsked: () => AskedAndWarned): OpenExchange {
     return {
+      shared,
       // A getter, since the model of a streamed body becomes known while it is being sent.
       get proxiedBy() {
         const { asked, warnings } = findAsked();
@@ -227,9 +236,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       idleMs,
       account,
       cancellation: shared.openCancellation(input.connection),
-      stalls,
       principalId: input.caller.principalId,
-      ends,
     };
   }
 
@@ -254,9 +261,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       if (method === "HEAD" && answer.kind === "responded") keepLength(head, answer.response);
       return answer;
     } catch (failure) {
-      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
-      cancellation.cancel("cancelled");
-      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+      await breakOff(open);
       throw failure;
     }
   }
@@ -288,4 +293,101 @@ function toSizeBytes(body: UpstreamBody): number | null {
 /** A HEAD says how long the body would be (RFC 9110, section 9.3.2); there is none whose framing would be ours. */
 function keepLength({ contentLength }: UpstreamHead, to: Response): void {
   if (contentLength !== null) to.headers.set("content-length", contentLength);
+}
+
+/** An account of a request that leaves no event. */
+function createUnrecordedAccount(): LateAccount {
+  let settled = false;
+  const held: Disposable[] = [];
+  return {
+    begin: () => undefined,
+    abandon: () => undefined,
+    answered: () => undefined,
+    firstByte: () => undefined,
+    background: () => Promise.resolve(),
+    own: (one) => void held.push(one),
+    settle() {
+      if (!settled) for (const one of held) one[Symbol.dispose]();
+      settled = true;
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A request of the relay, ready to go upstream. */
+export interface RelayInput {
+  readonly method: string;
+  /** What follows the token, as it came: begins with a slash, and holds neither query nor dot segments. */
+  readonly path: string;
+  /** The query as it came, with its question mark; empty when there was none. */
+  readonly query: string;
+  /** The relay token, which no forwarded header may carry. */
+  readonly token: string;
+  readonly caller: {
+    readonly principalId: string;
+    readonly principalName: string;
+    readonly relayTokenId: string;
+    readonly fixedTags: readonly string[];
+  };
+  readonly headers: Headers;
+  readonly body: UpstreamBody;
+  readonly arrivedAtUs: InstantUs;
+  readonly arrivedAtMs: number;
+  /** The connection that the request came by. */
+  readonly connection: Caller;
+}
+
+/** Limit of a usage event's endpoint, in code points. Longer than any path of the API. */
+export const ENDPOINT_LENGTH_MAX = 256;
+
+/** The subject of a relayed request, with the prices that hold for it. */
+export function toAccountSubject(
+  input: RelayInput,
+  { model, streamed }: Pick<Asked, "model" | "streamed">,
+): AccountSubject {
+  const { caller, headers } = input;
+  return {
+    subject: {
+      arrivedAtUs: input.arrivedAtUs,
+      principalId: caller.principalId,
+      principalName: caller.principalName,
+      keyId: null,
+      relayTokenId: caller.relayTokenId,
+      providerId: RELAY_PROVIDER,
+      model,
+      upstreamName: model,
+      endpoint: truncateCodePoints(input.path, ENDPOINT_LENGTH_MAX),
+      ...toAttribution(headers, caller.fixedTags),
+      streamed,
+    },
+    providerName: RELAY_PROVIDER,
+    usesNothing: !isMetered(input),
+    pricing: { known: {}, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
+    ...(model === null && {
+      named: (told: string) => {
+        const name = toModelName(told);
+        return name === null ? null : toAccountSubject(input, { model: name, streamed });
+      },
+    }),
+  };
+}
+
+/** Answers of these paths count tokens and use none: of the messages and of the responses API. */
+const COUNTING_PATH = /\/(?:messages\/count_tokens|responses\/input_tokens)\/?$/;
+
+/** Claude Code sends its telemetry to wherever it sends messages. */
+const TELEMETRY_PATH = /^\/api\/event_logging\//;
+
+function isCounting({ path }: Pick<RelayInput, "path">): boolean {
+  return COUNTING_PATH.test(path);
+}
+
+/** Whether it uses something, on whatever endpoint: one that no meter knows must not pass unseen. */
+export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">): boolean {
+  return method !== "GET" && method !== "DELETE" && !isCounting({ path }) && !TELEMETRY_PATH.test(path);
+}
+
+/** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */
+function findPrices(catalog: CatalogSnapshot, model: string): PriceSet {
+  return byUnit(UNITS, (unit) => catalog.findPrice(model, unit)?.pricePico ?? undefined);
 }

@@ -1,15 +1,15 @@
 import { free } from "#kernel/bytes.ts";
 import type { Reservation } from "#kernel/memory-semaphore.ts";
 import { type BodyReader, readChunk } from "./tee.ts";
-import { toLength } from "./upstream-head.ts";
+import { toLength } from "./upstream.ts";
 
-export type BufferedBody =
+type BufferedBody =
   /** All of it: one piece where the head told its length, else in the pieces in which it came. */
   | { readonly kind: "whole"; readonly pieces: Uint8Array[]; readonly sizeBytes: number }
   | { readonly kind: "too_large" }
   | { readonly kind: "broken" };
 
-export interface BufferOptions {
+interface BufferOptions {
   readonly bytesMax: number;
   /** What the head said of the body's length; absent: its headers, which are all still there, are asked. */
   readonly lengthBytes?: number | null;
@@ -99,5 +99,40 @@ async function readPieces(
     const lagging = watch?.(piece) ?? null;
     if (lagging !== null) await lagging;
     take(piece, at);
+  }
+}
+
+/** An answer that the runtime has taken whole. */
+interface Departing {
+  /** Whether all of it has left, or its caller has gone. */
+  hasLeft(): boolean;
+}
+
+export interface Departures {
+  /** `onLeft` is called once, when the answer has left. Not to be called before the answer is on its way to the runtime. */
+  watch(answer: Departing, onLeft: () => void): void;
+}
+
+/** How late it is noticed that an answer has left: a body that waits for its memory waits so much longer. */
+const LOOK_INTERVAL_MS = 20;
+
+/**
+ * The runtime calls nothing when a response without a stream has left, but it can be asked. One timer asks for all of them,
+ * and runs only while there are some.
+ */
+export function createDepartures(): Departures {
+  const departing = new Map<Departing, () => void>();
+  return {
+    watch(answer, onLeft) {
+      if (departing.size === 0) setTimeout(look, LOOK_INTERVAL_MS);
+      departing.set(answer, onLeft);
+    },
+  };
+
+  function look(): void {
+    const left = [...departing].filter(([answer]) => answer.hasLeft());
+    for (const [answer] of left) departing.delete(answer);
+    if (departing.size > 0) setTimeout(look, LOOK_INTERVAL_MS);
+    for (const [, onLeft] of left) onLeft();
   }
 }

@@ -32,7 +32,7 @@ export interface Route {
   readonly pricing: SubjectPricing;
 }
 
-export interface RouteDeps {
+interface RouteDeps {
   readonly secrets: SecretBox;
   readonly limiter: ConcurrencyLimiter;
   readonly metrics: Pick<UsageMetrics, "open">;

@@ -27,7 +27,7 @@ export interface BackgroundEnd {
   readonly counter: Pick<UsageCounter, "settle">;
 }
 
-export interface SettlementsDeps {
+interface SettlementsDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly limits: LimitGate;

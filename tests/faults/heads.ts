@@ -1,4 +1,4 @@
-import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream-head.ts";
+import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream.ts";
 import { passed, refused, type Behaviour } from "./behaviour.ts";
 import { toWhole } from "./endpoints.ts";
 

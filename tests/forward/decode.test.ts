@@ -8,7 +8,7 @@ import {
   decodeShort,
 } from "#forward/decode.ts";
 import { createMetering } from "#forward/metering.ts";
-import { UpstreamHead } from "#forward/upstream-head.ts";
+import { UpstreamHead } from "#forward/upstream.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 

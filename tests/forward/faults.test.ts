@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream-head.ts";
+import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";

@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
 import { type KeptResponse, type ResponseStore } from "#catalog/kept-response.ts";
-import { KEPT_AT_ONCE_MAX, KeptResponses } from "#forward/kept-responses.ts";
+import { KEPT_AT_ONCE_MAX, KeptResponses, MadeResponse } from "#forward/kept-responses.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { createLog } from "#kernel/log.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
-import { MadeResponse } from "#forward/response-watch.ts";
 import { SUBJECT } from "../ledger/usage.ts";
 
 const LANE = 7;

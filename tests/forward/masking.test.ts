@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { maskCredential } from "#forward/masking.ts";
-import { UpstreamHead } from "#forward/upstream-head.ts";
+import { maskCredential } from "#forward/respond.ts";
+import { UpstreamHead } from "#forward/upstream.ts";
 import { CHAT, CREDENTIAL, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 import { MESSAGE, startRelay, stopRelays } from "./relay-harness.ts";

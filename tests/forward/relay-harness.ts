@@ -1,7 +1,7 @@
 import type { PriceRow } from "#catalog/pricing.ts";
 import { createSnapshot } from "#catalog/snapshot.ts";
 import { createRelay } from "#forward/relay.ts";
-import { createShared } from "#forward/shared.ts";
+import { createShared } from "#forward/open-exchange.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";

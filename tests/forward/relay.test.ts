@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { gzipSync } from "node:zlib";
-import { ENDPOINT_LENGTH_MAX } from "#forward/relay-subject.ts";
+import { ENDPOINT_LENGTH_MAX } from "#forward/relay.ts";
 import { NOTHING_USED } from "#usage/event.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { Cancellation } from "#kernel/cancellation.ts";
-import type { BodySource } from "#forward/upload.ts";
-import { Upstream } from "#forward/upstream.ts";
+import { Upstream, type BodySource } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";

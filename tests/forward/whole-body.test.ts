@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { createScanBudget, SCANNED_BYTES_MAX } from "#forward/relay-body.ts";
-import { readWholeBody } from "#forward/whole-body.ts";
-import type { BodySource } from "#forward/upload.ts";
+import { createScanBudget, SCANNED_BYTES_MAX, readWholeBody } from "#forward/relay-body.ts";
+import type { BodySource } from "#forward/upstream.ts";
 
 const PIECE_BYTES = 1024 * 1024;
 /** More than half of what one principal may keep. */

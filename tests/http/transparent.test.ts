@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { RelayInput } from "#forward/relay-subject.ts";
+import type { RelayInput } from "#forward/relay.ts";
 import type { Principal } from "#identity/principal.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { classifyOutcome } from "#forward/outcome.ts";
+import { classifyOutcome } from "#forward/account.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { createResponsesMeter, isTerminal } from "#usage/meter-responses.ts";
 
