@@ -13,7 +13,7 @@ import {
   truncateCodePoints,
   UPSTREAM_NAME_LENGTH_MAX,
 } from "#kernel/text.ts";
-import { toErrorKind } from "#usage/error-kind.ts";
+import { toErrorKind } from "#usage/meter.ts";
 import { createChance } from "../../bench/chance.ts";
 import type { Course } from "./course.ts";
 import { CONTROL_TEXTS, HOSTILE_TEXTS, type HostileText } from "./hostile-texts.ts";

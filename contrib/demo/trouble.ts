@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { RELAY_PROVIDER, type TransportError } from "#usage/event.ts";
-import { toErrorKind } from "#usage/error-kind.ts";
+import { toErrorKind } from "#usage/meter.ts";
 import { createWeighted, type Chance } from "../../bench/chance.ts";
 import { isWorkingDay } from "./rhythm.ts";
 import { DAY_US, HOUR_US } from "./simulated-time.ts";

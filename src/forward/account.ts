@@ -4,7 +4,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { priceUsage, withBilledRequest } from "#usage/cost.ts";
+import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
 import {
   isSuccess,
   type Outcome,
@@ -18,7 +18,6 @@ import {
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { toDuration } from "#usage/journal-fields.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
-import { toTierPrices } from "#usage/tier.ts";
 import { Settlements } from "./settlements.ts";
 import type { ConnectionFailure } from "#kernel/connection-failure.ts";
 import type { MeterReading } from "#usage/meter.ts";

@@ -10,11 +10,11 @@ import { type Log, describeCause } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { Turns } from "#kernel/turns.ts";
 import { type UsageBeginning, isSuccess, PENDING_USAGE } from "#usage/event.ts";
-import type { MeterReading, ToldResponse } from "#usage/meter.ts";
+import type { MeterReading } from "#usage/meter.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import { toOutcome, type Account } from "./account.ts";
 import type { Settlements } from "./settlements.ts";
-import { isTerminal } from "#usage/meter-responses.ts";
+import { isTerminal, type ToldResponse } from "#usage/dialects.ts";
 
 interface KeptResponsesDeps {
   readonly store: ResponseStore;

@@ -1,11 +1,6 @@
 import { type MeterName, type EndpointName, toRow } from "#catalog/endpoint.ts";
-import { createChatMeter } from "#usage/meter-chat.ts";
-import { createSpeechMeter, createTranscriptionMeter } from "#usage/meter-audio.ts";
-import { createImagesMeter } from "#usage/meter-images.ts";
-import { createMessagesMeter } from "#usage/meter-messages.ts";
-import { createRerankMeter } from "#usage/meter-rerank.ts";
-import { createResponsesMeter } from "#usage/meter-responses.ts";
-import type { Meter, MeterOptions, MeterReading, ToldResponse } from "#usage/meter.ts";
+import { DIALECTS, type ToldResponse } from "#usage/dialects.ts";
+import { type Meter, type MeterReading, createMeter } from "#usage/meter.ts";
 import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { UpstreamHead } from "./upstream.ts";
@@ -42,17 +37,6 @@ const UNMETERED: Metering = {
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
-const METERS: { readonly [name in MeterName]: (options: MeterOptions) => Meter } = {
-  chat: createChatMeter,
-  responses: createResponsesMeter,
-  messages: (options) => createMessagesMeter({ ...options, counting: false }),
-  transcription: createTranscriptionMeter,
-  speech: createSpeechMeter,
-  images: createImagesMeter,
-  rerank: createRerankMeter,
-  counting: (options) => createMessagesMeter({ ...options, counting: true }),
-};
-
 interface MeteringOptions {
   readonly meter: MeterName;
   /** The body is not buffered, so that only a stream of events is worth watching. */
@@ -62,7 +46,7 @@ interface MeteringOptions {
 export function createMetering(head: UpstreamHead, { meter, passedOn }: MeteringOptions): Metering {
   const streamed = isEventStream(head);
   if (!streamed && (passedOn || isMedia(head))) return UNMETERED;
-  return watch(METERS[meter]({ streamed, statusCode: head.response.status }), head);
+  return watch(createMeter(DIALECTS[meter], { streamed, statusCode: head.response.status }), head);
 }
 
 /** Metering of a relayed response, which is never buffered: a stream of events, or JSON. `counting`: the call counts tokens and uses none. */
@@ -72,7 +56,8 @@ export function createRelayMetering(
 ): Metering {
   const streamed = isEventStream(head);
   if (!streamed && !/\bjson\b/i.test(head.contentType ?? "json")) return UNMETERED;
-  return watch(createMessagesMeter({ streamed, statusCode: head.response.status, counting }), head);
+  const dialect = counting ? DIALECTS.counting : DIALECTS.messages;
+  return watch(createMeter(dialect, { streamed, statusCode: head.response.status }), head);
 }
 
 function watch(meter: Meter, { contentEncoding, lengthBytes }: UpstreamHead): Metering {

@@ -5,11 +5,10 @@ import { type EventOrigin, eventIdToUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { LimitGate } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { priceUsage, withBilledRequest } from "#usage/cost.ts";
+import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
 import type { FoundEvent, Outcome, ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { toDuration } from "#usage/journal-fields.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
-import { toTierPrices } from "#usage/tier.ts";
 import type { UsageLedger, UsageWatch } from "#usage/store.ts";
 
 /** The first terminal status of an answer that was given in the background. */

@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { isUnknown, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
 import type { ReportQuantities } from "#kernel/units.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
+import { normaliseUsage } from "#usage/cost.ts";
 import { createWindowSums, NONE_USED, type WindowSums } from "./limit-counter.ts";
 import type { Used } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";

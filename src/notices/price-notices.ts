@@ -2,8 +2,7 @@ import { DAY_US } from "#kernel/clock.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
 import { findUnitPrice, UNITS } from "#kernel/units.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
-import { toDisjointQuantities } from "#usage/normalise.ts";
-import { toUnpricedReason } from "#usage/tier.ts";
+import { toDisjointQuantities, toUnpricedReason } from "#usage/cost.ts";
 import { toQuotedName } from "./notice.ts";
 import type { Tell } from "./outbox.ts";
 

@@ -10,9 +10,10 @@ import {
   isReportUnit,
   REPORT_UNITS,
   UNITS,
+  DETAILS_OF,
+  isUnit,
 } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
-import { toDisjointQuantities } from "./normalise.ts";
 
 export interface Cost {
   /** Null when no unit was priced. */
@@ -86,7 +87,7 @@ function priceInMillionths(disjoint: Quantities, prices: PriceSet): Cost {
   return { costPico, unpriced };
 }
 
-export interface PricedTotals extends Pick<Cost, "costPico"> {
+interface PricedTotals extends Pick<Cost, "costPico"> {
   /** Units with a quantity above zero that have no price. */
   readonly unpricedUnits: readonly ReportUnit[];
 }
@@ -129,4 +130,108 @@ export function withBilledRequest(usage: ReportedUsage | null, prices: PriceSet)
   if (!isPriced(prices, "requests") || usage?.shape === "pending") return usage;
   const shape = usage?.shape ?? (isPricedByRequestAlone(prices) ? "inclusive" : "begun");
   return { shape, quantities: { ...usage?.quantities, requests: 1 } };
+}
+
+/** The units that contain parts. */
+const WHOLES = ["input_tokens", "output_tokens"] as const;
+
+/**
+ * Each token once: input at the full rate, with cache reads, cache writes, audio and images beside it, and output with its
+ * audio beside it (decisions, "Reports"). The cached part is taken out of an inclusive prompt, unless it exceeds it, and then
+ * each detail in the order of the units, as far as the rest goes. Never negative.
+ */
+export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quantities {
+  const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
+  if (shape !== "inclusive") return quantities;
+  const isCachedWithin = input !== undefined && cached > 0 && cached <= input;
+  if (!hasDetail(quantities))
+    return isCachedWithin ? { ...quantities, input_tokens: input - cached } : quantities;
+  const disjoint: { [unit in Unit]?: number } = { ...quantities };
+  if (isCachedWithin) disjoint.input_tokens = input - cached;
+  for (const whole of WHOLES) {
+    const there = disjoint[whole];
+    if (there === undefined) continue;
+    // Summed up in the order of `toDisjointSql`: of fractions the last digit depends on it.
+    let taken = 0;
+    for (const detail of DETAILS_OF[whole] ?? []) {
+      const quantity = quantities[detail];
+      if (quantity === undefined) continue;
+      disjoint[detail] = Math.min(quantity, there - Math.min(taken, there));
+      taken += quantity;
+    }
+    disjoint[whole] = there - Math.min(taken, there);
+  }
+  return disjoint;
+}
+
+/** Few usages have any: a loop over what was told takes half the time of one over all units (measured). */
+function hasDetail(quantities: Quantities): boolean {
+  for (const unit in quantities) if (isUnit(unit) && !isReportUnit(unit)) return true;
+  return false;
+}
+
+/** Quantities as reports count them: each unit with its details, such as the input with what was written to a cache. */
+export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
+  const disjoint = toDisjointQuantities(usage);
+  return byUnit(REPORT_UNITS, (unit) => {
+    let sum = disjoint[unit];
+    for (const detail of DETAILS_OF[unit] ?? []) {
+      const quantity = disjoint[detail];
+      if (quantity !== undefined) sum = (sum ?? 0) + quantity;
+    }
+    return sum;
+  });
+}
+
+const TIER_LENGTH_MAX = 32;
+/** What providers call the service that has the usual price. */
+const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
+const FAST = "fast";
+
+/** The member that tells it; some providers do so in every event of a stream. */
+export const TIER = "service_tier";
+
+/** What an answer tells of its service tier; null for what it tells nothing of. */
+interface ToldTier {
+  /** `service_tier` of the answer, or of its `response`. */
+  readonly own: string | null;
+  /** `service_tier` of its usage. */
+  readonly ofUsage: string | null;
+  /** `speed` of its usage. */
+  readonly speed: string | null;
+}
+
+/**
+ * The tier that an answer was served at (specification of money, section 1); undefined for the standard one. The speed `fast`
+ * is the tier `fast`: a service tier that is told beside it is not kept.
+ */
+export function toTier({ own, ofUsage, speed }: ToldTier): string | undefined {
+  return speed !== null && toName(speed) === FAST ? FAST : toName(own ?? ofUsage);
+}
+
+function toName(told: string | null): string | undefined {
+  if (told === null) return undefined;
+  const name = told
+    .slice(0, 2 * TIER_LENGTH_MAX)
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/gu, "_")
+    .slice(0, TIER_LENGTH_MAX);
+  return STANDARD_TIERS.has(name) ? undefined : name;
+}
+
+/** A member that may tell a tier; null when it tells nothing. */
+export function readTier(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+const NO_PRICES: PriceSet = {};
+
+/** The prices that hold for a tier: prices are kept for the standard one alone, and no other is billed at them. */
+export function toTierPrices(prices: PriceSet, tier: string | undefined): PriceSet {
+  return tier === undefined ? prices : NO_PRICES;
+}
+
+/** Why a request has no price although its model may have one. */
+export function toUnpricedReason(tier: string): string {
+  return `tier: ${tier}`;
 }

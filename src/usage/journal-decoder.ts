@@ -22,7 +22,7 @@ export interface Begun {
 }
 
 /** What a line means once its numbers are looked up; `definition` was taken in and stands for nothing else. */
-export type DecodedLine =
+type DecodedLine =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }
   | { readonly kind: "watermark"; readonly number: number }

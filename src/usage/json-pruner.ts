@@ -45,7 +45,7 @@ const NEAR_BYTES = 64;
 /** A string that says something and names nothing. */
 const LONG_TEXT = new TextEncoder().encode('" "');
 
-export interface PrunerOptions {
+interface PrunerOptions {
   /** Items that are kept of an array; a text whose items are counted keeps them all. */
   readonly itemsMax?: number;
 }

@@ -1,22 +1,10 @@
-import { toErrorKind } from "./error-kind.ts";
-import type { ReportedUsage } from "./event.ts";
+import type { MeterDialect, ToldResponse } from "./dialects.ts";
+import { type ReportedUsage, ERROR_KIND_LENGTH_MAX } from "./event.ts";
 import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
 import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
 import { type LongData, type SseEvent, type SseParser, type SseSink, createSseParser } from "./sse.ts";
-import { TellingSearch } from "./telling.ts";
-import { readTier } from "./tier.ts";
+import { readTier, TIER } from "./cost.ts";
 import { UsageAccumulator } from "./usage-accumulator.ts";
-
-/** What an answer of the Responses API tells of the response that it holds. */
-export interface ToldResponse {
-  readonly id: string;
-  /** The status that was told last; null when none was told. */
-  readonly status: string | null;
-  /** Whether its upstream works on after the answer. */
-  readonly isBackground: boolean;
-  /** Whether its upstream keeps it, to be asked for by its id. */
-  readonly isStored: boolean;
-}
 
 /** What a response told of its usage and of its end. */
 export interface MeterReading {
@@ -55,33 +43,6 @@ export interface MeterOptions {
   readonly statusCode: number;
 }
 
-/** Where the responses of one wire dialect say what. */
-export interface MeterDialect {
-  /** Adds the usage of a unary body: of the places where it may stand, the first that holds a quantity. */
-  addUsage(body: JsonObject, accumulator: UsageAccumulator): void;
-  /** Adds the usage of one event of a stream, in the same way; true when it held a quantity. */
-  addEventUsage(event: JsonObject, accumulator: UsageAccumulator): boolean;
-  /** The model that a unary body, or an event of a stream, names; absent where that is not looked for. */
-  findModel?(message: JsonObject): unknown;
-  /** The response that a unary body, or an event of a stream, holds; absent where that is not looked for. */
-  findResponse?(message: JsonObject): ToldResponse | null;
-  /** The error, for `toErrorKind`, of a message that says elsewhere than others that it failed; null for any other. */
-  findFailure?(message: JsonObject): JsonObject | null;
-  /** Whether the items of an array are counted: then all of them are kept (`PRUNED_BYTES_MAX` bounds them). */
-  readonly countsItems?: true;
-  /** Whether the usage of this event is told before the answer; absent where none is. */
-  beginsUsage?(event: JsonObject): boolean;
-  /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
-  endsAnswer(event: JsonObject): boolean;
-  /** Whether a reader of this event has had the whole answer; `[DONE]` ends every stream. */
-  isLast(event: JsonObject): boolean;
-  readonly defaultsToExclusive: boolean;
-  /** Whether its usage tells the searches that the provider made: `web_searches`. */
-  readonly countsWebSearches?: true;
-  /** Finds out which events cannot tell anything; made by `createTelling`. */
-  readonly telling: TellingSearch;
-}
-
 /** A body that comes in one piece no longer than this is parsed as it is: 2 µs cheaper than pruning it (measured). */
 export const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
@@ -93,8 +54,6 @@ const SHORT_EVENT_BYTES_MAX = 8 * 1024;
 
 const ALL_ITEMS = { itemsMax: Number.POSITIVE_INFINITY };
 
-/** Some providers tell it in every event of a stream. */
-const TIER = "service_tier";
 const DONE = "[DONE]";
 /** Longer data is not `[DONE]`: a blank that is trimmed has up to three bytes. */
 const DONE_BYTES_MAX = 3 * (DONE.length + 1);
@@ -106,11 +65,6 @@ const encoder = new TextEncoder();
 
 export function createMeter(dialect: MeterDialect, { streamed, statusCode }: MeterOptions): Meter {
   return streamed ? new StreamMeter(dialect, statusCode) : new UnaryMeter(dialect, statusCode);
-}
-
-/** What an event must name to tell of usage, of an error or of what `names` stand for, wherever in it. */
-export function createTelling(...names: readonly string[]): TellingSearch {
-  return new TellingSearch(["usage", "error", ...names], TIER);
 }
 
 /**
@@ -284,4 +238,72 @@ function isOnlyError(body: unknown): boolean {
 
 function hasItems(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0;
+}
+
+/** Longer text was written for a person: it may hold content, so nothing of it is kept. */
+const CANDIDATE_LENGTH_MAX = 256;
+
+const STATUS_MAX = 599;
+
+/** OpenAI's rate limits name what ran out as their type, and what happened as their code. */
+const QUOTA_TYPES: ReadonlySet<string> = new Set(["tokens", "requests"]);
+
+/**
+ * What kind of error an upstream answered with: its own short name for it, in lower case with everything but letters and
+ * digits as `_`, 64 characters at most, or `http_<status>` (decisions, "Usage and prices"). `body` is a parsed JSON body or
+ * event, or whatever stands in its place. A message, a detail or a sentence never becomes a kind.
+ */
+export function toErrorKind(statusCode: number, body: unknown): string {
+  // Some put the one error into an array.
+  const message: unknown = Array.isArray(body) ? body[0] : body;
+  if (!isJsonObject(message)) return `http_${statusCode}`;
+  const error = isJsonObject(message["error"]) ? message["error"] : {};
+  const errorType =
+    typeof error["type"] === "string" && QUOTA_TYPES.has(error["type"]) ? null : error["type"];
+  // `{"type":"error"}` names the envelope, not the kind: that is `code` beside it (`ResponseErrorEvent` of openai 7.57).
+  const isEnvelope = message["type"] === "error";
+  const messageType = isEnvelope ? null : message["type"];
+  const candidates = [
+    isEnvelope ? message["code"] : null,
+    errorType,
+    error["code"],
+    error["status"],
+    toWord(message["error"]),
+    messageType,
+    message["code"],
+  ];
+  for (const candidate of candidates) {
+    const kind = toIdentifier(candidate);
+    if (kind !== null) return kind;
+  }
+  return `http_${findStatus([error["code"], message["code"]]) ?? statusCode}`;
+}
+
+/** An `error` that is a text: a name when it is one word of ASCII, else a sentence. */
+function toWord(error: unknown): string | null {
+  return typeof error === "string" && /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/.test(error) ? error : null;
+}
+
+function toIdentifier(candidate: unknown): string | null {
+  // A number that is an HTTP status says what `http_<status>` says; any other is a vendor's own name for its error.
+  const text = isVendorCode(candidate) ? String(candidate) : candidate;
+  if (typeof text !== "string" || text.length > CANDIDATE_LENGTH_MAX) return null;
+  const identifier = text
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/gu, "_")
+    .slice(0, ERROR_KIND_LENGTH_MAX);
+  return /[a-z0-9]/.test(identifier) ? identifier : null;
+}
+
+function isVendorCode(candidate: unknown): candidate is number {
+  return Number.isSafeInteger(candidate) && typeof candidate === "number" && candidate > STATUS_MAX;
+}
+
+/** A code that is a number tells no more than a status; inside an answer with another status it is the one that counts. */
+function findStatus(codes: readonly unknown[]): number | null {
+  for (const code of codes) {
+    if (typeof code === "number" && Number.isInteger(code) && code >= 400 && code <= STATUS_MAX) return code;
+  }
+  return null;
 }

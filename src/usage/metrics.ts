@@ -1,21 +1,20 @@
 import { truncateCodePoints } from "#kernel/text.ts";
 import { type ReportQuantities, type ReportUnit, findUnitPrice, toReportUnit, UNITS } from "#kernel/units.ts";
 import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER, isUnmetered } from "./event.ts";
-import { toDisjointQuantities } from "./normalise.ts";
-import { toUnpricedReason } from "./tier.ts";
+import { toDisjointQuantities, toUnpricedReason } from "./cost.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
-export type RequestLabels = {
+type RequestLabels = {
   readonly endpoint: string;
   readonly provider: string;
   readonly model: string;
 };
 
-export type UnitLabels = Omit<RequestLabels, "endpoint">;
+type UnitLabels = Omit<RequestLabels, "endpoint">;
 /** `reason`: why prices do not hold for it, where it lacks more than them (`toUnpricedReason`). */
-export type UnpricedLabels = Pick<RequestLabels, "model"> & { readonly reason?: string };
+type UnpricedLabels = Pick<RequestLabels, "model"> & { readonly reason?: string };
 
-export interface RequestSeries {
+interface RequestSeries {
   readonly labels: RequestLabels;
   readonly requests: { readonly [outcome in Outcome]: number };
   /** From arrival to the end, summed over all outcomes. */

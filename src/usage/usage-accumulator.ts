@@ -1,7 +1,7 @@
 import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import { isJsonObject } from "./json.ts";
-import { readTier, toTier } from "./tier.ts";
+import { readTier, toTier } from "./cost.ts";
 
 /** A member of a usage object, or a member of that member. */
 type Path = readonly [outer: string, inner?: string];

@@ -3,7 +3,7 @@ import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
-import { toUnpricedReason } from "#usage/tier.ts";
+import { toUnpricedReason } from "#usage/cost.ts";
 import type { MissingPrices } from "#stats/store.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */

@@ -5,7 +5,7 @@ import { toCost } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
-import { toUnpricedReason } from "#usage/tier.ts";
+import { toUnpricedReason } from "#usage/cost.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */

@@ -16,9 +16,9 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, Settlement, UsageEnding, UsageBeginning } from "#usage/event.ts";
 import { OUTCOMES, PENDING_USAGE, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
-import { JournalEncoder } from "#usage/journal-encoder.ts";
+import { JournalEncoder } from "#usage/recorder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { LineBuffer } from "#usage/line-buffer.ts";
+import { LineBuffer } from "#usage/plain-line.ts";
 import { openSqliteWriter } from "../support/sqlite-writer.ts";
 
 /** 2026-01-01T00:00:00Z. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
-import { priceUsage } from "#usage/cost.ts";
+import { priceUsage, normaliseUsage, toDisjointQuantities } from "#usage/cost.ts";
 import type { ReportedUsage, UsageShape } from "#usage/event.ts";
-import { normaliseUsage, toDisjointQuantities } from "#usage/normalise.ts";
 
 const usageOf = (shape: UsageShape, quantities: Quantities): ReportedUsage => ({ shape, quantities });
 const inputOf = (shape: UsageShape, quantities: Quantities) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toErrorKind } from "#usage/error-kind.ts";
+import { toErrorKind } from "#usage/meter.ts";
 
 describe("error kinds", () => {
   const table: readonly [string, number, unknown, string][] = [

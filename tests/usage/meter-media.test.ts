@@ -2,19 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Quantities } from "#kernel/units.ts";
-import { createSpeechMeter, createTranscriptionMeter } from "#usage/meter-audio.ts";
-import { createImagesMeter } from "#usage/meter-images.ts";
-import { createRerankMeter } from "#usage/meter-rerank.ts";
-import type { Meter, MeterOptions } from "#usage/meter.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { type Meter, type MeterOptions, createMeter } from "#usage/meter.ts";
 
 const folder = join(import.meta.dir, "../fixtures/media");
-const METERS = {
-  transcription: createTranscriptionMeter,
-  speech: createSpeechMeter,
-  images: createImagesMeter,
-  rerank: createRerankMeter,
-} as const;
-type Name = keyof typeof METERS;
+type Name = "transcription" | "speech" | "images" | "rerank";
 
 const IMAGE_TOKENS = { input_tokens: 50, output_tokens: 100, input_image_tokens: 40 };
 const READINGS: { readonly [fixture: string]: readonly [Name, Quantities | null] } = {
@@ -215,7 +207,7 @@ function read(
   parts: readonly Uint8Array[],
   options: MeterOptions = { streamed: true, statusCode: 200 },
 ): ReturnType<Meter["finish"]> {
-  const meter = METERS[name](options);
+  const meter = createMeter(DIALECTS[name], options);
   for (const part of parts) meter.push(part);
   return meter.finish();
 }

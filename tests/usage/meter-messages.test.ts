@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MeterReading } from "#usage/meter.ts";
-import type { MessagesMeterOptions } from "#usage/meter-messages.ts";
-import { createMessagesMeter } from "#usage/meter-messages.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { type MeterReading, createMeter, type MeterOptions } from "#usage/meter.ts";
 
 const folder = join(import.meta.dir, "../fixtures/messages");
 
@@ -54,7 +53,7 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
 
 describe("the service tier of the messages dialect", () => {
   const tierOf = (...events: readonly object[]) => {
-    const meter = createMessagesMeter({ streamed: true, statusCode: 200, counting: false });
+    const meter = createMeter(DIALECTS.messages, { streamed: true, statusCode: 200 });
     for (const event of events) meter.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`));
     return meter.finish().tier;
   };
@@ -79,7 +78,7 @@ describe("the service tier of the messages dialect", () => {
   test("is that of a body as well, and none of what only counts", () => {
     const body = '{"usage":{"input_tokens":1,"output_tokens":2,"service_tier":"priority"}}';
     for (const counting of [false, true]) {
-      const meter = createMessagesMeter({ streamed: false, statusCode: 200, counting });
+      const meter = createMeter(toDialect(counting), { streamed: false, statusCode: 200 });
       meter.push(Buffer.from(body));
       expect(meter.finish().tier).toBe(counting ? undefined : "priority");
     }
@@ -253,7 +252,7 @@ function readStream(parts: readonly Uint8Array[]): MeterReading {
 
 function read(
   parts: readonly Uint8Array[],
-  options: Omit<MessagesMeterOptions, "counting"> & { readonly counting?: boolean },
+  options: MeterOptions & { readonly counting?: boolean },
 ): MeterReading {
   const { model: _model, ...reading } = readAll(parts, options);
   return reading;
@@ -261,9 +260,13 @@ function read(
 
 function readAll(
   parts: readonly Uint8Array[],
-  options: Omit<MessagesMeterOptions, "counting"> & { readonly counting?: boolean },
+  options: MeterOptions & { readonly counting?: boolean },
 ): MeterReading {
-  const meter = createMessagesMeter({ counting: false, ...options });
+  const meter = createMeter(toDialect(options.counting), options);
   for (const part of parts) meter.push(part);
   return meter.finish();
+}
+
+function toDialect(counting = false) {
+  return counting ? DIALECTS.counting : DIALECTS.messages;
 }

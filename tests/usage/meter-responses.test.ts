@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { classifyOutcome } from "#forward/account.ts";
-import type { MeterReading } from "#usage/meter.ts";
-import { createResponsesMeter, isTerminal } from "#usage/meter-responses.ts";
+import { DIALECTS, isTerminal } from "#usage/dialects.ts";
+import { type MeterReading, createMeter } from "#usage/meter.ts";
 
 const folder = join(import.meta.dir, "../fixtures/responses");
 const TOLD = { id: "resp_1", status: "completed", isBackground: false, isStored: true };
@@ -73,7 +73,7 @@ describe("streams of the responses dialect", () => {
 
   test("the id is known as soon as the first event was pushed, long or short, and never from content", () => {
     for (const instructions of ["", "x".repeat(100_000)]) {
-      const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+      const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
       const event = {
         type: "response.created",
         response: { id: "resp_1", object: "response", status: "queued", background: true, instructions },
@@ -84,7 +84,7 @@ describe("streams of the responses dialect", () => {
       meter.push(bytes.subarray(bytes.length - 2));
       expect(meter.response).toEqual({ ...TOLD, status: "queued", isBackground: true });
     }
-    const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+    const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
     meter.push(
       Buffer.from(
         'data: {"type":"response.output_text.delta","delta":"\\"response\\":{\\"id\\":\\"x\\"}"}\n\n',
@@ -94,10 +94,10 @@ describe("streams of the responses dialect", () => {
   });
 
   test("a stream whose caller leaves behind an item is read on for its usage, and one behind a last event is whole", () => {
-    const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+    const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
     meter.push(readFileSync(join(folder, "breaks-off-after-an-item.sse")));
     expect(meter.awaitsUsage).toBe(true);
-    const whole = createResponsesMeter({ streamed: true, statusCode: 200 });
+    const whole = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
     whole.push(readFileSync(join(folder, "incomplete.sse")));
     expect(whole.awaitsUsage).toBe(false);
     expect(classifyOutcome({ kind: "cancelled", metered: whole.finish() }, 200).outcome).toBe("ok");
@@ -107,7 +107,7 @@ describe("streams of the responses dialect", () => {
   test("usage counts in the events that end a stream, and in no other", () => {
     const usage = { input_tokens: 998, output_tokens: 7 };
     for (const type of ["response.created", "response.in_progress", "response.output_text.delta"]) {
-      const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+      const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
       meter.push(
         Buffer.from(`data: ${JSON.stringify({ type, response: { object: "response", usage } })}\n\n`),
       );
@@ -126,7 +126,7 @@ describe("streams of the responses dialect", () => {
       return parse(text);
     };
     try {
-      const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+      const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
       for (let index = 0; index < 100; index += 1) meter.push(delta);
       expect(meter.finish().usage).toBeNull();
     } finally {
@@ -210,7 +210,7 @@ describe("unary answers of the responses dialect", () => {
   });
 
   test("an answer that is whole is no failure because a member error stands beside it", () => {
-    const meter = createResponsesMeter({ streamed: false, statusCode: 200 });
+    const meter = createMeter(DIALECTS.responses, { streamed: false, statusCode: 200 });
     const output = [{ type: "message", id: "msg_1", content: [] }];
     meter.push(Buffer.from(JSON.stringify({ ...body({}), output, error: { code: "odd", message: "odd" } })));
     expect(meter.finish()).toMatchObject({ errorKind: null, usage: { quantities: { input_tokens: 19 } } });
@@ -235,13 +235,13 @@ test("an event that is named error counts by its code, else by the type of its e
 });
 
 function readStream(parts: readonly Uint8Array[]): MeterReading {
-  const meter = createResponsesMeter({ streamed: true, statusCode: 200 });
+  const meter = createMeter(DIALECTS.responses, { streamed: true, statusCode: 200 });
   for (const part of parts) meter.push(part);
   return meter.finish();
 }
 
 function read(body: unknown, statusCode = 200): MeterReading {
-  const meter = createResponsesMeter({ streamed: false, statusCode });
+  const meter = createMeter(DIALECTS.responses, { streamed: false, statusCode });
   meter.push(Buffer.from(JSON.stringify(body)));
   return meter.finish();
 }

@@ -2,8 +2,8 @@ import { describe, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
-import type { MeterReading } from "#usage/meter.ts";
-import { createChatMeter } from "#usage/meter-chat.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { type MeterReading, createMeter } from "#usage/meter.ts";
 import { UsageAccumulator } from "#usage/usage-accumulator.ts";
 import { countByteWork } from "./byte-work.ts";
 
@@ -165,7 +165,7 @@ describe("empty lines and events of a stream", () => {
     "%j a thousand times is parsed not once, and hides no usage",
     (line) => {
       const parse = spyOn(JSON, "parse");
-      const meter = createChatMeter({ streamed: true, statusCode: 200 });
+      const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode: 200 });
       meter.push(encoder.encode(line.repeat(1000)));
       expect(parse).toHaveBeenCalledTimes(0);
       mock.restore();
@@ -186,7 +186,7 @@ describe("long events of a stream", () => {
     const failed = JSON.stringify({ error: { message: content.repeat(9), type: "overloaded" } });
     const bytes = encoder.encode(`data: ${long}\r\n\r\nevent: error\r\ndata: ${failed}\r\n\r\n`);
     const readCut = (pieces: readonly Uint8Array[]) => {
-      const meter = createChatMeter({ streamed: true, statusCode: 200 });
+      const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode: 200 });
       for (const piece of pieces) meter.push(piece);
       return meter.finish();
     };
@@ -204,7 +204,7 @@ describe("long events of a stream", () => {
     const piece = encoder.encode("z".repeat(100_000));
     const pieceCount = 300;
     const work = countByteWork();
-    const meter = createChatMeter({ streamed: true, statusCode: 200 });
+    const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode: 200 });
     meter.push(encoder.encode('data: {"choices":[{"delta":{"content":"'));
     for (let index = 0; index < pieceCount; index += 1) meter.push(piece);
     meter.push(encoder.encode(`"}}],"usage":${JSON.stringify(usage)}}\n\ndata: [DONE]\n\n`));
@@ -384,7 +384,7 @@ describe("whatever the bytes are", () => {
   test("no bytes make the meter throw", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 })), fc.boolean(), (parts, streamed) => {
-        const meter = createChatMeter({ streamed, statusCode: 200 });
+        const meter = createMeter(DIALECTS.chat, { streamed, statusCode: 200 });
         for (const part of parts) meter.push(part);
         expect(meter.finish().usage).toBeNull();
       }),
@@ -409,13 +409,13 @@ function readText(text: string, statusCode = 200): MeterReading {
 }
 
 function readPieces(pieces: readonly Uint8Array[], statusCode: number): MeterReading {
-  const meter = createChatMeter({ streamed: false, statusCode });
+  const meter = createMeter(DIALECTS.chat, { streamed: false, statusCode });
   for (const piece of pieces) meter.push(piece);
   return meter.finish();
 }
 
 function readStream(parts: readonly string[], statusCode = 200): MeterReading {
-  const meter = createChatMeter({ streamed: true, statusCode });
+  const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode });
   for (const part of parts) meter.push(encoder.encode(part));
   return meter.finish();
 }
@@ -423,8 +423,9 @@ function readStream(parts: readonly string[], statusCode = 200): MeterReading {
 /** Run by a process of its own: modules keep what they found when they were read. */
 const METER_WITHOUT_BUFFERS = `
   delete globalThis.Buffer;
-  const { createChatMeter } = await import("#usage/meter-chat.ts");
-  const meter = createChatMeter({ streamed: true, statusCode: 200 });
+  const { DIALECTS } = await import("#usage/dialects.ts");
+  const { createMeter } = await import("#usage/meter.ts");
+  const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode: 200 });
   const events = ['{"choices":[{"delta":{"content":"hello"}}]}', '{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}', "[DONE]"];
   meter.push(new TextEncoder().encode(events.map((data) => "data: " + data + "\\n\\n").join("")));
   const { usage, complete } = meter.finish();

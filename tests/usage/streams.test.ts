@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MeterReading } from "#usage/meter.ts";
-import { createChatMeter } from "#usage/meter-chat.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { type MeterReading, createMeter } from "#usage/meter.ts";
 
 const folder = join(import.meta.dir, "../fixtures/streams");
 
@@ -108,7 +108,7 @@ describe("stream fixtures", () => {
 });
 
 function read(parts: readonly Uint8Array[]): MeterReading {
-  const meter = createChatMeter({ streamed: true, statusCode: 200 });
+  const meter = createMeter(DIALECTS.chat, { streamed: true, statusCode: 200 });
   for (const part of parts) meter.push(part);
   return meter.finish();
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { MeterReading } from "#usage/meter.ts";
-import { createChatMeter } from "#usage/meter-chat.ts";
-import { createMessagesMeter } from "#usage/meter-messages.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { type MeterReading, createMeter } from "#usage/meter.ts";
 import { TellingSearch } from "#usage/telling.ts";
 
 const STRINGS = ["usage", "error", "message_stop"];
@@ -125,7 +124,7 @@ test("a stream is metered as one whose every event is parsed, whatever its event
 
 function read(pieces: readonly Uint8Array[], isChat: boolean): MeterReading {
   const options = { streamed: true, statusCode: 200 };
-  const meter = isChat ? createChatMeter(options) : createMessagesMeter({ ...options, counting: false });
+  const meter = createMeter(isChat ? DIALECTS.chat : DIALECTS.messages, options);
   for (const piece of pieces) meter.push(piece);
   return meter.finish();
 }

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { byUnit, picoToNumber, UNITS, type PriceSet, type Quantities } from "#kernel/units.ts";
-import { priceUsage } from "#usage/cost.ts";
+import { priceUsage, normaliseUsage } from "#usage/cost.ts";
 import { USAGE_SHAPES } from "#usage/event.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
 import { toReportUnits, toRequestUnits } from "#views/request-units.ts";
 
 const tokens = fc.oneof(fc.nat(50), fc.nat(2 ** 30), fc.constantFrom(0, 19.5, 0.25));

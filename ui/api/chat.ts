@@ -1,9 +1,8 @@
 import type { Quantities } from "#kernel/units.ts";
-import { toErrorKind } from "#usage/error-kind.ts";
+import { DIALECTS } from "#usage/dialects.ts";
+import { toErrorKind, createMeter } from "#usage/meter.ts";
 import { isJsonObject, type JsonObject, parseJson } from "#usage/json.ts";
-import { createChatMeter } from "#usage/meter-chat.ts";
-import { createResponsesMeter } from "#usage/meter-responses.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
+import { normaliseUsage } from "#usage/cost.ts";
 import { createSseParser } from "#usage/sse.ts";
 import { OWN_SERVER, refuse } from "./client.ts";
 import { ApiFailure, incompleteAnswer, isAbort, toApiFailure, upstreamRedirect } from "./failure.ts";
@@ -64,7 +63,7 @@ export interface ChatEnding extends ChatHead {
  */
 export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
   const { endpoint = "chat", onHead, onDelta } = request;
-  const { path, toBody, createMeter, createReader } = DIALECTS[endpoint];
+  const { path, toBody, createReader } = ENDPOINTS[endpoint];
   const body = JSON.stringify(toBody(request));
   const response = await send(path, body, request);
   if (isRedirect(response)) throw upstreamRedirect(response.status);
@@ -78,7 +77,7 @@ export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
   if (!response.ok) throw await toRefusal(response);
 
   const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-  const meter = createMeter({ streamed, statusCode: response.status });
+  const meter = createMeter(DIALECTS[endpoint], { streamed, statusCode: response.status });
   const reader = createReader({ streamed, status: response.status, onDelta });
   for await (const bytes of readBytes(response)) {
     meter.push(bytes);
@@ -101,7 +100,7 @@ function readUpstreamName(headers: Headers): string | null {
   }
 }
 
-const DIALECTS = {
+const ENDPOINTS = {
   chat: {
     path: "/v1/chat/completions",
     toBody: ({ model, messages, stream = true, settings }: ChatRequest) => ({
@@ -110,7 +109,6 @@ const DIALECTS = {
       messages,
       ...(stream && { stream }),
     }),
-    createMeter: createChatMeter,
     createReader: createChatReader,
   },
   responses: {
@@ -129,7 +127,6 @@ const DIALECTS = {
       store: false,
       ...(stream && { stream }),
     }),
-    createMeter: createResponsesMeter,
     createReader: createResponseReader,
   },
 } as const;

@@ -2,7 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { REPORT_UNITS, UNIT_COLUMNS, UNIT_TABLE } from "#kernel/units.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
 import type { ReportedUsage } from "#usage/event.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
+import { normaliseUsage } from "#usage/cost.ts";
 
 /** 10^9 pico: the seam of the two halves of an amount. */
 export const COST_SEAM = 1_000_000_000;

@@ -1,5 +1,5 @@
 import { describeCause, type LogFields } from "#kernel/log.ts";
-import { LineBuffer } from "#usage/line-buffer.ts";
+import { LineBuffer } from "#usage/plain-line.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
 import { CurrentSegment, type CurrentSegmentOptions } from "./current-segment.ts";
 import { JournalSync } from "./journal-sync.ts";
