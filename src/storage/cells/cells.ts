@@ -261,7 +261,7 @@ const COUNT_BYTES = 4;
  * The cells of one period and part as bytes, compressed with Zstandard: the number of rows, then the columns, each behind its
  * place in `STORED_COLUMNS`. Label sets are the differences to the one before. A column with nothing in it is left out.
  */
-export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<ArrayBuffer> {
+export function encodeCells(cells: Cells<Float64Array | null>, level = 3): Uint8Array<ArrayBuffer> {
   const { count, combinations, results, measures } = cells;
   const sizeMax = COUNT_BYTES + STORED_COLUMNS.length * (1 + toPackedBytesMax(count));
   const view = new DataView(new ArrayBuffer(sizeMax));
@@ -282,7 +282,7 @@ export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<Array
     const nothing = toNothing(measure.adds);
     if (values.some((value) => value !== nothing)) put(place, values);
   }
-  return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end)));
+  return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end), { level }));
 }
 
 /** Reads cells back; measures behind the first `measuresMax` may be left out, and cost their decompression alone. */

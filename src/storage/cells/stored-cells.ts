@@ -53,9 +53,12 @@ export function* findCells({ period, at, part }: CellPlace): Script<Cells<Float6
   return row === null ? null : decodeCells(row.columns);
 }
 
+/** Most of what cells take is hours, and an hour is written once or twice: 0.1 ms more for each saves a fiftieth of it. */
+const LEVELS = { hour: 5, day: 3, month: 3 } as const;
+
 /** Puts cells in the place of what is there. */
 export function* saveCells({ period, at, part }: CellPlace, cells: Cells<Float64Array | null>): Script<void> {
-  const columns = encodeCells(cells);
+  const columns = encodeCells(cells, LEVELS[period]);
   yield* run(
     `INSERT INTO cells (period, at, part, revision, columns) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (period, at, part) DO UPDATE SET revision = excluded.revision, columns = excluded.columns`,

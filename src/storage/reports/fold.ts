@@ -11,7 +11,7 @@ import { COST_SEAM } from "#storage/cells/sums.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
 
 /** What the requests of one group add up to, in one period, that ended in one way. What was not folded is zero or null. */
-export interface FoldSum extends UnitTotals {
+export interface FoldSum {
   readonly period: number;
   readonly group: number;
   /** The class of results. */
@@ -25,6 +25,7 @@ export interface FoldSum extends UnitTotals {
   readonly cost_lo: number;
   readonly duration_us: number;
   readonly last_seen_us: number;
+  readonly units: UnitTotals;
   /** In the order of `BANDS`; empty where they were not folded. */
   readonly bands: readonly number[];
 }
@@ -118,7 +119,7 @@ export class Fold {
   /** What was added up; sums of nothing are left out. */
   *sums(): Generator<FoldSum> {
     const columns = new Map(this.#columns.map(({ name, values }) => [name, values]));
-    const unit = new Map(UNIT_COLUMNS.map((column) => [column, columns.get(column)]));
+    const unit: { readonly [column: string]: Float64Array } = Object.fromEntries(columns);
     const bands = BANDS.flatMap((band) => columns.get(band) ?? []);
     const of = (name: string) => columns.get(name) ?? new Float64Array();
     const [requests, priced, unpriced] = [of("requests"), of("priced_requests"), of("unpriced_requests")];
@@ -129,7 +130,7 @@ export class Fold {
       const low = costLo[at] ?? 0;
       const carry = Math.floor(low / COST_SEAM);
       const count = requests[at] ?? 0;
-      const units = toUnitTotals((column) => toReported(unit.get(column)?.[at]));
+      const units = toUnitTotals((column) => toReported(unit[column]?.[at]));
       // A settlement changes what is known of a request that was counted before, and is no request more.
       const isSame = !pending[at] && !unmetered[at] && !priced[at] && !unpriced[at];
       const isNothing = isSame && count === 0 && low === 0 && !costHi[at] && !durationUs[at];
@@ -147,8 +148,8 @@ export class Fold {
         cost_lo: low - carry * COST_SEAM,
         duration_us: durationUs[at] ?? 0,
         last_seen_us: lastSeenUs[at] ?? 0,
-        bands: bands.map((band) => band[at] ?? 0),
-        ...units,
+        bands: bands.length === 0 ? NO_BANDS : bands.map((band) => band[at] ?? 0),
+        units,
       };
     }
   }
@@ -201,6 +202,7 @@ class SumIndex {
 }
 
 const SUMS_MIN = 64;
+const NO_BANDS: readonly number[] = [];
 
 function grow<Values extends Int32Array | Float64Array>(values: Values, grown: Values): Values {
   grown.set(values);

@@ -77,7 +77,7 @@ const SIZE_MEASURES = ["requests", "priced_requests", "cost_hi", "cost_lo", ...T
 function toSize(sum: FoldSum, order: GroupOrder): Size {
   if (order === "requests") return sum.requests;
   if (order === "cost") return sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo);
-  const reported = TOKENS.flatMap((column) => sum[column] ?? []);
+  const reported = TOKENS.flatMap((column) => sum.units[column] ?? []);
   return reported.length === 0 ? null : reported.reduce((tokens, quantity) => tokens + quantity, 0);
 }
 

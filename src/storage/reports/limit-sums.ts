@@ -369,7 +369,7 @@ function addTo(part: UsePart, sum: FoldSum, sign: 1 | -1): void {
   part.costHi += sign * sum.cost_hi;
   part.costLo += sign * sum.cost_lo;
   for (const [index, unit] of COUNTED_UNITS.entries())
-    part.quantities[index] = (part.quantities[index] ?? 0) + sign * (sum[unit] ?? 0);
+    part.quantities[index] = (part.quantities[index] ?? 0) + sign * (sum.units[unit] ?? 0);
 }
 
 function toAmount({ measure }: Limit, { requests, costHi, costLo, quantities }: UsePart): bigint {

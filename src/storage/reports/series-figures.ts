@@ -29,7 +29,7 @@ export function toSeriesFigures(sums: readonly FoldSum[]): SeriesFigures {
   }
   const [ok = 0, cancelled = 0, upstreamError = 0, unreachable = 0] = byOutcome;
   const costPico = pricedRequests === 0 ? null : joinCost(costHi, costLo);
-  const units = toReportQuantities(sums);
+  const units = toReportQuantities(sums.map((sum) => sum.units));
   return {
     requests,
     ok,
