@@ -1,7 +1,7 @@
 import { isUpstreamName } from "#catalog/model-draft.ts";
 import { readAsked } from "#forward/relay-body.ts";
 import { toAccountSubject } from "#forward/relay.ts";
-import { requireLabel } from "#identity/owned-secret.ts";
+import { requireLabel } from "#identity/keys.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";

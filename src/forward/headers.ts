@@ -1,5 +1,5 @@
 import { carriesOwnToken } from "#identity/secret.ts";
-import { listSessionCookies } from "#identity/session-cookie.ts";
+import { listSessionCookies } from "#identity/sessions.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { toFieldValue } from "#kernel/field-value.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";

@@ -1,17 +1,27 @@
-import type { Clock } from "#kernel/clock.ts";
-import type { SecretBox } from "#kernel/crypto.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { type Clock, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { type SecretBox, sha256Hex } from "#kernel/crypto.ts";
+import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
-import type { PasswordPrint } from "./password-print.ts";
-import { API_KEY_PREFIX, isOwnKeyText, type OwnedSecret, toSuffix } from "./secret.ts";
-import { findSecret, peekSecret, refuseEnded, type SecretWords } from "./presented-secret.ts";
+import type { PasswordPrint } from "./password.ts";
+import {
+  API_KEY_PREFIX,
+  isOwnKeyText,
+  type OwnedSecret,
+  toSuffix,
+  RELAY_TOKEN_PREFIX,
+  toDigestText,
+} from "./secret.ts";
 import { LOCAL_PRINCIPAL, type Principal } from "./principal.ts";
-import { findSessionCookie } from "./session-cookie.ts";
-import { createSessionRenewal, type SessionInUse } from "./session-renewal.ts";
-import { type IssuedSession, readSession } from "./sessions.ts";
+import {
+  findSessionCookie,
+  createSessionRenewal,
+  type SessionInUse,
+  type IssuedSession,
+  readSession,
+} from "./sessions.ts";
 import type { SignInLog } from "./sign-in-log.ts";
 import type { UsedStates } from "./sso-state.ts";
-import type { FoundSecret, IdentityStore } from "./store.ts";
+import type { FoundSecret, IdentityStore, SecretStore } from "./store.ts";
 
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
 export interface Caller {
@@ -48,7 +58,7 @@ export interface Authenticator {
   renew(caller: Caller): Promise<IssuedSession | null>;
 }
 
-export interface AuthenticatorDeps {
+interface AuthenticatorDeps {
   readonly store: IdentityStore;
   readonly keyUse: KeyUse;
   readonly secrets: SecretBox;
@@ -72,13 +82,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   }
 
   function toKeyCaller(found: FoundSecret | null): Caller {
-    // Unknown, deleted and disabled look the same from outside.
-    if (found === null || !found.principal.enabled) throw refuseKey();
-    const { secret, principal, fixedTags, endsAtUs, formerUntilUs } = found;
-    // Infinity for most: they do not even ask for the time.
-    if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
-      throw refuseEnded(found, clock.nowUs(), KEY_WORDS);
-    }
+    const { secret, principal, fixedTags, formerUntilUs } = requireGood(found, clock, KEY_WORDS);
     keyUse.touch(secret.id);
     const credential = { kind: "key", key: secret, isFormer: formerUntilUs !== null } as const;
     return { principal, fixedTags, credential };
@@ -217,5 +221,148 @@ function refuseMissing(): ProxyError {
   return new ProxyError(
     "missing_api_key",
     "An API key is needed: send it as Authorization: Bearer <API_KEY>.",
+  );
+}
+
+interface SecretSearch {
+  readonly store: Pick<SecretStore, "findByHash" | "peekByHash">;
+  readonly secrets: SecretBox;
+}
+
+/** The secret with this plaintext, if memory tells; null when the store has to be asked. */
+function peekSecret({ store, secrets }: SecretSearch, plaintext: string): FoundSecret | null {
+  const known = store.peekByHash(secrets.hashToken(plaintext));
+  if (known !== null) return known;
+  for (const hash of listOtherHashes(secrets, plaintext)) {
+    const other = store.peekByHash(hash);
+    if (other !== null) return other;
+  }
+  return null;
+}
+
+/** Everything that a plaintext may be stored under, first what a new secret is stored under. */
+export function listHashes(secrets: SecretBox, plaintext: string): readonly string[] {
+  return [secrets.hashToken(plaintext), ...listOtherHashes(secrets, plaintext)];
+}
+
+/** By former secret keys, and as a secret that a file has only the SHA-256 of. One at a time: most are found before the last. */
+function* listOtherHashes(secrets: SecretBox, plaintext: string): Generator<string> {
+  yield* secrets.formerHashes(plaintext);
+  const digest = toDigestText(sha256Hex(plaintext));
+  yield secrets.hashToken(digest);
+  yield* secrets.formerHashes(digest);
+}
+
+/**
+ * The secret with this plaintext, and its owner; null when there is none. It is stored under the hash of the secret key that
+ * was in use when it was made. The store notices a rotation when it is asked: then the look-up is made once more.
+ */
+async function findSecret({ store, secrets }: SecretSearch, plaintext: string): Promise<FoundSecret | null> {
+  for (;;) {
+    const { generation } = secrets;
+    for (const hash of listHashes(secrets, plaintext)) {
+      const found = await store.findByHash(hash);
+      if (found !== null) return found;
+    }
+    if (secrets.generation === generation) return null;
+  }
+}
+
+/** The name of a kind of secret, and the refusals of a request with one. */
+interface SecretWords {
+  readonly noun: "API key" | "relay token";
+  readonly code: ErrorCode;
+  readonly unknown: () => ProxyError;
+}
+
+/** The secret that a request has presented. Throws unless it is good: unknown, deleted and disabled look the same from outside. */
+function requireGood(
+  found: FoundSecret | null,
+  clock: Pick<Clock, "nowUs">,
+  words: SecretWords,
+): FoundSecret {
+  if (found === null || !found.principal.enabled) throw words.unknown();
+  // Infinity for most: they do not even ask for the time.
+  if (found.endsAtUs !== Infinity && clock.nowUs() >= found.endsAtUs) {
+    throw refuseEnded(found, clock.nowUs(), words);
+  }
+  return found;
+}
+
+/**
+ * The refusal of a secret whose `endsAtUs` is reached. Only the holder of the right plaintext is told more than that it is
+ * not valid.
+ */
+function refuseEnded(
+  { secret: { terms }, formerUntilUs }: FoundSecret,
+  nowUs: InstantUs,
+  { noun, code, unknown }: SecretWords,
+): ProxyError {
+  if (formerUntilUs !== null && nowUs >= formerUntilUs) return unknown();
+  const { expiresAtUs, pausedBy } = terms;
+  if (expiresAtUs !== null && nowUs >= expiresAtUs) {
+    return new ProxyError(
+      code,
+      `This ${noun} expired at ${formatInstant(expiresAtUs)}. Make another one, or set a later expiry.`,
+    );
+  }
+  const who = pausedBy === "admin" ? "An admin" : "Its owner or an admin";
+  return new ProxyError(code, `This ${noun} is paused. ${who} can resume it.`);
+}
+
+/** To whom a relayed request is attributed, and by which token. */
+interface RelayCaller {
+  readonly principal: Principal;
+  readonly relayTokenId: string;
+  /** On all of its usage: the principal's, and before them the token's. */
+  readonly fixedTags: readonly string[];
+}
+
+export interface RelayAuthenticator {
+  /**
+   * The owner of the token in a relay path (specification, sections 4.5 and 5). Throws `unknown_relay_token` for whatever
+   * is no living token of an enabled principal: unknown, deleted, malformed, expired, paused, an API key.
+   */
+  authenticate(token: string): Promise<RelayCaller>;
+}
+
+interface RelayAuthenticatorDeps {
+  readonly store: Pick<IdentityStore, "relayTokens">;
+  readonly keyUse: KeyUse;
+  readonly secrets: SecretBox;
+  readonly clock: Pick<Clock, "nowUs">;
+}
+
+/** Asks the store on every request, so that a deleted token fails on the very next one. */
+export function createRelayAuthenticator({
+  store,
+  keyUse,
+  secrets,
+  clock,
+}: RelayAuthenticatorDeps): RelayAuthenticator {
+  const search = { store: store.relayTokens, secrets };
+  return {
+    async authenticate(token) {
+      // An API key starts with `lp_` and fails here, whosever it is.
+      if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuseForeign();
+      const found = peekSecret(search, token) ?? (await findSecret(search, token));
+      const { principal, secret, fixedTags } = requireGood(found, clock, TOKEN_WORDS);
+      keyUse.touch(secret.id);
+      return { principal, relayTokenId: secret.id, fixedTags };
+    },
+  };
+}
+
+const TOKEN_WORDS: SecretWords = {
+  noun: "relay token",
+  code: "unknown_relay_token",
+  // Names no token: its message is read in logs and screenshots.
+  unknown: () => new ProxyError("unknown_relay_token", "This relay token is not known."),
+};
+
+function refuseForeign(): ProxyError {
+  return new ProxyError(
+    "unknown_relay_token",
+    `This is not a relay token of Lockport; they begin with ${RELAY_TOKEN_PREFIX}.`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 
-export interface FairQueueLimits {
+interface FairQueueLimits {
   readonly waitingOfPeerMax: number;
   readonly waitingMax: number;
   /** Looked at when a turn is given: who has waited longer is refused then. */
@@ -11,7 +11,7 @@ export interface FairQueueLimits {
  * Those who wait for a turn, one network after the other, and one client after the other within each: who sends many waits
  * behind its own, and delays another network by one turn.
  */
-export interface FairQueue {
+interface FairQueue {
   readonly isEmpty: boolean;
   /** True when its turn has come; false when it is given up. `client` tells those apart who share a network. */
   join(network: string, client?: string): Promise<boolean>;

@@ -4,9 +4,9 @@ import type { KeyUseStore } from "./store.ts";
 /** `last_used_at` is coarse (specification, sections 2.7 and 8): refreshed at most once a minute. */
 export const KEY_USE_REFRESH_US = 60_000_000;
 /** Beyond this many keys and relay tokens the oldest entries are forgotten, and their next use is written again. */
-export const KEY_USE_REMEMBERED_KEYS_MAX = 100_000;
+const KEY_USE_REMEMBERED_KEYS_MAX = 100_000;
 
-/** When keys and relay tokens, whose ids never coincide, were last used. */
+/** The last use of keys and relay tokens, whose ids never coincide. */
 export interface KeyUse {
   /** On the hot path: one look-up, and at most once a minute per id a hand-over to the store. */
   touch(keyId: string): void;

@@ -21,7 +21,7 @@ export const LOGIN_LINK_TTL_SECONDS = 600;
 /** Longer texts are no token and are not hashed. */
 const TOKEN_LENGTH_MAX = 100;
 
-export interface CreatedLoginLink {
+interface CreatedLoginLink {
   /** To be shown once, in a fragment, which no browser sends to a server. */
   readonly token: string;
   readonly expiresAtUs: InstantUs;
@@ -62,7 +62,7 @@ export function createLoginLinks({
   };
 }
 
-export interface LoginLinkSignInDeps extends SessionsDeps {
+interface LoginLinkSignInDeps extends SessionsDeps {
   readonly signIns: SignInLog;
   readonly sharedAttempts: SharedAttempts;
   /** For tests, which do not wait: after a failure, and for a turn. */

@@ -14,7 +14,12 @@ import {
   fetchUserInfo,
 } from "openid-client";
 import { createFairQueue } from "./fair-queue.ts";
-import { describeProviderFailure } from "./oidc-failure.ts";
+import {
+  type AuthorizationRequest,
+  describeProviderFailure,
+  type OpenIdProvider,
+  type ProvenIdentity,
+} from "./sso.ts";
 import type { Peer } from "./peer.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -22,41 +27,12 @@ import type { Log } from "#kernel/log.ts";
 import { isLoopback } from "#kernel/loopback.ts";
 import { withinLimit } from "#kernel/timer.ts";
 
-/** How long the provider's metadata is cached; after a failure it is read again at once. */
+/** The provider's metadata is cached for so long; after a failure it is read again at once. */
 export const DISCOVERY_AGE_MS_MAX = 3_600_000;
 /** OpenID Connect Core 1.0, section 2: no longer than 255 ASCII characters. */
 const SUBJECT_LENGTH_MAX = 255;
 /** An ID token from the future is refused; clocks that differ a little are not. */
 const ISSUED_AHEAD_SECONDS_MAX = 300;
-
-/** What one sign-in sends out, and expects back. */
-export interface AuthorizationRequest {
-  readonly redirectUri: string;
-  readonly state: string;
-  readonly nonce: string;
-  /** RFC 7636, section 4.1. */
-  readonly codeVerifier: string;
-}
-
-/** The account that signed in, as the provider has proved it. */
-export interface ProvenIdentity {
-  /** `iss` of the ID token. */
-  readonly issuer: string;
-  readonly subject: string;
-  /** User info's claim, else the ID token's; undefined when neither has it, or both have null. */
-  claim(name: string): unknown;
-}
-
-/** An OpenID provider, found by discovery from its issuer at the first sign-in and never before. */
-export interface OpenIdProvider {
-  /** Where to send the browser. Throws `sso_exchange_failed` when the provider's metadata cannot be had. */
-  buildAuthorizationUrl(request: AuthorizationRequest): Promise<string>;
-  /**
-   * Redeems the code of a callback whose `state` was found good. The ID token is verified (signature, `iss`, `aud`, `exp`,
-   * `nonce`), and user info has to have the same `sub`. Throws `sso_exchange_failed` and `sso_userinfo_failed`.
-   */
-  redeem(request: AuthorizationRequest, callback: URLSearchParams, peer: Peer): Promise<ProvenIdentity>;
-}
 
 export interface OpenIdProviderDeps {
   readonly issuer: string;
@@ -112,7 +88,7 @@ export function createOpenIdProvider(deps: OpenIdProviderDeps): OpenIdProvider {
       ? new ProxyError("sso_userinfo_failed", "The identity provider did not tell who signed in.", { cause })
       : new ProxyError("sso_exchange_failed", "The sign-in with the identity provider failed.", { cause });
   };
-  /** What was cached may be what failed: endpoints move and keys change. */
+  /** Cached metadata may be the reason of a failure: endpoints move and keys change. */
   const refuseAndForget = (step: "exchange" | "user info", cause: unknown): ProxyError => {
     discovered = null;
     return refuse(step, cause);
@@ -212,7 +188,7 @@ const PROVIDER_REQUEST_MS_MAX = 10_000;
 const PROVIDER_RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /** Why a request to the identity provider was given up; the code may be logged. */
-export class ProviderFetchError extends Error {
+class ProviderFetchError extends Error {
   override readonly name = "ProviderFetchError";
   readonly code: "insecure_url" | "timeout" | "response_too_large";
 
@@ -228,7 +204,7 @@ interface BoundedFetchOptions {
   readonly requestMsMax: number;
 }
 
-export interface BoundedRequest {
+interface BoundedRequest {
   readonly method: string;
   readonly headers: Record<string, string>;
   /** A form, or nothing: all that an identity provider is ever sent. */
@@ -315,8 +291,8 @@ const WAITING_MAX = 500;
 const WAIT_MS_MAX = 20_000;
 
 /** Bounds what the server asks of the identity provider at once. */
-export interface ExchangeSlots {
-  /** What `step` returns, once there is a slot; null when too many wait for one. */
+interface ExchangeSlots {
+  /** Runs `step` once there is a slot, and returns its result; null when too many wait for one. */
   run<Result>(peer: Peer, step: () => Promise<Result>): Promise<Result | null>;
 }
 

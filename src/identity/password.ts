@@ -1,4 +1,4 @@
-import { equalsConstantTime } from "#kernel/crypto.ts";
+import { equalsConstantTime, type SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { sleep } from "#kernel/timer.ts";
 import {
@@ -10,7 +10,6 @@ import {
   UNKNOWN_BROWSER,
 } from "./attempts.ts";
 import type { Peer } from "./peer.ts";
-import type { PasswordPrint, PasswordSource } from "./password-print.ts";
 import { ADMIN_PRINCIPAL_NAME } from "./principal.ts";
 import { type IssuedSession, type SessionsDeps, issueSession } from "./sessions.ts";
 import type { SignInLog } from "./sign-in-log.ts";
@@ -23,7 +22,7 @@ export interface PasswordSignIn {
   signIn(password: string, peer: Peer, browser?: Browser): Promise<IssuedSession>;
 }
 
-export interface PasswordSignInDeps extends SessionsDeps {
+interface PasswordSignInDeps extends SessionsDeps {
   readonly password: PasswordSource;
   readonly passwordPrint: Pick<PasswordPrint, "of">;
   readonly signIns: SignInLog;
@@ -66,4 +65,44 @@ export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
 
 function toText(password: string | (() => string)): string {
   return typeof password === "string" ? password : password();
+}
+
+/** Null when sign-in by password is switched off. One that may change while the process runs is asked for each time. */
+export type PasswordSource = string | (() => string) | null;
+
+/** Tells which password made a session, so that the session ends when the password is another one. */
+export interface PasswordPrint {
+  /** A keyed hash: it tells nothing without the installation's secret key. */
+  of(password: string): string;
+  /** True for the print of the password in force; reading its file takes 8 µs. */
+  isInForce(print: string): boolean;
+}
+
+/** 132 bits of base64url. */
+const PRINT_LENGTH = 22;
+
+export function createPasswordPrint(
+  password: PasswordSource,
+  secrets: Pick<SecretBox, "hashToken">,
+): PasswordPrint {
+  const of = (text: string): string =>
+    Buffer.from(secrets.hashToken(`admin password ${text}`), "hex")
+      .toString("base64url")
+      .slice(0, PRINT_LENGTH);
+  return {
+    of,
+    isInForce(print) {
+      const current = readPassword(password);
+      return current !== null && equalsConstantTime(print, of(current));
+    },
+  };
+}
+
+/** Null also when the file is gone or holds no password: then nothing says that it is the same one. */
+function readPassword(password: PasswordSource): string | null {
+  try {
+    return typeof password === "function" ? password() : password;
+  } catch {
+    return null;
+  }
 }

@@ -1,11 +1,11 @@
 import type { Clock } from "#kernel/clock.ts";
 
-/** Who is at the other end of a connection, as far as the network tells. No header is believed: a client writes those. */
+/** The other end of a connection, as far as the network tells. No header is believed: a client writes those. */
 export interface Peer {
   /** For the log; `unknown` where there is no address. */
   readonly address: string;
   /**
-   * What shares limits: an IPv4 address, or the /64 of an IPv6 address, of which one subscriber has 2^64 (RFC 6177). Behind
+   * The network that shares limits: an IPv4 address, or the /64 of an IPv6 address, of which one subscriber has 2^64 (RFC 6177). Behind
    * a reverse proxy all clients are one network.
    */
   readonly network: string;
@@ -31,8 +31,8 @@ function toNetwork(address: string): string {
   return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
 }
 
-/** How often something happened in this minute, by the network that it came from. */
-export interface PeerCounts {
+/** Counts of this minute, by network. */
+interface PeerCounts {
   /** Counts one more and returns how many there were of this network in this minute, this one included. */
   add(peer: Peer): number;
 }

@@ -2,7 +2,7 @@ import { LOCAL_ACTOR } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 
 export const PRINCIPAL_KINDS = ["user", "service"] as const;
-export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
+type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
 
 export const ROLES = ["member", "admin"] as const;
 export type Role = (typeof ROLES)[number];

@@ -14,7 +14,7 @@ import {
   PRINCIPAL_KINDS,
   ROLES,
 } from "./principal.ts";
-import { parseFixedTags } from "./fixed-tags.ts";
+import { parseFixedTags } from "./secret.ts";
 import type { IdentityStore, PrincipalRemoval } from "./store.ts";
 
 export interface PrincipalDraft {
@@ -27,7 +27,7 @@ export interface PrincipalDraft {
   readonly tags?: unknown;
 }
 
-export interface PrincipalPatch {
+interface PrincipalPatch {
   readonly role?: string | undefined;
   readonly enabled?: boolean | undefined;
   readonly tags?: unknown;
@@ -52,15 +52,15 @@ export interface Principals {
   ): Promise<Principal>;
   /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
   delete(id: string, actor: Actor, require?: Precondition<Principal>): Promise<void>;
-  /** What `delete` would remove. Throws as it does, and changes nothing. */
+  /** Finds all that `delete` would remove. Throws as it does, and changes nothing. */
   findRemoval(id: string, require?: Precondition<Principal>): Promise<PrincipalRemoval>;
-  /** Who is signed in, in which browsers: sessions of one principal or of all (null), the one seen last first. */
+  /** The browser sessions of one principal or of all (null), the one seen last first. */
   listSessions(id: string | null): ReturnType<IdentityStore["listSessions"]>;
   /** Ends every browser session but that of `keptTokenHash` and returns how many; keys stay. Throws `principal_not_found`. */
   revokeSessions(id: string, actor: Actor, keptTokenHash?: string | null): Promise<number>;
 }
 
-export interface PrincipalsDeps {
+interface PrincipalsDeps {
   readonly store: IdentityStore;
   readonly clock: Clock;
   readonly ids: Ids;

@@ -4,7 +4,7 @@ import type { Log } from "#kernel/log.ts";
 import { createPeerCounts, type Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 
-export type SignInWay = "password" | "login_link" | "sso";
+type SignInWay = "password" | "login_link" | "sso";
 
 /** Tells the log who signed in and who failed to, from where and how; never what was typed. */
 export interface SignInLog {
@@ -15,7 +15,7 @@ export interface SignInLog {
   sessionReused(principal: Principal): void;
 }
 
-export interface SignInFailure {
+interface SignInFailure {
   readonly code: ErrorCode;
   readonly peer: Peer;
   readonly isUnseen?: boolean;

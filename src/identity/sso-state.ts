@@ -23,7 +23,7 @@ export interface SignInAttempt {
   readonly cookieValue: string;
 }
 
-export interface AttemptDraft {
+interface AttemptDraft {
   /** Fresh random text without a dot; only the cookie holds it. */
   readonly secret: string;
   readonly isRetry: boolean;
@@ -56,7 +56,7 @@ export function readStateCookie(secrets: SecretBox, cookieValue: string): SignIn
   return toSignInAttempt(secrets, { secret, isRetry: mark === "retry", expiresAtUs });
 }
 
-/** Whether a `state` is one of ours that was sent with the one retry: true also in a browser that keeps no cookies. */
+/** True for a `state` of ours that was sent with the one retry, also in a browser that keeps no cookies. */
 export function isRetryState(secrets: SecretBox, state: string): boolean {
   return /^sso-state\.[0-9a-f]+\.retry$/.test(secrets.verify(state) ?? "");
 }

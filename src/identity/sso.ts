@@ -1,10 +1,7 @@
-import { toErrorWord } from "./oidc-failure.ts";
-import type { OpenIdProvider, ProvenIdentity } from "./oidc.ts";
 import type { Peer } from "./peer.ts";
 import { ADMIN_PRINCIPAL_NAME, type Principal, type Role } from "./principal.ts";
 import { type IssuedSession, type SessionsDeps, issueSession } from "./sessions.ts";
 import type { SignInLog } from "./sign-in-log.ts";
-import { toGroups, toNumberedName, toPrincipalName } from "./sso-claims.ts";
 import {
   STATE_SECONDS,
   STATE_SECRET_BYTES,
@@ -19,11 +16,41 @@ import type { IdentityStore } from "./store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import type { Log } from "#kernel/log.ts";
+import type { Log, LogFields } from "#kernel/log.ts";
+import { NAME_LENGTH_MAX } from "#kernel/text.ts";
+
+/** The values that one sign-in sends out, and expects back. */
+export interface AuthorizationRequest {
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly nonce: string;
+  /** RFC 7636, section 4.1. */
+  readonly codeVerifier: string;
+}
+
+/** The account that signed in, as the provider has proved it. */
+export interface ProvenIdentity {
+  /** `iss` of the ID token. */
+  readonly issuer: string;
+  readonly subject: string;
+  /** User info's claim, else the ID token's; undefined when neither has it, or both have null. */
+  claim(name: string): unknown;
+}
+
+/** An OpenID provider, found by discovery from its issuer at the first sign-in and never before. */
+export interface OpenIdProvider {
+  /** The URL to send the browser to. Throws `sso_exchange_failed` when the provider's metadata cannot be had. */
+  buildAuthorizationUrl(request: AuthorizationRequest): Promise<string>;
+  /**
+   * Redeems the code of a callback whose `state` was found good. The ID token is verified (signature, `iss`, `aud`, `exp`,
+   * `nonce`), and user info has to have the same `sub`. Throws `sso_exchange_failed` and `sso_userinfo_failed`.
+   */
+  redeem(request: AuthorizationRequest, callback: URLSearchParams, peer: Peer): Promise<ProvenIdentity>;
+}
 
 /** Sign-in with an OpenID provider (specification, section 5, point 6). */
 export interface SingleSignOn {
-  /** Where to send the browser, and the cookie that it has to bring back. Throws `sso_exchange_failed`. */
+  /** The URL to send the browser to, and the cookie that it has to bring back. Throws `sso_exchange_failed`. */
   begin(options: { readonly isRetry: boolean }): Promise<SsoDeparture>;
   /**
    * The way back. `retry`: the state did not match, and this was not the retry. Throws `sso_state_mismatch`, `sso_denied`,
@@ -32,20 +59,20 @@ export interface SingleSignOn {
   finish(callback: SsoCallback): Promise<SsoOutcome>;
 }
 
-export interface SsoDeparture {
+interface SsoDeparture {
   readonly authorizationUrl: string;
   /** For `buildStateCookie`. */
   readonly cookieValue: string;
 }
 
-export interface SsoCallback {
+interface SsoCallback {
   readonly query: URLSearchParams;
   /** The cookie as the browser sent it; null when it sent none. */
   readonly stateCookie: string | null;
   readonly peer: Peer;
 }
 
-export type SsoOutcome =
+type SsoOutcome =
   | { readonly kind: "retry" }
   | { readonly kind: "signed_in"; readonly session: IssuedSession };
 
@@ -142,10 +169,10 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
   };
 }
 
-/** How many people of one name are told apart by a number; after that by a random name. */
+/** So many people of one name are told apart by a number; after that by a random name. */
 const NUMBERED_NAMES_MAX = 1000;
 
-export interface SsoAccountsDeps {
+interface SsoAccountsDeps {
   readonly store: IdentityStore;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -211,4 +238,91 @@ function* toCandidates(name: string, id: string): Generator<string> {
     if (candidate !== ADMIN_PRINCIPAL_NAME) yield candidate;
   }
   yield `user-${id}`;
+}
+
+/**
+ * The groups of a claim: the texts of an array, each taken whole, or the words of a space- or comma-separated text.
+ * Anything else is no group. What is searched for in it is compared by exact element.
+ */
+export function toGroups(claim: unknown): ReadonlySet<string> {
+  if (typeof claim === "string") return new Set(claim.split(/[\s,]+/).filter((word) => word !== ""));
+  if (!Array.isArray(claim)) return new Set();
+  return new Set(claim.filter((element): element is string => typeof element === "string"));
+}
+
+/**
+ * A name by the rule of section 2.8: of `preferred_username`, else of the e-mail address's local part, else of `sub`; of
+ * the first of them that leaves any character that the rule allows.
+ */
+export function toPrincipalName(identity: Pick<ProvenIdentity, "subject" | "claim">): string {
+  const email = identity.claim("email");
+  const localPart = typeof email === "string" ? email.split("@", 1)[0] : undefined;
+  const sources = [identity.claim("preferred_username"), localPart, identity.subject];
+  const names = sources.map((source) => (typeof source === "string" ? fitName(source) : ""));
+  return names.find((name) => name !== "") ?? "user";
+}
+
+/** `jane`, `jane-2`, `jane-3`, …, each within the length of a name. */
+export function toNumberedName(name: string, number: number): string {
+  const suffix = number === 1 ? "" : `-${number}`;
+  return `${name.slice(0, NAME_LENGTH_MAX - suffix.length)}${suffix}`;
+}
+
+/** A longer text is a mistake or an attack, and normalising costs time. */
+const SOURCE_LENGTH_MAX = 1000;
+
+/** Letters lose their accents (`José` is `jose`), other runs become a dash; empty when nothing is left. */
+function fitName(text: string): string {
+  return text
+    .slice(0, SOURCE_LENGTH_MAX)
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+/, "")
+    .slice(0, NAME_LENGTH_MAX)
+    .replace(/-+$/, "");
+}
+
+/** The words that RFC 6749 (sections 4.1.2.1 and 5.2) and OpenID Connect Core 1.0 (section 3.1.2.6) give to refusals. */
+const ERROR_WORDS = [
+  "access_denied",
+  "account_selection_required",
+  "consent_required",
+  "interaction_required",
+  "invalid_client",
+  "invalid_grant",
+  "invalid_request",
+  "invalid_scope",
+  "login_required",
+  "server_error",
+  "temporarily_unavailable",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "unsupported_response_type",
+] as const;
+
+/** A failure is unwrapped no further: the library wraps twice. */
+const CAUSES_MAX = 4;
+
+/** The provider's word for why it refused, when it is one of the known ones: nothing else of what it says is logged. */
+function toErrorWord(error: unknown): string {
+  return ERROR_WORDS.find((word) => word === error) ?? "other";
+}
+
+/**
+ * The parts of a failed sign-in that may be logged: class and code of the failure, which our library, the runtime or we ourselves
+ * gave, and the provider's error word. Messages and bodies are left out: they may hold tokens, and whatever a hostile
+ * provider wants to see in a log.
+ */
+export function describeProviderFailure(failure: unknown): LogFields {
+  let current = failure;
+  for (let depth = 0; depth < CAUSES_MAX && current instanceof Error; depth += 1) {
+    if ("code" in current && typeof current.code === "string") {
+      const word = "error" in current ? { provider_error: toErrorWord(current.error) } : {};
+      return { cause: current.name, cause_code: current.code, ...word };
+    }
+    current = current.cause;
+  }
+  return { cause: failure instanceof Error ? failure.name : typeof failure, cause_code: null };
 }

@@ -3,11 +3,10 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Precondition } from "#kernel/precondition.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
-import type { ListedSecret, NewSecret, OwnedSecret, SecretName } from "./secret.ts";
-import type { SecretTerms } from "./secret-terms.ts";
+import type { ListedSecret, NewSecret, OwnedSecret, SecretName, SecretTerms } from "./secret.ts";
 
 /** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
-export interface OidcSubject {
+interface OidcSubject {
   /** The ID token's `iss`. */
   readonly issuer: string;
   /** The ID token's `sub`. */
@@ -41,7 +40,7 @@ export interface SecretStore {
   ): Promise<ListedSecret>;
   /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */
   delete(filter: SecretFilter, audit: AuditEntry | null): Promise<void>;
-  /** What `delete` would remove. Throws as it does, and changes nothing. */
+  /** Finds all that `delete` would remove. Throws as it does, and changes nothing. */
   findRemoval(filter: SecretFilter): Promise<SecretRemoval>;
 }
 
@@ -52,7 +51,7 @@ export interface SecretFilter {
 }
 
 /** A limit that goes with what it limits. */
-export interface RemovedLimit {
+interface RemovedLimit {
   readonly id: string;
   readonly name: string;
   /** A caller sees no limit that is switched off. */
@@ -78,7 +77,7 @@ export interface RemovedSecret extends SecretName {
   readonly id: string;
 }
 
-/** What changes of a secret; a field that is absent stays. */
+/** A change of a secret; a field that is absent stays. */
 export interface SecretChange {
   readonly label?: string;
   readonly terms?: SecretTerms;
@@ -127,7 +126,7 @@ export interface PrincipalStore {
   ): Promise<Principal>;
   /** Its keys, relay tokens, sessions and subjects go with it. Throws as `updatePrincipal`. */
   deletePrincipal(id: string, audit: AuditEntry | null, require?: Precondition<Principal>): Promise<void>;
-  /** What `deletePrincipal` would remove, of its sessions those that are good at `nowUs`. Throws as it does, and changes nothing. */
+  /** Finds all that `deletePrincipal` would remove, of its sessions those that are good at `nowUs`. Throws as it does, and changes nothing. */
   findPrincipalRemoval(
     id: string,
     nowUs: InstantUs,
@@ -183,7 +182,7 @@ export interface IdentityStore extends PrincipalStore, SessionStore {
   readonly relayTokens: SecretStore;
 }
 
-/** When a key or relay token was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
+/** The last use of keys and relay tokens: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
 export interface KeyUseStore {
   /** Last use by id; an id that was never used is absent. */
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
@@ -197,12 +196,12 @@ export const SESSIONS_LISTED_MAX = 1_000;
 export interface Session {
   readonly tokenHash: string;
   readonly principalId: string;
-  /** When the newest cookie that was used was issued; at first the one that the sign-in made. */
+  /** The moment at which the newest cookie that was used was issued; at first the one that the sign-in made. */
   readonly cookieIssuedAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }
 /** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */
-export interface LoginLink {
+interface LoginLink {
   readonly tokenHash: string;
   readonly principalId: string;
   readonly createdAtUs: InstantUs;

@@ -1,13 +1,19 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { Principal } from "#identity/principal.ts";
-import { listHashes } from "#identity/presented-secret.ts";
-import { type NewSecret, toDigestText, toSuffix } from "#identity/secret.ts";
-import { NO_TERMS, reviseTerms, type SecretTerms, type TermsChange } from "#identity/secret-terms.ts";
+import { listHashes } from "#identity/caller.ts";
+import {
+  type NewSecret,
+  toDigestText,
+  toSuffix,
+  NO_TERMS,
+  reviseTerms,
+  type SecretTerms,
+  type TermsChange,
+} from "#identity/secret.ts";
 import type { Rotation } from "#identity/store.ts";
 import { toHint } from "#kernel/nearest.ts";
 import { type KeySecret, type ParsedKey, refuse } from "./people-draft.ts";
-import { type KeyFacts, toKeyFacts } from "./people-change.ts";
-import type { PeopleBirth, Skipped, Step } from "./people-change.ts";
+import { type KeyFacts, toKeyFacts, type PeopleBirth, type Skipped, type Step } from "./people-change.ts";
 import type { PeoplePicture, PeopleWrite, StoredKey } from "./store.ts";
 
 export interface KeyContext extends PeopleBirth {

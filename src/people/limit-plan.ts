@@ -4,8 +4,7 @@ import type { LimitChange } from "#limits/limit.ts";
 import type { NamedSubject } from "#limits/store.ts";
 import type { KeyPlan } from "./key-plan.ts";
 import { type ParsedLimit, refuse } from "./people-draft.ts";
-import { type LimitFacts, toLimitFacts } from "./people-change.ts";
-import type { PeopleBirth, Skipped, Step } from "./people-change.ts";
+import { type LimitFacts, toLimitFacts, type PeopleBirth, type Skipped, type Step } from "./people-change.ts";
 import type { PeoplePicture } from "./store.ts";
 
 export interface LimitContext extends PeopleBirth {

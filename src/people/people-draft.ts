@@ -1,10 +1,14 @@
 import { CATALOG_ENTRIES_MAX, within } from "#catalog/catalog-draft.ts";
-import { requireLabel } from "#identity/owned-secret.ts";
+import { requireLabel } from "#identity/keys.ts";
 import { parsePrincipalDraft, type PrincipalDraft } from "#identity/principals.ts";
 import type { Principal } from "#identity/principal.ts";
-import { parseFixedTags } from "#identity/fixed-tags.ts";
-import { containsOwnToken, isOwnKeyText } from "#identity/secret.ts";
-import { parseTerms, type TermsChange } from "#identity/secret-terms.ts";
+import {
+  parseFixedTags,
+  containsOwnToken,
+  isOwnKeyText,
+  parseTerms,
+  type TermsChange,
+} from "#identity/secret.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { hasControlCharacter, isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { type LimitDraft, parseLimitDraft } from "#limits/limit-draft.ts";

@@ -1,6 +1,5 @@
 import { type AuditEvent, LOCAL_ACTOR } from "#audit/event.ts";
-import type { OwnedSecret } from "#identity/secret.ts";
-import type { SecretTerms } from "#identity/secret-terms.ts";
+import type { OwnedSecret, SecretTerms } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
+import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/caller.ts";
 import { toBadTokens, toCredentials, type Cast, type Credential } from "./auth-credentials.ts";
 import { audienceOf, expectCell, expectedOf, inOrder, refused, sendCell, toPath } from "./auth-rules.ts";
 import {

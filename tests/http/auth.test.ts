@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
 import { ATTEMPTS_BURST, createOwnAttempts, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
-import { signSession } from "#identity/session-cookie.ts";
+import { signSession } from "#identity/sessions.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import {

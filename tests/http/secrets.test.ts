@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createRelayAuthenticator } from "#identity/relay-caller.ts";
+import { createRelayAuthenticator } from "#identity/caller.ts";
 import { startApp } from "../support/app.ts";
 import { connect } from "./open-connection.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";

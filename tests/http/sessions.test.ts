@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { signSession } from "#identity/session-cookie.ts";
+import { signSession } from "#identity/sessions.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import { connect } from "./open-connection.ts";
 import {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { requireAdmin } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
-import { NO_TERMS } from "#identity/secret-terms.ts";
+import { NO_TERMS } from "#identity/secret.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { ADMIN, openTestIdentity, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
 

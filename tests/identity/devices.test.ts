@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createDevices, type Devices } from "#identity/devices.ts";
+import { createDevices, type Devices } from "#identity/attempts.ts";
 import type { Principal } from "#identity/principal.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createKeyring } from "#kernel/keyring.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkOrigin } from "#identity/origin.ts";
+import { checkOrigin } from "#identity/sessions.ts";
 import { refusalOf } from "./support.ts";
 
 describe("the origin of a mutation by session", () => {

@@ -8,7 +8,7 @@ import {
   reviseTerms,
   type SecretTerms,
   type TermsChange,
-} from "#identity/secret-terms.ts";
+} from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { refusalOf } from "./support.ts";
 

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import type { Authenticator } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
-import { signSession } from "#identity/session-cookie.ts";
-import { OVERLAP_SECONDS, RENEW_AFTER_SECONDS } from "#identity/session-renewal.ts";
-import { issueSession } from "#identity/sessions.ts";
+import { signSession, OVERLAP_SECONDS, RENEW_AFTER_SECONDS, issueSession } from "#identity/sessions.ts";
 import { openTestIdentity, PASSWORD, refusalOf, type TestIdentity } from "./support.ts";
 
 const TTL_SECONDS = 7 * 86_400;

@@ -7,12 +7,13 @@ import {
 } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { type Peer, toPeer } from "#identity/peer.ts";
-import { type IssuedSession, issueSession } from "#identity/sessions.ts";
 import {
+  type IssuedSession,
+  issueSession,
   buildClearedSessionCookie,
   buildSessionCookie,
   findSessionCookie,
-} from "#identity/session-cookie.ts";
+} from "#identity/sessions.ts";
 import {
   openTestIdentity,
   PASSWORD,

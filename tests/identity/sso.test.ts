@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { toGroups, toNumberedName, toPrincipalName } from "#identity/sso-claims.ts";
+import { toGroups, toNumberedName, toPrincipalName } from "#identity/sso.ts";
 import {
   buildStateCookie,
   createUsedStates,
@@ -11,7 +11,7 @@ import {
   STATE_SECONDS,
   toSignInAttempt,
 } from "#identity/sso-state.ts";
-import { signSession } from "#identity/session-cookie.ts";
+import { signSession } from "#identity/sessions.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { isName } from "#kernel/text.ts";
 import { createTestClock, type TestClock } from "./support.ts";

@@ -3,17 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Actor } from "#audit/event.ts";
 import type { AuditStore } from "#audit/store.ts";
-import type { Authenticator } from "#identity/caller.ts";
-import { createAuthenticator } from "#identity/caller.ts";
+import {
+  type Authenticator,
+  createAuthenticator,
+  createRelayAuthenticator,
+  type RelayAuthenticator,
+} from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
-import { createKeys, type Keys } from "#identity/keys.ts";
+import { createKeys, type Keys, type OwnedSecrets, createOwnedSecrets } from "#identity/keys.ts";
 import { createKeyUse } from "#identity/key-use.ts";
-import type { OwnedSecrets } from "#identity/owned-secret.ts";
-import { createOwnedSecrets } from "#identity/owned-secret.ts";
-import type { Principals } from "#identity/principals.ts";
-import { createPrincipals } from "#identity/principals.ts";
-import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
-import { createPasswordPrint, type PasswordPrint } from "#identity/password-print.ts";
+import { type Principals, createPrincipals } from "#identity/principals.ts";
+import { createPasswordPrint, type PasswordPrint } from "#identity/password.ts";
 import { type Peer, toPeer } from "#identity/peer.ts";
 import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { NO_TERMS } from "#identity/secret-terms.ts";
-import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
+import { NO_TERMS, SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Limit } from "#limits/limit.ts";
 import { LIMITS_MAX } from "#limits/store.ts";

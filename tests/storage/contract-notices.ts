@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_TERMS } from "#identity/secret-terms.ts";
+import { NO_TERMS } from "#identity/secret.ts";
 import { toNotice } from "#notices/notice.ts";
 import type { Telling } from "#notices/store.ts";
 import { apiKey, principal, relayToken, START_US, type CatalogEngine } from "./support.ts";

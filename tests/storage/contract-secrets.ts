@@ -1,6 +1,5 @@
 import { describe, expect } from "bun:test";
-import type { OwnedSecret } from "#identity/secret.ts";
-import { NO_TERMS } from "#identity/secret-terms.ts";
+import { type OwnedSecret, NO_TERMS } from "#identity/secret.ts";
 import type { IdentityStore, SecretChange } from "#identity/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toPromises } from "./promises.ts";

@@ -1,10 +1,8 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { parseFixedTags } from "#identity/fixed-tags.ts";
-import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
-import { requireLabel } from "#identity/owned-secret.ts";
+import { parseFixedTags, KEY_SCOPES, parseTerms } from "#identity/secret.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { parsePrincipalDraft } from "#identity/principals.ts";
-import { KEY_SCOPES, parseTerms } from "#identity/secret-terms.ts";
+import { ROTATION_GRACE_SECONDS_MAX, requireLabel } from "#identity/keys.ts";
 import { createSystemClock, formatInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";
 import { toOwnedRelayTokenView } from "#views/identity.ts";

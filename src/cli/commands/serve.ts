@@ -6,6 +6,7 @@ import type { Environment } from "#boot/settings/environment.ts";
 import { SETTINGS, type Setting } from "#boot/settings/settings.ts";
 import { LOGIN_LINK_TTL_SECONDS } from "#identity/login-links.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
+import { type Principals } from "#identity/principals.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { addDataDirOption, refuseUrl } from "#cli/input/options.ts";
 import { addExamples, formatCommand } from "#cli/screen/help.ts";
@@ -13,8 +14,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { writeJsonLine } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import type { OwnedSecrets } from "#identity/owned-secret.ts";
-import type { Principals } from "#identity/principals.ts";
+import type { OwnedSecrets } from "#identity/keys.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 
 interface ServeOptions {

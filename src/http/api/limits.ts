@@ -13,7 +13,7 @@ import {
 import { DeletedOrRemoval, listOf, pageOf } from "#http/schemas/shared.ts";
 import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { Type } from "@sinclair/typebox";
-import type { OwnedSecrets } from "#identity/owned-secret.ts";
+import type { OwnedSecrets } from "#identity/keys.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
 import { toLimitUseView, toLimitView, toOwnLimitView, toStoredLimitView } from "#views/limits.ts";

@@ -37,13 +37,10 @@ import {
 } from "#http/schemas/secret-requests.ts";
 import { DeletedOrRemoval, listOf, pageOf } from "#http/schemas/shared.ts";
 import type { Caller } from "#identity/caller.ts";
-import type { Keys } from "#identity/keys.ts";
+import type { Keys, OwnedSecrets, SecretPatch, SecretMaker } from "#identity/keys.ts";
 import type { KeyUse } from "#identity/key-use.ts";
-import type { OwnedSecrets, SecretPatch } from "#identity/owned-secret.ts";
 import type { Principals } from "#identity/principals.ts";
-import type { ListedSecret } from "#identity/secret.ts";
-import type { SecretMaker } from "#identity/secret-maker.ts";
-import { toTermSetter } from "#identity/secret-terms.ts";
+import { type ListedSecret, toTermSetter } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";

@@ -7,7 +7,7 @@ import type { AssetTable } from "#http/page/assets.ts";
 import { type PagePlace, toPagePolicy } from "#http/page/page.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import type { Authenticator } from "#identity/caller.ts";
-import { buildSessionCookie, findCookie } from "#identity/session-cookie.ts";
+import { buildSessionCookie, findCookie } from "#identity/sessions.ts";
 import { STATE_COOKIE_NAME, buildStateCookie } from "#identity/sso-state.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";

@@ -6,10 +6,8 @@ import {
   requireAdmin,
   requireFullScope,
 } from "#identity/caller.ts";
-import { checkOrigin } from "#identity/origin.ts";
+import { checkOrigin, buildSessionCookie, type IssuedSession } from "#identity/sessions.ts";
 import type { Role } from "#identity/principal.ts";
-import { buildSessionCookie } from "#identity/session-cookie.ts";
-import type { IssuedSession } from "#identity/sessions.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 

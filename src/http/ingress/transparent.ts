@@ -5,7 +5,7 @@ import { ConnectedCaller, type Connections, type Drain, toFindAddress } from "#h
 import { toExchangeResponse } from "#http/door/envelope.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
-import type { RelayAuthenticator } from "#identity/relay-caller.ts";
+import type { RelayAuthenticator } from "#identity/caller.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";

@@ -5,7 +5,7 @@ import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { KEY_SCOPES } from "#identity/secret-terms.ts";
+import { KEY_SCOPES } from "#identity/secret.ts";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { toViewFields } from "./fields.ts";

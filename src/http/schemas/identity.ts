@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
+import { KEY_MODELS_MAX } from "#identity/secret.ts";
 import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
 import { Count, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 

@@ -1,6 +1,6 @@
 import { t } from "elysia";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
-import { KEY_MODELS_MAX, KEY_SCOPES } from "#identity/secret-terms.ts";
+import { KEY_MODELS_MAX, KEY_SCOPES } from "#identity/secret.ts";
 import { closed, open, told } from "./fields.ts";
 import { FixedTags, Label } from "./requests.ts";
 

@@ -1,7 +1,7 @@
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
 import { AUTH_STYLES } from "#catalog/auth-style.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import type { TermSetter } from "#identity/secret-terms.ts";
+import type { TermSetter } from "#identity/secret.ts";
 import type { Unit } from "#kernel/units.ts";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import {
