@@ -33,7 +33,9 @@ const json = async (line: string) => JSON.parse((await done(`${line} --json`)).d
 describe("a recipe of the guide, as a command beside a running server", () => {
   test("20 a day for everyone holds for each person by itself", async () => {
     const { messages } = await done(`limit set everyone --amount ${2 * COST} --per day --each principal`);
-    expect(messages).toBe("made limit everyone: $0.20 / day for each principal\n");
+    expect(messages).toBe(
+      "made limit everyone: At most $0.20 a day for each principal: requests beyond it are refused.\n",
+    );
     const outcomes = [];
     for (let count = 0; count < 3; count += 1) outcomes.push(await outcomeOf(world.chat({ key: ada.key })));
     expect(outcomes).toEqual(["200", "200", "429 limit_exceeded"]);
@@ -54,7 +56,7 @@ describe("a recipe of the guide, as a command beside a running server", () => {
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("200");
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     expect((await done("limit list")).data).toMatch(
-      /\nlaptop +key …[0-9a-f]{6} +1 request \/ minute +1 +0 +slides +refuses\n$/,
+      /\nlaptop +1 +0 +slides +At most 1 request a minute for key …[0-9a-f]{6}: requests beyond it are refused\n$/,
     );
   });
 
@@ -65,9 +67,17 @@ describe("a recipe of the guide, as a command beside a running server", () => {
     const warned = await world.chat({ key: ada.key });
     expect([warned.status, warned.headers.get("x-proxy-limit-warning")]).toEqual([200, "warning"]);
     const { data } = await done("limit list");
-    expect(data).toMatch(/\ntwo +model m +2 at once +0 +2 +- +refuses\n/);
-    expect(data).toMatch(/\nwarning +ada +\$0\.10 \/ month +\$0\.20 +\$0\.00 +\d{4}-\d\d-01 +warns\n$/);
-    for (const line of data.trimEnd().split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+    expect(data).toMatch(
+      /\ntwo +0 +2 +- +At most 2 requests at once for everybody, model m: requests beyond it are refused\n/,
+    );
+    expect(data).toMatch(
+      /\nwarning +\$0\.20 +\$0\.00 +\d{4}-\d\d-01 +At most \$0\.10 a month for ada: requests beyond it pass with a warning\n$/,
+    );
+    const narrow = await run("limit list", { screens: true, columns: 80, env: { NO_COLOR: "1" } });
+    expect(narrow.data).toMatch(
+      /\nwarning +\$0\.20 +\$0\.00 +\d{4}-\d\d-01 +At most \$0\.10 a month for ada/,
+    );
+    for (const line of narrow.data.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   });
 });
 
@@ -79,7 +89,7 @@ describe("lockport limit set", () => {
       "limit ada: amount $50.00 -> $80.50, action refuse -> warn\n",
     );
     expect((await done("limit set ada --amount 80.5 --per month --principal ada --warn")).messages).toBe(
-      "limit ada: is $80.50 / month for ada (warns) already\n",
+      "limit ada: is so already. At most $80.50 a month for ada: requests beyond it pass with a warning.\n",
     );
     expect(await json("limit set ada --refuse --disable --per total --unpriced refuse")).toMatchObject({
       id,
@@ -90,7 +100,7 @@ describe("lockport limit set", () => {
       enabled: false,
     });
     expect((await done("limit list")).data).toMatch(
-      /\nada +ada +\$80\.50 in all +\$0\.00 +\$80\.50 +never +off\n/,
+      /\nada +\$0\.00 +\$80\.50 +never +At most \$80\.50 in total for ada: it is switched off\n/,
     );
     expect(await json("limit set ada --enable")).toMatchObject({ id, enabled: true });
   });
@@ -106,7 +116,9 @@ describe("lockport limit set", () => {
     ]) {
       const { code, data, messages } = await run(`limit set ada --amount 7 ${other}`);
       expect({ other, code, data }).toEqual({ other, code: 1, data: "" });
-      expect(messages).toContain("The limit ada is $50.00 / month for ada, model m: what it counts");
+      expect(messages).toContain(
+        "which stays. At most $50.00 a month for ada, model m: requests beyond it are refused.",
+      );
       expect(messages).toContain("lockport limit remove");
     }
     expect(await json("limit list")).toMatchObject([{ name: "ada", amount: 50, measure: "cost" }]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { groupUsage, sumUsage } from "#cli/commands/usage.ts";
+import { groupByTag } from "#cli/commands/usage.ts";
 import { RELAY_SENTINEL } from "#cli/input/report.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
@@ -209,8 +209,8 @@ describe("usage", () => {
 
   test("as a table says unpriced and never zero, names its window in UTC and says what the cost leaves out", async () => {
     for (const { data, messages } of await eachWay("usage")) {
-      expect(data).toMatch(/^MODEL +REQUESTS +CANCELLED +INPUT +OUTPUT +CACHED +AUDIO S +COST\n/);
-      expect(data).toMatch(/\nfree +1 +0 +1,000 +200 +- +- +unpriced\n/);
+      expect(data).toMatch(/^MODEL +REQUESTS +CANCELLED +INPUT +OUTPUT +COST\n/);
+      expect(data).toMatch(/\nfree +1 +0 +1,000 +200 +unpriced\n/);
       expect(data).toMatch(/\ntotal +4 .* \$0\.0081\n$/);
       expect(messages).toMatch(
         /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d to now, UTC\n2 requests have units without a price, which the cost leaves out/,
@@ -219,34 +219,28 @@ describe("usage", () => {
   });
 });
 
-describe("sums", () => {
-  const row = (cost: number | null, requests = 1) => ({
-    model: "m",
-    principal: "ada",
-    provider: "up",
-    client: null,
-    tags: [],
-    app: "untagged",
-    endpoint: "chat",
+describe("sums by tag", () => {
+  const row = (cost: number | null, requests = 1, tags: readonly string[] = ["a:b"]) => ({
+    tags: [...tags],
     requests,
     cancelled: 0,
     cost,
     units: {},
   });
+  const costOf = (...costs: readonly (number | null)[]) =>
+    groupByTag(costs.map((cost) => row(cost)))[0]?.cost;
 
   test("are exact where floating point is not, and nothing priced stays nothing", () => {
-    expect(sumUsage([row(0.1), row(0.2)]).cost).toBe(0.3);
-    expect(sumUsage(Array.from({ length: 1000 }, () => row(0.000_000_000_001))).cost).toBe(0.000_000_001);
-    expect(sumUsage([row(null), row(null)]).cost).toBeNull();
-    expect(sumUsage([row(null), row(0)]).cost).toBe(0);
-    expect(sumUsage([row(123_456_789.123_456)]).cost).toBe(123_456_789.123_456);
+    expect(costOf(0.1, 0.2)).toBe(0.3);
+    expect(costOf(...Array.from({ length: 1000 }, () => 0.000_000_000_001))).toBe(0.000_000_001);
+    expect(costOf(null, null)).toBeNull();
+    expect(costOf(null, 0)).toBe(0);
+    expect(costOf(123_456_789.123_456)).toBe(123_456_789.123_456);
   });
 
   test("put what costs nothing after what costs something, and groups of one cost in order of requests", () => {
-    const rows = [row(null, 9), row(0, 1), row(5, 1), row(5, 2)].map((each, index) =>
-      Object.assign(each, { model: `m${index}` }),
-    );
-    expect(groupUsage(rows, "model").map(({ name }) => name)).toEqual(["m3", "m2", "m1", "m0"]);
+    const rows = [row(null, 9, ["m:0"]), row(0, 1, ["m:1"]), row(5, 1, ["m:2"]), row(5, 2, ["m:3"])];
+    expect(groupByTag(rows).map(({ name }) => name)).toEqual(["m:3", "m:2", "m:1", "m:0"]);
   });
 });
 

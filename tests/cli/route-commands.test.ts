@@ -212,7 +212,7 @@ describe("a command that is made of a route", () => {
     });
     expect((await own("my relay-tokens create --label editor")).data).toMatch(/^lpt_/);
     expect((await own("my limits")).data).toMatch(
-      /everyone +each principal +\$20\.00 \/ day +\$0\.00 +\$20\.00/,
+      /everyone +\$0\.00 +\$20\.00 +\S+ +At most \$20\.00 a day for each principal/,
     );
     expect((await own("my usage")).messages).toContain("Nothing in this window.");
     expect(JSON.parse((await own("my sessions --json")).data)).toEqual({ sessions: [] });

@@ -104,8 +104,7 @@ const REFUSED_KEY = /\bstatus 40[13]\b/;
 function toDiscoveryFailure(cause: unknown, name: string, options: DiscoverOptions): unknown {
   const { kind, sentence } = toFailure(cause);
   if (kind !== "failure" || !REFUSED_KEY.test(sentence)) return cause;
-  const where = options.url === undefined ? [] : ["--url", options.url];
-  const command = formatCommand(["provider", "set", name, "--api-key-file", "PATH", ...where], options);
+  const command = formatCommand(["provider", "set", name, "--api-key-file", "PATH"], options);
   return new CommandError(
     kind,
     `${sentence} It refuses the API key, or wants one. To set another: ${command}`,

@@ -10,7 +10,7 @@ import { addPresets, type Made, type RouteCommand } from "#cli/routes/route-comm
 import { writeFields, writeJson, writeList, writeDone, toMoment, toMeasured } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { addLimitCheckCommand } from "#cli/commands/ledger.ts";
-import { LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES, MEASURES } from "#limits/limit.ts";
+import { LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import { readNumber } from "#cli/input/input.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { isTagPair } from "#stats/filter.ts";
@@ -98,14 +98,12 @@ type ShownLimit = Omit<LimitView, "refused" | "last_refused_at">;
 export function writeLimits(terminal: Terminal, limits: readonly ShownLimit[]): void {
   const views = limits.map((limit) => ({
     name: limit.name,
-    for: describeSubject(limit),
-    limit: describeAmount(limit),
     used: `${toMeasured(limit.measure, limit.used)}${isShort(limit) ? "*" : ""}`,
     left: toMeasured(limit.measure, limit.left),
     starts_anew: describeEnd(limit),
-    action: describeAction(limit),
+    limit: limit.sentence.replace(/\.$/, ""),
   }));
-  const columns = ["name", "for", "limit", "used", "left", "starts_anew", "action"] as const;
+  const columns = ["name", "used", "left", "starts_anew", "limit"] as const;
   writeList(terminal, {}, { views, columns, figures: ["used", "left"], spare: ["starts_anew"] });
   if (limits.some(isShort))
     terminal.writeMessage("* and requests without a price or without their usage, whose cost is unknown\n");
@@ -175,7 +173,7 @@ export function addLimitSetCommand(limit: Command, terminal: Terminal): void {
         const before = (await listLimits(api)).find((each) => each.name === name);
         if (before === undefined) {
           const view = await api.call("POST /admin/v1/limits", { body: toDraft(name, options) });
-          writeDone(terminal, options, { view, sentence: `made limit ${name}: ${describeLimit(view)}` });
+          writeDone(terminal, options, { view, sentence: `made limit ${name}: ${view.sentence}` });
           return;
         }
         const view = await change(api, before, options);
@@ -259,7 +257,7 @@ function refuseOther(before: LimitView, options: SetOptions): void {
   if (!differs) return;
   throw new CommandError(
     "failure",
-    `The limit ${before.name} is ${describeLimit(before)}: what it counts and of whom stays. Give the new one another name, or remove this one first: lockport limit remove NAME.`,
+    `The limit ${before.name} counts something else, which stays. ${before.sentence} Give the new one another name, or remove this one first: lockport limit remove NAME.`,
   );
 }
 
@@ -271,7 +269,7 @@ function describeChange(before: LimitView, after: LimitView): string {
   const changes = FIELDS.filter((field) => before[field] !== after[field]).map(
     (field) => `${field} ${show(before, field)} -> ${show(after, field)}`,
   );
-  return changes.length === 0 ? `is ${describeLimit(after)} already` : changes.join(", ");
+  return changes.length === 0 ? `is so already. ${after.sentence}` : changes.join(", ");
 }
 
 /** Who a limit holds for, one of them at most; none is everybody. */
@@ -308,52 +306,9 @@ function readTag(text: string): string {
 
 export type LimitView = Awaited<ReturnType<typeof listLimits>>[number];
 
-/** A key's id is 36 characters long, and its end tells it apart. */
-const ID_SHOWN_LENGTH = 6;
-
-/** Who a limit holds for: `ada, model gpt-5`, `each principal`, `fixed tag team:search, each key`. */
-export function describeSubject({
-  subject,
-  each,
-  fixed,
-}: Pick<LimitView, "subject" | "each" | "fixed">): string {
-  const { principal, key, relay_token: token, tag, model } = subject;
-  const ofTag = fixed === true ? "fixed tag" : "tag";
-  const parts = [
-    principal,
-    key === undefined ? undefined : `key …${key.slice(-ID_SHOWN_LENGTH)}`,
-    token === undefined ? undefined : `relay token …${token.slice(-ID_SHOWN_LENGTH)}`,
-    tag === undefined ? undefined : `${ofTag} ${tag}`,
-    model === undefined ? undefined : `model ${model}`,
-    each === undefined ? undefined : `each ${each.replace("tag:", `${ofTag} `)}`,
-  ].filter((part) => part !== undefined);
-  return parts.length === 0 ? "everybody" : parts.join(", ");
-}
-
-type Measured = Pick<LimitView, "measure" | "amount" | "window">;
-
-/** `$50.00 / month`, `20 requests / day`, `1 request / minute`, `2 at once`, `$500.00 in all`. */
-export function describeAmount({ measure, amount, window }: Measured): string {
-  const figure = toMeasured(measure, amount);
-  if (window === undefined) return `${figure} at once`;
-  const { noun } = MEASURES[measure];
-  const counted = noun === null ? figure : `${figure} ${amount === 1 ? noun.replace(/s$/, "") : noun}`;
-  return window === "total" ? `${counted} in all` : `${counted} / ${window}`;
-}
-
-/** What happens to a request that meets it. */
-export function describeAction({ enabled, action }: Pick<LimitView, "enabled" | "action">): string {
-  return enabled ? { refuse: "refuses", warn: "warns" }[action] : "off";
-}
-
 /** When a calendar window ends, which is midnight in UTC; a word for the others. */
-export function describeEnd({ window, resets_at: resetsAt }: Pick<LimitView, "window" | "resets_at">) {
+function describeEnd({ window, resets_at: resetsAt }: Pick<LimitView, "window" | "resets_at">) {
   if (resetsAt !== null) return toMoment(resetsAt).slice(0, "2026-01-31".length);
   if (window === undefined) return "-";
   return window === "total" ? "never" : "slides";
-}
-
-/** One limit in a sentence: `$50.00 / month for ada, model gpt-5`. */
-export function describeLimit(view: LimitView): string {
-  return `${describeAmount(view)} for ${describeSubject(view)}${view.enabled && view.action === "refuse" ? "" : ` (${describeAction(view)})`}`;
 }

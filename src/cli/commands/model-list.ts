@@ -4,7 +4,7 @@ import { isPriceMissed, isUnitUsed, findMissedUnits } from "#catalog/missed-pric
 import { isRareUnit, isReportUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples, formatCommand } from "#cli/screen/help.ts";
-import { type Client, given } from "#cli/installation/client.ts";
+import type { Client } from "#cli/installation/client.ts";
 import { getModel, listModels } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { toPrice, writeJson, writeTable } from "#cli/screen/output.ts";
@@ -172,17 +172,15 @@ export async function writeUnpriced(
     units.some((unit) => listed.has(`${unit} ${name}`));
   const listedCount = unpriced.filter(isListed).length;
   if (listedCount > 0) {
-    const command = toCommand(["pricing", "load", "--list-prices"], options);
+    const command = formatCommand(["pricing", "load", "--list-prices"], options);
     lines.push(`Public list prices of ${asOf} have ${listedCount} of them: ${command}`);
   }
   const first = unpriced.find((model) => !isListed(model));
   if (first !== undefined) {
     const prices = first.units.flatMap((unit) => ["--price", `${unit}=USD`]);
-    lines.push(`To set one, per million: ${toCommand(["model", "set", first.alias, ...prices], options)}`);
+    lines.push(
+      `To set one, per million: ${formatCommand(["model", "set", first.alias, ...prices], options)}`,
+    );
   }
   terminal.writeMessage(lines.map((line) => `${line}\n`).join(""));
-}
-
-function toCommand(words: readonly string[], { url, dataDir }: InstallationOptions): string {
-  return formatCommand([...words, ...(url === undefined ? [] : ["--url", url])], given({ dataDir }));
 }

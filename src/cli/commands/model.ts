@@ -5,38 +5,49 @@ import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
 import { parseDraftRoute } from "#catalog/model-route.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { UNITS } from "#kernel/units.ts";
-import { typed, type Flag } from "#cli/routes/flags.ts";
+import { typed, toText, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { addModelListCommands } from "#cli/commands/model-list.ts";
-import { addModelSetCommand } from "#cli/commands/model-set.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { formatCommand } from "#cli/screen/help.ts";
-import { given, type Client } from "#cli/installation/client.ts";
+import { type Client, isObject, type Installation, type Json } from "#cli/installation/client.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
-import { suggest } from "#cli/screen/failure.ts";
+import { suggest, CommandError } from "#cli/screen/failure.ts";
+import { getModel } from "#cli/installation/lists.ts";
+import { toPrice } from "#cli/screen/output.ts";
 
 export function addCommands(program: Command, terminal: Terminal, made: Made): void {
   const model = program.command("model").description("the catalog of public aliases");
 
   addModelListCommands(model, terminal);
 
-  addPresets(program, { ...made, terminal, presets: ADDING });
-  addModelSetCommand(model, terminal);
-  addPresets(program, { ...made, terminal, presets: CHANGING });
+  addPresets(program, { ...made, terminal, presets: PRESETS });
 }
 
+const PROVIDER: Flag = { flags: "--provider <name>", text: "the provider that serves it", field: "provider" };
+const UPSTREAM_NAME: Flag = {
+  flags: "--upstream-name <name>",
+  text: "what the provider calls it",
+  field: "upstream_name",
+};
+const PRICE: Flag = {
+  flags: "--price <unit=price>",
+  text: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
+  field: "pricing",
+  pairs: { keys: UNITS, areNumbers: true },
+};
+const HIDDEN: Flag = {
+  flags: "--hidden",
+  text: "keep it off the public list",
+  field: "hidden",
+  value: true,
+};
+/** Joined with the capabilities that a model has. */
+const ADDED_CAPABILITIES = "added_capabilities";
 /** The flags of a binding and of a name for another model alike. */
-const NAME_FLAGS: readonly Flag[] = [
-  {
-    flags: "--price <unit=price>",
-    text: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
-    field: "pricing",
-    pairs: { keys: UNITS, areNumbers: true },
-  },
-  { flags: "--hidden", text: "keep it off the public list", field: "hidden", value: true },
-];
+const NAME_FLAGS: readonly Flag[] = [PRICE, HIDDEN];
 
 function checkDraft({ fields }: Said): void {
   const { upstream_name: upstreamName, ...others } = fields;
@@ -45,14 +56,14 @@ function checkDraft({ fields }: Said): void {
   parsePricing(draft.pricing ?? {});
 }
 
-const ADDING: readonly RouteCommand[] = [
+const PRESETS: readonly RouteCommand[] = [
   {
     route: "POST /admin/v1/models",
     usage: "model add [alias]",
     about: "bind an alias to a provider's model; without an alias it serves under its upstream name",
     flags: [
-      { flags: "--provider <name>", text: "the provider that serves it", field: "provider" },
-      { flags: "--upstream-name <name>", text: "what the provider calls it", field: "upstream_name" },
+      PROVIDER,
+      UPSTREAM_NAME,
       {
         flags: "--target <alias>",
         text: "the model that this alias is a name for, in place of the two above",
@@ -91,9 +102,67 @@ const ADDING: readonly RouteCommand[] = [
     done: "made {name} a name for {target}",
     examples: ["lockport model alias default fast"],
   },
-];
-
-const CHANGING: readonly RouteCommand[] = [
+  {
+    route: "PATCH /admin/v1/models/:alias",
+    usage: "model set <alias>",
+    about: "change what is said here, and leave the rest",
+    flags: [
+      {
+        flags: "--alias <new-alias>",
+        text: "another name; prices follow, and names for it keep pointing at it",
+        field: "alias",
+      },
+      PROVIDER,
+      UPSTREAM_NAME,
+      { flags: "--target <alias>", text: "make it a name for this model", field: "target" },
+      {
+        flags: "--no-target",
+        text: "route by itself again; needs --provider and --upstream-name",
+        field: "target",
+        value: "",
+      },
+      {
+        flags: "--capability <capability>",
+        text: "in place of all that it has; repeatable",
+        field: "capabilities",
+        choices: CAPABILITIES,
+        isList: true,
+      },
+      {
+        flags: "--add-capability <capability>",
+        text: "beside those that it has; repeatable",
+        field: ADDED_CAPABILITIES,
+        choices: CAPABILITIES,
+        isList: true,
+        conflicts: ["capability"],
+      },
+      { ...PRICE, text: PRICE.text.replace("; repeatable", ", or none; repeatable") },
+      HIDDEN,
+      { flags: "--no-hidden", text: "put it on the public list", field: "hidden", value: false },
+    ],
+    check: checkChange,
+    before: ({ api }, { alias = "" }) => getModel(api, alias),
+    ask: changeModel,
+    done: ({ named, before, view }) =>
+      `model ${named["alias"]}: ${describeChange(typed<ModelView>(before), typed<ModelView>(view))}`,
+    after({ terminal, before, view, fields }) {
+      if (fields["pricing"] === undefined || view["target"] !== null) return;
+      if (before["pricing_inherited"] !== true || view["pricing_inherited"] === true) return;
+      terminal.writeMessage(
+        `${toPrintable(String(view["alias"]))} has prices of its own now, all of them: a feed changes them by that name only.\n`,
+      );
+    },
+    help: `A price that is not named stays; none takes one away, and usage of that unit is then unpriced. A name for another
+model takes a price that is none from its target again. Prices apply from the next request on.`,
+    examples: [
+      "lockport model set fast --price input_tokens=0.15 --price cached_input_tokens=0.075",
+      "lockport model set fast --provider vllm --upstream-name llama-3.3-70b",
+      "lockport model set embed --capability embeddings",
+      "lockport model set fast --add-capability responses",
+      "lockport model set default --target fast",
+      "lockport model set fast --hidden",
+    ],
+  },
   ...[true, false].map((hidden): RouteCommand => {
     const verb = hidden ? "hide" : "show";
     return {
@@ -144,6 +213,78 @@ const CHANGING: readonly RouteCommand[] = [
   },
 ];
 
+type ModelView = Awaited<ReturnType<typeof getModel>>;
+
+function checkChange({ fields }: Said): void {
+  const { alias, provider, upstream_name: upstreamName, target, pricing } = fields;
+  const isBinding = [provider, upstreamName, fields["capabilities"], fields[ADDED_CAPABILITIES]].some(
+    (value) => value !== undefined,
+  );
+  if (toText(target) !== undefined && target !== "" && isBinding) {
+    throw new CommandError(
+      "usage",
+      "--target goes without --provider, --upstream-name and capabilities: a name has its target's.",
+    );
+  }
+  if (target === "" && (provider === undefined || upstreamName === undefined)) {
+    throw new CommandError(
+      "usage",
+      "--no-target needs --provider and --upstream-name: what it routes to then.",
+    );
+  }
+  const name = toText(alias);
+  if (name !== undefined) parseAlias(name);
+  parsePricing(typed<Prices>(isObject(pricing) ? pricing : {}));
+}
+
+type Prices = { readonly [unit: string]: number | null };
+
+/**
+ * A write of capabilities or prices is the complete set. Prices are of a binding all that are in force, since a unit left out
+ * would have none; of a name for another model those that it overrides.
+ */
+async function changeModel({ api }: Installation, { fields, named }: Said, before: Json): Promise<Json> {
+  const { [ADDED_CAPABILITIES]: added, pricing, target = before["target"], ...others } = fields;
+  const more: readonly unknown[] = Array.isArray(added) ? added : [];
+  const { alias, capabilities, pricing: inForce } = typed<ModelView>(before);
+  const isName = target !== null && target !== "";
+  const kept = pricing !== undefined && isName ? await findOwnPrices(api, alias) : inForce;
+  const body = {
+    ...others,
+    ...(fields["target"] !== undefined && { target }),
+    ...(more.length > 0 && { capabilities: [...new Set([...capabilities, ...more])] }),
+    ...(isObject(pricing) && { pricing: { ...kept, ...pricing } }),
+  };
+  const route = "PATCH /admin/v1/models/:alias";
+  return (await api.ask(route, { params: { alias: named["alias"] ?? "" }, body })).data;
+}
+
+async function findOwnPrices(api: Client, alias: string): Promise<Prices> {
+  const { entries } = await api.call("GET /admin/v1/pricing");
+  const own = entries.filter(({ model }) => model === alias);
+  return Object.fromEntries(own.map(({ unit, price_per_million: price }) => [unit, price]));
+}
+
+/** `provider openai -> vllm, input_tokens $2.50 -> $3.00`. */
+function describeChange(before: ModelView, after: ModelView): string {
+  const show = (value: string | null) => (value === null ? "none" : toPrintable(value));
+  const fields: readonly (readonly [name: string, was: string, is: string])[] = [
+    ["alias", before.alias, after.alias],
+    ["target", show(before.target), show(after.target)],
+    ["provider", before.provider, after.provider],
+    ["upstream name", show(before.upstream_name), show(after.upstream_name)],
+    ["capabilities", before.capabilities.join(","), after.capabilities.join(",")],
+    ...UNITS.map(
+      (unit) => [unit, toPrice(before.pricing[unit], unit), toPrice(after.pricing[unit], unit)] as const,
+    ),
+    ["hidden", before.hidden ? "yes" : "no", after.hidden ? "yes" : "no"],
+  ];
+  const changed = fields.filter(([, was, is]) => was !== is);
+  return changed.length === 0
+    ? "is so already"
+    : changed.map(([name, was, is]) => `${name} ${was} -> ${is}`).join(", ");
+}
+
 /** How long a command that is done waits for the provider's list of models. */
 const LIST_MS_MAX = 2_000;
 
@@ -170,11 +311,7 @@ async function writeUnlisted(
   );
   const names = found?.models.map((each) => each.upstream_name) ?? [];
   if (names.length === 0 || names.includes(name)) return;
-  const where = options.url === undefined ? [] : ["--url", options.url];
-  const command = formatCommand(
-    ["provider", "discover", provider, ...where],
-    given({ dataDir: options.dataDir }),
-  );
+  const command = formatCommand(["provider", "discover", provider], options);
   terminal.writeMessage(
     `${provider} does not list ${toPrintable(name)}: requests to it may fail. To see what it lists: ${command}${suggest(name, names)}\n`,
   );

@@ -7,7 +7,6 @@ import type { Field } from "#kernel/fields.ts";
 import { formatCommand } from "#cli/screen/help.ts";
 import { readCaFile, readNumber, readSecretInput } from "#cli/input/input.ts";
 import type { Json } from "#cli/installation/client.ts";
-import type { InstallationOptions } from "#cli/installation/open.ts";
 import { toText, typed, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Done, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -103,7 +102,10 @@ const PROVIDERS: readonly RouteCommand[] = [
       writeUrlWarning(done);
       const { terminal, options, view, typed: said } = done;
       if (said["is_keyless"] === true || view["has_credential"] === true) return;
-      const command = toSetCommand(String(view["name"]), ["--api-key-file", "PATH"], options);
+      const command = formatCommand(
+        ["provider", "set", String(view["name"]), "--api-key-file", "PATH"],
+        options,
+      );
       terminal.writeMessage(`Requests to it go without a credential. To set one: ${command}\n`);
     },
     examples: [
@@ -196,15 +198,12 @@ async function readFiles(terminal: Terminal, { fields }: Said, question: string 
   return { ...others, ...ca, ...(key !== undefined && { api_key: key }) };
 }
 
-/** To be typed next, on the same installation. */
-export function toSetCommand(name: string, change: readonly string[], options: InstallationOptions): string {
-  const where = options.url === undefined ? [] : ["--url", options.url];
-  return formatCommand(["provider", "set", name, ...change, ...where], options);
-}
-
 function writeUrlWarning({ terminal, view, options }: Done): void {
   const warning = findBaseUrlWarning(String(view["base_url"]));
   if (warning === null) return;
-  const command = toSetCommand(String(view["name"]), ["--base-url", warning.suggestion], options);
+  const command = formatCommand(
+    ["provider", "set", String(view["name"]), "--base-url", warning.suggestion],
+    options,
+  );
   terminal.writeMessage(`Is its base URL right? In it ${warning.text}. To change it: ${command}\n`);
 }

@@ -1,35 +1,42 @@
 import type { Command } from "commander";
-import { type InstantUs, formatInstant, DAY_US } from "#kernel/clock.ts";
-import {
-  isRareUnit,
-  REPORT_UNITS,
-  type ReportUnit,
-  UNIT_TABLE,
-  picoToNumber,
-  type Pico,
-} from "#kernel/units.ts";
-import { addCommand, choiceOption } from "#cli/input/options.ts";
-import { addExamples } from "#cli/screen/help.ts";
-import { withInstallation } from "#cli/installation/open.ts";
-import { toAmount, toCount, toMoment, writeJson, writeTable } from "#cli/screen/output.ts";
+import type { AnswerOf } from "#http/client.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { picoToNumber, REPORT_UNITS, type Pico } from "#kernel/units.ts";
 import {
   addFilterOptions,
+  readReport,
   toQuery,
   type FilterOptions,
-  readReport,
   type ReportQuery,
 } from "#cli/input/report.ts";
+import { addCommand, choiceOption } from "#cli/input/options.ts";
 import type { Installation } from "#cli/installation/client.ts";
-import { toPrintable } from "#kernel/printable.ts";
-import type { Terminal } from "#cli/screen/terminal.ts";
 import { describeUnknownFilters, listKeys } from "#cli/installation/lists.ts";
-import { parseInstant } from "#kernel/instant.ts";
-import { GROUPS_MAX } from "#stats/series-grouping.ts";
+import { withInstallation } from "#cli/installation/open.ts";
+import { writeRows } from "#cli/routes/answer.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import type { AnswerOf } from "#http/client.ts";
-import { compareCodeUnits } from "#kernel/text.ts";
+import { addExamples } from "#cli/screen/help.ts";
+import { toCount, toMoment, writeJson } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
 
 const DAYS_DEFAULT = 30;
+const DIMENSIONS = [
+  "model",
+  "principal",
+  "key",
+  "provider",
+  "tag",
+  "app",
+  "client",
+  "endpoint",
+  "day",
+] as const;
+type Dimension = (typeof DIMENSIONS)[number];
+/** Former words, which still work. */
+const FORMER_WORDS = { person: "principal" } as const;
+/** Failed requests are left out. */
+const COUNTED = ["ok", "cancelled"] as const;
 
 interface UsageOptions extends FilterOptions {
   readonly by: Dimension;
@@ -44,15 +51,17 @@ export function addCommands(program: Command, terminal: Terminal): void {
     ),
     { outcomes: false },
   ).action((options: UsageOptions) => {
-    const { clock } = terminal;
     const { by } = options;
-    const query = toQuery(options, clock, { days: DAYS_DEFAULT, areWhole: by === "day" });
+    const query = toQuery(options, terminal.clock, { days: DAYS_DEFAULT, areWhole: by === "day" });
     return withInstallation(terminal, options, async (installation) => {
-      const nowUs = clock.nowUs();
-      const counts = await countRequests(installation, { query, nowUs });
-      const { groups, sums, notices } = await readGroups(installation, by, { query, nowUs });
-      const total = { ...sums, unpriced_requests: counts.unpriced };
+      const all = (await readBreakdown(installation, query)).body.total;
+      const counted = { ...query, outcome: COUNTED };
+      const { body, notices } = await readBreakdown(installation, { ...counted, ...TO_BREAKDOWN[by] });
+      const groups = await readGroups(installation, by, { counted, rows: body.rows });
+      const total = { ...toSums(body.total), unpriced_requests: all.unpriced };
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+      if (body.truncated && by in TO_BREAKDOWN)
+        terminal.writeMessage(`These are the ${body.rows.length} that cost the most; the total has all.\n`);
       if (options.json === true) {
         const views = groups.map(({ name, ...figures }) => ({ [by]: name, ...figures }));
         const { since = null, until = null } = query;
@@ -60,19 +69,23 @@ export function addCommands(program: Command, terminal: Terminal): void {
         return;
       }
       const toName = by === "key" ? await readKeyNames(installation) : (name: string) => name;
-      writeUsage(terminal, { by, groups, total, toName });
-      if (groups.length === 0) terminal.writeMessage(toNothing(counts.all));
-      if (counts.all === 0) terminal.writeMessage(await describeUnknownFilters(installation.api, options));
-      terminal.writeMessage(toFooter(query, counts.unpriced));
+      const usage = groups.map(({ name, ...figures }) => ({
+        [by]: name === null ? toNoName(by) : toName(name),
+        ...figures,
+      }));
+      const columns = [by, "requests", "cancelled", "units", "cost"];
+      writeRows(terminal, { usage, total }, { rows: ["usage"], columns, spare: SPARE, total: "total" });
+      if (groups.length === 0) terminal.writeMessage(toNothing(all.requests));
+      if (all.requests === 0) terminal.writeMessage(await describeUnknownFilters(installation.api, options));
+      terminal.writeMessage(toFooter(query, all.unpriced));
     });
   });
   command.addHelpText(
     "after",
     `
-Answered and cancelled requests that name a model; failed ones cost nothing and are left out.
-Without --since it is the last ${DAYS_DEFAULT} days, or those before --until. By tag a request counts under each of its tags;
-by key and by day relayed calls that name no model count too, and days are those of UTC.
-With --url any API key does: what the team used is for all of it to see.`,
+Answered and cancelled requests; failed ones cost nothing and are left out.
+Without --since it is the last ${DAYS_DEFAULT} days, or those before --until. By tag a request that names a model counts under
+each of its tags. Days are those of UTC. With --url any API key does: what the team used is for all of it to see.`,
   );
   addExamples(command, [
     "lockport usage",
@@ -83,171 +96,102 @@ With --url any API key does: what the team used is for all of it to see.`,
   ]);
 }
 
-interface Window {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
+/** Breakdowns that have a row for each value; the others are grouped otherwise, and of theirs the total alone is taken. */
+const TO_BREAKDOWN: { readonly [by in Dimension]?: ReportQuery } = {
+  ...Object.fromEntries(
+    ["model", "principal", "key", "provider", "client", "endpoint"].map((by) => [
+      by,
+      { by, limit: String(PAGE_LIMIT_MAX) },
+    ]),
+  ),
+  app: { by: "tag:app", limit: String(PAGE_LIMIT_MAX) },
+};
 
-interface RequestCounts {
-  /** Failed ones too. */
-  readonly all: number;
-  /** Those with a unit that has no price. */
-  readonly unpriced: number;
-}
-
-interface Asked {
-  readonly query: Window & ReportQuery;
-  readonly nowUs: InstantUs;
-}
-
-async function countRequests(installation: Installation, { query, nowUs }: Asked): Promise<RequestCounts> {
-  const { body } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/series", { query: toMonths(query, nowUs) }),
+function readBreakdown(installation: Installation, query: ReportQuery) {
+  return readReport(installation, () =>
+    installation.api.callWithHeaders("GET /stats/breakdown", { query: { limit: "1", ...query } }),
   );
-  const sum = (field: "requests" | "unpriced_requests") =>
-    body.series.reduce((total, bucket) => total + bucket[field], 0);
-  return { all: sum("requests"), unpriced: sum("unpriced_requests") };
 }
 
-async function readGroups(installation: Installation, by: Dimension, asked: Asked) {
-  const { query } = asked;
-  if (by === "day" || by === "key") {
-    const { groups, notices } = await readSeriesGroups(installation, by, asked);
-    return { groups, sums: sumUsage(groups), notices };
-  }
-  const { body, notices } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/summary", { query: { ...query } }),
-  );
-  return { groups: groupUsage(body.usage, by), sums: sumUsage(body.usage), notices };
+type UsageRow = AnswerOf<"GET /stats/summary">["usage"][number];
+type Sums = Pick<UsageRow, "requests" | "cancelled" | "cost" | "units">;
+
+interface UsageGroup extends Sums {
+  /** Null is "none", such as no User-Agent or no tag. */
+  readonly name: string | null;
 }
 
-/** What a narrow screen leaves out, the first of these first. */
-const SPARE = ["audio s", "cancelled", "cached"];
-
-interface UsageTable {
-  readonly by: Dimension;
-  readonly groups: readonly UsageGroup[];
-  readonly total: Sums;
-  readonly toName: (name: string) => string;
+interface Counted {
+  readonly counted: ReportQuery;
+  readonly rows: AnswerOf<"GET /stats/breakdown">["rows"];
 }
 
-function writeUsage(terminal: Terminal, { by, groups, total, toName }: UsageTable): void {
-  const units = REPORT_UNITS.filter((unit) => !isRareUnit(unit) || total.units[unit] !== undefined);
-  const columns = ["requests", "cancelled", ...units.map(toHeading), "cost"];
-  const rows = groups.map(({ name, ...sums }) => [
-    toPrintable(name === null ? toNoName(by) : toName(name)),
-    ...toCells(sums, units),
-  ]);
-  const rare = units.filter(isRareUnit).map(toHeading);
-  writeTable(terminal, {
-    heading: [by, ...columns].map((column) => column.toUpperCase()),
-    rows: [...rows, ["total", ...toCells(total, units)]],
-    right: new Set(columns.map((_, index) => index + 1)),
-    spare: [...rare, ...SPARE].map((column) => columns.indexOf(column) + 1),
-  });
-}
-
-function toCells({ requests, cancelled, cost, units: sums }: Sums, units: readonly ReportUnit[]): string[] {
-  const shown = units.map((unit) => toCount(sums[unit]));
-  return [toCount(requests), toCount(cancelled), ...shown, requests === 0 ? "-" : toAmount(cost)];
-}
-
-function toHeading(unit: ReportUnit): string {
-  const { heading, measure } = UNIT_TABLE[unit];
-  return measure === "seconds" ? `${heading} s` : heading;
-}
-
-function toNoName(by: Dimension): string {
-  if (by === "key") return "(no key)";
-  return by === "tag" ? "(untagged)" : "(none)";
-}
-
-function toNothing(requestCount: number): string {
-  return requestCount === 0
-    ? "No requests in this window.\n"
-    : "No request in this window was answered: lockport requests tail --outcome failed\n";
-}
-
-function toFooter(query: Window, unpricedRequests: number): string {
-  const [since, until] = [query.since ?? "the first request", query.until ?? "now"];
-  const window = `${toMoment(since)} to ${toMoment(until)}, UTC`;
-  const unpriced =
-    unpricedRequests === 0
-      ? ""
-      : `${toCount(unpricedRequests)} ${unpricedRequests === 1 ? "request has" : "requests have"} units without a price, which the cost leaves out: lockport pricing missing\n`;
-  return `${window}\n${unpriced}`;
-}
-
-/** Usage that the summary's rows do not tell: the series' do. */
-export type SeriesDimension = "key" | "day";
-
-/** What the usage report counts: failed requests are left out. */
-const COUNTED = ["ok", "cancelled"] as const;
-/** Past the hundredth key the others are one row. */
-const REST = "(other)";
-
-/** Usage by day in the order of the calendar, or by key, the most expensive first; days and keys without any are left out. */
-export async function readSeriesGroups(
+/** The most expensive first, days in the order of the calendar; days without any usage are left out. */
+async function readGroups(
   installation: Installation,
-  by: SeriesDimension,
-  asked: Asked,
-): Promise<{ readonly groups: readonly UsageGroup[]; readonly notices: readonly string[] }> {
-  const read = by === "day" ? readDays : readKeys;
-  const { rows, notices } = await read(installation, {
-    ...asked,
-    query: { ...asked.query, outcome: COUNTED },
-  });
-  return { groups: rows, notices };
+  by: Dimension,
+  { counted, rows }: Counted,
+): Promise<readonly UsageGroup[]> {
+  if (by === "day") {
+    const query = { ...counted, bucket: "day" };
+    const { series } = await installation.api.call("GET /stats/series", { query });
+    return series
+      .filter(({ requests }) => requests > 0)
+      .map(({ start, ...sums }) => toGroup(start.slice(0, "2026-01-31".length), sums));
+  }
+  if (by === "tag")
+    return groupByTag((await installation.api.call("GET /stats/summary", { query: { ...counted } })).usage);
+  const none = by === "app" ? "untagged" : null;
+  return rows.map(({ value, ...sums }) => toGroup(value ?? none, sums));
 }
 
-async function readDays(installation: Installation, { query }: Asked) {
-  const asked = { ...query, bucket: "day" };
-  const { body, notices } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/series", { query: asked }),
+function toGroup(name: string | null, sums: Sums): UsageGroup {
+  return { name, ...toSums(sums) };
+}
+
+function toSums({ requests, cancelled, cost, units }: Sums): Sums {
+  return { requests, cancelled, cost, units };
+}
+
+/** Summary rows put together; a request counts under each of its tags, which no breakdown has. */
+export function groupByTag(rows: readonly Pick<UsageRow, keyof Sums | "tags">[]): readonly UsageGroup[] {
+  const pairs = rows.flatMap((row) =>
+    (row.tags.length === 0 ? [null] : row.tags).map((name) => ({ name, row })),
   );
-  const rows = body.series.map((sums) => toGroup(sums.start.slice(0, "2026-01-31".length), sums));
-  return { rows: toUsed(rows), notices };
+  return [...Map.groupBy(pairs, ({ name }) => name)]
+    .map(([name, members]) => toGroup(name, sumUp(members.map(({ row }) => row))))
+    .sort(
+      (left, right) =>
+        (right.cost ?? -1) - (left.cost ?? -1) ||
+        right.requests - left.requests ||
+        compareCodeUnits(left.name ?? "", right.name ?? ""),
+    );
 }
 
-async function readKeys(installation: Installation, { query, nowUs }: Asked) {
-  const asked = { ...toMonths(query, nowUs), group_by: "key", top: String(GROUPS_MAX) };
-  const { body, notices } = await readReport(installation, () =>
-    installation.api.callWithHeaders("GET /stats/series", { query: asked }),
-  );
-  const groups = (body.groups ?? []).map((sums) => toGroup(sums.value, sums));
-  const rest = body.other ?? null;
-  return { rows: toUsed(rest === null ? groups : [...groups, toGroup(REST, rest)]), notices };
+function sumUp(rows: readonly Sums[]): Sums {
+  let requests = 0;
+  let cancelled = 0;
+  let cost: Pico | null = null;
+  const units: { [unit in keyof Sums["units"]]: number } = {};
+  for (const row of rows) {
+    requests += row.requests;
+    cancelled += row.cancelled;
+    if (row.cost !== null) cost = (cost ?? 0n) + toPico(row.cost);
+    for (const unit of REPORT_UNITS) {
+      const quantity = row.units[unit];
+      if (quantity !== undefined) units[unit] = (units[unit] ?? 0) + quantity;
+    }
+  }
+  return { requests, cancelled, cost: cost === null ? null : picoToNumber(cost), units };
 }
 
-function toGroup(name: string | null, { requests, cancelled, cost, units }: Sums): UsageGroup {
-  return { name, requests, cancelled, cost, units };
-}
-
-function toUsed(groups: readonly UsageGroup[]): readonly UsageGroup[] {
-  return groups.filter(({ requests }) => requests > 0);
-}
-
-/** What is counted lies between these, and every month of a series is a bucket, of which it has a limited number. */
-const EARLIEST_US = 0;
-const LATEST_AHEAD_US = DAY_US;
-
-/** The query of a series in months, which are the fewest buckets that it comes in. */
-export function toMonths(query: ReportQuery, nowUs: InstantUs): ReportQuery {
-  const [sinceUs, untilUs] = [query["since"], query["until"]].map((text) =>
-    parseInstant(typeof text === "string" ? text : ""),
-  );
-  return {
-    ...query,
-    bucket: "month",
-    since: formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)),
-    ...(typeof untilUs === "number" && {
-      until: formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)),
-    }),
-  };
+/** The exact amount behind a JSON number, so that sums are exact; `toFixed` spells out the twelve decimals that there are. */
+function toPico(amount: number): Pico {
+  return BigInt(amount.toFixed(12).replace(".", ""));
 }
 
 /** How a table calls keys: `…x7Yz ada laptop`; by its id where it is gone, or who asks may not list keys. */
-export async function readKeyNames({ api }: Installation): Promise<(id: string) => string> {
+async function readKeyNames({ api }: Installation): Promise<(id: string) => string> {
   const keys = await listKeys(api, { principal: undefined }).catch((cause: unknown) => {
     if (cause instanceof CommandError && cause.kind === "permission") return [];
     throw cause;
@@ -261,102 +205,30 @@ export async function readKeyNames({ api }: Installation): Promise<(id: string) 
   return (id) => names.get(id) ?? id;
 }
 
-/** What rows of the summary can be summed up by: the word on the command line, and the field that says it in each row. */
-const SUMMARY_FIELDS = {
-  model: "model",
-  principal: "principal",
-  provider: "provider",
-  tag: "tag",
-  app: "app",
-  client: "client",
-  endpoint: "endpoint",
-} as const;
-export type SummaryDimension = keyof typeof SUMMARY_FIELDS;
-export const DIMENSIONS = [
-  "model",
-  "principal",
-  "key",
-  "provider",
-  "tag",
-  "app",
-  "client",
-  "endpoint",
-  "day",
-] as const;
-export type Dimension = (typeof DIMENSIONS)[number];
+/** Columns that a narrow screen leaves out, the first of these first. */
+const SPARE = ["audio s", "cancelled", "cached"];
 
-/** Former words, which still work. */
-export const FORMER_WORDS: { readonly [former: string]: string } = { person: "principal" };
-
-/** A row of `GET /stats/summary`. */
-export type UsageRow = AnswerOf<"GET /stats/summary">["usage"][number];
-
-/** Sums of usage. */
-export interface Sums {
-  readonly requests: number;
-  readonly cancelled: number;
-  /** Null when nothing in it was priced. */
-  readonly cost: number | null;
-  /** Only units that were reported. */
-  readonly units: { readonly [unit: string]: number };
+function toNoName(by: Dimension): string {
+  if (by === "key") return "(no key)";
+  return by === "tag" ? "(untagged)" : "(none)";
 }
 
-export interface UsageGroup extends Sums {
-  /** Null is "none", such as no User-Agent or no tag. */
-  readonly name: string | null;
+function toNothing(requestCount: number): string {
+  return requestCount === 0
+    ? "No requests in this window.\n"
+    : "No request in this window was answered: lockport requests tail --outcome failed\n";
 }
 
-/** Summary rows put together, the most expensive first. By tag a request counts under each of its tags. */
-export function groupUsage(rows: readonly UsageRow[], by: SummaryDimension): readonly UsageGroup[] {
-  const groups = new Map<string | null, UsageRow[]>();
-  for (const row of rows) {
-    for (const name of toNames(row, by)) {
-      const group = groups.get(name);
-      if (group === undefined) groups.set(name, [row]);
-      else group.push(row);
-    }
-  }
-  return [...groups]
-    .map(([name, members]) => Object.assign({ name }, sumUsage(members)))
-    .sort(
-      (left, right) =>
-        (right.cost ?? -1) - (left.cost ?? -1) ||
-        right.requests - left.requests ||
-        compareCodeUnits(left.name ?? "", right.name ?? ""),
-    );
+interface Window {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
 }
 
-export function sumUsage(rows: readonly Sums[]): Sums {
-  let requests = 0;
-  let cancelled = 0;
-  let cost: Pico | null = null;
-  const units = new Map<string, number>();
-  for (const row of rows) {
-    requests += row.requests;
-    cancelled += row.cancelled;
-    if (row.cost !== null) cost = (cost ?? 0n) + toPico(row.cost);
-    for (const [unit, quantity] of Object.entries(row.units))
-      units.set(unit, (units.get(unit) ?? 0) + quantity);
-  }
-  return {
-    requests,
-    cancelled,
-    cost: cost === null ? null : picoToNumber(cost),
-    units: Object.fromEntries(
-      REPORT_UNITS.flatMap((unit) => {
-        const quantity = units.get(unit);
-        return quantity === undefined ? [] : [[unit, quantity]];
-      }),
-    ),
-  };
-}
-
-function toNames(row: UsageRow, by: SummaryDimension): readonly (string | null)[] {
-  if (by !== "tag") return [row[SUMMARY_FIELDS[by]]];
-  return row.tags.length === 0 ? [null] : row.tags;
-}
-
-/** The exact amount behind a JSON number, so that sums are exact; `toFixed` spells out the twelve decimals that there are. */
-function toPico(amount: number): Pico {
-  return BigInt(amount.toFixed(12).replace(".", ""));
+function toFooter({ since = "the first request", until = "now" }: Window, unpricedRequests: number): string {
+  const window = `${toMoment(since)} to ${toMoment(until)}, UTC`;
+  const unpriced =
+    unpricedRequests === 0
+      ? ""
+      : `${toCount(unpricedRequests)} ${unpricedRequests === 1 ? "request has" : "requests have"} units without a price, which the cost leaves out: lockport pricing missing\n`;
+  return `${window}\n${unpriced}`;
 }

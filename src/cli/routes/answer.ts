@@ -68,7 +68,7 @@ function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
   return REPORT_UNITS.filter((unit) => used.has(unit) || (rows.length === 0 && !isRareUnit(unit))).map(
     (unit) => ({
       field: `units.${unit}`,
-      heading: UNIT_TABLE[unit].heading.toLowerCase(),
+      heading: `${UNIT_TABLE[unit].heading.toLowerCase()}${UNIT_TABLE[unit].measure === "seconds" ? " s" : ""}`,
       isOptional: false,
     }),
   );

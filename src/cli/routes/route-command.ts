@@ -28,6 +28,7 @@ export interface Done extends Said {
   readonly installation: Installation;
   readonly options: InstallationOptions;
   readonly view: Json;
+  readonly before: Json;
   /** The fields as they were typed. */
   readonly typed: Json;
 }
@@ -71,8 +72,10 @@ export interface RouteCommand {
   readonly after?: (done: Done) => Promise<void> | void;
   /** The field of a secret that is shown once, what it is, and the route that takes it back where it cannot be shown. */
   readonly secret?: ShownField;
-  /** Asks in place of the route. */
-  readonly ask?: (installation: Installation, said: Said) => Promise<Json>;
+  /** Asks in place of the route; `before` is what it finds. */
+  readonly ask?: (installation: Installation, said: Said, before: Json) => Promise<Json>;
+  /** What is to be changed, as it is. */
+  readonly before?: (installation: Installation, named: Said["named"]) => Promise<Json>;
   /** What an argument is called by, where that is not what the path takes. */
   readonly find?: (installation: Installation, name: string) => Promise<string>;
   /** Asks before, with these facts (`{name}` as in `done`). Every DELETE asks without it, with what the server says would go. */
@@ -231,8 +234,9 @@ async function run(terminal: Terminal, options: RouteOptions, asked: Run): Promi
       for (const notice of [...unsettled, ...toNotices(answer.headers)]) terminal.writeMessage(`${notice}\n`);
       return answer.data;
     };
-    const view = await (preset.ask === undefined ? asking() : preset.ask(installation, asked));
-    const done = { terminal, installation, options, view, fields, named, typed: asked.typed };
+    const before = (await preset.before?.(installation, named)) ?? {};
+    const view = await (preset.ask === undefined ? asking() : preset.ask(installation, asked, before));
+    const done = { terminal, installation, options, before, view, fields, named, typed: asked.typed };
     if (preset.secret !== undefined) await tellSecret(preset.secret, done);
     else if (typeof preset.done === "string") {
       writeDone(terminal, options, { view, sentence: fill(preset.done, { ...view, ...named }) });

@@ -322,14 +322,18 @@ export function toPath(command: Command): string {
 const PLAIN_WORD = /^[\w%+,./:@-]+$/;
 
 /**
- * A command to be typed next, in any folder, on the same data folder: `lockport admin bootstrap --data-dir /srv/lockport`. Words are quoted
+ * A command to be typed next, in any folder, on the same server or data folder: `lockport admin bootstrap --data-dir /srv/lockport`. Words are quoted
  * for a shell where they need it. A run from source names its own way of starting.
  */
 export function formatCommand(
   words: readonly string[],
-  { dataDir }: { readonly dataDir?: string } = {},
+  { url, dataDir }: { readonly url?: string; readonly dataDir?: string } = {},
 ): string {
   const program = Bun.isStandaloneExecutable ? "lockport" : "npm run -s lockport --";
-  const given = dataDir === undefined ? words : [...words, "--data-dir", resolve(dataDir)];
+  const given = [
+    ...words,
+    ...(url === undefined ? [] : ["--url", url]),
+    ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),
+  ];
   return [program, ...given.map((word) => (PLAIN_WORD.test(word) ? word : quoteShell(word)))].join(" ");
 }
