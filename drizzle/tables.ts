@@ -17,7 +17,7 @@ export const ENGINES = {
     compare: generateSQLiteMigration,
   },
   postgres: {
-    // What replicas tell each other is written by hand: it has columns and storage parameters of PostgreSQL's own.
+    // Tables of what replicas tell each other are written by hand: they have columns and storage parameters of PostgreSQL's own.
     describe: async () => {
       const tables = Object.values(catalog).filter(
         (table) => table !== catalog.catalogState && table !== catalog.changeLog,
@@ -32,7 +32,7 @@ export const ENGINES = {
   },
 };
 
-/** What drizzle spells alike for its dialects, though the types of each are its own. */
+/** The builders that drizzle spells alike for its dialects, though the types of each are its own. */
 interface Dialect {
   readonly table: (name: string, columns: object, extra: (self: any) => object[]) => object;
   readonly primaryKey: (options: { columns: any }) => object;
@@ -42,7 +42,7 @@ interface Dialect {
   readonly toNumberedKey: (column: any) => any;
   /** The type of the JSON in a column of text. */
   readonly toJsonType: (column: string) => string;
-  /** Whether booleans are numbers, which have to be held to 0 and 1. */
+  /** True where booleans are numbers, which have to be held to 0 and 1. */
   readonly hasNumbersForBooleans: boolean;
 }
 

@@ -66,13 +66,13 @@ export interface StorageEngine {
   openLedgerReader(options: DataPlace & { readonly log: Log }): LedgerReader;
 
   /**
-   * Whether nothing recorded is missing or counted twice, as far as journal, events and totals tell; also while a server
+   * Tells whether nothing recorded is missing or counted twice, as far as journal, events and totals tell; also while a server
    * writes to them. Changes nothing. Null where no ledger was made yet.
    */
   checkLedger(options: LedgerCheckOptions): Promise<LedgerCheck | null>;
 
   /**
-   * What the rows of the log hold for limits, and what the totals hold, as of one moment; also while a server writes to
+   * Adds up what the rows of the log hold for limits, and what the totals hold, as of one moment; also while a server writes to
    * them. Changes nothing. Null where no ledger was made yet.
    */
   checkLimits(options: LimitCheckOptions): Promise<LimitCheck | null>;
@@ -127,7 +127,7 @@ export interface RotateOptions extends OpenOptions {
   readonly revokesKeys: boolean;
 }
 
-/** What a rotation has changed. */
+/** The counts of what a rotation has changed. */
 export interface Rotation {
   /** Credentials of providers that were sealed anew. */
   readonly credentials: number;
@@ -169,11 +169,11 @@ export interface Storage extends CatalogStores {
   readonly lane: number;
   /** False when no server had run on the data before this one. */
   readonly wasServed: boolean;
-  /** How the ledger is doing; asks no file, so that it can be told while the disk fails. */
+  /** Tells how the ledger is doing; asks no file, so that it can be told while the disk fails. */
   ledgerGauges(): LedgerGauges;
-  /** How the database is doing; asks it nothing, so that it can be told while it is away. */
+  /** Tells how the database is doing; asks it nothing, so that it can be told while it is away. */
   health(): StorageHealth;
-  /** What all that is kept takes, in bytes, also of what other processes recorded; the journal is this one's. Asks the disk or the database. */
+  /** Measures all that is kept, in bytes, also of what other processes recorded; the journal is this one's. Asks the disk or the database. */
   measure(): Promise<StorageSizes>;
   /** Runs maintenance now: seals days and applies the retention. Fulfilled when all of it is committed. */
   maintain(): Promise<void>;
@@ -207,7 +207,7 @@ export interface LedgerReader {
   /** A ledger that no server has made yet answers as an empty one. The first question throws for a file that cannot be used. */
   readonly stats: StatsStore;
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
-  /** What is committed: nothing is held up for it, as a server's sums are. */
+  /** Sums of what is committed: nothing is held up for them, as a server's sums are. */
   readonly limitLedger: LimitLedger;
   /**
    * Waits, shortly, until what the journal holds at this moment is in the database, and returns how many bytes of it are
@@ -229,21 +229,21 @@ export interface LimitCheckOptions extends LedgerCheckOptions {
   readonly nowUs: InstantUs;
 }
 
-/** What limits count by the log and by its totals (`StorageEngine.checkLimits`). */
+/** The sums of limits by the log and by its totals (`StorageEngine.checkLimits`). */
 export interface LimitCheck {
   /** Rows of the log that were looked at. */
   readonly events: number;
   /** Rows of the days before it are removed, at least in part; 0 when all are there. */
   readonly rowsFromUs: InstantUs;
-  /** What arrived from `rowsFromUs` on, by the rows. */
+  /** Usage that arrived from `rowsFromUs` on, by the rows. */
   readonly byRows: readonly LimitSum[];
-  /** What the totals say of it. */
+  /** The same usage, by the totals. */
   readonly byTotals: readonly LimitSum[];
   /** Everything, by the totals: what a server has to say. */
   readonly whole: readonly LimitSum[];
 }
 
-/** What a look through a ledger found (`StorageEngine.checkLedger`). */
+/** The findings of a look through a ledger (`StorageEngine.checkLedger`). */
 export interface LedgerCheck {
   /** Rows of the log that were added up. */
   readonly events: number;
@@ -264,9 +264,9 @@ export interface LedgerCheck {
 export interface LedgerFinding {
   readonly where: string;
   readonly what: string;
-  /** How many requests it should tell of, and does. */
+  /** The number of requests that it should tell of, and does. */
   readonly expected: number;
   readonly stored: number;
-  /** How many rows, lines or requests are wrong. */
+  /** The number of rows, lines or requests that are wrong. */
   readonly rows: number;
 }

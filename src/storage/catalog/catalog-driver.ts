@@ -26,11 +26,11 @@ export interface CatalogDriver {
   readonly aside: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
   /** As `aside`, of one statement: on PostgreSQL this spares two round trips. */
   readonly put: <Answer>(script: () => Script<Answer>) => Promise<Answer>;
-  /** Whether several servers have the catalog, of which each sends the notices that it has claimed. */
+  /** True where several servers have the catalog, of which each sends the notices that it has claimed. */
   readonly isShared: boolean;
   /** Never older than the last `current` that was fulfilled. */
   readonly memory: StoreMemory;
-  /** Whether nothing has changed since, so that memory may be believed without asking. Cheap enough for every request. */
+  /** Tells whether nothing has changed since, so that memory may be believed without asking. Cheap enough for every request. */
   readonly isTrusted: () => boolean;
   /** Fulfilled when memory is at least as new as the database was at the call. */
   readonly current: () => Promise<void>;

@@ -67,7 +67,7 @@ export function toFoundSecret(
   };
 }
 
-/** What a change makes of a secret, and the columns that it writes. */
+/** Returns what a change makes of a secret, and the columns that it writes. */
 export function applySecretChange(found: ListedSecretRow, plan: (before: OwnedSecret) => SecretChange) {
   const before = toListedSecret(found);
   const { terms = before.terms, rotation, ...change } = plan(before);

@@ -120,7 +120,7 @@ function* deleteModels(ids: readonly string[]): Script<void> {
   requireFound("delete_model", isOrdered && deleted.length === ids.length);
 }
 
-/** What all steps together make of the price of a name and unit; null: it is gone. */
+/** The outcome of all steps together for the price of a name and unit; null: it is gone. */
 interface PriceOutcome {
   readonly name: string;
   readonly unit: Unit;

@@ -21,7 +21,7 @@ export const VERSIONS_KEPT = 1_000;
 /** To read so many changes by themselves takes longer than to read everything. */
 const CHANGES_MAX = 5_000;
 
-/** What a change brings along: the token of the version that it makes, and the time of its audit entries. */
+/** The stamp that a change brings along: the token of the version that it makes, and the time of its audit entries. */
 export interface ChangeStamp {
   readonly token: string;
   readonly atUs: InstantUs;
@@ -96,7 +96,7 @@ export function* changeTransaction(): Script<ChangeTransaction> {
   return transaction;
 }
 
-/** What a process remembers of the catalog. */
+/** The memory that a process has of the catalog. */
 export interface Memory {
   /**
    * Reads again what has changed, or everything (null). What is returned takes over all of it, without a wait. One change may
@@ -168,7 +168,7 @@ export function* readVersion(lock = ""): Script<CatalogVersion> {
 }
 
 /**
- * What has changed between two versions. Null: that is more than is kept, or than is worth reading by itself. `foreign`:
+ * Reads what has changed between two versions. Null: that is more than is kept, or than is worth reading by itself. `foreign`:
  * `from` is of another history, since the database was restored.
  */
 function* readChanges(
@@ -182,7 +182,7 @@ function* readChanges(
     [from.version, CHANGES_MAX + 1],
   );
   const [known] = rows;
-  // What memory has is no longer in the log: it was trimmed, or is of another history, which this cannot tell apart.
+  // The version of memory is no longer in the log: it was trimmed, or is of another history, which this cannot tell apart.
   if (known?.version !== from.version) return null;
   if (known.token !== from.token) return "foreign";
   if (rows.length > CHANGES_MAX) return null;

@@ -5,7 +5,7 @@ import { normaliseTag } from "#kernel/tags.ts";
 import type { LimitEach, NamedTarget } from "#limits/limit.ts";
 import type { Codec } from "#storage/sql/table.ts";
 
-/** How values of the catalog stand in columns of text. */
+/** Codecs: how values of the catalog stand in columns of text. */
 
 /** One of a set that may grow: what a newer version writes cannot be read. */
 export function oneOfWords<const Word extends string>(words: readonly Word[]): Codec<Word> {

@@ -26,7 +26,7 @@ interface MemoryOptions {
   /** Follows rotations; what the catalog was made with was compared with it. */
   readonly secrets: Keyring;
   readonly log: Log;
-  /** Whether all keys and relay tokens are remembered, or those that were asked for. */
+  /** True where all keys and relay tokens are remembered, or those that were asked for. */
   readonly hasAllSecrets: boolean;
 }
 
@@ -47,7 +47,7 @@ interface ReadCatalog {
 /** The ids of a kind that are to be read again; null: all of it. */
 type Ids = readonly string[] | null;
 
-/** What a process remembers of the catalog: providers, models and prices, limits, keys and relay tokens with their owners. */
+/** The memory that a process has of the catalog: providers, models and prices, limits, keys and relay tokens with their owners. */
 export class StoreMemory implements Memory {
   readonly secrets: Keyring;
   readonly #log: Log;

@@ -82,7 +82,7 @@ function* readMarks(tellings: readonly Telling[]): Script<Marks> {
   return new Map(rows.map(({ name, untilUs }) => [name, untilUs]));
 }
 
-/** Whether it was not told already; then `marks` are as they are afterwards. */
+/** Tells whether it was not told already; then `marks` are as they are afterwards. */
 function isTold({ mark, alsoMarks = [], clears }: Telling, marks: Marks, nowUs: number): boolean {
   const isSet = ({ name }: NoticeMark) => (marks.get(name) ?? -Infinity) > nowUs;
   if (mark !== null && isSet(mark)) return false;

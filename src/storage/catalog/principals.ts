@@ -159,7 +159,7 @@ function* requireRemovable(
   return principal;
 }
 
-/** What goes with a principal, which still is there. */
+/** Finds what goes with a principal, which still is there. */
 function* findOwned(
   principalId: string,
   { limits }: LimitSet,

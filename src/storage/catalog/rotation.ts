@@ -54,7 +54,7 @@ function requirePresent(state: SecretState | null, secrets: Keyring): void {
 
 type Boxes = Pick<SecretRotation, "next"> & { readonly secrets: SecretBox };
 
-/** What the catalog holds of secrets after the rotation. Throws a SetupError for too many former ones. */
+/** The catalog's state of secrets after the rotation. Throws a SetupError for too many former ones. */
 function toNextState({ secrets, next }: Boxes, revokesKeys: boolean): SecretState {
   const sealedTokenKeys = revokesKeys ? [] : secrets.sealTokenKeys(next);
   if (sealedTokenKeys.length <= FORMER_SECRETS_MAX) return { checkValue: next.checkValue, sealedTokenKeys };

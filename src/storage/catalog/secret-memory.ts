@@ -16,7 +16,7 @@ export const REMEMBERED_MAX = 10_000;
 
 interface MemoryOptions {
   /**
-   * Whether everything is remembered: a replica must not ask for each request. Otherwise what is asked for: a statement of
+   * True where everything is remembered: a replica must not ask for each request. Otherwise what is asked for: a statement of
    * SQLite takes 6 µs, and to read 100,000 keys a second.
    */
   readonly hasAll: boolean;
@@ -45,7 +45,7 @@ export class PrincipalMemory {
     const row = yield* selectOne(principals, "WHERE id = ?", [id]);
     if (row === null) return null;
     const principal = toPrincipal(row, this.#options.tell);
-    // What has changed meanwhile would never be read again.
+    // A row that has changed meanwhile would never be read again.
     if (reads === this.#reads) {
       if (this.#byId.size >= REMEMBERED_MAX) this.#byId.delete(oldestOf(this.#byId));
       this.#byId.set(id, principal);
@@ -67,7 +67,7 @@ export class PrincipalMemory {
   }
 }
 
-/** What a secret is found as, and the rows that this was made of: another row makes it anew. */
+/** A found secret, and the rows that it was made of: another row makes it anew. */
 interface Made {
   readonly row: SecretRow;
   readonly principal: Principal;
@@ -107,7 +107,7 @@ export class SecretMemory {
     );
     const principal = row === null ? null : yield* this.#owners.get(row.principalId);
     if (row === null || principal === null) return null;
-    // What has changed meanwhile would never be read again.
+    // A row that has changed meanwhile would never be read again.
     if (reads === this.#reads) {
       if (this.#index.byId.size >= REMEMBERED_MAX) this.#index.remove(oldestOf(this.#index.byId));
       this.#index.add(row);

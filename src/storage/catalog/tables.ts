@@ -170,7 +170,7 @@ function secretTable(name: string) {
       models: orNull(coded("models", ALIASES)),
       /** Whose pause it is. */
       pausedBy: orNull(text<TermSetter>("paused_by")),
-      /** What an admin has set: the terms that its owner sets stay within. */
+      /** Terms that an admin has set: those that its owner sets stay within. */
       adminExpiresAtUs: orNull(integer("admin_expires_at_us")),
       adminModels: orNull(coded("admin_models", ALIASES)),
       /** Hash of the plaintext before the last rotation, and until when that is good. */
@@ -267,7 +267,7 @@ export const limits = table(
     unpriced: coded("unpriced", oneOfWords(UNPRICED_RULES)),
     enabled: boolean("enabled"),
     createdAtUs: integer("created_at_us"),
-    /** How many requests of a window may end without usage before it refuses; null: any number. */
+    /** Requests of a window that may end without usage before it refuses; null: any number. */
     unknownMax: orNull(integer("unknown_max")),
     /** True: tags that callers send do not count, fixed ones alone do. */
     fixed: boolean("fixed"),
@@ -301,7 +301,7 @@ export const notices = table(
   { key: ["sequence"] },
 );
 
-/** What a notice was already sent for: until then it is not sent again. */
+/** Causes that a notice was already sent for: until then it is not sent again. */
 export const noticeMarks = table(
   "notice_marks",
   { name: text("name"), untilUs: integer("until_us") },
@@ -342,12 +342,12 @@ export const catalogState = table("catalog_state", {
 });
 
 /**
- * What processes remember of the catalog, by kind. `catalog` is providers, models and the newest feed, `price` all prices,
+ * Kinds of the catalog's parts that processes remember. `catalog` is providers, models and the newest feed, `price` all prices,
  * `secret` the state of the secret key. Nothing remembers sessions.
  */
 export type ChangeKind = "catalog" | "price" | "principal" | "key" | "relay_token" | "limit" | "secret";
 
-/** What each version has changed. A process that is behind what is kept reads everything again. */
+/** The changes of each version. A process that is behind what is kept reads everything again. */
 export const changeLog = table(
   "change_log",
   {

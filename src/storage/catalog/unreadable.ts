@@ -4,7 +4,7 @@ import type { Script } from "#storage/sql/script.ts";
 import type { RowOf, Table, ValuesOf } from "#storage/sql/table.ts";
 import { apiKeys, limits, models, principals, providers, relayTokens } from "./tables.ts";
 
-/** What the schema allows and this version cannot read: the database was changed by hand, or a newer version wrote it. */
+/** A value that the schema allows and this version cannot read: the database was changed by hand, or a newer version wrote it. */
 export interface UnreadableRow {
   readonly table: string;
   readonly id: string;

@@ -184,7 +184,7 @@ export const ADDITIONS: { readonly [way in Adding]: Addition } = {
   },
 };
 
-/** What stands for nothing in a column. */
+/** Returns what stands for nothing in a column. */
 export function toNothing(adds: Adding): number {
   return adds === "reported" ? NOTHING_WIDE : 0;
 }

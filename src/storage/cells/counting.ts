@@ -7,7 +7,7 @@ import { lowerLastSeen, type TakenKey } from "./last-seen.ts";
 import { BANDS, CELL_MEASURES, HOUR_MEASURES, type Measure, toAddingSql } from "./measures.ts";
 import { COST_SEAM, type CountedEvent } from "./sums.ts";
 
-/** What a transaction changes in the totals of a lane. */
+/** The changes of a transaction to the totals of a lane. */
 export interface LaneChange {
   readonly lane: number;
   readonly added: readonly CountedEvent[];
@@ -55,7 +55,7 @@ const SECOND_US = 1e6;
 /** Where the time bands begin, and the last one ends (decisions, "Reports"). */
 const BAND_US = [0, 1, 5, 15, 30, 60, 120, Number.POSITIVE_INFINITY].map((seconds) => seconds * SECOND_US);
 
-/** What an event adds to each measure. */
+/** By measure, the function that returns what an event adds to it. */
 const COUNT_OF = new Map<string, Counted>([
   ["requests", () => 1],
   ["priced_requests", ({ cost }) => (cost === null ? 0 : 1)],
@@ -117,7 +117,7 @@ interface Row {
   readonly values: Value[];
 }
 
-/** What a transaction adds to the rows of a table of totals. */
+/** The sums that a transaction adds to the rows of a table of totals. */
 class Sums {
   readonly #table: TotalTable;
   readonly #rows = new Map<string, Row>();

@@ -43,7 +43,7 @@ export const EVENT_COLUMNS: ColumnTypes = [
   ["other_units", "text"],
 ];
 
-/** What a row of `event` is made of. */
+/** An event with all that its row is made of. */
 interface StoredEvent {
   readonly id: number;
   readonly combination: number;

@@ -1,7 +1,7 @@
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { COST_SEAM } from "./sums.ts";
 
-/** How the values of a measure become one. */
+/** The way in which the values of a measure become one. */
 export type Adding =
   | "sum"
   /** The halves of an amount: what exceeds the low half (`COST_SEAM`) is carried into the high one. */
@@ -70,7 +70,7 @@ export function toSqliteColumns(measures: readonly Measure[]): string {
     .join(", ");
 }
 
-/** How the value of a row and one that comes to it become one; `carries` is true where the low halves exceed the seam. */
+/** Adds to the value of a row one that comes to it; `carries` is true where the low halves exceed the seam. */
 const ADDING_SQL: { readonly [way in Adding]: (have: string, more: string, carries: string) => string } = {
   sum: (have, more) => `${have} + ${more}`,
   high: (have, more, carries) => `${have} + ${more} + CASE WHEN ${carries} THEN 1.0 ELSE 0.0 END`,

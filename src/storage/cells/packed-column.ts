@@ -8,7 +8,7 @@ const DOUBLE_BYTES = 8;
 /** Kind, power of ten, least value. */
 const HEAD_BYTES = 2 + DOUBLE_BYTES;
 
-/** How many bytes a column of so many values takes at most. */
+/** Returns how many bytes a column of so many values takes at most. */
 export function toPackedBytesMax(count: number): number {
   return HEAD_BYTES + DOUBLE_BYTES * count;
 }

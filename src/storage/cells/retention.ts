@@ -2,18 +2,18 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { dialectOf, one, type Script, run } from "#storage/sql/script.ts";
 import { CELL_PERIODS } from "./stored-cells.ts";
 
-/** What is due at an instant: days before it are sealed, and rows that are too old then are removed. */
+/** A pass of maintenance at an instant: days before it are sealed, and rows that are too old then are removed. */
 export interface MaintenancePass {
   readonly nowUs: InstantUs;
   /** The age of the oldest rows that stay; null keeps rows for ever. */
   readonly ageUsMax: number | null;
 }
 
-/** How far rows are removed. */
+/** The bounds up to which rows are removed. */
 interface Bounds {
   /** Rows that arrived before it may have been removed: totals count them all the same, and readers rely on it. */
   readonly prunedBeforeUs: InstantUs;
-  /** What arrives before it gets no row, so that nothing comes back by a late end. At most `prunedBeforeUs`. */
+  /** An event that arrives before it gets no row, so that none comes back by a late end. At most `prunedBeforeUs`. */
   readonly refusedBeforeUs: InstantUs;
 }
 

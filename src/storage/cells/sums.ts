@@ -24,7 +24,7 @@ export interface CountedEvent {
   readonly amounts: Amounts;
 }
 
-/** What reports count of a usage, in the order of UNIT_COLUMNS and in their multiples; null for what was not reported. */
+/** The quantities of a usage that reports count, in the order of UNIT_COLUMNS and in their multiples; null for what was not reported. */
 export type Amounts = readonly (number | null)[];
 
 const NO_AMOUNTS: Amounts = UNIT_COLUMNS.map(() => null);

@@ -13,7 +13,7 @@ const SEGMENTS_READ_MAX = 8;
 /** An event gets the next id that is free behind its arrival: never this far with a clock of microseconds. */
 const SPREAD_US = 1_000;
 
-/** What the journal says of ended requests, as of a position up to which it is committed. */
+/** The ended requests of a journal, as of a position up to which it is committed. */
 export interface JournalEnds {
   /** Requests whose begin and end are both in it. */
   readonly committed: number;
@@ -164,7 +164,7 @@ interface Cluster {
   readonly fromUs: InstantUs;
   readonly toUs: InstantUs;
   readonly ends: number;
-  /** How many events could be theirs. */
+  /** The number of events that could be theirs. */
   found: number;
 }
 

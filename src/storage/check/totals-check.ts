@@ -75,7 +75,7 @@ interface DayOptions {
 
 type Sums = Cells<Float64Array>;
 const NO_SUMS = toCells([]);
-/** What `hour_total` has. */
+/** The measures of `hour_total`. */
 const HOURLY = { measuresMax: HOUR_MEASURES.length };
 
 /** Returns how many events the day has. */
@@ -164,7 +164,7 @@ function* readHours(sql: string, range: readonly Binding[]): Script<ReadonlyMap<
   return hours;
 }
 
-/** What is sealed of periods, all parts together. */
+/** Reads what is sealed of periods, all parts together. */
 function* readSealed(period: CellPeriod, range: CellRange): Script<Sums> {
   const stored = yield* readCells(period, range);
   return sumCells(stored.map(({ columns }) => decodeCells(columns)));
@@ -173,7 +173,7 @@ function* readSealed(period: CellPeriod, range: CellRange): Script<Sums> {
 interface Comparison extends Pick<LedgerFinding, "where" | "what"> {
   readonly expected: Sums;
   readonly stored: Sums;
-  /** How many of the measures are compared; all where absent. */
+  /** The number of measures that are compared; all where absent. */
   readonly measuresMax?: number;
 }
 

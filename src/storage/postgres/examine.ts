@@ -19,7 +19,7 @@ export interface DatabaseExamination {
   /** The database's clock against this machine's; above zero where that is ahead. */
   readonly clockSkewMs: number;
   readonly schema: DatabaseAge;
-  /** What serving needs and this role may not do, such as `INSERT on spool`. */
+  /** Rights that serving needs and this role lacks, such as `INSERT on spool`. */
   readonly lackingRights: readonly string[];
   readonly replicas: readonly IdleReplica[];
   /** By the number of their writer. */

@@ -87,7 +87,7 @@ async function join(
   };
 }
 
-/** Whether another server has run on the data, now or before. */
+/** Tells whether another server has run on the data, now or before. */
 async function hasPeers(postgres: Postgres): Promise<boolean> {
   const [found] = await postgres.all<{ spools: number }>("SELECT count(*) AS spools FROM spool");
   return found !== undefined && found.spools > 1;
@@ -101,7 +101,7 @@ function toHealth(
   const { isServing, isDatabaseUp, trustLeftMs, barrierMs } = presence.health();
   const { journalUncommittedBytes, filesMissing } = usage.gauges();
   return {
-    // What is recorded in a file without a name ends with the process, and without the secret key of the database no stored
+    // Events that are recorded in a file without a name end with the process, and without the secret key of the database no stored
     // credential opens: another replica has to take the requests.
     isServing: isServing && filesMissing === 0 && isPresent,
     replica: {
@@ -127,7 +127,7 @@ const LEDGER_TABLES = [
 ];
 
 /**
- * What the tables of the schema take with their indexes, in bytes: the ledger's, and all others. Throws
+ * Measures what the tables of the schema take with their indexes, in bytes: the ledger's, and all others. Throws
  * `DatabaseUnreachableError`.
  */
 async function measureTables(sql: Sql): Promise<{ catalogBytes: number; usageBytes: number }> {

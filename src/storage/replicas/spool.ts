@@ -17,15 +17,15 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 const SILENCE_MS = 4_000;
 const POLL_INTERVAL_MS = 200;
 
-/** What a server has of its spool. */
+/** A spool as the server has it that claimed it. */
 export interface Spool {
   /** Differs from that of every other spool: the second half of an event's key. */
   readonly lane: number;
   /** Each start has the next number; a writer that finds a higher one than its own writes no more. */
   readonly run: number;
-  /** How far its segments are in the database. */
+  /** The position up to which its segments are in the database. */
   readonly committed: JournalPosition;
-  /** Whether another process may still be adding to the segments. */
+  /** True where another process may still be adding to the segments. */
   readonly isOvertaking: boolean;
 }
 
@@ -174,7 +174,7 @@ export function findSpoolId(dataDir: string): string | null {
   return readSpoolId(join(toSpoolFolder(dataDir), ID_NAME));
 }
 
-/** What a server looks after: a name that is lost with its file would be replaced by another at the next start. */
+/** The file that a server looks after: a name that is lost with its file would be replaced by another at the next start. */
 export function watchSpoolId(dataDir: string, id: string): WatchedFile {
   const folder = toSpoolFolder(dataDir);
   const path = join(folder, ID_NAME);

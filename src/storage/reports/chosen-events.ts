@@ -21,7 +21,7 @@ export interface Wanted {
 }
 
 /**
- * What follows `event AS e` where `toChosenMeasures` are asked for: it leaves only what is chosen by `?1` and `?2`, to which
+ * The SQL behind `event AS e` where `toChosenMeasures` are asked for: it leaves only what is chosen by `?1` and `?2`, to which
  * `toChosenBindings` are bound, and `m` is the row of `manner`. CROSS JOIN keeps the clustered table outermost.
  */
 export function toEventJoins(dialect: Dialect, { rows }: Pick<ResolvedFilter, "rows">): string {
@@ -30,7 +30,7 @@ export function toEventJoins(dialect: Dialect, { rows }: Pick<ResolvedFilter, "r
     ${rows === null ? "" : toRowCondition(dialect, rows)}`;
 }
 
-/** What a result that is chosen says of its events, as a byte: whether a usage should have been told. */
+/** The byte of a result that is chosen: whether a usage should have been told. */
 const RESULTS = { metered: 1, unmetered: 2 } as const;
 
 /** The shapes of the label sets that are chosen, and a byte for each result, 0 for one that is not. */
@@ -79,7 +79,7 @@ function toEventMeasure(dialect: Dialect, column: string): string {
 }
 
 /**
- * Whether a row of `event` has some of a report's unit without a price, its details included, and how much, as totals keep
+ * Tells whether a row of `event` has some of a report's unit without a price, its details included, and how much, as totals keep
  * it; for `toEventJoins`.
  */
 export function toUnpricedMeasure(

@@ -15,7 +15,7 @@ import {
 } from "#storage/cells/stored-cells.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 
-/** What decoded cells may take in the memory of a reader: a year of days of ten million requests takes 90 MiB of it. */
+/** The bytes that decoded cells may take in the memory of a reader: a year of days of ten million requests takes 90 MiB of it. */
 const DECODED_BYTES_MAX = 128 * 2 ** 20;
 /** Periods whose cells are read at a time: those of a year would be many megabytes. */
 const PERIODS_PER_READ = 24;
@@ -109,7 +109,7 @@ function toNarrow(cells: Cells<Float64Array | null>): Cells {
 
 function toColumn(values: Float64Array, nothing: number): MeasureColumn {
   for (const value of values) {
-    // What is no whole number from 0 to 2^32 - 2; "not reported" is the number behind.
+    // Not every value is a whole number from 0 to 2^32 - 2; "not reported" is the number behind.
     if (value !== (value >>> 0) % NOTHING_NARROW && value !== nothing) return values;
   }
   return Uint32Array.from(values);

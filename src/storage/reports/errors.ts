@@ -61,7 +61,7 @@ function within(window: Window, whole: ReportNotes["snapped"]): Window {
 
 const ERROR_MEASURES = ["requests", "duration_us", "last_seen_us", ...BANDS];
 
-/** How often each subject's requests ended in each way. */
+/** Counts how often each subject's requests ended in each way. */
 function* readParts(
   window: FoldedWindow,
   sumsMax: number,
@@ -86,7 +86,7 @@ function* readParts(
   return { parts: [...[...kept.sums()].map(toOwn), ...[...rest.sums()].map(toRest)], isFolded: true };
 }
 
-/** What upstreams call their errors is as free as a tag. */
+/** An upstream's name for its error is as free as a tag. */
 function dropKind(result: Result): Result {
   return { ...result, error_kind: result.error_kind === null ? null : OTHER };
 }

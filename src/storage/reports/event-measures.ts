@@ -4,7 +4,7 @@ import type { Dialect } from "#storage/sql/dialect.ts";
 import { HAS_OTHER_UNITS, toQuantitySql } from "#storage/cells/event-row.ts";
 import { DETAILS_OF, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
-/** What label set and result of an event say of it, as conditions. */
+/** Conditions on an event, by its label set and result. */
 export interface EventSql {
   /** Its prompt contains the cached part. */
   readonly isInclusive: string;

@@ -27,7 +27,7 @@ export function* readFacets(query: FacetsQuery): Script<Facets> {
   return { ...facets, snapped: cut.snapped, truncated: Object.values(facets.cut).includes(true) };
 }
 
-/** How many requests have each value. */
+/** Counts the requests of each value. */
 class Uses {
   readonly #principals = new Map<string, number>();
   readonly #providers = new Map<string, number>();

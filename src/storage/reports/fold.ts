@@ -10,7 +10,7 @@ import {
 import { COST_SEAM } from "#storage/cells/sums.ts";
 import { NOT_CHOSEN } from "./label-groups.ts";
 
-/** What the requests of one group add up to, in one period, that ended in one way. What was not folded is zero or null. */
+/** The sums of the requests of one group, in one period, that ended in one way. A measure that was not folded is zero or null. */
 export interface FoldSum {
   readonly period: number;
   readonly group: number;
@@ -50,7 +50,7 @@ const NO_SUM = -1;
  */
 export class Fold {
   readonly keys: FoldKeys;
-  /** How many of `CELL_MEASURES` are needed. */
+  /** The number of `CELL_MEASURES` that are needed. */
   readonly measuresMax: number;
   readonly #columns: readonly SumColumn[];
   readonly #sumAt: SumIndex;
@@ -70,12 +70,12 @@ export class Fold {
     this.#sumAt = new SumIndex(keys);
   }
 
-  /** How many sums there are. */
+  /** The number of sums. */
   get size(): number {
     return this.#count;
   }
 
-  /** What is added from now on lies in this period. */
+  /** Cells that are added from now on lie in this period. */
   begin(period: number): void {
     if (period === this.#period) return;
     this.#period = period;
@@ -102,7 +102,7 @@ export class Fold {
     for (const column of this.#columns) column.add(measures[column.measure] ?? null, chosen, this.#count);
   }
 
-  /** What was added up, without its periods, by other groups and classes of those that it has. */
+  /** Adds up the sums, without their periods, by other groups and classes of those that it has. */
   regroup(keys: Partial<FoldKeys>): Fold {
     const { endingCount } = this.keys;
     const endingOf = Int32Array.from({ length: endingCount }, (_, ending) => ending);
@@ -116,7 +116,7 @@ export class Fold {
     return fold;
   }
 
-  /** What was added up; sums of nothing are left out. */
+  /** The sums; those of nothing are left out. */
   *sums(): Generator<FoldSum> {
     const columns = new Map(this.#columns.map(({ name, values }) => [name, values]));
     const unit: { readonly [column: string]: Float64Array } = Object.fromEntries(columns);

@@ -10,14 +10,14 @@ import { memoryOf } from "./report-memory.ts";
 import type { ResolvedFilter, Result } from "./request-filter.ts";
 import { type CellSpan, type RawRange, toPeriodUs, type WindowCut } from "./window-cut.ts";
 
-/** What is added up of a window: everything that counts in it is in exactly one part of the cut. */
+/** A window that is added up: everything that counts in it is in exactly one part of the cut. */
 export interface FoldedWindow {
   readonly cut: WindowCut;
   readonly filter: ResolvedFilter;
   readonly groups: LabelGroups;
   /** The period of the fold that an instant lies in; one for all without it. */
   readonly toPeriod?: (instantUs: InstantUs) => number;
-  /** What lies in one period in any case: an hour where absent. */
+  /** The time that lies in one period in any case: an hour where absent. */
   readonly stepUs?: number;
 }
 
@@ -45,7 +45,7 @@ export function* foldBy(
   return fold;
 }
 
-/** Whether the totals of hours tell what is chosen: they are by outcome alone, and stay when the cells of hours go. */
+/** Tells whether the totals of hours tell what is chosen: they are by outcome alone, and stay when the cells of hours go. */
 export function isToldByHours({ filter, groups }: Wanted): boolean {
   return filter.isByOutcomeOnly && groups.isWhole;
 }
@@ -129,7 +129,7 @@ function* foldRange(
 
 /** Events that are added up one by one. */
 export interface FoldedEvents extends Wanted {
-  /** What tells the period of an event, in SQL over `event AS e`. */
+  /** The period of an event, in SQL over `event AS e`. */
   readonly at: string;
   readonly condition: string;
   readonly bindings: readonly Binding[];

@@ -38,7 +38,7 @@ export function toGroupLabel(by: BreakdownBy, context: ReportContext): GroupLabe
 export interface LargestGroups {
   /** The kept ones in their order, and behind them one of all others. */
   readonly groups: LabelGroups;
-  /** How many there are in the window. */
+  /** The number of groups in the window. */
   readonly count: number;
 }
 

@@ -28,7 +28,7 @@ export interface LabelGroups {
   readonly parts: ReadonlySet<number>;
 }
 
-/** What a label set says of the usage of its events, as a byte. */
+/** The byte of a label set, by the usage of its events. */
 export const SHAPES = { inclusive: 1, exclusive: 2, untold: 3, pending: 4 } as const;
 
 function toShapeByte(shape: string | null): number {

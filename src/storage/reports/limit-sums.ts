@@ -22,7 +22,7 @@ import { readEdges } from "./ledger-edges.ts";
 import { readResults } from "./request-filter.ts";
 import { cutRange, NOTHING } from "./window-cut.ts";
 
-/** What is folded for some windows. */
+/** The usage that is folded for some windows. */
 export interface Counted extends Wanted {
   readonly windows: CountedWindows;
   readonly keys: FoldKeys;
@@ -81,7 +81,7 @@ export class CountedWindows {
   /** The end of a request that places it in a window. */
   readonly by: "begin" | "end";
   readonly nowUs: InstantUs;
-  /** What lies before it is in no window. */
+  /** Usage before it is in no window. */
   readonly fromUs: InstantUs;
   /** The length of a step of a sliding window; calendar windows are made of whole days. */
   readonly stepUs: number;
@@ -169,7 +169,7 @@ function* foldCalendar(
   return folds;
 }
 
-/** What began or ended in a sliding window; requests that took long are found by an index of their end. */
+/** Adds up what began or ended in a sliding window; requests that took long are found by an index of their end. */
 function* foldSliding(counted: Counted): Script<readonly CountedFold[]> {
   const { names, by, fromUs } = counted.windows;
   const fold = createFold(counted.keys);
@@ -223,7 +223,7 @@ export function createFold(keys: FoldKeys): Fold {
 
 const hasTags = ({ subject, each }: Limit) => subject.kind === "tag" || each?.kind === "tag";
 const hasModel = ({ model }: Limit) => model !== null;
-/** What requests are told apart by, and the limits that need it: the fewer labels, the fewer groups. */
+/** The labels that tell requests apart, and the limits that need it: the fewer labels, the fewer groups. */
 const LABELS: readonly (readonly [label: Label, isNeeded: (limit: Limit) => boolean])[] = [
   ["endpoint", () => true],
   [
@@ -243,7 +243,7 @@ interface NamedRequest extends LimitedRequest {
   readonly principalName: string;
 }
 
-/** What the requests of a group have in common, as far as the labels tell. */
+/** Returns what the requests of a group have in common, as far as the labels tell. */
 function toRequest(labels: readonly Label[], values: readonly (string | null)[]): NamedRequest {
   const find = (label: Label) => values[labels.indexOf(label)] ?? null;
   return {
@@ -259,7 +259,7 @@ function toRequest(labels: readonly Label[], values: readonly (string | null)[])
   };
 }
 
-/** What a limit, or a value of its `each`, holds: by the start of a window, or of a step. */
+/** The use of a limit, or of a value of its `each`: by the start of a window, or of a step. */
 interface Use extends Omit<LimitSum, "limitId" | "parts"> {
   readonly limit: Limit;
   readonly parts: Map<InstantUs, UsePart>;
@@ -282,7 +282,7 @@ interface UsedLimit {
   readonly uses: Map<string, Use>;
 }
 
-/** What the limits of a group hold. */
+/** The uses of the limits of a group. */
 class Uses {
   readonly #limits: readonly UsedLimit[];
   readonly #index: LimitIndex<UsedLimit>;

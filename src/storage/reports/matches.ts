@@ -42,13 +42,13 @@ export function* findFirstRow({ fromUs, toUs }: RawRange, wanted: Wanted): Scrip
   return row?.id ?? null;
 }
 
-/** How many requests of a cut match. */
+/** Counts the requests of a cut that match. */
 export function* countMatches(cut: WindowCut, wanted: Wanted): Script<number> {
   const fold = yield* foldBy({ ...wanted, cut }, ["requests"]);
   return [...fold.sums()].reduce((count, { requests }) => count + requests, 0);
 }
 
-/** How many rows of a range match. */
+/** Counts the rows of a range that match. */
 export function* countRows({ fromUs, toUs }: RawRange, wanted: Wanted): Script<number> {
   const row = yield* one<{ count: number }>(
     `SELECT count(*) AS count FROM event AS e ${toEventJoins(yield* dialectOf(), wanted.filter)} WHERE e.id >= ? AND e.id < ?`,
@@ -78,7 +78,7 @@ interface PeriodCount {
   readonly requests: number;
 }
 
-/** How many requests of each period of a span match, in the order of time; without periods of which none does, and where the first is enough without those behind it. */
+/** Counts the requests of each period of a span that match, in the order of time; without periods of which none does, and where the first is enough without those behind it. */
 export function* countPeriods(
   span: CellSpan,
   { filter, groups }: Wanted,

@@ -21,7 +21,7 @@ const NAMES_MAX = Math.floor(MISSING_PRICES_MAX / REPORT_UNITS.length) - 2;
 type MissingQuery = Parameters<StatsStore["readMissingPrices"]>[0];
 
 const RELAYED = "relayed";
-/** What a label set is priced under: the model that was asked for, whether the relay was, and the tier. */
+/** The labels that a label set is priced under: the model that was asked for, whether the relay was, and the tier. */
 const NAME: readonly GroupLabel[] = [
   { label: "model" },
   { label: "provider_id", toValue: (id) => (id === RELAY_PROVIDER ? RELAYED : null) },
@@ -117,7 +117,7 @@ function toUnpricedSums(dialect: Parameters<typeof toUnpricedMeasure>[0]): strin
   return columns.join(", ");
 }
 
-/** What was used under one name. */
+/** The usage under one name. */
 interface NameUse {
   readonly group: number;
   requests: number;

@@ -2,7 +2,7 @@ import { type Connection, connection, type Script } from "#storage/sql/script.ts
 import { DecodedCells } from "./decoded-cells.ts";
 import { type FoundLabelSets, LabelSets } from "./label-sets.ts";
 
-/** What a reader keeps from report to report, filled when reports are read. */
+/** The memory of a reader from report to report, filled when reports are read. */
 interface ReportMemory {
   readonly labelSets: LabelSets;
   readonly cells: DecodedCells;

@@ -4,7 +4,7 @@ import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Fold } from "./fold.ts";
 import { type GroupLabel, type LabelGroups, NOT_CHOSEN } from "./label-groups.ts";
 
-/** What a summary or a report on errors tells apart. */
+/** The fields that a summary or a report on errors tells apart. */
 export type SubjectField = Exclude<keyof ReportSubject, "keyId" | "providerId"> | "provider" | "relay";
 
 const LABEL_OF: { readonly [field in SubjectField]: GroupLabel } = {
@@ -44,7 +44,7 @@ const COARSE_GROUPS_MAX = 5_000;
 const KEPT_MAX = REPORT_ROWS_MAX - COARSE_GROUPS_MAX;
 
 /**
- * How a report with too many sums for memory puts its subjects together: the most used keep to themselves, of the rest clients
+ * Puts the subjects of a report with too many sums for memory together: the most used keep to themselves, of the rest clients
  * and tags become `(other)`, and so do models and paths of the relay, which callers choose as freely. Nothing is left out of
  * the sums.
  */

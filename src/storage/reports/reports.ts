@@ -68,7 +68,7 @@ function compressed<Question extends Partial<ReportTransfer>>(
   };
 }
 
-/** What is smaller gains nothing: it fills a packet or two as it is. */
+/** A smaller report gains nothing: it fills a packet or two as it is. */
 const COMPRESSED_BYTES_MIN = 1_024;
 /** Chunks are about this long, as those of a report that is not compressed. */
 const CHUNK_BYTES = 64 * 1024;

@@ -6,7 +6,7 @@ import type { StatsQuery } from "#stats/store.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";
 
-/** How a request ended. */
+/** The end of a request. */
 export interface Result {
   readonly id: number;
   readonly outcome: Outcome;
@@ -15,7 +15,7 @@ export interface Result {
   readonly failure: string | null;
 }
 
-/** What a filter comes down to in the ledger. */
+/** A filter as the ledger is asked by it. */
 export interface ResolvedFilter {
   /** All of them are met by the label sets that match. */
   readonly conditions: readonly LabelCondition[];
@@ -23,7 +23,7 @@ export interface ResolvedFilter {
   readonly results: readonly Result[];
   /** The highest id of any result. */
   readonly lastResult: number;
-  /** What only single requests tell; null where cells can tell what matches. */
+  /** Conditions that only single requests tell; null where cells can tell what matches. */
   readonly rows: RowFilter | null;
   /** True when only the outcome is restricted, so that the totals of hours can tell. */
   readonly isByOutcomeOnly: boolean;
@@ -59,7 +59,7 @@ function isChosen(
   );
 }
 
-/** What the value of a label has to be. A label set without a value never meets it. */
+/** A condition on the value of a label. A label set without a value never meets it. */
 export interface LabelCondition {
   readonly label: Label;
   readonly isMet: (value: string) => boolean;

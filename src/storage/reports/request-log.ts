@@ -29,7 +29,7 @@ import { type CellSpan, cutRows, type RawRange, type WindowCut } from "./window-
  */
 export type RequestPage = Page & {
   readonly isTotalWanted?: boolean | undefined;
-  /** Whether the rare units of all that matches are told beside it, and whether some of it is pending. */
+  /** True where the rare units of all that matches are told beside it, and whether some of it is pending. */
   readonly areUnitsWanted?: boolean | undefined;
   readonly order?: LogOrder | undefined;
 };

@@ -22,7 +22,7 @@ import {
 import { joinCost } from "#storage/cells/sums.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 
-/** What a row of the log is made of that is stored in another form. */
+/** Columns of a row of the log that are stored in another form. */
 interface StoredForms extends QuantityColumns, EventKey {
   /** Null when nothing was reported. */
   readonly shape: UsageShape | null;
@@ -71,7 +71,7 @@ export function* readRows(
     const events = `SELECT * FROM (${part.map(() => ofRange).join(" UNION ALL ")}) AS e
       ORDER BY ${toLogOrder(dialect, "e")} LIMIT ? OFFSET ?`;
     const bounds = part.flatMap(({ fromUs, toUs }) => [fromUs, toUs]);
-    // What is passed over lies in the first range.
+    // Rows that are passed over lie in the first range.
     const found = yield* all<EventRow>(toRowsSql(dialect, events), [
       ...toChosenBindings(wanted),
       ...bounds,
@@ -111,7 +111,7 @@ export function* findRareUnits(wanted: Wanted, { sinceUs, untilUs }: Window): Sc
   return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
 }
 
-/** Whether a row of the window is of a request whose usage is still to come. */
+/** Tells whether a row of the window is of a request whose usage is still to come. */
 export function* hasPending(wanted: Wanted, { sinceUs, untilUs }: Window): Script<boolean> {
   const ids = yield* all<{ id: number }>("SELECT DISTINCT id FROM pending_event WHERE id >= ? AND id < ?", [
     sinceUs ?? 0,

@@ -44,7 +44,7 @@ function* findRowWindow({ sinceUs, untilUs }: Window, wanted: Wanted): Script<Ro
     return isSnapped ? startAtMost(Math.max(completeFromUs, sinceUs), true) : startAt(sinceUs, false);
   }
   if (wanted.filter.rows !== null) {
-    // What was removed may have matched: no cell tells.
+    // A removed row may have matched: no cell tells.
     if (rowsFromUs > firstUs) return startAtMost(completeFromUs, true);
     const startUs = yield* findFirstRow({ fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) }, wanted);
     return startUs === null ? null : startAt(startUs, false);
@@ -82,7 +82,7 @@ export function* cutToRows(window: Window, wanted: Wanted): Script<RowsCut> {
 /** Rows that one report may look at one by one: some seconds. */
 const ROWS_MAX = 25_000_000;
 
-/** How many requests arrived in the hours of a range, whatever a filter makes of them. */
+/** Counts the requests that arrived in the hours of a range, whatever a filter makes of them. */
 export function* countInHours({ fromUs, toUs }: RawRange): Script<number> {
   const row = yield* one<{ requests: number | null }>(
     "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
@@ -114,7 +114,7 @@ export function* cutFiltered(window: Window, wanted: Wanted): Script<WindowCut> 
   return cut;
 }
 
-/** Whether anything that matches arrived before the first complete hour, of whose day only the day itself tells. */
+/** Tells whether anything that matches arrived before the first complete hour, of whose day only the day itself tells. */
 function* isBefore(
   { matchUs, completeFromUs }: { readonly matchUs: InstantUs; readonly completeFromUs: InstantUs },
   wanted: Wanted,

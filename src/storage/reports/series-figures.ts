@@ -7,7 +7,7 @@ import type { FoldSum } from "./fold.ts";
 /** The classes of results that figures tell apart. */
 const OUTCOMES: readonly string[] = ["ok", "cancelled", "upstream_error", "unreachable"];
 
-/** What figures are made of. */
+/** The measures that figures are made of. */
 export const SERIES_MEASURES: readonly string[] = HOUR_MEASURES.map(({ name }) => name);
 
 export function toOutcomeClass({ outcome }: { readonly outcome: string }): number {

@@ -166,7 +166,7 @@ function findEnds(edges: LedgerEdges, window: Window, periodUs: number): Ends | 
   const fromUs = isWholeFromStart || isSinceSnapped ? periodOfSinceUs : sinceUs;
 
   const periodOfUntilUs = toPeriodStart(Math.min(untilUs, endUs), periodUs);
-  // What arrived since the removed rows has a row: after the last one there is nothing.
+  // An event that arrived since the removed rows has a row: after the last one there is nothing.
   const isWholeToEnd = untilUs >= rowsEndUs || untilUs === periodOfUntilUs;
   const isUntilSnapped = !isWholeToEnd && Math.max(periodOfUntilUs, fromUs, firstUs) < rowsFromUs;
   const toUs = isWholeToEnd || isUntilSnapped ? toPeriodEnd(Math.min(untilUs, endUs), periodUs) : untilUs;

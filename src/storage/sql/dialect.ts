@@ -1,6 +1,6 @@
-/** What the engines disagree on. Everything else is SQL that both of them speak. */
+/** The differences between the engines. Everything else is SQL that both of them speak. */
 export interface Dialect {
-  /** Whether `value` is in a list that is bound as one value. */
+  /** Tells whether `value` is in a list that is bound as one value. */
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
   /** A list that is bound as one value, in a FROM: `list.value`, and `list.key` by which it is in its order. */
   readonly toList: (type: "text" | "number") => string;
@@ -8,9 +8,9 @@ export interface Dialect {
   readonly toNearest: (column: string) => string;
   /** True where transactions run beside one another: what two of them must not both change has to be locked by a statement. */
   readonly hasLocks: boolean;
-  /** Whether `value`, the key of a table, is one of some numbers; the other partitions of the table are not read. */
+  /** Tells whether `value`, the key of a table, is one of some numbers; the other partitions of the table are not read. */
   readonly isAnyOfKeys: (value: string) => string;
-  /** Whether bytes are in a list of hexadecimal texts that is bound as one value. */
+  /** Tells whether bytes are in a list of hexadecimal texts that is bound as one value. */
   readonly isAnyOfBytes: (value: string) => string;
   /** The lane of a row of a table; the number of the only one where there are none. */
   readonly toLane: (table: string) => string;

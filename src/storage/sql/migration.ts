@@ -20,7 +20,7 @@ export function toMigrationTable(type: string): string {
   return `CREATE TABLE ${applied.name} (name ${type} PRIMARY KEY NOT NULL, hash ${type} NOT NULL)`;
 }
 
-/** What a message calls the database, and what a person would restore. */
+/** The name of the database in a message, and the copy that a person would restore. */
 export interface MigratedDatabase {
   readonly what: string;
   readonly copy: string;

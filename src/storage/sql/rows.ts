@@ -8,7 +8,7 @@ import type { Column, RowOf, Table, ValuesOf } from "./table.ts";
 
 type Bindings = readonly Binding[];
 
-/** What a column is given. */
+/** A value as it is bound for a column. */
 type Cell = string | number | boolean | null | Uint8Array;
 
 /** `rest` is what stands behind FROM: WHERE, ORDER BY, LIMIT. */
@@ -143,7 +143,7 @@ function columnOf(table: Table, property: string): Column {
   return column;
 }
 
-/** What makes an INSERT write over the row that has its key. */
+/** Ends an INSERT so that it writes over the row that has its key. */
 function toReplacing({ columns, key }: Table): string {
   const quote = (property: string) => `"${columns[property]?.name}"`;
   const others = Object.keys(columns).filter((property) => !key.includes(property));

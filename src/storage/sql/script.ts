@@ -11,7 +11,7 @@ interface Statement {
 }
 
 /**
- * What a script asks of its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
+ * A question of a script to its connection; the runner leaves what it found in it. `scan` comes again for as long as it has
  * more: each time with the next rows.
  */
 export type Query =
@@ -28,7 +28,7 @@ export type ColumnTypes = readonly (readonly [name: string, type: ColumnType])[]
 export interface InsertTarget {
   readonly table: string;
   readonly columns: ColumnTypes;
-  /** What stands behind the rows, such as ON CONFLICT. */
+  /** SQL behind the rows, such as ON CONFLICT. */
   readonly ending?: string;
 }
 
@@ -44,7 +44,7 @@ type All<Found> = Statement & { readonly kind: "all"; rows: readonly Found[] };
 type Scan<Found> = Statement & { readonly kind: "scan"; rows: readonly Found[]; hasMore: boolean };
 type OnRow<Found> = (row: Found) => void;
 
-/** What a runner tells a reading of its connection. */
+/** The connection, as a runner tells a script of it. */
 export interface Connection {
   readonly dialect: Dialect;
 }
@@ -68,7 +68,7 @@ export function* one<Found>(sql: string, bindings: readonly Binding[] = []): Scr
   return rows[0] ?? null;
 }
 
-/** How many rows it has changed. */
+/** Returns how many rows it has changed. */
 export function* run(sql: string, bindings: readonly Binding[] = []): Script<number> {
   const query: Query = { kind: "run", sql, bindings, changes: 0 };
   yield query;
@@ -92,7 +92,7 @@ export function* each<Found>(sql: string, bindings: readonly Binding[], onRow: O
   }
 }
 
-/** What the runner tells of its connection. */
+/** Returns what the runner tells of its connection. */
 export function* connection(): Script<Connection> {
   return yield { kind: "none" };
 }

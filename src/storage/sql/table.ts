@@ -12,12 +12,12 @@ export interface Column<Value = unknown> {
   readonly type: ColumnType;
   readonly isNull: boolean;
   readonly isUnique?: boolean;
-  /** What rows have in it that were there before the column was. */
+  /** The value of rows that were there before the column was. */
   readonly initial?: number | string | boolean;
-  /** Whether the database gives out the number, in the order of insertion and never twice. */
+  /** True where the database gives out the number, in the order of insertion and never twice. */
   readonly isNumbered?: boolean;
   readonly references?: Reference;
-  /** What its values keep to. The check is named by table, column and `rule`. */
+  /** A rule that its values keep to. The check is named by table, column and `rule`. */
   readonly check?: Omit<Check, "name"> & { readonly rule: string };
   /** Absent: the column holds the value itself. */
   readonly codec?: Codec<Value>;
@@ -25,7 +25,7 @@ export interface Column<Value = unknown> {
   readonly value?: Value;
 }
 
-/** How a value stands in a column of text. */
+/** Spells a value in a column of text, and reads it. */
 export interface Codec<Value> {
   /** Undefined is what this version cannot read: it was written by hand, or by a newer one. */
   read(text: string | null): Value | undefined;
@@ -37,7 +37,7 @@ export type Coded<Value> = Column<Value> & { readonly codec: Codec<Value> };
 
 export interface Reference {
   readonly table: string;
-  /** Whether the row goes with the one that it refers to, which otherwise cannot go before it. */
+  /** True where the row goes with the one that it refers to, which otherwise cannot go before it. */
   readonly cascades: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface Check {
   readonly sql: string | ((jsonType: (column: string) => string) => string);
 }
 
-/** What a row holds by its properties when all of it can be read, and what is written. */
+/** The values of a row by its properties when all of it can be read, and what is written. */
 export type ValuesOf<Of extends Table> = {
   readonly [Property in keyof Of["columns"]]: Of["columns"][Property] extends Column<infer Value>
     ? Value

@@ -10,7 +10,7 @@ const connections = new WeakMap<Database, Connection>();
 
 /** Reads at once, of one picture of the file: within a transaction of its own, or as a part of one that is under way. */
 export function readFrom<Answer>(database: Database, reading: Script<Answer>): Answer {
-  // What is read of a transaction under way may never be committed: nothing of it is remembered.
+  // Rows of a transaction under way may never be committed: nothing of it is remembered.
   const connection = database.inTransaction ? { dialect: SQLITE } : getConnection(database);
   return readTransaction(database, () => drive(database, reading, connection));
 }
@@ -136,7 +136,7 @@ function toBindings(bindings: readonly Binding[]): SQLQueryBindings[] {
   return bindings.map((value) => (isList(value) ? JSON.stringify(value) : value));
 }
 
-/** Whether a binding is a list: `Array.isArray` alone does not narrow a readonly array. */
+/** Tells whether a binding is a list: `Array.isArray` alone does not narrow a readonly array. */
 function isList(value: Binding): value is readonly string[] | readonly number[] {
   return Array.isArray(value);
 }

@@ -28,7 +28,7 @@ import { WATERMARKS_MAX } from "./writer-tasks.ts";
 
 /** Maintenance (sealing and retention) runs this often. */
 const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
-/** How long a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
+/** The time that a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
 const REPORT_WAIT_MS_MAX = 60_000;
 /** A report first waits until requests that have just ended are committed, and no longer than this. */
 const READ_FLUSH_WAIT_MS_MAX = 500;
@@ -58,7 +58,7 @@ export interface LedgerParts {
   readonly place: object;
   readonly writerUrl: URL;
   readonly readerUrl: URL;
-  /** How far the journal is in the database. */
+  /** The position up to which the journal is in the database. */
   readonly committed: JournalPosition;
   readonly run: {
     readonly number: number;

@@ -18,7 +18,7 @@ const LOOKUPS_WAITING_MAX = 1000;
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** What a reader Worker opens with, beside where the database is. */
+/** The start of a reader Worker, beside where the database is. */
 export interface ReaderStart {
   /** One number in memory of both threads: 1 once the question that is being read has no asker any more. */
   readonly left: Int32Array<SharedArrayBuffer>;
@@ -27,10 +27,10 @@ export interface ReaderStart {
 export interface ReaderClientOptions {
   /** The file of the engine's reader Worker. */
   readonly workerUrl: URL;
-  /** What it opens with, beside `ReaderStart`: where the database is. */
+  /** Opens the Worker beside `ReaderStart`: where the database is. */
   readonly place: object;
   readonly log: Log;
-  /** How long an answer may take, the wait for its turn included; null for ever. */
+  /** The time that an answer may take, the wait for its turn included; null for ever. */
   readonly waitMsMax: number | null;
 }
 
@@ -208,7 +208,7 @@ export class ReaderClient {
 
 function toReason(cause: unknown): ProxyError {
   if (cause instanceof ProxyError) return cause;
-  // What has ended the Worker may have been the question: only its askers ask it again.
+  // The question may be what has ended the Worker: only its askers ask it again.
   const hint = cause instanceof WorkerEndedError ? " Try again." : "";
   return toRefusal(`The report could not be read.${hint}`);
 }

@@ -4,7 +4,7 @@ import { connection, type Script } from "#storage/sql/script.ts";
 import { serveWorker } from "./worker-server.ts";
 import type { ReaderStart } from "./reader-client.ts";
 
-/** What an engine's reader Worker does. */
+/** The engine's part of a reader Worker. */
 export interface ReaderParts {
   /** Runs a report within one transaction. */
   readonly read: <Answer>(report: Script<Answer>) => Answer | Promise<Answer>;

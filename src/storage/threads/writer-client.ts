@@ -19,7 +19,7 @@ export interface WriterClientOptions {
   /** The file of the engine's writer Worker. */
   readonly workerUrl: URL;
   readonly start: WriterStart;
-  /** What it opens with, beside `start`: where the database is. */
+  /** Opens the Worker beside `start`: where the database is. */
   readonly place: object;
   readonly log: Log;
   readonly onCommit: (commit: Commit) => void;

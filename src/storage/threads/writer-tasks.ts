@@ -4,14 +4,14 @@ import type { JournalPosition } from "#storage/journal/segments.ts";
 /** Watermarks of one server: more than it can set in a year, and times the number of segments far below 2^53. */
 export const WATERMARKS_MAX = 2 ** 28;
 
-/** What a writer writes, and for which server. */
+/** The journal that a writer writes, and its server. */
 export interface WriterStart {
   readonly journalDirectory: string;
   /** The number of its server's run (`ServerRun`). */
   readonly serverRun: number;
   /** Its server's first segment: those before it were another's. */
   readonly firstSegment: number;
-  /** How long lines may still come into them; 0 when their server has certainly ended. */
+  /** The time in which lines may still come into them; 0 when their server has certainly ended. */
   readonly earlierLiveMs: number;
 }
 
@@ -20,7 +20,7 @@ export interface WatermarkQuestion {
   readonly question: LimitQuestion;
 }
 
-/** What a writer tells its server, unasked. */
+/** A message of a writer to its server, unasked. */
 export type WriterEvent =
   /** Another server has begun its run: this writer writes no more. */
   | { readonly kind: "superseded" }
@@ -29,7 +29,7 @@ export type WriterEvent =
   /** An attempt failed and will be made again. */
   | { readonly kind: "failed" };
 
-/** What the writer says of a batch that is committed. */
+/** A batch that is committed, as the writer tells of it. */
 export interface Commit {
   readonly position: JournalPosition;
   /** Ids of the events in the order in which they ended, also of those that retention gave no row. */

@@ -16,7 +16,7 @@ export interface EndedEvent extends CountedEvent {
   /** The label set. */
   combination: number;
   result: number;
-  /** What a row of `event` keeps of its result, of streaming and of the prices that held: an id of `manner`. */
+  /** Stands for its result, streaming and the prices that held: an id of `manner`. */
   eventClass: number;
 }
 

@@ -12,7 +12,7 @@ const ENTRIES_MAX = 50_000;
 /** 128 bits of SHA-256: the text itself would be kept twice. */
 const FINGERPRINT_BYTES = 16;
 
-/** What an event keeps of itself by number: filled in by `Interning`. */
+/** The parts of an event that it keeps by number: filled in by `Interning`. */
 export type Interned = Pick<
   EndedEvent,
   "dimensions" | "manner" | "streamed" | "combination" | "result" | "eventClass"
@@ -25,7 +25,7 @@ interface EndingIds {
 }
 
 /**
- * What repeats from event to event, as small integers: label sets (the table `combination`), results, price sets, and event
+ * Numbers what repeats from event to event, as small integers: label sets (the table `combination`), results, price sets, and event
  * classes (the table `manner`). Rows are added before all that a transaction writes to totals, and in the order of their key: no two writers wait for each other in a circle. After one that failed, `clear` forgets its ids.
  */
 export class Interning {
@@ -198,7 +198,7 @@ const LABEL_SETS = {
   columns: [["fingerprint", "bytea"], ...LABELS.map((column) => [column, "text"] as const)],
   ending: "ON CONFLICT DO NOTHING",
 } as const;
-/** What a request has in common with others, as it is stored once, and the JSON of it. */
+/** The labels that a request has in common with others, as it is stored once, and the JSON of it. */
 interface LabelSet {
   readonly row: readonly (string | null)[];
   readonly text: string;

@@ -37,12 +37,12 @@ const SETTLEMENTS = {
   ending: "ON CONFLICT DO NOTHING",
 } as const;
 
-/** Whether the usage of an event is still to come. */
+/** Tells whether the usage of an event is still to come. */
 export function isPending({ manner }: Pick<EndedEvent, "manner">): boolean {
   return manner.shape === "pending";
 }
 
-/** Whether a settlement may change an event. */
+/** Tells whether a settlement may change an event. */
 export function isUnsettled({
   shape,
   outcome,

@@ -8,7 +8,7 @@ import { type WatermarkQuestion, WATERMARKS_MAX } from "#storage/threads/writer-
 const QUESTION_WAIT_MS_MAX = 1_000;
 /** Between two looks for a question that may be on its way. */
 const QUESTION_INTERVAL_MS = 1;
-/** How long the sums of one question may take: all that it adds up is an hour of 100 million events. */
+/** The time that the sums of one question may take: all that it adds up is an hour of 100 million events. */
 const SUM_MS_MAX = 120_000;
 
 /**

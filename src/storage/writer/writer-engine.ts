@@ -15,7 +15,7 @@ export class PositionMovedError extends Error {
   override readonly name = "PositionMovedError";
 }
 
-/** How far a journal is in the ledger. */
+/** The position of a journal in the ledger. */
 export interface StoredPosition {
   readonly position: JournalPosition;
   /** The number of the last batch that had events; 0 where they have none. */
@@ -26,7 +26,7 @@ export interface PositionMove {
   readonly from: JournalPosition;
   readonly to: JournalPosition;
   readonly lastBatch: number;
-  /** Whether the batch has events: numbers of those follow one another. */
+  /** True where the batch has events: numbers of those follow one another. */
   readonly isRecorded: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface WriterEngine {
   readonly isShared: boolean;
   /** At most one transaction's worth of lines. */
   readonly readBytesMax: number;
-  /** How long segments stay whose end is committed (`KeptSegments`). */
+  /** The time for which segments stay whose end is committed (`KeptSegments`). */
   readonly keptMs: number;
   /** Runs a script in one transaction; what it throws is thrown when nothing has changed, but for a lost answer to COMMIT. */
   transact<Answer>(script: () => Script<Answer>): Answer | Promise<Answer>;

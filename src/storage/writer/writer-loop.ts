@@ -6,9 +6,9 @@ import { WatermarkSums } from "./watermark-sums.ts";
 import { type KeyUses, UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
 
-/** How long another's lock, a full disk or a database that is away is left alone before the next attempt. */
+/** The pause before the next attempt, while another's lock is held, the disk is full or the database away. */
 const RETRY_INTERVAL_MS = 100;
-/** How soon a server that is superseded knows, also while it has nothing to write. */
+/** The time within which a superseded server knows, also while it has nothing to write. */
 const HEARTBEAT_INTERVAL_MS = 500;
 /** A cause that stays is reported at most this often. */
 const REPORT_INTERVAL_MS = 30_000;
@@ -30,7 +30,7 @@ export function serveWriter(open: (start: never, log: Log) => Promise<WriterEngi
   });
 }
 
-/** What a writer Worker does: one transaction at a time, the journal first. In between, messages are taken in. */
+/** The work of a writer Worker: one transaction at a time, the journal first. In between, messages are taken in. */
 export class WriterLoop {
   readonly tasks = {
     /** New lines are in the journal. */
@@ -82,7 +82,7 @@ export class WriterLoop {
 
   async close(): Promise<void> {
     this.#stop();
-    // What is under way has limits of its own.
+    // A step that is under way has limits of its own.
     await this.#running;
     this.#writer?.close();
     await this.#engine?.close({ isSuperseded: this.#isSuperseded });
@@ -199,7 +199,7 @@ export class WriterLoop {
     this.#writer ??= new UsageWriter({
       engine,
       journalDirectory: start.journalDirectory,
-      // Whether the server before may still add lines to it.
+      // Tells whether the server before may still add lines to it.
       isLive: (segment) =>
         segment < start.firstSegment && performance.now() < this.#startedMs + start.earlierLiveMs,
       onDamage: ({ lines, tornBytes }) =>

@@ -45,7 +45,7 @@ export interface WriterOptions {
    */
   readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
   readonly readBytesMax?: number | undefined;
-  /** Whether the server before may still add lines to a segment. */
+  /** Tells whether the server before may still add lines to a segment. */
   readonly isLive?: (segment: number) => boolean;
   readonly keptMs?: number;
 }
@@ -77,10 +77,10 @@ export class UsageWriter {
   /** True while memory may be ahead of the database: after a failure it is read again. */
   #isStale = true;
   #attempt: Attempt | null = null;
-  /** Whether settlements may be waiting whose events are there, or events whose settlements are. */
+  /** True where settlements may be waiting whose events are there, or events whose settlements are. */
   #maySettle = true;
   #isHeldBack = false;
-  /** What stands before it is committed, and `onWatermark` has not been fulfilled. */
+  /** The watermark before which all is committed, and of which `onWatermark` has not been fulfilled. */
   #watermark: number | null = null;
 
   constructor(options: WriterOptions) {
@@ -144,12 +144,12 @@ export class UsageWriter {
     if (this.#position !== null) this.#kept.trim(this.#position.segment);
   }
 
-  /** How far the journal is committed, as far as is known; the same object until a batch has moved it. */
+  /** The position up to which the journal is committed, as far as is known; the same object until a batch has moved it. */
   get committed(): JournalPosition | null {
     return this.#position;
   }
 
-  /** Whether what follows was left alone by the last look, since the server before may still add to the segment before it. */
+  /** Tells whether what follows was left alone by the last look, since the server before may still add to the segment before it. */
   get isHeldBack(): boolean {
     return this.#isHeldBack;
   }
@@ -195,7 +195,7 @@ export class UsageWriter {
     yield* this.#interning.intern(events);
     if (events.length > 0) {
       const refusedBeforeUs = yield* readRefusedBefore();
-      // What was pruned never comes back, also not by a late end; its totals do.
+      // A pruned row never comes back, also not by a late end; its totals do.
       yield* engine.addRows(
         events.filter((event) => event.arrivedAtUs >= refusedBeforeUs || isPending(event)),
       );
@@ -272,7 +272,7 @@ const KEY_USE = {
     THEN excluded.last_used_us ELSE key_use.last_used_us END`,
 } as const;
 
-/** What the lines of one read mean, up to its end or to the first watermark. */
+/** The meaning of the lines of one read, up to its end or to the first watermark. */
 interface Batch {
   /** In the order in which they ended. */
   readonly events: readonly EndedEvent[];
@@ -308,7 +308,7 @@ function decodeBatch(
         events.push(toEnded(begun, ending, manner));
       }
     } else if (entry.kind === "watermark") {
-      // What follows belongs to the next transaction.
+      // The lines behind it belong to the next transaction.
       const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };
       const damage = { lines: damagedLines, tornBytes: 0 };
       return { events, settlements, watermark: entry.number, next, hasMore: true, damage };

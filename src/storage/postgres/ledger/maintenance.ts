@@ -126,7 +126,7 @@ function* trimRecorded(): Script<boolean> {
   return removed === RECORDED_BATCHES_MAX;
 }
 
-/** How long a step waits for a lock. What reads and writes behind it waits as long, so that it is short. */
+/** The wait of a step for a lock. Reads and writes behind it wait as long, so that it is short. */
 const LOCK_WAIT_MS = 300;
 /** A step that got no lock, or met another one in a circle, is made again after a pause, so often at most. */
 const TRIES_MAX = 20;

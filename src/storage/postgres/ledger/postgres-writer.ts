@@ -19,11 +19,11 @@ import {
 } from "#storage/writer/writer-engine.ts";
 import { PostgresMaintenance } from "./maintenance.ts";
 
-/** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
+/** Batches of a lane that are kept: a quarter of an hour at the usual pace. */
 const BATCHES_KEPT_MAX = 6_000;
 const BATCHES_PER_TRIM = 256;
 
-/** How far ahead of an id that is taken others are looked for at once. */
+/** The span behind a taken id in which others are looked for at once. */
 const TAKEN_US = 4_096;
 
 const EVENTS = {
@@ -59,7 +59,7 @@ interface SpoolRow {
   readonly batch: number;
 }
 
-/** What PostgreSQL has of its own for the writer of a spool. */
+/** PostgreSQL's own part of the writer of a spool. */
 export class PostgresWriter implements WriterEngine {
   readonly isShared = true;
   /** Some 8,000 events. Twice what usage.db takes at once, since each total is sent and added to once a batch, however many events it has. */

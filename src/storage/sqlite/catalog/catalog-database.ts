@@ -163,7 +163,7 @@ export function toCatalogDatabase(
   };
 }
 
-/** Whether there is a catalog, and of which age. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+/** Tells whether there is a catalog, and of which age. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function findCatalogAge(path: string): DatabaseAge {
   if (!hasFile(path)) return "none";
   return withReader(path, (database) => {

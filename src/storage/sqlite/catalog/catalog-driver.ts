@@ -11,7 +11,7 @@ import { drive } from "#storage/sqlite/drive.ts";
 import { type CatalogFile, countAside, readAsides } from "./catalog-file.ts";
 import type { LogSync } from "./log-sync.ts";
 
-/** How long a script waits for a lock that another process holds, before it is refused. */
+/** The wait of a script for a lock that another process holds, before it is refused. */
 export const BUSY_WAIT_MS_MAX = 5_000;
 const BUSY_RETRY_INTERVAL_MS_MIN = 2;
 const BUSY_RETRY_INTERVAL_MS_MAX = 50;

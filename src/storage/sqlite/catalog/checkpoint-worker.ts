@@ -16,7 +16,7 @@ serveWorker((start: CheckpointStart) => ({
         const { log, checkpointed } = checkpoint(database, "PASSIVE");
         return log === checkpointed;
       }),
-    // What was committed since the copy is little.
+    // Little was committed since the copy.
     begin: () =>
       withDatabase(start, (database) => {
         if (checkpoint(database, "TRUNCATE").busy === 0) beginLog(database);

@@ -36,7 +36,7 @@ interface StateRow {
 }
 
 /**
- * What usage.db has of its own for its writer. Every transaction fails with SupersededError once another
+ * The part of a writer that is usage.db's own. Every transaction fails with SupersededError once another
  * server has begun its run; none waits for the lock of another process: it fails at once, and nothing has changed then.
  */
 export class SqliteWriter implements WriterEngine {
@@ -103,7 +103,7 @@ export class SqliteWriter implements WriterEngine {
   async readOfMoment<Answer>(script: () => Script<Answer>): Promise<{ readonly answer: Promise<Answer> }> {
     // At once: nothing is committed meanwhile. What is read of label sets and cells is not kept by a writer.
     const read = () => drive(this.#database, script(), { dialect: SQLITE });
-    // What fails is the answer: asked for again, it would hold up every batch behind the watermark.
+    // The answer fails, and not this call: asked for again, it would hold up every batch behind the watermark.
     return { answer: Promise.try(() => readTransaction(this.#database, read)) };
   }
 

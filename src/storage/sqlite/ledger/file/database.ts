@@ -81,7 +81,7 @@ export function hasUsageDatabase(path: string): boolean {
 
 interface UsageFacts {
   readonly schema: number;
-  /** How far its journal is in it. */
+  /** The position up to which its journal is in it. */
   readonly position: JournalPosition;
   /** The arrival of the newest event; null when there is none. */
   readonly newestAtUs: InstantUs | null;

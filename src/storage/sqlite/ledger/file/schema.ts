@@ -10,7 +10,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
  *
- * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended),
+ * Values that repeat are interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended),
  * `price_set`, and `manner`, which is what an event keeps of a result, of streaming and of prices: some hundred of them, so
  * that one small integer stands for three; its `unpriced` has a bit for each unit that the prices leave without one. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
  * REAL: SQLite stores a REAL that is whole as the shortest integer, so counts up to 2^53-1 are exact and small, and
@@ -24,7 +24,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  * one part (`PART_SIZE`), as bytes (`encodeCells`).
  * Late rows of a sealed day are in `open_cell` until the next maintenance; the cells of an hour go with its rows.
  * `hour_total` holds the sums of each hour by outcome, for good.
- * What arrived before `pruned_before_us` may have no row any more; what arrives before `refused_before_us` gets none.
+ * Events that arrived before `pruned_before_us` may have no row any more; those that arrive before `refused_before_us` get none.
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `pending_event` has the ids of the rows of `event` that wait for a settlement: retention passes them over.
  * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
