@@ -38,7 +38,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "principals",
     "providers",
     "rare-units",
-    "relay-tokens",
+    "secrets",
     "removals",
     "requests",
     "response-kills",
