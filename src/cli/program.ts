@@ -80,7 +80,9 @@ const SERVER_WORD = "serve";
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
   const args = words[0] === VERSION_WORD ? ["--version", ...words.slice(1)] : words;
   try {
-    const program = await createProgram(terminal, args[0]);
+    // Past its first word a line is completed from its own command alone: a person waits at the prompt.
+    const [firstWord] = isCompletion(args) ? args.slice(2, -1) : args;
+    const program = await createProgram(terminal, firstWord);
     if (isCompletion(args)) {
       const { completeLine } = await import("#cli/commands/complete.ts");
       await completeLine(program, args.slice(2), terminal);
