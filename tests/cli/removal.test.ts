@@ -119,24 +119,6 @@ describe("what takes something away tells before what goes, and asks or takes --
   });
 });
 
-test("a disabled principal is refused until it is enabled, and its role is set", async () => {
-  const { key } = await world.person("grace");
-  expect(await beside("principal disable grace")).toMatchObject({ code: 0, messages: "disabled grace\n" });
-  expect((await world.chat({ key })).status).toBe(401);
-  expect((await remote("principal enable grace")).messages).toBe("enabled grace\n");
-  expect((await world.chat({ key })).status).toBe(200);
-  expect((await remote("principal set grace --role admin")).messages).toBe("grace is an admin now\n");
-  expect(await json("principal list")).toContainEqual(
-    expect.objectContaining({ name: "grace", role: "admin", enabled: true }),
-  );
-  expect(await beside("principal set grace")).toMatchObject({ code: 2 });
-  await beside("principal delete grace --yes");
-  expect(await beside("principal disable admin")).toMatchObject({
-    code: 1,
-    messages: expect.stringContaining("last_admin"),
-  });
-});
-
 describe("a name that does not exist is answered with the one that was probably meant", () => {
   test("of a provider, a model, a principal and a key, by either way", async () => {
     await beside("provider add openai --base-url http://127.0.0.1:9/v1 --no-api-key");

@@ -59,18 +59,6 @@ describe("a value that an option does not know", () => {
     expect(JSON.parse((await run("principal list --json")).data)).toHaveLength(1);
     expect(JSON.parse((await run("model list --json")).data)).toHaveLength(1);
   });
-
-  test("is listed by the command's help", async () => {
-    for (const [line, words] of [
-      ["principal create", ["member", "admin", "user", "service"]],
-      ["model add", ["chat_stream", "vision", "cached_input_tokens"]],
-      ["model resolve", ["completions", "embeddings"]],
-      ["snippet", ["curl", "claude-code"]],
-    ] as const) {
-      const { data } = await run(`${line} --help`);
-      for (const word of words) expect(data).toContain(word);
-    }
-  });
 });
 
 describe("an instant, a tag and a number", () => {
