@@ -52,15 +52,15 @@ describe("the door", () => {
     const ask = () => connection.send("GET", "/admin/v1/keys", headers);
     expect((await ask()).status).toBe(200);
     await change({ role: "member" });
-    await expectError(await ask(), { status: 403, code: "admin_required" });
+    await expectError(await ask(), "403 admin_required");
     await change({ role: "admin", enabled: false });
-    await expectError(await ask(), { status: 401, code: "invalid_api_key" });
+    await expectError(await ask(), "401 invalid_api_key");
     await change({ enabled: true });
     expect((await ask()).status).toBe(200);
     await call(harness, "DELETE", `/admin/v1/keys/${keyId}`);
-    await expectError(await ask(), { status: 401, code: "invalid_api_key" });
+    await expectError(await ask(), "401 invalid_api_key");
     const chat = await connection.send("POST", "/v1/chat/completions", headers);
-    await expectError(chat, { status: 401, code: "invalid_api_key" });
+    await expectError(chat, "401 invalid_api_key");
   });
 
   test("a refusal names no credential and a 401 says how to authenticate", async () => {

@@ -119,7 +119,7 @@ export async function expectCell(
   });
   if (code === null) return;
   const { status, headers } = response;
-  await expectError(new Response(text, { status, headers }), { status, code });
+  await expectError(new Response(text, { status, headers }), `${status} ${code}`);
 }
 
 /** What ends a session comes last. */

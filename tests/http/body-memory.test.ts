@@ -172,7 +172,7 @@ describe("large request bodies share memory", () => {
       const refused = await (way === "chunked" ? postChunked : post)(toBody(2 * MIB));
       const retryAfter = refused.headers.get("retry-after");
       expect(retryAfter).toBe("5");
-      const message = await expectError(refused, { status: 503, code: "busy", param: null });
+      const message = await expectError(refused, "503 busy", null);
       expect(message).toEndWith("Try again.");
       expect(memory.waitingCount()).toBe(0);
       expect(passing).toHaveLength(1);
@@ -210,7 +210,7 @@ describe("large request bodies share memory", () => {
     await until(() => passing.length === 1);
     const second = post(toBody(MIB));
     await until(() => memory.waitingCount() === 1);
-    await expectError(await post(toBody(MIB)), { status: 503, code: "busy", param: null });
+    await expectError(await post(toBody(MIB)), "503 busy", null);
     const short = await post(toBody(UNCOUNTED_BYTES_MAX));
     expect(short.status).toBe(200);
     expect(memory.waitingCount()).toBe(1);
@@ -287,7 +287,7 @@ describe("large request bodies share memory", () => {
     const first = post(toBody(2 * MIB));
     await until(() => passing.length === 1);
     const raw = await sendRaw(port, head(`content-length: ${2 * MIB + 1}\r\nconnection: close`));
-    await expectError(toResponse(raw), { status: 413, code: "request_too_large" });
+    await expectError(toResponse(raw), "413 request_too_large");
     expect(memory.waitingCount()).toBe(0);
     passing[0]?.take();
     expect((await first).status).toBe(200);
@@ -373,7 +373,7 @@ describe("large request bodies share memory", () => {
       port,
       `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${2 * MIB}\r\nconnection: close\r\n\r\n`,
     );
-    await expectError(toResponse(raw), { status: 401, code: "missing_api_key" });
+    await expectError(toResponse(raw), "401 missing_api_key");
     expect(memory.waitingCount()).toBe(0);
     passing[0]?.take();
     await first;

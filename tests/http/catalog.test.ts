@@ -60,11 +60,7 @@ test("a catalog that is read can be posted whatever characters an upstream name 
 
 test("a provider's name with a line end is refused as a name, not as a field", async () => {
   const providers = { "a\nb": FILE.providers.up };
-  await expectError(await post({ ...FILE, providers, models: {} }), {
-    status: 400,
-    code: "invalid_name",
-    param: "providers",
-  });
+  await expectError(await post({ ...FILE, providers, models: {} }), "400 invalid_name", "providers");
 });
 
 const REFUSED: readonly (readonly [what: string, body: unknown, query: string, param: string | null])[] = [
@@ -88,7 +84,7 @@ const REFUSED: readonly (readonly [what: string, body: unknown, query: string, p
 for (const [what, body, query, param] of REFUSED) {
   test(`a catalog with ${what} is refused, and nothing is changed`, async () => {
     const before = await readFile();
-    await expectError(await post(body, query), { status: 400, code: "invalid_request", param });
+    await expectError(await post(body, query), "400 invalid_request", param);
     expect(await readFile()).toEqual(before);
     expect(await readEvents()).not.toContain("create");
   });

@@ -91,7 +91,7 @@ describe("a path whose capability no model has", () => {
       for (const path of pathsOf(row)) {
         for (const headers of [{}, { authorization: `Bearer ${app.adminKey}` }]) {
           const response = await app.api("POST", path, { model: "talk" }, headers);
-          const message = await expectError(response, { status: 404, code: "unknown_endpoint" });
+          const message = await expectError(response, "404 unknown_endpoint");
           expect(message).toContain(`lockport model set NAME --add-capability ${row.capability}`);
         }
       }
@@ -103,14 +103,11 @@ describe("a path whose capability no model has", () => {
   test("shows the page to a browser where it has no prefix, as any path does", async () => {
     const shown = await app.api("GET", "/responses/resp_1", undefined, { accept: "text/html" });
     expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-    await expectError(await app.api("GET", "/v1/responses/resp_1"), {
-      status: 404,
-      code: "unknown_endpoint",
-    });
+    await expectError(await app.api("GET", "/v1/responses/resp_1"), "404 unknown_endpoint");
   });
 
   test("answers a WebSocket as it does everything else", async () => {
-    await expectError(await upgrade("/v1/responses"), { status: 404, code: "unknown_endpoint" });
+    await expectError(await upgrade("/v1/responses"), "404 unknown_endpoint");
   });
 });
 
@@ -151,11 +148,7 @@ describe("a path whose capability a model has", () => {
     for (const row of ROWS) {
       const { capability } = row;
       const response = await askOf(row, "talk");
-      const message = await expectError(response, {
-        status: 400,
-        code: "endpoint_not_supported",
-        param: "model",
-      });
+      const message = await expectError(response, "400 endpoint_not_supported", "model");
       expect(message).toContain(`lockport model set talk --add-capability ${capability}`);
     }
     expect(upstream.requests).toHaveLength(0);
@@ -165,11 +158,11 @@ describe("a path whose capability a model has", () => {
     await addModel("all", CAPABILITIES);
     for (const row of ROWS) {
       const path = `/v1${row.path}`;
-      await expectError(await app.api("POST", path, "no JSON", {}), { status: 401, code: "missing_api_key" });
+      await expectError(await app.api("POST", path, "no JSON", {}), "401 missing_api_key");
       const code = "form" in row ? "invalid_multipart" : "invalid_json";
-      await expectError(await app.api("POST", path, "no JSON"), { status: 400, code });
-      await expectError(await askOf(row, ""), { status: 400, code: "model_required" });
-      await expectError(await askOf(row, "none"), { status: 404, code: "model_not_found" });
+      await expectError(await app.api("POST", path, "no JSON"), `400 ${code}`);
+      await expectError(await askOf(row, ""), "400 model_required");
+      await expectError(await askOf(row, "none"), "404 model_not_found");
     }
     expect(upstream.requests).toHaveLength(0);
   });
@@ -182,7 +175,7 @@ describe("a path whose capability a model has", () => {
         path,
         told: capability === "messages" ? "false" : null,
       });
-      await expectError(response, { status: 401, code: "invalid_api_key" });
+      await expectError(response, "401 invalid_api_key");
     }
   });
 
@@ -199,23 +192,23 @@ describe("a path whose capability a model has", () => {
   test("answers a WebSocket with 426 to a caller, and asks first who that is", async () => {
     await addModel("all", ["responses"]);
     for (const path of ["/v1/responses", "/responses"]) {
-      await expectError(await upgrade(path, null), { status: 401, code: "missing_api_key" });
+      await expectError(await upgrade(path, null), "401 missing_api_key");
       const refused = await upgrade(path);
       expect(refused.headers.get("upgrade")).toBe("HTTP/1.1");
       expect(await refused.clone().text()).toContain(
         `Send a POST to /v1/responses. (request ${refused.headers.get("x-proxy-request-id")})`,
       );
-      await expectError(refused, { status: 426, code: "upgrade_not_supported" });
+      await expectError(refused, "426 upgrade_not_supported");
     }
     // What was there before is asked for as ever.
-    await expectError(await upgrade("/v1/chat/completions"), { status: 404, code: "unknown_endpoint" });
+    await expectError(await upgrade("/v1/chat/completions"), "404 unknown_endpoint");
     expect(upstream.requests).toHaveLength(0);
   });
 
   test("sends no key of this server upstream in a query", async () => {
     await addModel("all", ["messages"]);
     const response = await app.api("POST", `/v1/messages?key=${app.adminKey}`, { model: "all" });
-    const message = await expectError(response, { status: 400, code: "invalid_request" });
+    const message = await expectError(response, "400 invalid_request");
     expect(message).not.toContain(app.adminKey);
     expect(upstream.requests).toHaveLength(0);
   });

@@ -173,32 +173,19 @@ describe("over a socket", () => {
   test.each(["/healthz", "/admin/v1/providers", "/v1/models", "/"])(
     "a Host that is no authority is 400 invalid_host on GET %s",
     async (path) => {
-      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: a b`), {
-        status: 400,
-        code: "invalid_host",
-        param: null,
-      });
-      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost:`), { status: 400, code: "invalid_host" });
-      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: a\r\nHost: b`), {
-        status: 400,
-        code: "invalid_host",
-      });
+      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: a b`), "400 invalid_host", null);
+      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost:`), "400 invalid_host");
+      await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: a\r\nHost: b`), "400 invalid_host");
     },
   );
 
   test.each(["/v1/chat/completions", "/embeddings"])(
     "the host rules stand before the native routes of the data plane too: POST %s",
     async (path) => {
-      await expectError(await send(`POST ${path} HTTP/1.1\r\nHost: x/y`, "{}"), {
-        status: 400,
-        code: "invalid_host",
-      });
+      await expectError(await send(`POST ${path} HTTP/1.1\r\nHost: x/y`, "{}"), "400 invalid_host");
       await expectError(
         await send(`POST ${path} HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example`, "{}"),
-        {
-          status: 403,
-          code: "host_not_allowed",
-        },
+        "403 host_not_allowed",
       );
     },
   );
@@ -220,10 +207,10 @@ describe("over a socket", () => {
         "/healthz/x",
         "/",
       ]) {
-        await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: evil.example:4000${metadata}`), {
-          status: 403,
-          code: "host_not_allowed",
-        });
+        await expectError(
+          await send(`GET ${path} HTTP/1.1\r\nHost: evil.example:4000${metadata}`),
+          "403 host_not_allowed",
+        );
       }
     },
   );
@@ -234,7 +221,7 @@ describe("over a socket", () => {
     }
     await expectError(
       await send("GET /healthz HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example"),
-      { status: 403, code: "host_not_allowed" },
+      "403 host_not_allowed",
     );
   });
 
@@ -256,10 +243,7 @@ describe("over a socket", () => {
     const providers = await send("GET /admin/v1/providers?limit=7 HTTP/1.0");
     expect([providers.status, await providers.json()]).toEqual([200, expect.objectContaining({ limit: 7 })]);
     expect((await send("POST /v1/chat/completions HTTP/1.0", "{}")).status).toBe(200);
-    await expectError(await send("POST /admin/v1/principals HTTP/1.0", "{"), {
-      status: 400,
-      code: "invalid_json",
-    });
+    await expectError(await send("POST /admin/v1/principals HTTP/1.0", "{"), "400 invalid_json");
   });
 
   test("an absolute request target is served by its path, under the Host that was sent", async () => {

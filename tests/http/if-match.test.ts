@@ -86,12 +86,9 @@ describe.each(RESOURCES)("a change of a $kind with If-Match", ({ kind, list, pre
 
     const refused = await send("PATCH", path, second, before);
     expect(refused.headers.get("etag")).toBe(after);
-    await expectError(refused, { status: 412, code: "changed_meanwhile" });
+    await expectError(refused, "412 changed_meanwhile");
     expect(await tagOf(send("PATCH", path, {}), kind)).toBe(after);
-    await expectError(await send("DELETE", path, undefined, before), {
-      status: 412,
-      code: "changed_meanwhile",
-    });
+    await expectError(await send("DELETE", path, undefined, before), "412 changed_meanwhile");
     expect(await tagOf(send("PATCH", path, {}, after), kind)).toBe(after);
     expect((await send("DELETE", path, undefined, `"other", ${after}`)).status).toBe(200);
   });

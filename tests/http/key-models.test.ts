@@ -48,11 +48,7 @@ describe("a key with models", () => {
         // One that is there, the target of the one it may use, one that it may use and that is not there, and one of none.
         for (const model of ["gpt", "mini", "later", "nothing"]) {
           const response = await ask(key, model, prefix + path);
-          const message = await expectError(response, {
-            status: 404,
-            code: "model_not_found",
-            param: "model",
-          });
+          const message = await expectError(response, "404 model_not_found", "model");
           answers.push(message.replaceAll(model, "…"));
         }
         expect(new Set(answers).size).toBe(1);
@@ -81,7 +77,7 @@ describe("a key with models", () => {
     await app.api("PATCH", "/admin/v1/models/gpt", { alias: "gpt-old" });
     expect(await list(key)).toEqual([]);
     for (const model of ["gpt", "gpt-old", "fast", "mini"])
-      await expectError(await ask(key, model), { status: 404, code: "model_not_found" });
+      await expectError(await ask(key, model), "404 model_not_found");
     // A list is of names: another model of the name that is listed is meant by it.
     await make("/admin/v1/models", { alias: "gpt", target: "mini" });
     expect(await list(key)).toEqual(["gpt"]);
@@ -98,7 +94,7 @@ test("a relay token that is paused or whose expiry is over relays nothing, says 
   const relay = () => app.api("POST", path, { model: "any", messages: [] }, { "x-api-key": "own" });
   const change = (body: object) => app.api("PATCH", `/my/relay-tokens/${id}`, body);
   await change({ enabled: false });
-  const message = await expectError(await relay(), { status: 404, code: "unknown_relay_token", param: null });
+  const message = await expectError(await relay(), "404 unknown_relay_token", null);
   expect(message).toStartWith("This relay token is paused.");
   expect(message).not.toContain(token);
   expect(upstream.requests.length).toBe(0);

@@ -60,7 +60,7 @@ describe("bad input", () => {
           body: { ...base, [field]: value },
           ...by(caller),
         });
-        await expectError(response, { status: 400, code, param: field });
+        await expectError(response, `400 ${code}`, field);
         asked += 1;
       };
       for (const bad of BAD_EXPIRIES) await refused("expires_at", bad, "invalid_expiry");
@@ -74,12 +74,9 @@ describe("bad input", () => {
           for (const bad of bads) await refused(field, bad, code);
       for (const body of ["[]", "7", '"x"', "null"]) {
         const response = await call(harness, method, path, { body, ...by(caller) });
-        await expectError(response, { status: 400, code: "invalid_request" });
+        await expectError(response, "400 invalid_request");
       }
-      await expectError(await call(harness, method, path, { body: "{", ...by(caller) }), {
-        status: 400,
-        code: "invalid_json",
-      });
+      await expectError(await call(harness, method, path, { body: "{", ...by(caller) }), "400 invalid_json");
     }
     expect(asked).toBe(7 * 16 + 4 * (BAD_MODELS.length + BAD_SCOPES.length));
     const [after, { relay_tokens: tokensAfter }] = await lists();
@@ -111,10 +108,10 @@ describe("bad input", () => {
       [tokens[1]!, "relay_token_not_found"],
     ] as const) {
       const response = await call(harness, "PATCH", path, { body: { enabled: false }, ...by(other) });
-      await expectError(response, { status: 404, code, param: null });
+      await expectError(response, `404 ${code}`, null);
       for (const place of ["/my/", "/admin/v1/"]) {
         const missing = path.replace("/my/", place).replace(/[^/]+$/, "none");
-        await expectError(await call(harness, "PATCH", missing, { body: {} }), { status: 404, code });
+        await expectError(await call(harness, "PATCH", missing, { body: {} }), `404 ${code}`);
       }
     }
   });
@@ -135,14 +132,14 @@ describe("the scope inference", () => {
     expect(await scopeOf(await set("/my", "full", maker))).toBeUndefined();
     expect(await scopeOf(await set("/admin/v1", "inference", other))).toBe("inference");
     const refused = await set("/my", "full", maker);
-    await expectError(refused, { status: 403, code: "admin_required", param: "scope" });
+    await expectError(refused, "403 admin_required", "scope");
     expect(await scopeOf(await set("/my", "inference", maker))).toBe("inference");
 
     const rotated = await call(harness, "POST", `/my/keys/${keyId}/rotate`, by(maker));
     const { key: next, ...view } = await rotated.json();
     expect(view.scope).toBe("inference");
     const listed = await call(harness, "GET", "/my/keys", by(next));
-    await expectError(listed, { status: 403, code: "scope_required", param: null });
+    await expectError(listed, "403 scope_required", null);
 
     expect(await scopeOf(await set("/admin/v1", "full", other))).toBeUndefined();
     expect((await call(harness, "GET", "/my/keys", by(next))).status).toBe(200);
@@ -169,7 +166,7 @@ describe("the scope inference", () => {
       ["DELETE", `/my/keys/${secret.id}`, undefined],
     ] as const) {
       const response = await call(harness, method, path, { body, ...by(plaintext) });
-      const told = await expectError(response, { status: 403, code: "scope_required", param: null });
+      const told = await expectError(response, "403 scope_required", null);
       expect(told).toContain("The scope of this API key is inference");
       expect(told).not.toContain(plaintext);
     }
@@ -218,13 +215,13 @@ describe("a rotation", () => {
     ] as const) {
       for (const grace_seconds of [-1, 0.5, 604_801, 1e300, "60", null, true, [], {}]) {
         const response = await call(harness, "POST", path, { body: { grace_seconds }, ...by(secret) });
-        await expectError(response, { status: 400, code: "invalid_request", param: "grace_seconds" });
+        await expectError(response, "400 invalid_request", "grace_seconds");
       }
       const nan = await call(harness, "POST", path, { body: '{"grace_seconds":NaN}', ...by(secret) });
-      await expectError(nan, { status: 400, code: "invalid_json" });
+      await expectError(nan, "400 invalid_json");
     }
     const foreign = await call(harness, "POST", `/my/keys/${keyId}/rotate`, by(other));
-    await expectError(foreign, { status: 404, code: "key_not_found" });
+    await expectError(foreign, "404 key_not_found");
     expect((await call(harness, "GET", "/my/keys", by(key))).status).toBe(200);
   });
 });
@@ -286,7 +283,7 @@ describe("terms", () => {
       ]);
     }
     const refused = async (body: object, param: string) =>
-      expectError(await patch(body), { status: 403, code: "admin_required", param });
+      expectError(await patch(body), "403 admin_required", param);
     for (const at of [null, "2126-01-31T08:00:00.000001Z"]) await refused({ expires_at: at }, "expires_at");
     for (const models of [null, ["a", "c"], ["c"]]) await refused({ models, label: "x" }, "models");
     await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { enabled: false } });

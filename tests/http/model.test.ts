@@ -116,11 +116,11 @@ describe("POST /model/new", () => {
     [{ ...deployment({ api_key: "a\nsecret-word" }) }, "compat_params.api_key"],
     [{ ...deployment(), model_info: { mode: 1 } }, "model_info"],
   ])("with %j is 400 invalid_request, and repeats no value", async (body, param) => {
-    const message = await expectError(await post("/model/new", body), {
-      status: 400,
-      code: "invalid_request",
-      param: expect.stringMatching(new RegExp(`^${param}`)),
-    });
+    const message = await expectError(
+      await post("/model/new", body),
+      "400 invalid_request",
+      expect.stringMatching(new RegExp(`^${param}`)),
+    );
     expect(message).not.toContain("secret-word");
   });
 
@@ -172,20 +172,12 @@ describe("POST /model/delete", () => {
     expect([response.status, await response.json()]).toEqual([200, { deleted: id }]);
     expect((await events())[0]).toBe(`model.delete ${model_name}`);
     expect((await info()).map((shown) => shown.model_name)).not.toContain(model_name);
-    await expectError(await post("/model/delete", { id }), {
-      status: 404,
-      code: "model_not_found",
-      param: "id",
-    });
+    await expectError(await post("/model/delete", { id }), "404 model_not_found", "id");
   });
 
   test("without an id, or with one that is no text, is 400 invalid_request", async () => {
     for (const body of [{}, { id: null }, { id: 5 }]) {
-      await expectError(await post("/model/delete", body), {
-        status: 400,
-        code: "invalid_request",
-        param: "id",
-      });
+      await expectError(await post("/model/delete", body), "400 invalid_request", "id");
     }
   });
 });

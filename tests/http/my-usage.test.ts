@@ -136,11 +136,11 @@ describe("GET /my/usage/series", () => {
     ]);
     expect(other).toBeNull();
     expect(groups[0].series).toHaveLength(series.length);
-    await expectError(await team.get("/my/usage/series?group_by=principal", bearer(team.alice)), {
-      status: 400,
-      code: "invalid_request",
-      param: "group_by",
-    });
+    await expectError(
+      await team.get("/my/usage/series?group_by=principal", bearer(team.alice)),
+      "400 invalid_request",
+      "group_by",
+    );
   });
 
   test("is empty for a caller without an event", async () => {

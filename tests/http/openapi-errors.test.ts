@@ -94,7 +94,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   { of: () => true, code: "changed_meanwhile", file: "http/if-match.test.ts" },
   { of: () => true, code: "busy", file: "http/body-memory.test.ts" },
   { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
-  { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
+  { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/secrets.test.ts" },
   {
     of: ({ path }) => path === "/my/relay-tokens",
     code: "too_many_relay_tokens",
@@ -235,7 +235,7 @@ async function expectTold(operation: Route, code: ErrorCode, response: Response)
       .json()
       .catch(() => null);
     expect({ cell, status: response.status, envelope }).toMatchObject({ cell, status: ERROR_STATUS[code] });
-    await expectError(response, { status: ERROR_STATUS[code], code });
+    await expectError(response, `${ERROR_STATUS[code]} ${code}`);
     const place = [...stepsOf(operation), "responses", String(response.status)];
     expect({ cell, faults: faultsOf(envelope, place) }).toEqual({ cell, faults: [] });
   }

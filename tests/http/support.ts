@@ -253,18 +253,20 @@ function toSentBody(body: unknown) {
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 
-export interface ExpectedError {
-  readonly status: number;
-  readonly code: string;
-  readonly param?: string | null;
-}
-
-/** All five fields of the envelope, the request's id and nothing else, and the headers that come with it. Returns the message without the id at its end. */
-export async function expectError(response: Response, expected: ExpectedError): Promise<string> {
+/**
+ * A refusal such as `404 model_not_found`: all five fields of the envelope, the request's id and nothing else, and the headers
+ * that come with it. Any `param` where none is given. Returns the message without the id at its end.
+ */
+export async function expectError(
+  response: Response,
+  refusal: `${number} ${string}`,
+  param?: string | null,
+): Promise<string> {
+  const [status = "", code = ""] = refusal.split(" ");
   const text = await response.text();
-  expect({ status: response.status, text }).toEqual({
-    status: expected.status,
-    text: expect.stringContaining(`"${expected.code}"`),
+  expect({ status: `${response.status}`, text }).toEqual({
+    status,
+    text: expect.stringContaining(`"${code}"`),
   });
   const envelope = JSON.parse(text);
   const requestId = response.headers.get("x-proxy-request-id");
@@ -277,8 +279,8 @@ export async function expectError(response: Response, expected: ExpectedError): 
     error: {
       message: expect.any(String),
       type: "proxy_error",
-      code: expected.code,
-      param: expected.param === undefined ? envelope.error.param : expected.param,
+      code,
+      param: param === undefined ? envelope.error.param : param,
     },
     proxy: { source: "proxy", request_id: requestId },
   });
