@@ -17,11 +17,13 @@ import {
   type FilePrices,
   type FileProvider,
 } from "#views/catalog-file.ts";
-import { findEntry, readFields, readMaps, toShape, tryParse, type Fields } from "./fields.ts";
+import type { PeopleFile } from "#views/people-file.ts";
+import { findEntry, readFields, readMaps, refuseVariable, toShape, tryParse, type Fields } from "./fields.ts";
+import { readPeople } from "./people-parse.ts";
 import { parseSource, SourceError, type Problem, type Source, type SourceMap } from "./source.ts";
 
 export type ParsedCatalog =
-  | { readonly kind: "read"; readonly file: WholeCatalogFile }
+  | { readonly kind: "read"; readonly file: CatalogFile & PeopleFile }
   /** At least one, by line. */
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
 
@@ -35,7 +37,7 @@ export function parseCatalog(text: string): ParsedCatalog {
   return { kind: "refused", problems: problems.toSorted((left, right) => left.line - right.line) };
 }
 
-function readFile(text: string, problems: Problem[]): WholeCatalogFile | undefined {
+function readFile(text: string, problems: Problem[]): (CatalogFile & PeopleFile) | undefined {
   let root;
   try {
     root = parseSource(text);
@@ -61,17 +63,30 @@ function readFile(text: string, problems: Problem[]): WholeCatalogFile | undefin
     });
     return undefined;
   }
-  const shape = { lockport_catalog: "number", providers: "map", models: "map", feeds: "list" } as const;
+  const shape = {
+    lockport_catalog: "number",
+    providers: "map",
+    models: "map",
+    feeds: "list",
+    principals: "map",
+    keys: "map",
+    limits: "map",
+  } as const;
   const fields = readFields(root, { problems, what: "A catalog file", shape });
-  const { providers, models } = fields.values;
-  const file: WholeCatalogFile = {
-    lockport_catalog: CATALOG_FORMAT,
+  const { providers, models, feeds } = fields.values;
+  const people = readPeople(fields.values, problems);
+  const isOfPeople = Object.keys(people).length > 0;
+  const format1 = { lockport_catalog: CATALOG_FORMAT } as const;
+  // A file of people alone leaves the catalog alone, as one of the catalog alone leaves the people.
+  if (isOfPeople && (providers ?? models ?? feeds) === undefined) return { ...format1, ...people };
+  const catalog = {
+    ...format1,
     providers: readNamed(providers, problems, readProvider),
     models: readNamed(models, problems, readModel),
-    feeds: readFeeds(fields.values.feeds ?? [], problems),
+    feeds: readFeeds(feeds ?? [], problems),
   };
-  if (models !== undefined) refuseUnknownNames(models, file, problems);
-  return file;
+  if (models !== undefined) refuseUnknownNames(models, catalog, problems);
+  return { ...catalog, ...people };
 }
 
 function readNamed<Value>(
@@ -125,22 +140,13 @@ function readEndpoints(map: SourceMap, problems: Problem[]): { readonly [endpoin
   );
 }
 
-/** POSIX (The Open Group Base Specifications, section 8.1) names; Lockport's own hold what no provider must get. */
-const VARIABLE_PATTERN = /^(?!PROXY_|LOCKPORT_API_KEY$)[A-Za-z_][A-Za-z0-9_]*$/;
-
 function refuseReferences({ values, lineOf }: Fields<typeof PROVIDER_SHAPE>, problems: Problem[]): void {
   if (values.api_key_env === undefined) return;
   if (values.api_key_file !== undefined) {
     const sentence = "A provider has api_key_env or api_key_file, not both.";
     problems.push({ line: lineOf("api_key_file"), sentence });
   }
-  if (!VARIABLE_PATTERN.test(values.api_key_env)) {
-    problems.push({
-      line: lineOf("api_key_env"),
-      sentence:
-        "api_key_env must be the name of an environment variable, and none of Lockport's own (PROXY_*, LOCKPORT_API_KEY).",
-    });
-  }
+  refuseVariable("api_key_env", values.api_key_env, lineOf("api_key_env"), problems);
 }
 
 const MODEL_SHAPE = {
@@ -221,7 +227,7 @@ function readFeeds(sources: readonly Source[], problems: Problem[]): WholeCatalo
 /** The file stands on its own: what it names is in it, so that a typo is found before anything is changed. */
 function refuseUnknownNames(
   map: SourceMap,
-  { providers, models }: WholeCatalogFile,
+  { providers, models }: Pick<WholeCatalogFile, "providers" | "models">,
   problems: Problem[],
 ): void {
   for (const [alias, entry] of map.entries) {

@@ -1,9 +1,16 @@
 import { Document, isMap, isScalar, isSeq, visit, type Scalar } from "yaml";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { CatalogFile, FileModel, FilePrices } from "#views/catalog-file.ts";
+import type { PeopleFile } from "#views/people-file.ts";
 
-const HEAD = ` The catalog of a Lockport: providers, models and prices, and nothing of people, keys or usage.
- lockport apply FILE brings another installation to it and shows the difference first.
+const TITLE = ` The catalog of a Lockport: providers, models and prices, and nothing of people, keys or usage.
+ lockport apply FILE brings another installation to it and shows the difference first.`;
+
+const TITLE_WITH_PEOPLE = ` A whole Lockport: providers, models and prices, people, keys and limits, and nothing of usage.
+ lockport apply FILE brings an installation to it and shows the difference first. A section that is not in here is
+ left alone.`;
+
+const SECRETS = `
 
  No API key is in here. api_key_env names the environment variable that apply reads a provider's key from,
  where the provider has none yet; api_key_file: PATH reads it from a file. ca_pem_file works like that too.
@@ -14,10 +21,17 @@ const MODELS = ` By the name that callers use. A model with a target is another 
  prices of a model is its complete list; without it the price lists below hold, by its name, then by its upstream name.`;
 const FEEDS = ` Price lists as they were loaded, the newest last.`;
 
+const PRINCIPALS = ` By name. Those who come from single sign-on need not be here.`;
+const KEYS = ` By id, or by a name: then it is the key of this principal with this label.
+ secret_env: NAME, secret_file: PATH or secret_sha256: HEX gives a new key its secret, which is lp_ and 43 random
+ letters and digits. A stored key keeps its secret without them.`;
+const LIMITS = ` By name. key: of a subject is what the key is called above. A limit that changes goes on with what was used of it;
+ subject, each, fixed and measure never change.`;
+
 /** A catalog file as text: the same catalog is the same bytes. */
-export function formatCatalog(file: CatalogFile): string {
+export function formatCatalog(file: CatalogFile & PeopleFile): string {
   const document = new Document(toFields(file));
-  document.commentBefore = HEAD;
+  document.commentBefore = (file.principals === undefined ? TITLE : TITLE_WITH_PEOPLE) + SECRETS;
   visit(document, {
     Scalar(_, node) {
       // In double quotes anything can be told by escapes, for a screen that is not to act on it.
@@ -27,7 +41,9 @@ export function formatCatalog(file: CatalogFile): string {
       const name = isScalar(key) ? key.value : null;
       const isList = isMap(value) || isSeq(value);
       // One line each: a changed price is then one changed line.
-      if (isList && typeof name === "string" && INLINE.has(name)) value.flow = true;
+      // A key's models, and not the map of all models.
+      const isInline = typeof name === "string" && (INLINE.has(name) || (name === "models" && isSeq(value)));
+      if (isList && isInline) value.flow = true;
     },
   });
   const root = document.contents;
@@ -53,12 +69,16 @@ export function describePrices(prices: FilePrices): string {
 }
 
 /** Names in one order: an object has those that look like numbers first. */
-function toFields({ providers = {}, models = {}, feeds = [], ...rest }: CatalogFile) {
+function toFields({ providers = {}, models = {}, feeds = [], ...others }: CatalogFile & PeopleFile) {
+  const { principals, keys, limits, ...rest } = others;
   return {
     ...rest,
     providers: byName(providers),
     models: byName(models),
     feeds: feeds.map(({ version, prices }) => ({ version, prices: byName(prices) })),
+    ...(principals !== undefined && { principals: byName(principals) }),
+    ...(keys !== undefined && { keys: byName(keys) }),
+    ...(limits !== undefined && { limits: byName(limits) }),
   };
 }
 
@@ -68,13 +88,16 @@ function byName<Value>(named: { readonly [name: string]: Value }): ReadonlyMap<s
 
 const PLAIN_PATTERN = /^[ -~]*$/;
 
-/** Fields of a provider or a model that are written on one line. */
-const INLINE: ReadonlySet<string> = new Set(["capabilities", "endpoints"]);
+/** Fields that are written on one line. */
+const INLINE: ReadonlySet<string> = new Set(["capabilities", "endpoints", "tags", "subject"]);
 
 const EXPLANATIONS: ReadonlyMap<unknown, string> = new Map([
   ["providers", PROVIDERS],
   ["models", MODELS],
   ["feeds", FEEDS],
+  ["principals", PRINCIPALS],
+  ["keys", KEYS],
+  ["limits", LIMITS],
 ]);
 
 function explain(key: Scalar): void {

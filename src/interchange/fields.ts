@@ -110,6 +110,16 @@ export function tryParse<Value>(
   }
 }
 
+/** POSIX (The Open Group Base Specifications, section 8.1) names; Lockport's own hold what no file must take out of them. */
+const VARIABLE_PATTERN = /^(?!PROXY_|LOCKPORT_API_KEY$)[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Refuses what cannot be the name of an environment variable that a secret is read from. */
+export function refuseVariable(field: string, name: string, line: number, problems: Problem[]): void {
+  if (VARIABLE_PATTERN.test(name)) return;
+  const sentence = `${field} must be the name of an environment variable, and none of Lockport's own (PROXY_*, LOCKPORT_API_KEY).`;
+  problems.push({ line, sentence });
+}
+
 /** Undefined for a field that is not there or empty. */
 export function findEntry(map: SourceMap, field: string): SourceEntry | undefined {
   const entry = map.entries.get(field);

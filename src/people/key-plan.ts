@@ -67,7 +67,8 @@ export function planKeys(
     if (step.write !== null) steps.push({ ...step, write: step.write });
   }
   const others = keys.filter((key) => !found.has(key));
-  const removed = context.isPruned ? others.filter((key) => !context.isKept(key)) : [];
+  const removable = others.filter((key) => !context.isKept(key));
+  const removed = context.isPruned ? removable : [];
   const stays = others.filter((key) => left.includes(key) && !removed.includes(key));
   return {
     steps,
@@ -75,7 +76,7 @@ export function planKeys(
     skipped,
     after: [...after, ...stays],
     ids,
-    kept: stays.length,
+    kept: removable.length - removed.length,
   };
 }
 

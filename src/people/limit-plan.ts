@@ -45,7 +45,8 @@ export function planLimits(
     if (before === null) {
       const made = { ...limit, ...context.toBirth("limit", name) };
       steps.push({
-        change: { kind: "limit", name, before: null, after: made },
+        // The key of its subject as the file calls it: another run makes the key under another id.
+        change: { kind: "limit", name, before: null, after: { ...made, subject: entry.limit.subject } },
         write: { kind: "create_limit", limit: made, subjectId: found.id },
         audit: [{ action: "limit.create", targetKind: "limit", targetRef: made.id }],
       });

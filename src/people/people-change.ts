@@ -47,7 +47,7 @@ export interface PeopleOutcome {
   /** In the order in which they are made; empty when everything is as the file has it. */
   readonly changes: readonly PeopleResourceChange[];
   readonly skipped: readonly Skipped[];
-  /** How many stay that the file does not have; 0 in a section that it does not have. */
+  /** How many stay that the file does not have and `prune` would remove; 0 in a section that it does not have. */
   readonly kept: { readonly principals: number; readonly keys: number; readonly limits: number };
 }
 

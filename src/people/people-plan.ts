@@ -69,14 +69,15 @@ function planPrincipals(
   }
   const names = new Set(wanted.map(({ name }) => name));
   const others = current.principals.filter(({ name }) => !names.has(name));
-  const removed = isPruned ? others.filter(({ id }) => !isAlwaysKept(current, id, actor)) : [];
+  const removable = others.filter(({ id }) => !isAlwaysKept(current, id, actor));
+  const removed = isPruned ? removable : [];
   const left = others.filter((principal) => !removed.includes(principal));
   const removals = removed.map((principal): Step => ({
     change: { kind: "principal", name: principal.name, before: principal, after: null },
     write: { kind: "delete_principal", id: principal.id },
     audit: [{ action: "principal.delete", targetKind: "principal", targetRef: principal.id }],
   }));
-  return { steps, removals, after: [...after, ...left], kept: left.length };
+  return { steps, removals, after: [...after, ...left], kept: removable.length - removed.length };
 }
 
 function toPrincipalStep(

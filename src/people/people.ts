@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Actor } from "#audit/event.ts";
 import type { CatalogDraft } from "#catalog/catalog-draft.ts";
 import { type CatalogOutcome, planCatalog } from "#catalog/catalog-plan.ts";
+import type { CatalogPlan } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
@@ -19,7 +20,8 @@ export interface People {
 }
 
 export interface InstallationDraft {
-  readonly catalog: CatalogDraft;
+  /** Null: it is left alone. */
+  readonly catalog: CatalogDraft | null;
   readonly people: PeopleDraft;
 }
 
@@ -43,6 +45,13 @@ export interface PeopleDeps {
   readonly ids: Ids;
 }
 
+const NO_CHANGE: CatalogOutcome = {
+  changes: [],
+  kept: { providers: 0, models: 0, prices: 0 },
+  missing: [],
+};
+const UNCHANGED: CatalogPlan<CatalogOutcome> = () => ({ writes: [], audit: [], result: () => NO_CHANGE });
+
 export function createPeople({ store, limits, secrets, clock, ids }: PeopleDeps): People {
   return {
     read: () => store.snapshot(),
@@ -53,7 +62,7 @@ export function createPeople({ store, limits, secrets, clock, ids }: PeopleDeps)
         births.getOrInsertComputed(`${kind} ${name}`, () => ({ id: ids.uuid(), createdAtUs: clock.nowUs() }));
       const birth = { toBirth, loadedAtUs: clock.nowUs(), secrets, actor };
       const mode = isPruned ? "prune" : "keep";
-      const toCatalog = planCatalog(draft.catalog, mode, birth);
+      const toCatalog = draft.catalog === null ? UNCHANGED : planCatalog(draft.catalog, mode, birth);
       const toPeople = planPeople(draft.people, { isPruned, ...birth });
       await setImmediate();
       if (isDryRun) {

@@ -34,6 +34,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "my-usage",
     "nul",
     "openapi-errors",
+    "people-file",
     "pricing",
     "principals",
     "providers",

@@ -3,6 +3,7 @@ import { testLedgerContract } from "./contract-ledger.ts";
 import { testLimitsContract } from "./contract-limits.ts";
 import { testMemoryContract } from "./contract-memory.ts";
 import { testNoticesContract } from "./contract-notices.ts";
+import { testPeopleContract } from "./contract-people.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
 import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
@@ -32,6 +33,7 @@ export function testCatalogStoresContract(
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
   testLimitsContract(engineName, createEngine);
+  testPeopleContract(engineName, createEngine);
   testMemoryContract(engineName, createEngine);
   testNoticesContract(engineName, createEngine);
   testResponsesContract(engineName, createEngine);

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { dirname, resolve } from "node:path";
-import type { Environment } from "#boot/settings/environment.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";
+import type { PeopleFile } from "#views/people-file.ts";
 import {
   applyCatalog,
   countChanges,
@@ -13,7 +13,8 @@ import {
   writeNotes,
   type CatalogOutcome,
 } from "./changes.ts";
-import { confirm, findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
+import { findReferred, listSkipped, type Surroundings, withKeySecrets } from "./people-changes.ts";
+import { confirm, findCaFile, readTextInput } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/screen/help.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
@@ -29,7 +30,7 @@ interface ApplyOptions extends InstallationOptions {
 }
 
 export function addCommands(program: Command, terminal: Terminal): void {
-  const command = addCommand(program, "apply <file>", "bring the catalog to an exported file")
+  const command = addCommand(program, "apply <file>", "bring the installation to an exported file")
     .option("--dry-run", "show the difference, and change nothing")
     .option("--yes", "do not ask")
     .option("--prune", "remove what the file does not have")
@@ -74,8 +75,10 @@ export function addCommands(program: Command, terminal: Terminal): void {
     `
 FILE is what lockport export writes (- reads it from stdin). The difference comes first: + is added,
 ~ changed, - removed. On a terminal you are asked then; elsewhere it takes --yes.
-All of it is made or nothing. What the file does not have stays, unless --prune. A stored API key always
-stays.`,
+All of it is made or nothing. What the file does not have stays, unless --prune. A provider's stored API
+key always stays. principals, keys and limits are left alone where the file has no such section; terms of a
+key are set as by an admin, and a secret that the file has takes the place of another. --prune never removes
+people of single sign-on, who applies the file, and the keys of both.`,
   );
   addExamples(command, [
     "lockport apply catalog.yaml --dry-run",
@@ -85,20 +88,14 @@ stays.`,
   ]);
 }
 
-interface Surroundings {
-  readonly env: Environment;
-  /** Where the paths of the file begin. */
-  readonly folder: string;
-}
-
 /** The file with the secrets that it refers to, where they are found. */
-async function withSecrets(file: CatalogFile, surroundings: Surroundings) {
+async function withSecrets(file: CatalogFile & PeopleFile, surroundings: Surroundings) {
   const keys = new Map<string, string>();
   const trustRoots = new Map<string, string>();
   const providers: { [name: string]: FileProvider } = {};
   for (const [name, provider] of Object.entries(file.providers ?? {})) {
     const { api_key_env: variable, api_key_file: keyPath, ca_pem_file: caPath } = provider;
-    const key = await findKey(provider, surroundings);
+    const key = await findReferred({ variable, path: keyPath }, surroundings);
     const ca = caPath === undefined ? null : await findCaFile(resolve(surroundings.folder, caPath));
     keys.set(name, variable ?? keyPath ?? "nowhere");
     trustRoots.set(name, caPath ?? "nowhere");
@@ -108,27 +105,26 @@ async function withSecrets(file: CatalogFile, surroundings: Surroundings) {
       ...(ca !== null && { ca_pem: ca }),
     };
   }
-  return { sent: { ...file, providers }, sources: { keys, trustRoots } };
-}
-
-async function findKey(provider: FileProvider, { env, folder }: Surroundings): Promise<string | null> {
-  const { api_key_env: variable, api_key_file: path } = provider;
-  const text =
-    variable !== undefined
-      ? env[variable]
-      : path !== undefined && (await findTextFile(resolve(folder, path), SECRET_BYTES_MAX));
-  const key = typeof text === "string" ? text.trim() : "";
-  return key === "" ? null : key;
+  const people = await withKeySecrets(file, surroundings);
+  const sources = { keys, trustRoots, ...(file.keys !== undefined && { people: file.keys }) };
+  return { sent: { ...file, ...(file.providers !== undefined && { providers }), ...people }, sources };
 }
 
 /** What stays, and what is missing afterwards. */
-function listNotes({ kept, missing }: CatalogOutcome, file: CatalogFile): readonly string[] {
+function listNotes(outcome: CatalogOutcome, file: CatalogFile & PeopleFile): readonly string[] {
+  const { kept, missing } = outcome;
+  const ofPeople = (["principals", "keys", "limits"] as const).flatMap((section) => {
+    const count = kept[section] ?? 0;
+    return count === 0 ? [] : [toCounted(count, section.slice(0, -1))];
+  });
   const parts = [
     ...(kept.providers === 0 ? [] : [toCounted(kept.providers, "provider")]),
     ...(kept.models === 0 ? [] : [toCounted(kept.models, "model")]),
     ...(kept.prices === 0 ? [] : [`${toCounted(kept.prices, "price")} of feeds`]),
+    ...ofPeople,
   ];
   return [
+    ...listSkipped(outcome, file),
     ...missing.map(({ provider, secret }) => describeMissing(provider, secret, file.providers?.[provider])),
     ...(parts.length === 0
       ? []

@@ -3,6 +3,8 @@ import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
 import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
+import type { PeopleFile } from "#views/people-file.ts";
+import { describePeople, isOfPeople } from "./people-changes.ts";
 import { isObject, type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
@@ -48,10 +50,13 @@ export async function applyCatalog(
 const INTERRUPTED =
   "It was interrupted: either all of it was made or nothing. The same command with --dry-run tells.";
 
-/** Where a secret of a provider comes from, in words. */
+/** Where a secret comes from, in words. */
 export interface SecretSources {
+  /** Of providers. */
   readonly keys: ReadonlyMap<string, string>;
   readonly trustRoots: ReadonlyMap<string, string>;
+  /** The file's own keys. */
+  readonly people?: PeopleFile["keys"];
 }
 
 type Change = CatalogOutcome["changes"][number];
@@ -106,6 +111,7 @@ export function countChanges(changes: readonly Change[]): string {
 
 function describe(change: Change, sources: SecretSources): readonly string[] {
   if (change.kind === "provider") return describeProvider(change, sources);
+  if (isOfPeople(change)) return describePeople(change, sources.people);
   const [before, after] = [change.before ?? {}, change.after ?? {}];
   if (change.kind === "feed") {
     const prices = Object.values(toObject((change.after ?? before)["prices"])).map(toObject);

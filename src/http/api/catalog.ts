@@ -66,7 +66,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
       access: "admin",
       summary: "Bring the catalog to a file",
       description:
-        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
+        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent, and so are `providers`, `models` and `feeds` where one of the former is there and none of these; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
       query: [
         {
           name: "dry_run",
@@ -141,7 +141,8 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
             "add_only takes providers, models and feeds: send principals, keys and limits without it.",
             { param: ofPeople },
           );
-        const draft = { catalog: toCatalogDraft(body), people: toPeopleDraft(body) };
+        const isOfCatalog = CATALOG.some((section) => body[section] !== undefined);
+        const draft = { catalog: isOfCatalog ? toCatalogDraft(body) : null, people: toPeopleDraft(body) };
         const outcome = await people.apply(draft, { isPruned: mode === "prune", isDryRun, actor });
         const view = toCatalogOutcomeView(outcome.catalog, !isDryRun);
         const { changes, kept, skipped } = toPeopleOutcomeView(outcome.people);
@@ -157,6 +158,8 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
 }
 
 const PEOPLE = ["principals", "keys", "limits"] as const satisfies readonly (keyof PeopleFile)[];
+
+const CATALOG = ["providers", "models", "feeds"] as const;
 
 function readMode(query: URLSearchParams): CatalogMode {
   const [isPruned, isAdded] = [readSwitch(query, "prune"), readSwitch(query, "add_only")];

@@ -1,3 +1,4 @@
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { PeoplePicture, PeopleStore, PeopleWrite, StoredKey } from "#people/store.ts";
 import { insert, select, update } from "#storage/sql/rows.ts";
 import { all, run, type Script } from "#storage/sql/script.ts";
@@ -11,7 +12,7 @@ import {
   toPrincipal,
   toSecretRow,
 } from "./catalog-rows.ts";
-import { changed } from "./change.ts";
+import { changed, changeTransaction } from "./change.ts";
 import { toLimitRow } from "./limit-rows.ts";
 import type { StoreMemory } from "./memory.ts";
 import { removePrincipal } from "./principals.ts";
@@ -28,16 +29,20 @@ export function createPeopleStore({ read, change, memory, current }: CatalogDriv
         return { catalog: memory.catalog(), people: (yield* readPeople(memory)).picture };
       });
     },
-    change: (toCatalog, toPeople) =>
-      change(function* () {
+    async change(toCatalog, toPeople) {
+      const after: CatalogSnapshot[] = [];
+      const { toResult, people } = await change(function* () {
         requireSecretPresent(memory.secrets);
         const { picture, keyRows } = yield* readPeople(memory);
-        const people = toPeople(picture);
-        const catalog = yield* applyPlan(toCatalog, memory);
-        for (const write of people.writes) yield* applyWrite(write, { keyRows, memory });
-        yield* recordAudit(people.audit);
-        return { catalog: catalog.result(memory.catalog()), people: people.result };
-      }),
+        const planned = toPeople(picture);
+        const { result } = yield* applyPlan(toCatalog, memory);
+        for (const write of planned.writes) yield* applyWrite(write, { keyRows, memory });
+        yield* recordAudit(planned.audit);
+        (yield* changeTransaction()).onTakenOver = () => void after.push(memory.catalog());
+        return { toResult: result, people: planned.result };
+      });
+      return { catalog: toResult(after.at(0) ?? memory.catalog()), people };
+    },
   };
 }
 
