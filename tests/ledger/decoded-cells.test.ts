@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { encodeCells, toCells } from "#storage/cells/cells.ts";
-import { DecodedCells } from "#storage/reports/decoded-cells.ts";
+import { DecodedCells } from "#storage/reports/report-memory.ts";
 import type { Query, Script } from "#storage/sql/script.ts";
 import { SQLITE } from "#storage/sql/dialect.ts";
 

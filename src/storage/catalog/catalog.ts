@@ -1,13 +1,18 @@
+import type { PriceRow } from "#catalog/pricing.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
-import type { Script } from "#storage/sql/script.ts";
+import type { Unit } from "#kernel/units.ts";
+import { insert } from "#storage/sql/rows.ts";
+import { all, dialectOf, run, type Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
-import { applyWrites } from "./catalog-writes.ts";
-import { changeTransaction } from "./change.ts";
+import { toModelRow } from "./catalog-rows.ts";
+import { changed, changeTransaction } from "./change.ts";
+import { followModels } from "./limit-models.ts";
 import type { StoreMemory, UnseenRows } from "./memory.ts";
 import { requireSecretPresent } from "./secret-state.ts";
+import { models, prices, pricingFeed, providers } from "./tables.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore({ change, memory, isTrusted, current }: CatalogDriver): CatalogStore {
@@ -54,13 +59,14 @@ export function* applyPlan<Result>(
  * same, and its provider cannot go before it: without this the schema would refuse the change as a bug. The conflict; null when
  * there is none.
  */
-function findUnseen(writes: readonly CatalogWrite[], { providers, models }: UnseenRows): ProxyError | null {
+function findUnseen(writes: readonly CatalogWrite[], unseen: UnseenRows): ProxyError | null {
   for (const write of writes) {
-    if (write.kind === "put_provider" && providers.some(({ name }) => name === write.provider.name))
+    if (write.kind === "put_provider" && unseen.providers.some(({ name }) => name === write.provider.name))
       return toConflict("provider_exists", `A provider "${write.provider.name}"`);
-    if (write.kind === "put_model" && models.some(({ alias }) => alias === write.model.alias))
+    if (write.kind === "put_model" && unseen.models.some(({ alias }) => alias === write.model.alias))
       return toConflict("alias_exists", `A model "${write.model.alias}"`);
-    const bound = write.kind === "delete_provider" && models.find((model) => model.providerId === write.id);
+    const bound =
+      write.kind === "delete_provider" && unseen.models.find((model) => model.providerId === write.id);
     if (bound) return toConflict("model_in_use", `A model "${bound.alias}" of this provider`);
   }
   return null;
@@ -71,4 +77,171 @@ function toConflict(code: ErrorCode, row: string): ProxyError {
     code,
     `${row} is in the database and not in force, since its row or one that it needs cannot be read: correct or delete that row, as lockport doctor says.`,
   );
+}
+
+type PriceKind = "put_price" | "delete_price";
+type RowWrite = Exclude<CatalogWrite, { readonly kind: PriceKind }>;
+
+/** The key of the one row that tells of the newest load of a feed. */
+const FEED_ROW_ID = 1;
+const REPLACING = { replaces: true };
+/** 20,000 take PostgreSQL some 150 ms on two cores: so many stay far from the limit of a call, also on a busy server. */
+const PRICES_PER_STATEMENT = 5_000;
+
+/**
+ * Carries out the steps of a plan, each run of steps of one kind as one statement: a feed of 20,000 prices takes a few, and not
+ * 20,000 round trips. Prices refer to nothing, so they are written last. A step that finds no row or breaks a rule of the
+ * schema is a bug of its plan.
+ */
+function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Script<void> {
+  yield* followModels(writes, memory);
+  const ofRows = writes.filter((write) => write.kind !== "put_price" && write.kind !== "delete_price");
+  for (const steps of toRuns(ofRows)) yield* applyRun(steps);
+  yield* changed("catalog", null);
+  if (ofRows.length === writes.length) return;
+  yield* applyPrices(toOutcomes(writes, memory.catalog()));
+  yield* changed("price", null);
+}
+
+/** Steps that follow one another, are of one kind and do not depend on the order among themselves. */
+function toRuns(writes: readonly RowWrite[]): readonly (readonly RowWrite[])[] {
+  const runs: RowWrite[][] = [];
+  let steps: RowWrite[] = [];
+  let awaited = new Set<string>();
+  for (const write of writes) {
+    if (steps[0]?.kind !== write.kind || awaited.has(toId(write))) {
+      runs.push((steps = []));
+      awaited = new Set();
+    }
+    steps.push(write);
+    awaited.add(toId(write));
+    // A name must find its target, and a target must not go before it: a statement checks references at its end alone.
+    if (write.kind === "put_model" && write.model.route.kind === "name")
+      awaited.add(write.model.route.targetId);
+  }
+  return runs;
+}
+
+function toId(write: RowWrite): string {
+  switch (write.kind) {
+    case "put_provider":
+      return write.provider.id;
+    case "put_model":
+      return write.model.id;
+    case "put_feed":
+      return "";
+    default:
+      return write.id;
+  }
+}
+
+function* applyRun(steps: readonly RowWrite[]): Script<void> {
+  switch (steps[0]?.kind) {
+    case "put_provider":
+      yield* insert(
+        providers,
+        steps.flatMap((step) => (step.kind === "put_provider" ? step.provider : [])),
+        REPLACING,
+      );
+      return;
+    case "put_model":
+      yield* insert(
+        models,
+        steps.flatMap((step) => (step.kind === "put_model" ? toModelRow(step.model) : [])),
+        REPLACING,
+      );
+      return;
+    case "delete_provider":
+      yield* deleteProviders(steps.map(toId));
+      return;
+    case "delete_model":
+      yield* deleteModels(steps.map(toId));
+      return;
+    case "put_feed":
+      yield* run("DELETE FROM pricing_feed");
+      yield* insert(
+        pricingFeed,
+        steps.flatMap((step) =>
+          step.kind === "put_feed" && step.feed !== null ? { ...step.feed, id: FEED_ROW_ID } : [],
+        ),
+      );
+      return;
+    case undefined:
+  }
+}
+
+function* deleteProviders(ids: readonly string[]): Script<void> {
+  const { isAnyOf } = yield* dialectOf();
+  const deleted = yield* run(`DELETE FROM providers WHERE ${isAnyOf("id", "text")}`, [ids]);
+  requireFound("delete_provider", deleted === ids.length);
+}
+
+/** A model that goes before a name that points at it is a mistake of the plan. */
+function* deleteModels(ids: readonly string[]): Script<void> {
+  const { isAnyOf } = yield* dialectOf();
+  const deleted = yield* all<{ id: string; target: string | null }>(
+    `DELETE FROM models WHERE ${isAnyOf("id", "text")} RETURNING id, target_id AS target`,
+    [ids],
+  );
+  const isOrdered = deleted.every(
+    ({ id, target }) => target === null || !ids.includes(target) || ids.indexOf(target) > ids.indexOf(id),
+  );
+  requireFound("delete_model", isOrdered && deleted.length === ids.length);
+}
+
+/** The outcome of all steps together for the price of a name and unit; null: it is gone. */
+interface PriceOutcome {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly after: PriceRow | null;
+}
+
+/** The last step of each name and unit wins: a few statements, however many steps there are. */
+function* applyPrices(outcomes: readonly PriceOutcome[]): Script<void> {
+  for (let start = 0; start < outcomes.length; start += PRICES_PER_STATEMENT) {
+    const part = outcomes.slice(start, start + PRICES_PER_STATEMENT);
+    yield* removePrices(part.filter(({ after }) => after === null));
+    yield* insert(
+      prices,
+      part.flatMap(({ after }) => after ?? []),
+      REPLACING,
+    );
+  }
+}
+
+function* removePrices(removed: readonly PriceOutcome[]): Script<void> {
+  if (removed.length === 0) return;
+  const { toList, toMember } = yield* dialectOf();
+  const cells = [0, 1].map((at) => toMember("list.value", at));
+  // Materialized: a planner that takes the list for short would read its JSON again for each row of the table.
+  yield* run(
+    `WITH gone (name, unit) AS MATERIALIZED (SELECT ${cells.join(", ")} FROM ${toList("text")})
+    DELETE FROM prices WHERE (name, unit) IN (SELECT name, unit FROM gone)`,
+    [removed.map(({ name, unit }) => JSON.stringify([name, unit]))],
+  );
+}
+
+function toOutcomes(writes: readonly CatalogWrite[], catalog: CatalogSnapshot): readonly PriceOutcome[] {
+  const outcomes = new Map<string, PriceOutcome>();
+  for (const write of writes) {
+    if (write.kind !== "put_price" && write.kind !== "delete_price") continue;
+    const { name, unit } = write.kind === "put_price" ? write.price : write;
+    const key = toPriceKey({ name, unit });
+    const after = write.kind === "put_price" ? write.price : null;
+    const known = outcomes.get(key)?.after;
+    const before = known === undefined ? catalog.findPrice(name, unit) : known;
+    requireFound(write.kind, after !== null || before !== null);
+    outcomes.set(key, { name, unit, after });
+  }
+  return [...outcomes.values()];
+}
+
+/** No unit has a space. */
+function toPriceKey({ name, unit }: { readonly name: string; readonly unit: Unit }): string {
+  return `${unit} ${name}`;
+}
+
+/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
+function requireFound(kind: CatalogWrite["kind"], isFound: boolean): void {
+  if (!isFound) throw new Error(`${kind} found no row`);
 }

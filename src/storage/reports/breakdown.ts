@@ -1,15 +1,19 @@
+import type { PercentileState } from "#stats/breakdown-query.ts";
 import { rankRows } from "#stats/breakdown.ts";
-import type { Breakdown, BreakdownFigures, StatsStore } from "#stats/store.ts";
-import type { Script } from "#storage/sql/script.ts";
-import { type DurationPercentiles, findDurationRange, NO_DURATIONS, readDurations } from "./durations.ts";
+import type { Window } from "#stats/filter.ts";
+import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
+import { dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
-import { groupLabelSets } from "./label-groups.ts";
-import { resolveFilter } from "./request-filter.ts";
-import { cutFiltered } from "./row-window.ts";
+import { groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { countInHours, cutFiltered } from "./row-window.ts";
 import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
+import { type RawRange, toRowsFrom, type WindowCut } from "./window-cut.ts";
 
 /** Values that are told apart where there are too many for memory. */
 const VALUES_KEPT_MAX = 10_000;
@@ -67,4 +71,105 @@ function toFigures(sums: readonly FoldSum[], durations: DurationPercentiles): Br
     lastOkUs: last === 0 ? null : last,
     ...durations,
   };
+}
+
+/** Requests of which durations are read: 0.45 s (measured), and 40 MB of memory. */
+const DURATIONS_MAX = 1_000_000;
+
+interface DurationPercentiles {
+  readonly durationUs: Percentiles;
+  readonly firstByteUs: Percentiles;
+}
+
+interface Durations {
+  readonly total: DurationPercentiles;
+  /** By group; without those of which nothing ended `ok`. */
+  readonly ofGroups: ReadonlyMap<number, DurationPercentiles>;
+}
+
+const NONE: Percentiles = { p50: null, p95: null };
+/** Where durations are not read. */
+const NO_DURATIONS: Durations = {
+  total: { durationUs: NONE, firstByteUs: NONE },
+  ofGroups: new Map(),
+};
+
+type DurationRange =
+  | { readonly state: "exact"; readonly ranges: readonly RawRange[] }
+  | { readonly state: Exclude<PercentileState, "exact"> };
+
+/** The rows of a window that was cut, if all are there and there are not too many: percentiles are exact, or there are none. */
+function* findDurationRange(
+  {
+    cut,
+    window,
+    filter,
+  }: { readonly cut: WindowCut; readonly window: Window; readonly filter: ResolvedFilter },
+  durationsMax = DURATIONS_MAX,
+): Script<DurationRange> {
+  const ranges = filter.rows === null ? yield* findRanges(cut, window) : cut.raw;
+  if (ranges === null) return { state: "rows_removed" };
+  let count = 0;
+  for (const range of ranges) count += yield* countInHours(range);
+  return count > durationsMax ? { state: "too_many_requests" } : { state: "exact", ranges };
+}
+
+/** Null when retention has removed rows of the window. */
+function* findRanges({ snapped }: WindowCut, window: Window): Script<readonly RawRange[] | null> {
+  const edges = yield* readEdges();
+  if (edges === null) return [];
+  const rowsFromUs = toRowsFrom(edges);
+  const fromUs = Math.max(window.sinceUs ?? edges.firstUs, edges.firstUs);
+  const toUs = Math.min(window.untilUs ?? edges.endUs, edges.endUs);
+  const isRemoved = rowsFromUs > edges.firstUs && (snapped !== null || fromUs < rowsFromUs);
+  if (fromUs >= toUs) return [];
+  return isRemoved ? null : [{ fromUs, toUs }];
+}
+
+interface DurationRow {
+  readonly combination: number;
+  readonly duration_us: number;
+  readonly first_byte_us: number | null;
+}
+
+/** Percentiles of requests that ended `ok`, of all and of each group. Row by row: of a row its two durations are kept. */
+function* readDurations(ranges: readonly RawRange[], { filter, groups }: Wanted): Script<Durations> {
+  const results = filter.results.filter(({ outcome }) => outcome === "ok");
+  const ended = toChosenBindings({ groups, filter: { ...filter, results } });
+  const total = new DurationLists();
+  const ofGroups = new Map<number, DurationLists>();
+  const joins = toEventJoins(yield* dialectOf(), filter);
+  for (const { fromUs, toUs } of ranges) {
+    yield* each<DurationRow>(
+      `SELECT e.combination, e.duration_us, CASE WHEN m.streamed = 1 THEN e.first_byte_us END AS first_byte_us
+       FROM event AS e ${joins} WHERE e.id >= ? AND e.id < ?`,
+      [...ended, fromUs, toUs],
+      (row) => {
+        const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
+        const ofGroup = ofGroups.get(group) ?? new DurationLists();
+        ofGroups.set(group, ofGroup);
+        for (const { durations, firstBytes } of [total, ofGroup]) {
+          durations.push(row.duration_us);
+          if (row.first_byte_us !== null) firstBytes.push(row.first_byte_us);
+        }
+      },
+    );
+  }
+  const percentiles = [...ofGroups].map(([group, lists]) => [group, toPercentiles(lists)] as const);
+  return { total: toPercentiles(total), ofGroups: new Map(percentiles) };
+}
+
+class DurationLists {
+  readonly durations: number[] = [];
+  readonly firstBytes: number[] = [];
+}
+
+function toPercentiles({ durations, firstBytes }: DurationLists): DurationPercentiles {
+  return { durationUs: toNearestRanks(durations), firstByteUs: toNearestRanks(firstBytes) };
+}
+
+function toNearestRanks(values: readonly number[]): Percentiles {
+  const sorted = Float64Array.from(values).sort();
+  const at = (percent: number) => sorted[Math.ceil((sorted.length * percent) / 100) - 1] ?? null;
+  return { p50: at(50), p95: at(95) };
 }
