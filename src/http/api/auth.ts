@@ -32,6 +32,8 @@ const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-co
 /** Longer than browsers say; a line in a queue keeps it while it waits. */
 const BROWSER_NAME_LENGTH_MAX = 200;
 
+const PUBLIC = { tag: "Sign-in", access: "public" } as const;
+
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(deps: AuthDeps) {
   const { config, clock, authenticator, devices, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
@@ -56,8 +58,7 @@ export function authRoutes(deps: AuthDeps) {
     route({
       method: "GET",
       path: "/auth/me",
-      tag: "Sign-in",
-      access: "public",
+      ...PUBLIC,
       summary: "Who is signed in, and how one can sign in",
       answer: json(200, Me, {
         authenticated: true,
@@ -79,8 +80,7 @@ export function authRoutes(deps: AuthDeps) {
     route({
       method: "POST",
       path: "/auth/password",
-      tag: "Sign-in",
-      access: "public",
+      ...PUBLIC,
       summary: "Sign in as the admin by password",
       body: PasswordRequest,
       example: { password: PASSWORD },
@@ -96,8 +96,7 @@ export function authRoutes(deps: AuthDeps) {
     route({
       method: "POST",
       path: "/auth/login-link",
-      tag: "Sign-in",
-      access: "public",
+      ...PUBLIC,
       summary: "Sign in by a login link",
       description:
         "`lockport admin login-link` makes one, good for ten minutes and one sign-in. Its token stands in the fragment of the page's address, which no browser sends to a server.",
@@ -114,8 +113,7 @@ export function authRoutes(deps: AuthDeps) {
     route({
       method: "GET",
       path: "/auth/logout",
-      tag: "Sign-in",
-      access: "public",
+      ...PUBLIC,
       summary: "End the session",
       answer: redirectTo(303, "to `/`; the session is deleted"),
       run: async ({ request }) => {

@@ -15,14 +15,15 @@ const DEPLOYMENT = {
   model_info: { id: ID.deployment },
 };
 
+const ADMIN = { tag: "LiteLLM clients", access: "admin" } as const;
+
 /** Model management as LiteLLM's clients do it (specification, sections 2.6 and 4.7): unknown fields are ignored. */
 export function deploymentRoutes(catalog: Catalog) {
   return [
     route({
       method: "POST",
       path: "/model/new",
-      tag: "LiteLLM clients",
-      access: "admin",
+      ...ADMIN,
       summary: "Register a deployment",
       description: "`litellm_params` is taken for `compat_params`; unknown fields are ignored.",
       body: DeploymentRequest,
@@ -42,8 +43,7 @@ export function deploymentRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/model/info",
-      tag: "LiteLLM clients",
-      access: "admin",
+      ...ADMIN,
       summary: "The deployments",
       answer: json(200, ModelDeploymentList, { data: [DEPLOYMENT] }),
       run: async () => {
@@ -54,8 +54,7 @@ export function deploymentRoutes(catalog: Catalog) {
     route({
       method: "POST",
       path: "/model/delete",
-      tag: "LiteLLM clients",
-      access: "admin",
+      ...ADMIN,
       summary: "Delete a deployment",
       body: DeploymentDeleteRequest,
       example: { id: ID.deployment },

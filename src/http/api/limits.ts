@@ -59,6 +59,8 @@ const SUBJECT_QUERY: QueryParam = {
 /** Everything that a caller owns fits one page: as many as there may be. */
 const ALL_OWN = { limit: PAGE_LIMIT_MAX, offset: 0 };
 
+const ADMIN = { tag: "Limits", access: "admin" } as const;
+
 /** Limits on use (`docs/spec/limits.md`). */
 export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
   return [
@@ -87,8 +89,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "GET",
       path: "/admin/v1/limits",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "The limits by name, and what was used of them",
       query: [SUBJECT_QUERY, ...PAGE_QUERY],
       answer: json(200, pageOf("limits", LimitView), { limits: [LIMIT], ...PAGE }),
@@ -102,8 +103,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "POST",
       path: "/admin/v1/limits",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "Make a limit",
       description: "Holds from the next request on, and counts what its window already holds.",
       body: LimitCreateRequest,
@@ -122,8 +122,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "GET",
       path: "/admin/v1/limits/:id",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "One limit, and what was used of it",
       params: { id: ID.limit },
       answer: json(200, LimitView, LIMIT, ["etag"]),
@@ -133,8 +132,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "GET",
       path: "/admin/v1/limits/:id/usage",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "What was used of a limit, by each that it holds for",
       params: { id: ID.limit },
       query: PAGE_QUERY,
@@ -149,8 +147,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "PATCH",
       path: "/admin/v1/limits/:id",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "Change a limit",
       description: `Subject and measure are what a limit is: make another instead. ${IF_MATCH}`,
       params: { id: ID.limit },
@@ -180,8 +177,7 @@ export function limitRoutes({ limits, keys, relayTokens }: LimitRoutesDeps) {
     route({
       method: "DELETE",
       path: "/admin/v1/limits/:id",
-      tag: "Limits",
-      access: "admin",
+      ...ADMIN,
       summary: "Delete a limit",
       params: { id: ID.limit },
       description: IF_MATCH,

@@ -17,14 +17,15 @@ import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
 import { toModelView, toResolveView, toUnpricedModelView } from "#views/catalog.ts";
 
+const ADMIN = { tag: "Catalog", access: "admin" } as const;
+
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
 export function modelRoutes(catalog: Catalog) {
   return [
     route({
       method: "POST",
       path: "/admin/v1/models",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Make a model",
       description: "Either `provider` and `upstream_name`, or `target`: a name for another model.",
       body: ModelCreateRequest,
@@ -47,8 +48,7 @@ export function modelRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/models",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "The models",
       query: [
         ...PAGE_QUERY,
@@ -79,8 +79,7 @@ export function modelRoutes(catalog: Catalog) {
     route({
       method: "PATCH",
       path: "/admin/v1/models/:alias",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Change a model",
       description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\` and \`pricing\` replace the whole set. ${IF_MATCH}`,
       params: { alias: MODEL.alias },
@@ -105,8 +104,7 @@ export function modelRoutes(catalog: Catalog) {
     route({
       method: "DELETE",
       path: "/admin/v1/models/:alias",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Delete a model",
       params: { alias: MODEL.alias },
       description: IF_MATCH,
@@ -142,8 +140,7 @@ export function resolveRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/resolve",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Where a request for a model would go",
       query: [
         { name: "model", schema: Type.String(), description: "An alias. Required.", example: MODEL.alias },

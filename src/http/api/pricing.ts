@@ -9,14 +9,15 @@ import { PricingFeed } from "#http/schemas/requests.ts";
 
 const FEED_VERSION = "2026-03";
 
+const ADMIN = { tag: "Catalog", access: "admin" } as const;
+
 /** The pricing feed (specification, sections 2.9 and 4.6). */
 export function pricingRoutes(catalog: Catalog) {
   return [
     route({
       method: "POST",
       path: "/admin/v1/pricing",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Load a pricing feed",
       body: PricingFeed,
       bodyBytesMax: FEED_BODY_BYTES_MAX,
@@ -31,8 +32,7 @@ export function pricingRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/pricing/list",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Public list prices, of the day that it says",
       description:
         "A feed that is offered: nothing of it applies until it is sent to `POST /admin/v1/pricing`.",
@@ -52,8 +52,7 @@ export function pricingRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/pricing",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "The prices that are kept",
       answer: json(200, PricingList, {
         version: FEED_VERSION,

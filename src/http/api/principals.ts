@@ -17,14 +17,15 @@ import type { Principals } from "#identity/principals.ts";
 import { toPrincipalRemovalView } from "#views/removals.ts";
 import { parsePage } from "#kernel/page.ts";
 
+const ADMIN = { tag: "People", access: "admin" } as const;
+
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
 export function principalRoutes(principals: Principals) {
   return [
     route({
       method: "POST",
       path: "/admin/v1/principals",
-      tag: "People",
-      access: "admin",
+      ...ADMIN,
       summary: "Make a principal",
       body: PrincipalCreateRequest,
       example: { name: ALICE.name },
@@ -35,8 +36,7 @@ export function principalRoutes(principals: Principals) {
     route({
       method: "GET",
       path: "/admin/v1/principals",
-      tag: "People",
-      access: "admin",
+      ...ADMIN,
       summary: "The principals",
       query: PAGE_QUERY,
       answer: json(200, pageOf("principals", PrincipalListEntry), {
@@ -52,8 +52,7 @@ export function principalRoutes(principals: Principals) {
     route({
       method: "PATCH",
       path: "/admin/v1/principals/:id",
-      tag: "People",
-      access: "admin",
+      ...ADMIN,
       summary: "Change a principal's role or fixed tags, or disable it",
       params: { id: ALICE.id },
       body: PrincipalPatchRequest,
@@ -70,8 +69,7 @@ export function principalRoutes(principals: Principals) {
     route({
       method: "DELETE",
       path: "/admin/v1/principals/:id",
-      tag: "People",
-      access: "admin",
+      ...ADMIN,
       summary: "Delete a principal, its keys, tokens and sessions",
       params: { id: ALICE.id },
       description: IF_MATCH,
@@ -89,8 +87,7 @@ export function principalRoutes(principals: Principals) {
     route({
       method: "POST",
       path: "/admin/v1/principals/:id/revoke-sessions",
-      tag: "People",
-      access: "admin",
+      ...ADMIN,
       summary: "End every session of a principal",
       description: "Its keys stay. The body may be left out.",
       params: { id: ALICE.id },

@@ -26,14 +26,15 @@ const CREATE_ERRORS = [
 
 const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
 
+const ADMIN = { tag: "Catalog", access: "admin" } as const;
+
 /** Providers (specification, sections 2.3 and 4.6). */
 export function providerRoutes(catalog: Catalog) {
   return [
     route({
       method: "POST",
       path: "/admin/v1/providers",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Make a provider",
       body: ProviderCreateRequest,
       example: { name: PROVIDER.name, base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
@@ -47,8 +48,7 @@ export function providerRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/providers",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "The providers",
       query: PAGE_QUERY,
       answer: json(200, pageOf("providers", ProviderListEntry), { providers: [PROVIDER], ...PAGE }),
@@ -64,8 +64,7 @@ export function providerRoutes(catalog: Catalog) {
     route({
       method: "GET",
       path: "/admin/v1/providers/:name",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "One provider",
       params: { name: PROVIDER.name },
       answer: json(200, ProviderView, SINGLE_PROVIDER, ["etag"]),
@@ -80,8 +79,7 @@ export function providerRoutes(catalog: Catalog) {
     route({
       method: "PATCH",
       path: "/admin/v1/providers/:name",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Change a provider",
       description: IF_MATCH,
       params: { name: PROVIDER.name },
@@ -110,8 +108,7 @@ export function providerRoutes(catalog: Catalog) {
     route({
       method: "DELETE",
       path: "/admin/v1/providers/:name",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "Delete a provider, its models and the names for them",
       params: { name: PROVIDER.name },
       description: IF_MATCH,
@@ -142,8 +139,7 @@ export function discoveryRoutes(discovery: Discovery) {
     route({
       method: "POST",
       path: "/admin/v1/discover",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "What a provider would say that it has, before it is made",
       description: "Asks the provider with these settings and this key; stores neither.",
       body: ProviderCreateRequest,
@@ -162,8 +158,7 @@ export function discoveryRoutes(discovery: Discovery) {
     route({
       method: "GET",
       path: "/admin/v1/providers/:name/discover",
-      tag: "Catalog",
-      access: "admin",
+      ...ADMIN,
       summary: "What a provider says that it has",
       description: "Asks the provider; creates nothing.",
       params: { name: PROVIDER.name },

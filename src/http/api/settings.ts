@@ -1,10 +1,11 @@
+import { Type } from "@sinclair/typebox";
 import { toActor } from "#http/door/guard.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import { json, route } from "#http/door/route.ts";
 import { ALICE, INSTANT, LATER } from "#http/schemas/examples.ts";
 import { SessionsRevoked } from "#http/schemas/identity.ts";
 import { NoRequest } from "#http/schemas/requests.ts";
-import { InstallationSettings, OwnSessions } from "#http/schemas/settings.ts";
+import { Count, fields, Id, Instant, nullable, view } from "#http/schemas/shared.ts";
 import type { Caller } from "#identity/caller.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
@@ -31,6 +32,40 @@ export interface SettingsDeps {
   /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
 }
+
+const seen = {
+  last_seen_at: Type.String({
+    ...Instant,
+    description: "When the browser was last given a cookie: after an hour of use it gets another one.",
+  }),
+  expires_at: Instant,
+};
+
+const OwnSessions = view("OwnSessions", {
+  sessions: Type.Array(
+    fields({ ...seen, current: Type.Boolean({ description: "It is the one that asks." }) }),
+    { description: "Those seen last come first." },
+  ),
+});
+
+const InstallationSettings = view("InstallationSettings", {
+  version: Type.String({ description: "Of the product." }),
+  commit: nullable(Type.String({ description: "That the executable was made of; null from source." })),
+  interface_version: Type.String(),
+  storage: fields({
+    catalog_bytes: Count,
+    usage_bytes: Count,
+    journal_bytes: Count,
+  }),
+  usage_retention_days: nullable(Type.Integer({ minimum: 1, description: "Null keeps every request." })),
+  session_ttl_seconds: Count,
+  sso_enabled: Type.Boolean(),
+  password_enabled: Type.Boolean(),
+  sessions: Type.Array(fields({ principal_id: Id, principal: Type.String(), sessions: Count, ...seen }), {
+    description:
+      "One entry for each principal that is signed in, the one seen last first; `expires_at` is of the session that lasts longest. 1,000 sessions at most.",
+  }),
+});
 
 const OWN_SESSIONS = { sessions: [{ last_seen_at: INSTANT, expires_at: LATER, current: true }] };
 

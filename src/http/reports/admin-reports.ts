@@ -12,6 +12,8 @@ interface AdminReportDeps {
   readonly stats: Pick<StatsStore, "readMissingPrices">;
 }
 
+const ADMIN = { tag: "Reports", access: "admin" } as const;
+
 /** Reports for admins: usage by principal and over time, the request log (section 4.6), and what was used without a price. */
 export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & AdminReportDeps) {
   const reports = createUsageReports(deps);
@@ -21,8 +23,7 @@ export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & Admin
     route({
       method: "GET",
       path: "/admin/v1/usage/summary",
-      tag: "Reports",
-      access: "admin",
+      ...ADMIN,
       summary: "Everybody's usage by principal, model and endpoint",
       query: FILTER_QUERY,
       answer: tableAnswer(UsageByPrincipal, {
@@ -48,16 +49,14 @@ export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & Admin
     route({
       method: "GET",
       path: "/admin/v1/usage/series",
-      tag: "Reports",
-      access: "admin",
+      ...ADMIN,
       ...SERIES,
       run: async ({ request, caller }) => await reports.series({ request, caller }, await parse(request)),
     }),
     route({
       method: "GET",
       path: "/admin/v1/usage/missing-prices",
-      tag: "Reports",
-      access: "admin",
+      ...ADMIN,
       summary: "What was used without a price, by model and unit",
       description:
         "Of requests that name a model, however they ended, as they were recorded: a price that was set since changes nothing about them.",
@@ -86,8 +85,7 @@ export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & Admin
     route({
       method: "GET",
       path: "/admin/v1/requests",
-      tag: "Reports",
-      access: "admin",
+      ...ADMIN,
       ...REQUEST_LOG,
       run: ({ request, caller }) => requestLog.answer({ request, caller }),
     }),

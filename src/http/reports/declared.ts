@@ -1,9 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { PAGE_QUERY } from "#http/door/paging.ts";
 import type { Answer, Content, QueryParam } from "#http/door/route.ts";
-import { Breakdown } from "#http/schemas/breakdown.ts";
 import { CLIENT, ID, MODEL, PAGE, SINCE, UNITS } from "#http/schemas/examples.ts";
-import { GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
+import { Breakdown, GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { BREAKDOWN_SORTS, type BreakdownField } from "#stats/breakdown-query.ts";

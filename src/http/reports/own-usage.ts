@@ -7,6 +7,8 @@ import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
+const CALLER = { tag: "Self-service", access: "caller" } as const;
+
 /** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
 export function myUsageRoutes(deps: UsageReportDeps) {
   const reports = createUsageReports(deps);
@@ -14,8 +16,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
     route({
       method: "GET",
       path: "/my/usage",
-      tag: "Self-service",
-      access: "caller",
+      ...CALLER,
       scope: "inference",
       summary: "One's own usage by model and endpoint",
       query: WINDOW_QUERY,
@@ -41,8 +42,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
     route({
       method: "GET",
       path: "/my/usage/breakdown",
-      tag: "Self-service",
-      access: "caller",
+      ...CALLER,
       scope: "inference",
       summary: "One's own usage by one dimension",
       ...breakdown(WINDOW_QUERY, OWN_BREAKDOWN_FIELDS),
@@ -57,8 +57,7 @@ export function myUsageRoutes(deps: UsageReportDeps) {
     route({
       method: "GET",
       path: "/my/usage/series",
-      tag: "Self-service",
-      access: "caller",
+      ...CALLER,
       scope: "inference",
       summary: "One's own usage over time",
       ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),

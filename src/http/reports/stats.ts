@@ -103,6 +103,8 @@ const FACETS_QUERY: readonly QueryParam[] = [
   },
 ];
 
+const CALLER = { tag: "Statistics", access: "caller" } as const;
+
 /** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
 export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
   const { catalog, clock, identity, stats } = deps;
@@ -115,8 +117,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/series",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       ...SERIES,
       ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS),
       run: async ({ request, caller }) =>
@@ -129,8 +130,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/breakdown",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       summary: "Everybody's usage by one dimension: cost, durations and how requests ended",
       ...breakdown(FILTER_QUERY, BREAKDOWN_FIELDS),
       errors: FILTER_ERRORS,
@@ -144,8 +144,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/summary",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       summary: "Everybody's usage by principal, provider, model, endpoint, client and tags",
       query: FILTER_QUERY,
       answer: tableAnswer(TeamUsage, { usage: [USAGE_EXAMPLE] }),
@@ -159,16 +158,14 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/requests",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       ...REQUEST_LOG,
       run: ({ request, caller }) => requestLog.answer({ request, caller }),
     }),
     route({
       method: "GET",
       path: "/stats/requests/:id",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       summary: "What became of a request by its id",
       description:
         "`request`: its row of the log, relayed ones included. `refusal`, for admins: what it was refused with, by the replica that is asked. The other one is null.",
@@ -188,8 +185,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/requests/facets",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       summary: "What the filters can be headers to",
       query: FACETS_QUERY,
       answer: reportAnswer(Facets, FACETS_EXAMPLE),
@@ -208,8 +204,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
     route({
       method: "GET",
       path: "/stats/errors",
-      tag: "Statistics",
-      access: "caller",
+      ...CALLER,
       summary: "How requests ended",
       query: FILTERED_SERIES_QUERY,
       answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
