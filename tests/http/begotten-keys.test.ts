@@ -30,117 +30,38 @@ async function listSecrets() {
   return [...keys.keys, ...tokens.relay_tokens].map(({ last_used_at: _lastUsedAt, ...secret }) => secret);
 }
 
-interface Refused {
-  readonly what: string;
-  readonly terms: object;
-  readonly method?: "POST" | "PATCH";
-  /** `{key}`: another key of the owner, `{paused}`: one that is paused, `{scoped}`: one for inference, `{token}`: a relay token. */
-  readonly path: string;
-  readonly body?: object;
-  readonly param: string | null;
-}
-
 const ENDS = { expires_at: END };
 const MODELS = { models: ["gpt", "fast"] };
+
+/** `{key}`: another key of the owner, `{paused}`: one that is paused, `{scoped}`: one for inference, `{token}`: a relay token. */
+type Refused = readonly [what: string, terms: object, asked: string, body: object, param: string | null];
+
 const REFUSED: readonly Refused[] = [
-  {
-    what: "makes a key without an end",
-    terms: ENDS,
-    path: "/keys",
-    body: { expires_at: null },
-    param: "expires_at",
-  },
-  {
-    what: "makes a key that ends later",
-    terms: ENDS,
-    path: "/keys",
-    body: { expires_at: LATER },
-    param: "expires_at",
-  },
-  { what: "makes a key of any model", terms: MODELS, path: "/keys", body: { models: null }, param: "models" },
-  {
-    what: "makes a key of other models",
-    terms: MODELS,
-    path: "/keys",
-    body: { models: ["gpt", "dear"] },
-    param: "models",
-  },
-  {
-    what: "lifts the end of a key",
-    terms: ENDS,
-    method: "PATCH",
-    path: "/keys/{key}",
-    body: { expires_at: null },
-    param: "expires_at",
-  },
-  {
-    what: "puts the end of a key off",
-    terms: MODELS,
-    method: "PATCH",
-    path: "/keys/{key}",
-    body: { expires_at: LATER },
-    param: "expires_at",
-  },
-  {
-    what: "gives a key more models",
-    terms: ENDS,
-    method: "PATCH",
-    path: "/keys/{key}",
-    body: { models: ["gpt", "fast", "dear"] },
-    param: "models",
-  },
-  {
-    what: "gives a key any model",
-    terms: MODELS,
-    method: "PATCH",
-    path: "/keys/{key}",
-    body: { models: null },
-    param: "models",
-  },
-  {
-    what: "resumes a key",
-    terms: ENDS,
-    method: "PATCH",
-    path: "/keys/{paused}",
-    body: { enabled: true },
-    param: "enabled",
-  },
-  {
-    what: "widens the scope of a key",
-    terms: ENDS,
-    method: "PATCH",
-    path: "/keys/{scoped}",
-    body: { scope: "full" },
-    param: "scope",
-  },
-  { what: "rotates another key", terms: ENDS, path: "/keys/{key}/rotate", param: null },
-  { what: "rotates a free key", terms: MODELS, path: "/keys/{free}/rotate", param: null },
+  ["makes a key without an end", ENDS, "POST /keys", { expires_at: null }, "expires_at"],
+  ["makes a key that ends later", ENDS, "POST /keys", { expires_at: LATER }, "expires_at"],
+  ["makes a key of any model", MODELS, "POST /keys", { models: null }, "models"],
+  ["makes a key of other models", MODELS, "POST /keys", { models: ["gpt", "dear"] }, "models"],
+  ["lifts the end of a key", ENDS, "PATCH /keys/{key}", { expires_at: null }, "expires_at"],
+  ["puts the end of a key off", MODELS, "PATCH /keys/{key}", { expires_at: LATER }, "expires_at"],
+  ["gives a key more models", ENDS, "PATCH /keys/{key}", { models: ["gpt", "fast", "dear"] }, "models"],
+  ["gives a key any model", MODELS, "PATCH /keys/{key}", { models: null }, "models"],
+  ["resumes a key", ENDS, "PATCH /keys/{paused}", { enabled: true }, "enabled"],
+  ["widens the scope of a key", ENDS, "PATCH /keys/{scoped}", { scope: "full" }, "scope"],
+  ["rotates another key", ENDS, "POST /keys/{key}/rotate", {}, null],
+  ["rotates a free key", MODELS, "POST /keys/{free}/rotate", {}, null],
 ];
 /** Only of one's own: an admin makes relay tokens of nobody else. */
 const REFUSED_TOKENS: readonly Refused[] = [
-  {
-    what: "makes a relay token that ends later",
-    terms: ENDS,
-    path: "/relay-tokens",
-    body: { expires_at: LATER },
-    param: "expires_at",
-  },
-  {
-    what: "makes a relay token without an end",
-    terms: ENDS,
-    path: "/relay-tokens",
-    body: { expires_at: null },
-    param: "expires_at",
-  },
-  { what: "makes a relay token, which reaches any model", terms: MODELS, path: "/relay-tokens", param: null },
-  {
-    what: "lifts the end of a relay token",
-    terms: MODELS,
-    method: "PATCH",
-    path: "/relay-tokens/{token}",
-    body: { expires_at: null },
-    param: "expires_at",
-  },
+  ["makes a relay token that ends later", ENDS, "POST /relay-tokens", { expires_at: LATER }, "expires_at"],
+  ["makes a relay token without an end", ENDS, "POST /relay-tokens", { expires_at: null }, "expires_at"],
+  ["makes a relay token, which reaches any model", MODELS, "POST /relay-tokens", {}, null],
+  [
+    "lifts the end of a relay token",
+    MODELS,
+    "PATCH /relay-tokens/{token}",
+    { expires_at: null },
+    "expires_at",
+  ],
 ];
 
 describe("a key that has an expiry or models", () => {
@@ -150,8 +71,9 @@ describe("a key that has an expiry or models", () => {
     ["/admin/v1", "admin", REFUSED],
   ] as const) {
     test.each(cases)(
-      `is refused with admin_required under ${place} as ${role} when it $what, and nothing changes`,
-      async ({ terms, method = "POST", path, body = {}, param }) => {
+      `is refused with admin_required under ${place} as ${role} when it %s, and nothing changes`,
+      async (_what, terms, asked, body, param) => {
+        const [method = "", path = ""] = asked.split(" ");
         const { freeId, free, key } = await makeKey(terms, role);
         const make = async (kind: string, more: object) =>
           (await (await call(harness, "POST", `/my/${kind}`, { body: more, ...by(free) })).json()).id;
@@ -164,8 +86,8 @@ describe("a key that has an expiry or models", () => {
         };
         const before = await listSecrets();
         const at = place + path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "");
-        const asked = place === "/admin/v1" && at.endsWith("/keys") ? { principal: "admin", ...body } : body;
-        const response = await call(harness, method, at, { body: asked, ...by(key) });
+        const sent = place === "/admin/v1" && at.endsWith("/keys") ? { principal: "admin", ...body } : body;
+        const response = await call(harness, method, at, { body: sent, ...by(key) });
         await expectError(response, "403 admin_required", param);
         expect(await listSecrets()).toEqual(before);
       },
