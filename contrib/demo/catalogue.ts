@@ -1,5 +1,5 @@
-import type { ModelDraft } from "#catalog/model-draft.ts";
-import type { ProviderDraft } from "#catalog/provider-draft.ts";
+import type { ModelDraft } from "#catalog/model.ts";
+import type { ProviderDraft } from "#catalog/provider.ts";
 
 /** The provider that a running model server stands for: see `--live`. */
 export const LIVE_PROVIDER = "vllm-lab";

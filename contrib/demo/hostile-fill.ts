@@ -1,4 +1,4 @@
-import { isUpstreamName } from "#catalog/model-draft.ts";
+import { isUpstreamName } from "#catalog/model.ts";
 import { readAsked } from "#forward/relay-body.ts";
 import { toAccountSubject } from "#forward/relay.ts";
 import { requireLabel } from "#identity/keys.ts";

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Page, Paged } from "#kernel/page.ts";
 
 export const AUDIT_ACTIONS = [
   "provider.create",
@@ -39,7 +40,7 @@ export const AUDIT_TARGET_KINDS = [
 export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
 
 /**
- * What a mutation says of itself (specification, section 2.11): identifiers only, never payloads. It is committed in the
+ * The record of a mutation (specification, section 2.11): identifiers only, never payloads. It is committed in the
  * mutation's own transaction.
  */
 export interface AuditEntry {
@@ -50,7 +51,7 @@ export interface AuditEntry {
   readonly targetRef: string;
 }
 
-/** Who asks for a mutation: a principal, or `LOCAL_ACTOR`; null for one that is nobody's wish and leaves no entry. */
+/** The one that asks for a mutation: a principal, or `LOCAL_ACTOR`; null leaves no entry. */
 export type Actor = { readonly principalId: string } | null;
 
 /** A command beside the data folder: whoever may write there. Ids of principals are UUIDs and names have no parentheses. */
@@ -67,4 +68,9 @@ export interface AuditEvent extends AuditEntry {
   readonly atUs: InstantUs;
   /** The actor's name; null when that principal is gone. */
   readonly actorName: string | null;
+}
+
+export interface AuditStore {
+  /** Newest first. */
+  listEvents(page: Page): Promise<Paged<AuditEvent>>;
 }

@@ -1,4 +1,4 @@
-import type { AuditStore } from "#audit/store.ts";
+import type { AuditStore } from "#audit/event.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";

@@ -7,7 +7,7 @@ import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
-/** What becomes of one resource; null is one that is not there. */
+/** The change of one resource; null is one that is not there. */
 export type CatalogResourceChange =
   | {
       readonly kind: "provider";
@@ -21,7 +21,7 @@ export type CatalogResourceChange =
       /** With the prices in force. */
       readonly before: ResolvedModel | null;
       readonly after: ResolvedModel | null;
-      /** Whether prices that stand with the model change. */
+      /** True when prices that stand with the model change. */
       readonly isPriced: boolean;
     }
   | {
@@ -34,14 +34,14 @@ export type CatalogResourceChange =
       readonly after: readonly PriceRow[] | null;
     };
 
-export interface CatalogDifference {
+interface CatalogDifference {
   /** Providers, bindings, names, what is removed, and feeds; within each in the order of the draft. */
   readonly changes: readonly CatalogResourceChange[];
   /** The steps that lead from one to the other, in an order in which no row points at one that is not there. */
   readonly writes: readonly CatalogWrite[];
 }
 
-/** What a copy has become, beside the catalog that it was made from: steps that took each other back leave nothing. */
+/** Compares a copy with the catalog that it was made from: steps that took each other back leave nothing. */
 export function compareCatalogs(
   current: CatalogPicture,
   copy: WorkingCopy,

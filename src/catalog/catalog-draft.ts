@@ -1,16 +1,15 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
 import type { Unit } from "#kernel/units.ts";
-import { isUpstreamName, parseOrigin, type ModelDraft, type PricingDraft } from "./model-draft.ts";
-import { parseDraftRoute } from "./model-route.ts";
-import { parseFeedVersion } from "./feed.ts";
-import { PRICES_MAX } from "./feed-plan.ts";
+import { isUpstreamName, parseOrigin, type ModelDraft, type PricingDraft } from "./model.ts";
+import { parseDraftRoute } from "./model-plan.ts";
+import { parseFeedVersion, PRICES_MAX } from "./feed.ts";
 import { parsePricing, type WrittenPrices } from "./price-plan.ts";
 import type { PriceRow } from "./pricing.ts";
-import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider-draft.ts";
+import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider.ts";
 
 /**
- * What becomes of what is there already. `keep`: what the catalog does not have stays. `prune`: it is removed. `add`: what
+ * The rule for resources that are there already. `keep`: what the catalog does not have stays. `prune`: it is removed. `add`: what
  * both have stays as it is, but for a provider's key that was missing, and has to be the same route or address.
  */
 export type CatalogMode = "keep" | "prune" | "add";
@@ -24,14 +23,14 @@ export interface CatalogDraft {
   readonly feeds: readonly CatalogFeedDraft[];
 }
 
-export interface CatalogProviderDraft extends ProviderDraft {
+interface CatalogProviderDraft extends ProviderDraft {
   readonly enabled?: boolean | undefined;
   /** Says that the provider has a key, whether or not `apiKey` brings it. */
   readonly needsCredential?: boolean | undefined;
   readonly needsCa?: boolean | undefined;
 }
 
-export interface CatalogFeedDraft {
+interface CatalogFeedDraft {
   readonly version: string;
   /** By alias or upstream name. */
   readonly prices: { readonly [name: string]: PricingDraft };

@@ -4,14 +4,11 @@ import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Precondition } from "#kernel/precondition.ts";
-import type { CatalogDraft } from "./catalog-draft.ts";
-import type { CatalogMode } from "./catalog-draft.ts";
+import type { CatalogDraft, CatalogMode } from "./catalog-draft.ts";
 import { planCatalog, type CatalogOutcome } from "./catalog-plan.ts";
-import type { DeploymentDraft } from "./deployment-draft.ts";
-import { planDeployment, planDeploymentDelete } from "./deployment.ts";
-import { type FeedLoad, planFeedLoad } from "./feed-plan.ts";
-import type { FeedDraft } from "./feed.ts";
-import type { ModelDraft, ModelPatch } from "./model-draft.ts";
+import { type DeploymentDraft, planDeployment, planDeploymentDelete } from "./deployment.ts";
+import { type FeedLoad, planFeedLoad, type FeedDraft } from "./feed.ts";
+import type { ModelDraft, ModelPatch } from "./model.ts";
 import {
   findModelRemoval,
   type ModelRemoval,
@@ -19,7 +16,7 @@ import {
   planModelDelete,
   planModelUpdate,
 } from "./model-plan.ts";
-import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
+import type { ProviderDraft, ProviderPatch, Provider } from "./provider.ts";
 import {
   findProviderRemoval,
   planProviderCreate,
@@ -27,7 +24,6 @@ import {
   planProviderUpdate,
   type ProviderRemoval,
 } from "./provider-plan.ts";
-import type { Provider } from "./provider.ts";
 import type { CatalogPicture, CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
 import type { CatalogStore } from "./store.ts";
 
@@ -51,7 +47,7 @@ export interface Catalog {
   ): Promise<Provider>;
   /** Removes its models and the names that point at them as well. Throws `provider_not_found` and what `require` throws. */
   deleteProvider(name: string, actor: Actor, require?: Precondition<Provider>): Promise<void>;
-  /** What `deleteProvider` would remove. Throws as it does, and changes nothing. */
+  /** Finds all that `deleteProvider` would remove. Throws as it does, and changes nothing. */
   findProviderRemoval(name: string, require?: Precondition<Provider>): Promise<ProviderRemoval>;
   /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_request`, `provider_not_found`, `alias_exists`. */
   createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
@@ -64,7 +60,7 @@ export interface Catalog {
   ): Promise<ResolvedModel>;
   /** Throws `model_not_found`, what `require` throws, and `model_in_use` while names point at it. */
   deleteModel(alias: string, actor: Actor, require?: Precondition<ResolvedModel>): Promise<void>;
-  /** What `deleteModel` would remove. Throws as it does, and changes nothing. */
+  /** Finds all that `deleteModel` would remove. Throws as it does, and changes nothing. */
   findModelRemoval(alias: string, require?: Precondition<ResolvedModel>): Promise<ModelRemoval>;
   /** The deployment, made or there already. Throws `alias_exists` for another under its name, and the codes of `parseDeployment`. */
   deploy(draft: DeploymentDraft, actor: Actor): Promise<ResolvedModel>;
@@ -76,13 +72,13 @@ export interface Catalog {
   apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
 }
 
-export interface CatalogCall {
+interface CatalogCall {
   readonly mode: CatalogMode;
   readonly isDryRun: boolean;
   readonly actor: Actor;
 }
 
-export interface CatalogDeps {
+interface CatalogDeps {
   readonly store: CatalogStore;
   readonly secrets: SecretBox;
   readonly clock: Clock;

@@ -77,7 +77,7 @@ const IMAGES = {
  * addresses, meters and documentation are made from these rows. The first row of a capability has its name, and is what a
  * provider's override and `GET /admin/v1/resolve` name.
  */
-export const ENDPOINT_TABLE = {
+const ENDPOINT_TABLE = {
   chat: {
     method: "POST",
     path: "/chat/completions",
@@ -249,7 +249,7 @@ export const UNBILLED_ENDPOINTS: ReadonlySet<string> = new Set(
   ENDPOINT_NAMES.filter((name) => toRow(name).kind !== "metered"),
 );
 
-/** Whether its answers tell no units by their nature: none of them is without its usage. */
+/** True when its answers tell no units by their nature: none of them is without its usage. */
 export function usesNothing(name: EndpointName): boolean {
   return toRow(name).tells.every((units) => units.length === 0);
 }

@@ -8,7 +8,7 @@ export interface ResponseKey {
   readonly principalId: string;
 }
 
-/** Where a response is whose content its provider keeps, and the origin of the event of the request that it answered. */
+/** The place of a response whose content its provider keeps, and the origin of the event of the request that it answered. */
 export interface KeptResponse extends ResponseKey, EventOrigin {
   /** Internal id of the model that was asked for: a rename is followed. */
   readonly modelId: string;

@@ -1,11 +1,10 @@
-import { createEntryParser, type FeedEntry } from "./feed.ts";
+import { createEntryParser, type FeedEntry, LIST_PRICES_LABEL } from "./feed.ts";
 import { isUnit } from "#kernel/units.ts";
-import { LIST_PRICES_LABEL } from "./list-prices-label.ts";
 import snapshot from "./list-prices.json" with { type: "json" };
 
 /** A dated copy of public list prices. Nothing applies it unasked. */
 export interface ListPrices {
-  /** What its entries are loaded as; that of another snapshot begins with the same words. */
+  /** The version that its entries are loaded as; that of another snapshot begins with the same words. */
   readonly version: string;
   readonly source: string;
   readonly sourceUrl: string;

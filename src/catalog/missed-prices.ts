@@ -2,14 +2,14 @@ import { isRareUnit, type Unit, UNIT_TABLE } from "#kernel/units.ts";
 import type { Capability } from "./capability.ts";
 import { isEndpoint, toRow } from "./endpoint.ts";
 
-export interface PricedModel {
+interface PricedModel {
   readonly capabilities: readonly Capability[];
   readonly pricing: { readonly [unit in Unit]?: number | undefined };
 }
 
 type Way = readonly Unit[];
 
-/** What answers of the capability may be told in: one of these ways is all that a model needs prices for. */
+/** The units that answers of the capability may be told in: one of these ways is all that a model needs prices for. */
 function toWays(capability: Capability): readonly Way[] {
   return isEndpoint(capability) ? toRow(capability).tells : [];
 }
@@ -28,13 +28,13 @@ export function findMissedUnits(model: PricedModel): readonly Unit[] {
   return [...new Set(missed)];
 }
 
-/** Whether the model's requests can use the unit. */
+/** True when the model's requests can use the unit. */
 export function isUnitUsed({ capabilities }: Pick<PricedModel, "capabilities">, unit: Unit): boolean {
   const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
   return capabilities.some((capability) => usedBy.includes(capability));
 }
 
-/** Whether the model has no price for the unit although its requests may use it, and are not told in another way that has. */
+/** True when the model has no price for the unit although its requests may use it, and are not told in another way that has. */
 export function isPriceMissed(model: PricedModel, unit: Unit): boolean {
   const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
   return model.capabilities.some((capability) => {

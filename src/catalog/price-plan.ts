@@ -1,7 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { type PricePico, type Unit, isUnit, parsePricePerMillion, UNITS } from "#kernel/units.ts";
-import { type PricingDraft, fieldParam } from "./model-draft.ts";
-import type { Model } from "./model.ts";
+import { type PricingDraft, fieldParam, type Model } from "./model.ts";
 import type { PriceRow } from "./pricing.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
@@ -21,7 +20,7 @@ export function parsePricing(pricing: PricingDraft): WrittenPrices {
   return written;
 }
 
-export interface PriceChange {
+interface PriceChange {
   /** The model as it was; null when it is made. */
   readonly before: Model | null;
   readonly after: Model;
@@ -30,7 +29,7 @@ export interface PriceChange {
 }
 
 /**
- * What becomes of the prices kept under a model's own name when it is made or changed (decisions, "Usage and prices"):
+ * Plans the prices kept under a model's own name when it is made or changed (decisions, "Usage and prices"):
  * they follow a rename; "no price" marks go when it becomes a name for a target; a complete write has the last word.
  */
 export function planPrices(current: CatalogPicture, change: PriceChange): readonly CatalogWrite[] {
@@ -80,7 +79,7 @@ export function findOwnPrices(
     return row?.feedVersion === null ? [row] : [];
   });
   if (own.length === 0) return null;
-  // What a binding was priced with is complete: a unit without a row of its own counts with the price in force.
+  // A binding's own prices are complete: a unit without a row of its own counts with the price in force.
   const told =
     model.route.kind === "name"
       ? own.map((row) => [row.unit, row.pricePico] as const)

@@ -1,6 +1,6 @@
 import { type PriceSet, UNITS, byUnit } from "#kernel/units.ts";
-import { planFeedLoad } from "./feed-plan.ts";
-import type { PricingDraft } from "./model-draft.ts";
+import { planFeedLoad } from "./feed.ts";
+import type { PricingDraft } from "./model.ts";
 import { planModelUpdate } from "./model-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
@@ -18,13 +18,13 @@ export interface PricePreview {
   readonly names: readonly NamePreview[];
 }
 
-export interface NamePreview {
+interface NamePreview {
   readonly name: string;
   readonly before: PriceSet;
   readonly after: PriceSet;
 }
 
-/** What a write of prices would change, by the rules of the write itself; nothing is changed. Throws what the write throws. */
+/** Finds all that a write of prices would change, by the rules of the write itself; nothing is changed. Throws what the write throws. */
 export function previewPrices(current: CatalogPicture, draft: PriceDraft): PricePreview {
   const copy = createWorkingCopy(current);
   copy.write(planWrites(current, draft));

@@ -1,5 +1,12 @@
 import type { Fields } from "#kernel/fields.ts";
-import { AUTH_STYLE_DEFAULT, AUTH_STYLES } from "./auth-style.ts";
+
+/**
+ * The ways in which a provider's stored credential is sent: as `Authorization: Bearer`, or as `x-api-key`, which servers of Anthropic's API
+ * take (platform.claude.com/docs/en/api/overview).
+ */
+export const AUTH_STYLES = ["bearer", "x-api-key"] as const;
+export type AuthStyle = (typeof AUTH_STYLES)[number];
+export const AUTH_STYLE_DEFAULT: AuthStyle = "bearer";
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
 export const TIMEOUT_SECONDS_MAX = 86_400;
@@ -8,7 +15,7 @@ export const CA_PEM_LENGTH_MAX = 1_048_576;
 
 /**
  * The settings of a provider (specification, section 2.3) in the order of its documents; their keys are those of `Provider`.
- * Its name, URLs and credential have rules of their own, in `provider-draft.ts`.
+ * Its name, URLs and credential have rules of their own, in `provider.ts`.
  */
 export const PROVIDER_SETTINGS = {
   /** Not bound to the credential: whatever it says, the credential goes to the same servers. */
@@ -79,3 +86,12 @@ export const PROVIDER_SETTINGS = {
     help: "default: unlimited, which is also 0",
   },
 } as const satisfies Fields;
+
+/** The header of every call to a provider that has a credential; null without one. */
+export function toAuthHeader(
+  authStyle: AuthStyle,
+  credential: string | null,
+): [name: string, value: string] | null {
+  if (credential === null) return null;
+  return authStyle === "bearer" ? ["authorization", `Bearer ${credential}`] : ["x-api-key", credential];
+}

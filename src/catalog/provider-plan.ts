@@ -2,21 +2,24 @@ import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#au
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { rebindCredential, sealCredential, toProviderNotFound, type Provider } from "./provider.ts";
-import { toModelEntry } from "./model-plan.ts";
-import type { Model } from "./model.ts";
-import { planPriceRemoval } from "./price-plan.ts";
 import {
+  rebindCredential,
+  sealCredential,
+  toProviderNotFound,
+  type Provider,
   type ParsedProviderPatch,
   type ProviderDraft,
   type ProviderPatch,
   parseProviderDraft,
   parseProviderPatch,
-} from "./provider-draft.ts";
+} from "./provider.ts";
+import { toModelEntry } from "./model-plan.ts";
+import type { Model } from "./model.ts";
+import { planPriceRemoval } from "./price-plan.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 
-export interface ProviderBirth {
+interface ProviderBirth {
   readonly id: string;
   readonly createdAtUs: InstantUs;
   readonly secrets: SecretBox;

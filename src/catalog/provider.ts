@@ -2,10 +2,13 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toHint } from "#kernel/nearest.ts";
-import type { ValuesOf } from "#kernel/fields.ts";
+import { type ValuesOf, type DraftOf, parseFields, toDefaults } from "#kernel/fields.ts";
 import { OtherSecretError } from "#kernel/keyring.ts";
-import type { Endpoint } from "./endpoint.ts";
-import type { PROVIDER_SETTINGS } from "./provider-fields.ts";
+import { type Endpoint, ENDPOINTS, isEndpoint } from "./endpoint.ts";
+import { PROVIDER_SETTINGS } from "./provider-fields.ts";
+import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { fieldParam } from "./model.ts";
+import { parseUpstreamUrl, toBaseUrl } from "./upstream-url.ts";
 
 export type EndpointOverrides = { readonly [endpoint in Endpoint]?: string };
 
@@ -24,7 +27,7 @@ export interface Provider extends ValuesOf<typeof PROVIDER_SETTINGS> {
   readonly createdAtUs: InstantUs;
 }
 
-/** What a sealed credential is bound to: with another row, another origin or other TLS settings it does not open. */
+/** A sealed credential is bound to these: with another row, another origin or other TLS settings it does not open. */
 type CredentialBinding = Pick<Provider, "id" | "baseUrl" | "endpoints" | "verifyTls" | "caPem">;
 
 /**
@@ -88,7 +91,7 @@ export function rebindCredential(
   { before, after }: { readonly before: Provider; readonly after: CredentialBinding },
 ): Uint8Array | null {
   const apiKey = findCredential(secrets, before);
-  // What is the same stays the same to the byte: nothing was changed.
+  // An unchanged provider stays the same to the byte.
   if (apiKey === null || credentialContext(before) === credentialContext(after))
     return before.sealedCredential;
   return sealCredential(secrets, after, apiKey);
@@ -105,4 +108,139 @@ export function toProviderNotFound(
     providers.map((provider) => provider.name),
   );
   return new ProxyError("provider_not_found", `No such provider.${hint}`, param === null ? {} : { param });
+}
+
+/** Half of the 16 KiB in which common servers read a whole request head. */
+export const API_KEY_LENGTH_MAX = 8192;
+
+/** The fields that making and changing a provider both take, with their JSON types already checked (specification, section 2.3). */
+interface ProviderWritten extends DraftOf<typeof PROVIDER_SETTINGS> {
+  /** Empty is none. */
+  readonly api_key?: string | undefined;
+  /** Replaces the whole set. */
+  readonly endpoints?: { readonly [endpoint: string]: string } | undefined;
+}
+
+export interface ProviderDraft extends ProviderWritten {
+  readonly name: string;
+  readonly base_url: string;
+  readonly wire_format?: string | undefined;
+}
+
+export interface ProviderPatch extends ProviderWritten {
+  readonly enabled?: boolean | undefined;
+  readonly base_url?: string | undefined;
+  readonly remove_credential?: boolean | undefined;
+}
+
+/** A provider without what its row gives it: id, time and sealed credential. */
+type ProviderFields = Omit<Provider, "id" | "createdAtUs" | "sealedCredential">;
+
+export interface ParsedProviderDraft {
+  readonly fields: ProviderFields;
+  readonly apiKey: string | null;
+}
+
+export interface ParsedProviderPatch {
+  readonly fields: Partial<ProviderFields>;
+  /** Null removes what is stored, undefined leaves it. */
+  readonly apiKey: string | null | undefined;
+}
+
+/**
+ * Throws `invalid_name`, `invalid_wire_format`, `invalid_base_url`, `invalid_endpoint`, `invalid_override`, and
+ * `invalid_request` for the fields without a code of their own; `param` names the field. No message repeats a value.
+ */
+export function parseProviderDraft(draft: ProviderDraft): ParsedProviderDraft {
+  if (!isName(draft.name)) {
+    throw new ProxyError(
+      "invalid_name",
+      `A provider's name is 1 to ${NAME_LENGTH_MAX} lower-case letters, digits, dots, dashes and underscores, and starts with a letter or digit.`,
+      { param: "name" },
+    );
+  }
+  if (draft.wire_format !== undefined && draft.wire_format !== "openai") {
+    throw new ProxyError("invalid_wire_format", "The only wire_format is openai.", { param: "wire_format" });
+  }
+  return {
+    fields: {
+      name: draft.name,
+      wireFormat: "openai",
+      baseUrl: parseBaseUrl(draft.base_url),
+      endpoints: parseEndpoints(draft.endpoints ?? {}),
+      ...toDefaults(PROVIDER_SETTINGS),
+      ...parseFields(PROVIDER_SETTINGS, draft),
+      enabled: true,
+    },
+    apiKey: parseApiKey(draft.api_key ?? ""),
+  };
+}
+
+/** Throws as `parseProviderDraft` does; a key to store together with `remove_credential` is `invalid_request`. */
+export function parseProviderPatch(patch: ProviderPatch): ParsedProviderPatch {
+  const apiKey = patch.api_key === undefined ? undefined : parseApiKey(patch.api_key);
+  if (patch.remove_credential === true && typeof apiKey === "string") {
+    throw new ProxyError("invalid_request", "Send either api_key or remove_credential, not both.", {
+      param: "remove_credential",
+    });
+  }
+  return {
+    fields: {
+      ...(patch.enabled !== undefined && { enabled: patch.enabled }),
+      ...(patch.base_url !== undefined && { baseUrl: parseBaseUrl(patch.base_url) }),
+      ...(patch.endpoints !== undefined && { endpoints: parseEndpoints(patch.endpoints) }),
+      ...parseFields(PROVIDER_SETTINGS, patch),
+    },
+    apiKey: patch.remove_credential === true ? null : apiKey,
+  };
+}
+
+/** Text that can stand in a field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
+const HEADER_VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Empty is none. Throws `invalid_request`, param `api_key`: a line break in it would end the header it is sent in. */
+export function parseApiKey(text: string): string | null {
+  if (text === "") return null;
+  if (text.length > API_KEY_LENGTH_MAX || !HEADER_VALUE_PATTERN.test(text)) {
+    throw new ProxyError(
+      "invalid_request",
+      `api_key is at most ${API_KEY_LENGTH_MAX} printable ASCII characters, without line breaks and without blanks at its ends.`,
+      { param: "api_key" },
+    );
+  }
+  return text;
+}
+
+function parseBaseUrl(text: string): string {
+  const url = toBaseUrl(text);
+  if (url === null) {
+    throw new ProxyError(
+      "invalid_base_url",
+      "base_url is a full http or https URL including /v1, without user name, query, fragment or blanks, and not a cloud metadata address.",
+      { param: "base_url" },
+    );
+  }
+  return url;
+}
+
+function parseEndpoints(endpoints: { readonly [endpoint: string]: string }): EndpointOverrides {
+  const overrides: { -readonly [endpoint in keyof EndpointOverrides]: string } = {};
+  for (const [endpoint, text] of Object.entries(endpoints)) {
+    if (!isEndpoint(endpoint)) {
+      throw new ProxyError("invalid_endpoint", `The keys of endpoints are ${ENDPOINTS.join(", ")}.`, {
+        param: fieldParam("endpoints", endpoint),
+      });
+    }
+    // An override is called as it stands, so that it may carry a query (`?api-version=…`).
+    const url = parseUpstreamUrl(text, { allowQuery: true });
+    if (url === null) {
+      throw new ProxyError(
+        "invalid_override",
+        "An override is a full http or https URL without user name, fragment or blanks, and not a cloud metadata address.",
+        { param: fieldParam("endpoints", endpoint) },
+      );
+    }
+    overrides[endpoint] = url;
+  }
+  return overrides;
 }

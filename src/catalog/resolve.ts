@@ -4,12 +4,12 @@ import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import type { Capability } from "./capability.ts";
 import { type EndpointName, toRow } from "./endpoint.ts";
-import { isInScope, type ModelScope } from "./model-scope.ts";
+import { isInScope, type ModelScope } from "./model.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
 
 /**
- * What an alias stands for at this moment; used alike by the data plane and by `GET /admin/v1/resolve`.
+ * Resolves an alias as of this moment; used alike by the data plane and by `GET /admin/v1/resolve`.
  * Throws `model_not_found` (param `model`): for a model in scope whose provider is disabled with that as its reason.
  */
 export function resolveModel(

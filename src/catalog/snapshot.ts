@@ -1,13 +1,12 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { Capability } from "./capability.ts";
-import type { Model } from "./model.ts";
-import { isInScope, type ModelScope } from "./model-scope.ts";
+import { type Model, isInScope, type ModelScope } from "./model.ts";
 import { type PriceBook, createPriceBook, type LoadedFeed, type PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 
 /** The rows of a catalog, as a store reads them in one transaction. */
-export interface CatalogRows {
+interface CatalogRows {
   readonly providers: readonly Provider[];
   readonly models: readonly Model[];
   /** Or the book of an earlier snapshot, when no price has changed since. */
@@ -30,7 +29,7 @@ export interface ResolvedModel {
   readonly pricesInherited: boolean;
 }
 
-/** What a plan may ask of a catalog, be it as it stands or as the steps before have left it. */
+/** The questions that a plan may ask of a catalog, be it as it stands or as the steps before have left it. */
 export interface CatalogPicture {
   /** By name. */
   readonly providers: readonly Provider[];
@@ -58,7 +57,7 @@ export interface CatalogPicture {
 export interface CatalogSnapshot extends CatalogPicture {
   /** `prices` as the next snapshot takes them over. */
   readonly priceBook: PriceBook;
-  /** What any model can do: endpoints of other capabilities are not there. */
+  /** The capabilities of all models: endpoints of others are not there. */
   readonly capabilities: ReadonlySet<Capability>;
 }
 
@@ -105,7 +104,7 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   };
 }
 
-export interface RowLookUp {
+interface RowLookUp {
   readonly findRow: (id: string) => Model | undefined;
   readonly findProvider: (id: string) => Provider | undefined;
   readonly findPrice: (name: string, unit: Unit) => PriceRow | null;
@@ -135,7 +134,7 @@ export function resolveRow(
   return { model, bound, provider, upstreamName, capabilities, prices, pricesInherited };
 }
 
-export interface ListingFilter {
+interface ListingFilter {
   /** Only models whose resolved capabilities contain this one; null lists all. */
   readonly endpoint: Capability | null;
   readonly includeHidden: boolean;
@@ -143,7 +142,7 @@ export interface ListingFilter {
   readonly scope?: ModelScope;
 }
 
-/** What `GET /v1/models` lists (specification, section 4.2): models of enabled providers, by alias. */
+/** The list of `GET /v1/models` (specification, section 4.2): models of enabled providers, by alias. */
 export function listModels(snapshot: CatalogSnapshot, filter: ListingFilter): readonly ResolvedModel[] {
   const { endpoint, includeHidden, scope = null } = filter;
   return snapshot.models.filter(

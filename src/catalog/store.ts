@@ -19,9 +19,9 @@ export type CatalogWrite =
 
 export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];
-  /** What is recorded with them. */
+  /** The entries that are recorded with them. */
   readonly audit: readonly AuditEntry[];
-  /** What the caller of `change` gets, given the catalog as it stands after the commit. */
+  /** Makes the result of `change`, given the catalog as it stands after the commit. */
   readonly result: (after: CatalogPicture) => Result;
 }
 

@@ -43,7 +43,7 @@ const FULL_URL_PATTERN = /^https?:\/\/[^/?#@]+(?:[/?#]|$)/i;
 /** The URL parser drops tabs and line breaks and turns backslashes into slashes: what is read is then not what is called. */
 const AMBIGUOUS_PATTERN = /[\s\\\p{Cc}]/u;
 
-export interface UpstreamUrlOptions {
+interface UpstreamUrlOptions {
   readonly allowQuery: boolean;
 }
 
@@ -85,8 +85,8 @@ export function toBaseUrl(text: string): string | null {
   return parseUpstreamUrl(text, { allowQuery: false })?.replace(/\/+$/, "") ?? null;
 }
 
-/** What looks wrong about a base URL, and how it would look right. */
-export interface BaseUrlWarning {
+/** A mistake that a base URL seems to have, and the URL without it. */
+interface BaseUrlWarning {
   readonly text: string;
   readonly suggestion: string;
 }

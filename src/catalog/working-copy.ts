@@ -12,7 +12,7 @@ export interface WorkingCopy extends CatalogPicture {
   listWrittenPrices(): readonly WrittenPrice[];
 }
 
-export interface WrittenPrice {
+interface WrittenPrice {
   readonly name: string;
   readonly unit: Unit;
   readonly row: PriceRow | null;

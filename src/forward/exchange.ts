@@ -1,5 +1,5 @@
 import { type EndpointName, toRow } from "#catalog/endpoint.ts";
-import type { ModelScope } from "#catalog/model-scope.ts";
+import type { ModelScope } from "#catalog/model.ts";
 import { requireCapability, resolveModel, withQuery } from "#catalog/resolve.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";

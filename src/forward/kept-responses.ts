@@ -1,5 +1,5 @@
 import type { KeptResponse, ResponseKey, ResponseStore } from "#catalog/kept-response.ts";
-import { isInScope, type ModelScope } from "#catalog/model-scope.ts";
+import { isInScope, type ModelScope } from "#catalog/model.ts";
 import { requireEnabled } from "#catalog/resolve.ts";
 import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
 import { type Clock, DAY_US } from "#kernel/clock.ts";

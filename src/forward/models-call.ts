@@ -1,4 +1,4 @@
-import { toAuthHeader } from "#catalog/auth-style.ts";
+import { toAuthHeader } from "#catalog/provider-fields.ts";
 import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { FetchedModels, FetchModels, ModelsPage } from "#catalog/discovery.ts";
 import type { Clock } from "#kernel/clock.ts";

@@ -1,5 +1,5 @@
 import { type EndpointName, UNBILLED_ENDPOINTS, usesNothing } from "#catalog/endpoint.ts";
-import { toAuthHeader } from "#catalog/auth-style.ts";
+import { toAuthHeader } from "#catalog/provider-fields.ts";
 import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";

@@ -1,4 +1,4 @@
-import type { AuditStore } from "#audit/store.ts";
+import type { AuditStore } from "#audit/event.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { Discovery } from "#catalog/discovery.ts";
 import type { Exchange } from "#forward/exchange.ts";

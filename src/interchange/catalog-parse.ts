@@ -1,11 +1,10 @@
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
-import { PRICES_MAX } from "#catalog/feed-plan.ts";
-import { parseFeedVersion } from "#catalog/feed.ts";
-import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model-draft.ts";
-import { parseDraftRoute } from "#catalog/model-route.ts";
+import { PRICES_MAX, parseFeedVersion } from "#catalog/feed.ts";
+import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model.ts";
+import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
-import { parseProviderDraft } from "#catalog/provider-draft.ts";
+import { parseProviderDraft } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import { UNITS } from "#kernel/units.ts";

@@ -1,4 +1,4 @@
-import { RESPONSES_SWITCH } from "#catalog/deployment-draft.ts";
+import { RESPONSES_SWITCH } from "#catalog/deployment.ts";
 import { toBaseUrl } from "#catalog/upstream-url.ts";
 import { findEntry, toText } from "./fields.ts";
 import {

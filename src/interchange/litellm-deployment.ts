@@ -1,10 +1,8 @@
-import { AUTH_STYLE_DEFAULT, type AuthStyle } from "#catalog/auth-style.ts";
-import type { Capability } from "#catalog/capability.ts";
-import { guessByName, isServable, type CapabilityGuess } from "#catalog/capability-guess.ts";
-import { CAPABILITIES_OF_MODE, withResponses } from "#catalog/deployment-draft.ts";
-import { parseAlias, isUpstreamName } from "#catalog/model-draft.ts";
-import { parseApiKey } from "#catalog/provider-draft.ts";
-import { TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
+import { AUTH_STYLE_DEFAULT, type AuthStyle, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
+import { type Capability, guessByName, isServable, type CapabilityGuess } from "#catalog/capability.ts";
+import { CAPABILITIES_OF_MODE, withResponses } from "#catalog/deployment.ts";
+import { parseAlias, isUpstreamName } from "#catalog/model.ts";
+import { parseApiKey } from "#catalog/provider.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { findEntry } from "./fields.ts";
 import { readCloud } from "./litellm-clouds.ts";

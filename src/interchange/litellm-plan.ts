@@ -1,6 +1,5 @@
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
+import { AUTH_STYLE_DEFAULT, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
-import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { CatalogFile, FileModel, FileProvider } from "#views/catalog-file.ts";
 import { describePrices, describeRoute } from "./catalog-text.ts";

@@ -1,4 +1,4 @@
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
+import { AUTH_STYLE_DEFAULT } from "#catalog/provider-fields.ts";
 import { toFreeProviderName } from "#catalog/deployment.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";

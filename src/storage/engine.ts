@@ -1,4 +1,4 @@
-import type { AuditStore } from "#audit/store.ts";
+import type { AuditStore } from "#audit/event.ts";
 import type { ResponseStore } from "#catalog/kept-response.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { SlotSource } from "#catalog/slots.ts";

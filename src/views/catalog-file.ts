@@ -24,7 +24,7 @@ export interface CatalogFile {
 /** `ca_pem` and `api_key` only on the way to a server. */
 export interface FileProvider extends DraftOf<typeof PROVIDER_SETTINGS> {
   readonly base_url: string;
-  /** Where a secret is found when the file is applied; the file itself holds none. */
+  /** The place of a secret when the file is applied; the file itself holds none. */
   readonly api_key_env?: string;
   readonly api_key_file?: string;
   readonly ca_pem_file?: string;

@@ -5,7 +5,7 @@ import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { toModelView, toSingleProviderView } from "./catalog.ts";
 import { toPriceMap } from "./catalog-file.ts";
 
-/** What `POST /admin/v1/catalog` answers; no secret is in it, only that one is set. */
+/** The answer of `POST /admin/v1/catalog`; no secret is in it, only that one is set. */
 export function toCatalogOutcomeView({ changes, kept, missing }: CatalogOutcome, applied: boolean) {
   return { applied, changes: changes.map(toChangeView), kept, missing: [...missing] };
 }

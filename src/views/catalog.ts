@@ -61,7 +61,7 @@ export function toResolveView(resolved: ResolvedModel, endpoint: Endpoint) {
   };
 }
 
-export interface ModelListOptions {
+interface ModelListOptions {
   readonly includePricing: boolean;
   /** Adds what Anthropic's clients read (`ModelInfo` and `Page` of @anthropic-ai/sdk 1.12). */
   readonly forAnthropic: boolean;

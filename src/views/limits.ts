@@ -21,7 +21,7 @@ export function toLimitView(state: LimitState) {
   };
 }
 
-/** What a caller sees of a limit that holds for it. */
+/** A limit as a caller sees it that it holds for. */
 export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
   const { window } = limit;
   const startUs = window === null || window === "total" ? null : toWindowStart(window, nowUs);
@@ -35,7 +35,7 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
   };
 }
 
-/** What a limit is, without what was used of it. */
+/** A limit without what was used of it. */
 export function toStoredLimitView(limit: Limit) {
   const { id, name, measure, window, action, unpriced, unknownMax, enabled, each } = limit;
   return {
@@ -98,7 +98,7 @@ function toSubjectWords(subject: Limit["subject"], tag: string): string | null {
   }
 }
 
-/** What one value of `each` has used; without `each`, what all have. */
+/** The use of one value of `each`; without `each`, of all. */
 export function toLimitUseView(limit: Limit, use: LimitUse) {
   const { each } = limit;
   return {

@@ -1,4 +1,4 @@
-import type { FeedLoad } from "#catalog/feed-plan.ts";
+import type { FeedLoad } from "#catalog/feed.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
@@ -47,7 +47,7 @@ export function toListPricesView({ version, source, sourceUrl, asOf, entries }: 
 /** A name that usage is priced under: a model of the catalog, one that the relay passes on, or one that is in the catalog no more. */
 export const PRICED_NAME_KINDS = ["model", "relay", "gone"] as const;
 
-/** What was used without a price, and whether it has one now (docs/decisions.md). */
+/** Use without a price, and whether it has one now (docs/decisions.md). */
 export function toMissingPricesView(
   { rows }: Pick<MissingPrices, "rows">,
   { findModel, findPrice }: Pick<CatalogSnapshot, "findModel" | "findPrice">,

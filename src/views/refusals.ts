@@ -1,10 +1,10 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 
-/** How many of the newest are kept: the page tells it, too. */
+/** So many of the newest are kept: the page tells it, too. */
 export const REFUSALS_KEPT = 1_000;
 
 /** A request that left no usage event. */
-export interface RefusedRow {
+interface RefusedRow {
   readonly id: string;
   readonly arrivedAtUs: InstantUs;
   readonly code: string;

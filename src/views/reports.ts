@@ -60,7 +60,7 @@ export function findUnpricedReason({
   return isUsed ? toUnpricedReason(tier) : undefined;
 }
 
-export interface FacetsViewOptions {
+interface FacetsViewOptions {
   /** The keys that exist, by id: a deleted one has neither a label nor a suffix. */
   readonly keyNames: ReadonlyMap<string, SecretName>;
   readonly includeCounts: boolean;
@@ -84,8 +84,8 @@ export function toFacetsView(facets: Facets, { keyNames, includeCounts }: Facets
   };
 }
 
-/** What is shown of a breakdown beside its rows: how it was asked for, and the keys that exist, where its values are keys. */
-export interface BreakdownViewOptions {
+/** The parts of a breakdown beside its rows: how it was asked for, and the keys that exist, where its values are keys. */
+interface BreakdownViewOptions {
   readonly by: string;
   readonly sort: string;
   readonly keyNames: ReadonlyMap<string, SecretName> | null;

@@ -19,7 +19,7 @@ export interface RequestUnits {
   readonly units: ReportQuantities;
   /** Per million; null for a unit without a price. */
   readonly unit_prices: { readonly [unit in Unit]?: number | null };
-  /** What was billed otherwise than the other two tell; absent when that is nothing. */
+  /** Units that were billed otherwise than the other two tell; absent when there are none. */
   readonly unit_details?: UnitDetails;
 }
 
@@ -51,7 +51,7 @@ export function toRequestUnits(usage: ReportedUsage | null, prices: PriceSet) {
   };
 }
 
-/** What a row was billed for: quantity × price, summed over these, is its cost. */
+/** The units that a row was billed for: quantity × price, summed over these, is its cost. */
 export function toBilledUnits(row: RequestUnits): UnitDetails {
   const { units, unit_prices: prices, unit_details: details = {} } = row;
   const reported = byUnit(REPORT_UNITS, (unit) => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Capability } from "#catalog/capability.ts";
-import { guessByName } from "#catalog/capability-guess.ts";
-import { guessListed } from "#catalog/listed-model.ts";
+import { type Capability, guessByName } from "#catalog/capability.ts";
+import { guessListed } from "#catalog/discovery.ts";
 
 const CHAT: Capability[] = ["chat", "chat_stream"];
 const SEES: Capability[] = [...CHAT, "vision"];

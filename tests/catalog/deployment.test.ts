@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Capability } from "#catalog/capability.ts";
-import { toFreeProviderName } from "#catalog/deployment.ts";
+import { toFreeProviderName, type DeploymentDraft } from "#catalog/deployment.ts";
 import { createSnapshot } from "#catalog/snapshot.ts";
 import { toBaseUrl } from "#catalog/upstream-url.ts";
 import { isName } from "#kernel/text.ts";
 import { openCredential } from "#catalog/provider.ts";
-import type { DeploymentDraft } from "#catalog/deployment-draft.ts";
 import fc from "fast-check";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 

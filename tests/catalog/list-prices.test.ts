@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readListPrices } from "#catalog/list-prices.ts";
 import type { Unit } from "#kernel/units.ts";
-import { isListVersion } from "#catalog/list-prices-label.ts";
+import { isListVersion } from "#catalog/feed.ts";
 
 test("the list prices are a feed with a source and its day: each model has a price of what it is asked for, every text model one of its output", () => {
   const { version, source, sourceUrl, asOf, entries } = readListPrices();

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
+import { AUTH_STYLES } from "#catalog/provider-fields.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { UNITS } from "#kernel/units.ts";

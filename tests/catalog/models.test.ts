@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { ModelDraft, ModelPatch } from "#catalog/model-draft.ts";
+import type { ModelDraft, ModelPatch } from "#catalog/model.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
 let fixture: TestCatalog;

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openCredential, type Provider } from "#catalog/provider.ts";
-import type { ProviderDraft, ProviderPatch } from "#catalog/provider-draft.ts";
+import { openCredential, type Provider, type ProviderDraft, type ProviderPatch } from "#catalog/provider.ts";
 import { TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";

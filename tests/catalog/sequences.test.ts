@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ModelDraft, ModelPatch, PricingDraft } from "#catalog/model-draft.ts";
+import type { ModelDraft, ModelPatch, PricingDraft } from "#catalog/model.ts";
 import type { Unit } from "#kernel/units.ts";
 import { scale } from "../support/scale.ts";
 import { ADMIN, openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";

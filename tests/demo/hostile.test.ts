@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { isUpstreamName } from "#catalog/model-draft.ts";
+import { isUpstreamName } from "#catalog/model.ts";
 import { hasControlCharacter, truncateCodePoints } from "#kernel/text.ts";
 import { fillDemo } from "../../contrib/demo/fill.ts";
 import { fillHostile, type FilledHostile } from "../../contrib/demo/hostile-fill.ts";

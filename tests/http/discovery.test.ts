@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { ProviderDraft } from "#catalog/provider-draft.ts";
+import type { ProviderDraft } from "#catalog/provider.ts";
 import { createModelsCall, MODELS_BYTES_MAX, MODELS_CALL_MS_MAX } from "#forward/models-call.ts";
 import {
   openBlackHole,

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Actor } from "#audit/event.ts";
-import type { AuditStore } from "#audit/store.ts";
+import type { Actor, AuditStore } from "#audit/event.ts";
 import {
   type Authenticator,
   createAuthenticator,

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { isListVersion } from "#catalog/list-prices-label.ts";
+import { isListVersion } from "#catalog/feed.ts";
 import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { type ListPrices, listPricesQuery, type Model, type Pricing } from "../api/catalog.ts";
 import { buttonClass } from "../components/button.tsx";

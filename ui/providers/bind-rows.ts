@@ -1,5 +1,11 @@
-import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
-import { guessByName, isServable, type CapabilityGuess, type ModelKind } from "#catalog/capability-guess.ts";
+import {
+  CAPABILITIES_DEFAULT,
+  type Capability,
+  guessByName,
+  isServable,
+  type CapabilityGuess,
+  type ModelKind,
+} from "#catalog/capability.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { DiscoveredModels, ModelDraft } from "../api/catalog.ts";
 import { NO_PRICES, toPricing, type PriceFields, type Prices } from "../catalog/price-set.ts";

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { type ModelKind, toCapabilities } from "#catalog/capability-guess.ts";
+import { type ModelKind, toCapabilities } from "#catalog/capability.ts";
 import { isUnitUsed } from "#catalog/missed-prices.ts";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { ApiFailure } from "../api/failure.ts";

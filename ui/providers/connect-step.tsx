@@ -1,5 +1,4 @@
-import { AUTH_STYLE_DEFAULT } from "#catalog/auth-style.ts";
-import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import { AUTH_STYLE_DEFAULT, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { mutationOptions } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import {

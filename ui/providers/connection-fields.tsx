@@ -1,4 +1,4 @@
-import type { AuthStyle } from "#catalog/auth-style.ts";
+import type { AuthStyle } from "#catalog/provider-fields.ts";
 import { Button } from "../components/button.tsx";
 import { CheckboxField } from "../components/choice-field.tsx";
 import { Icon } from "../components/icon.tsx";

@@ -1,4 +1,4 @@
-import type { AuthStyle } from "#catalog/auth-style.ts";
+import type { AuthStyle } from "#catalog/provider-fields.ts";
 
 /** A kind of server that many people run or rent: what to write for it. */
 export interface Preset {

@@ -1,5 +1,12 @@
 import type { Command } from "commander";
-import { isServable, type CapabilityGuess, type ModelKind } from "#catalog/capability-guess.ts";
+import {
+  isServable,
+  type CapabilityGuess,
+  type ModelKind,
+  CAPABILITIES_DEFAULT,
+  type Capability,
+  CAPABILITIES,
+} from "#catalog/capability.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { suggest, CommandError, toFailure } from "#cli/screen/failure.ts";
 import { addCommand } from "#cli/input/options.ts";
@@ -11,7 +18,6 @@ import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { listModels } from "#cli/installation/lists.ts";
 import { writeUnpriced } from "#cli/commands/model-list.ts";
-import { CAPABILITIES_DEFAULT, type Capability, CAPABILITIES } from "#catalog/capability.ts";
 import { given, type Client } from "#cli/installation/client.ts";
 
 interface DiscoverOptions extends InstallationOptions {

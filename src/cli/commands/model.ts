@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
-import { parseDraftRoute } from "#catalog/model-route.ts";
+import { parseAlias, type ModelDraft } from "#catalog/model.ts";
+import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { UNITS } from "#kernel/units.ts";
 import { typed, toText, type Flag } from "#cli/routes/flags.ts";

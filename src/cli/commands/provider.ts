@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.ts";
+import { parseProviderDraft, parseProviderPatch } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import type { Field } from "#kernel/fields.ts";

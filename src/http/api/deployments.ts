@@ -3,7 +3,7 @@ import { ModelDeployment, ModelDeploymentList } from "#http/schemas/catalog.ts";
 import { ID } from "#http/schemas/examples.ts";
 import { Deleted } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import type { DeploymentDraft } from "#catalog/deployment-draft.ts";
+import type { DeploymentDraft } from "#catalog/deployment.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toActor } from "#http/door/guard.ts";
 import { DeploymentDeleteRequest, DeploymentRequest } from "#http/schemas/requests.ts";

@@ -2,7 +2,7 @@ import { json, route } from "#http/door/route.ts";
 import { ID, INSTANT, PAGE, PROVIDER } from "#http/schemas/examples.ts";
 import { AdminEvent } from "#http/schemas/identity.ts";
 import { pageOf } from "#http/schemas/shared.ts";
-import type { AuditStore } from "#audit/store.ts";
+import type { AuditStore } from "#audit/event.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { toAdminEventView } from "#views/identity.ts";
 import { parsePage } from "#kernel/page.ts";

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
+import { CAPABILITIES, type Capability, GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
-import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";

@@ -3,7 +3,7 @@ import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { API_KEY_LENGTH_MAX } from "#catalog/provider-draft.ts";
+import { API_KEY_LENGTH_MAX } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
 import {

@@ -1,5 +1,4 @@
-import type { AuditEntry, AuditEvent } from "#audit/event.ts";
-import type { AuditStore } from "#audit/store.ts";
+import type { AuditEntry, AuditEvent, AuditStore } from "#audit/event.ts";
 import { columnsOf, count, insert } from "#storage/sql/rows.ts";
 import { all, type Script } from "#storage/sql/script.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";

@@ -1,5 +1,5 @@
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
-import { AUTH_STYLES } from "#catalog/auth-style.ts";
+import { AUTH_STYLES } from "#catalog/provider-fields.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import type { TermSetter } from "#identity/secret.ts";
 import type { Unit } from "#kernel/units.ts";

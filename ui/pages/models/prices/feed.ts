@@ -1,5 +1,10 @@
-import { createEntryParser, FEED_ENTRIES_MAX, type FeedEntry, parseFeedVersion } from "#catalog/feed.ts";
-import { isListVersion } from "#catalog/list-prices-label.ts";
+import {
+  createEntryParser,
+  FEED_ENTRIES_MAX,
+  type FeedEntry,
+  parseFeedVersion,
+  isListVersion,
+} from "#catalog/feed.ts";
 import { createPriceMapReader, isPriceMap, type SkippedPrice } from "#interchange/price-map.ts";
 import {
   createListLookup,
