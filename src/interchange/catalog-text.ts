@@ -12,7 +12,7 @@ const TITLE_WITH_PEOPLE = ` A whole Lockport: providers, models and prices, peop
 
 const SECRETS = `
 
- No API key is in here. api_key_env names the environment variable that apply reads a provider's key from,
+ No secret is in here. api_key_env names the environment variable that apply reads a provider's key from,
  where the provider has none yet; api_key_file: PATH reads it from a file. ca_pem_file works like that too.
  Prices are per million. What is left out has its default.`;
 

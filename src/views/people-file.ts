@@ -111,8 +111,9 @@ export function toPeopleFileView({ principals, keys, limits }: PeoplePicture): R
     ),
     limits: toNamed(
       limits.map((limit) => {
-        const { measure, amount, ...facts } = toFacts(toLimitFacts(limit));
-        return [limit.name, { measure, amount, ...toWritten("limit", facts) }];
+        const facts = toFacts(toLimitFacts(limit));
+        const { measure, amount } = facts;
+        return [limit.name, { ...toWritten("limit", facts), measure, amount }];
       }),
     ),
   };

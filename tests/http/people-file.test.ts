@@ -145,6 +145,12 @@ describe("a file of the whole installation", () => {
     );
   });
 
+  test("that two apply at once is made once", async () => {
+    const told = await Promise.all([apply(FILE), apply(FILE)]);
+    expect(told.map(({ changes }) => changes.length).toSorted((left, right) => left - right)).toEqual([0, 6]);
+    expect(await readActions()).toHaveLength(6);
+  });
+
   test("is not for add_only, and is read without people unless they are asked for", async () => {
     await expectRefused(FILE, { code: "invalid_request", param: "principals" }, "?add_only=1");
     const plain = await (await call(harness, "GET", CATALOG)).json();

@@ -52,6 +52,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
   ],
   cli: [
     "apply",
+    "apply-people",
     "both-ways",
     "commands",
     "follow",
