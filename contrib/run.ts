@@ -64,7 +64,7 @@ function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Where a process cannot replace itself (Windows) a child takes its place. */
+/** A child takes the place of a process that cannot replace itself (Windows). */
 async function become(args: readonly string[]): Promise<void> {
   const command = [process.execPath, ...process.execArgv, ...args];
   if (process.platform !== "win32" && process.execve !== undefined)

@@ -19,7 +19,7 @@ export interface Modules {
 
 export interface ModulesRequest {
   readonly entrypoint: string;
-  /** Where the sources lie. */
+  /** Folder of the sources. */
   readonly folder: string;
   readonly mode: Mode;
   /** Sources, from `folder`, that a first visit loads by itself after the entry. */

@@ -5,7 +5,7 @@ const SOURCE_FOLDER = join(import.meta.dir, "../../src");
 const SERVER_ROOMS: ReadonlySet<string> = new Set(["http", "storage", "boot", "cli", "forward"]);
 
 /**
- * Where an import of the page leads. It fails the build on what a browser cannot have, where Bun would put a substitute in
+ * Resolves an import of the page. It fails the build on what a browser cannot have, where Bun would put a substitute in
  * silence. `#room/file.ts` is the source itself: the page's tsconfig.json leads type checkers to its declarations.
  */
 export const browserImports: Bun.BunPlugin = {

@@ -23,7 +23,7 @@ export interface BuiltPage {
 export interface PageOptions {
   /** `development` is not minified, has source maps, and loads itself anew when another build is served. */
   readonly mode?: Mode;
-  /** Where `index.html` lies. */
+  /** Folder of `index.html`. */
   readonly folder?: string;
   /** Modules that the entry loads later, and that a first visit needs all the same; from `folder`. */
   readonly firstParts?: readonly string[];

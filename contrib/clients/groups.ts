@@ -49,12 +49,12 @@ export function isPython(group: GroupName): boolean {
 
 const root = join(import.meta.dir, "../..");
 
-/** Where the exact versions are written. */
+/** File with the exact versions. */
 export function toManifestFolder(name: GroupName): string {
   return join(import.meta.dir, name);
 }
 
-/** Where a group is installed. */
+/** Folder in which a group is installed. */
 export function toGroupFolder(name: GroupName): string {
   return join(root, "node_modules/.cache/clients", name);
 }

@@ -21,7 +21,7 @@ import { openInstallation, type Installation } from "./installation.ts";
 import { createSimulatedIds, createSimulatedTime, HOUR_US, type SimulatedTime } from "./simulated-time.ts";
 import { playRequest, RELAYED_REQUEST, toSubject, type PlannedRequest } from "./traffic.ts";
 
-/** Where one text stands now, in the form in which each field has it; null where the field does not take it. */
+/** Form in which one text stands now, as in which each field has it; null where the field does not take it. */
 export interface Planted extends HostileText {
   readonly principalName: string;
   readonly keyLabel: string | null;

@@ -6,7 +6,7 @@ const START_WAIT_MS_MAX = 20_000;
 const LOCKPORT = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")] as const;
 
 export interface LockportProcess {
-  /** Where it listens; rejects when it ends before that, or does not start in time. */
+  /** Its address; rejects when it ends before it listens, or does not start in time. */
   readonly url: Promise<string>;
   readonly exited: Promise<number>;
   stop(): Promise<void>;

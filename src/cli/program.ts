@@ -18,14 +18,14 @@ import type { Made } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface CommandEntry {
-  /** What the program's help lists it under. */
+  /** Heading of the program's help that it stands under. */
   readonly group: string;
   readonly name: string;
   /** A command line loads its own command alone: all of them take 25 ms and 13 MB, which a server would keep. */
   readonly load: () => Promise<{
     readonly addCommands: (program: Command, terminal: Terminal, made: Made) => void;
   }>;
-  /** What it does, in the program's help, where a line has room for two commands. */
+  /** Short description for the program's help, where a line has room for two commands. */
   readonly short?: string;
   /** Routes may have more commands for it: they are loaded for whatever of it is typed. */
   readonly takesRoutes?: true;
@@ -72,7 +72,7 @@ const COMMANDS: readonly CommandEntry[] = [
   { group: "Tools", name: "complete", load: () => import("#cli/commands/complete.ts"), short: "in a shell" },
 ];
 
-/** What many programs call their `--version`. */
+/** Word that many programs have for their `--version`. */
 const VERSION_WORD = "version";
 const SERVER_WORD = "serve";
 

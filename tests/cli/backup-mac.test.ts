@@ -106,7 +106,7 @@ describe("a backup's MAC", () => {
       expect(view).toMatchObject({ verified_by: "former", secret_key_from: from });
       expect(key()).toBe(before);
       expect((await run("principal", "list")).code).toBe(0);
-      // What was there is put aside, the newer key with it.
+      // The former installation is put aside, the newer key with it.
       expect(readFileSync(join(view.aside[0], "secret.key"), "utf8")).toBe(rotated);
       writeFileSync(join(dataDir, "secret.key"), rotated);
     }

@@ -157,7 +157,7 @@ afterAll(async () => {
   await Promise.all([beside.stop(), through.stop()]);
 });
 
-/** What differs from one installation to the next: ids, instants, secrets and where the upstream listens. */
+/** Replaces what differs between installations: ids, instants, secrets and the upstream's address. */
 function withoutChance(text: string, { upstream }: BothWays): string {
   return text
     .replaceAll(upstream.baseUrl, "{upstream}")
@@ -194,7 +194,7 @@ describe("a command on this machine's data folder and the same with --url", () =
     for (const [index, [line]] of LIFE.entries()) {
       expect({ line, ...remote[index] }).toEqual({ line, ...local[index]! });
     }
-    // What failed left nothing on stdout, but for the rows of a discovery that could bind some.
+    // A failed command left nothing on stdout, but for the rows of a discovery that could bind some.
     for (const [index, [line, code]] of LIFE.entries()) {
       if (code !== 0 && !line.includes("--bind --hidden"))
         expect({ line, data: local[index]!.data }).toEqual({ line, data: "" });
@@ -263,7 +263,7 @@ describe("--url", () => {
     const member = await remote(list, { LOCKPORT_API_KEY: key });
     expect(member).toMatchObject({ code: 77, messages: expect.stringContaining("(admin_required)") });
     expect(member.messages + wrong.messages).not.toContain(key);
-    // What the team used is for all of it to see.
+    // Anybody of the team sees what the team used.
     expect((await remote(`usage --url ${app.url}`, { LOCKPORT_API_KEY: key })).code).toBe(0);
   });
 

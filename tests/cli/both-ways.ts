@@ -17,7 +17,7 @@ export interface Way {
   run(line: string | readonly string[], input?: CliInput): Promise<CliRun>;
 }
 
-/** What the scripted upstream answers to a chat, by the upstream name that it is asked for. */
+/** Usage that the scripted upstream answers to a chat. */
 const USAGE = { prompt_tokens: 1000, completion_tokens: 200, total_tokens: 1200 };
 
 export async function startBothWays(): Promise<BothWays> {

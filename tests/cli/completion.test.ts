@@ -38,14 +38,14 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-/** What the program itself answers to the scripts. */
+/** Asks the program what it answers to the scripts. */
 async function ask(...words: string[]): Promise<readonly string[]> {
   const { code, data, messages } = await runLocal(dataDir, ["complete", "--", ...words]);
   expect({ words, code, messages }).toEqual({ words, code: 0, messages: "" });
   return data.split("\n").flatMap((line) => line.split("\t", 1)[0] || []);
 }
 
-/** What the shell itself offers at the end of this line, sorted; a last word of `""` is a blank before the cursor. */
+/** Asks the shell what it offers at the end of this line, sorted; a last word of `""` is a blank before the cursor. */
 async function complete(shell: Shell, words: readonly string[]): Promise<readonly string[]> {
   const script = join(folder.path, `lockport.${shell}`);
   const home = {

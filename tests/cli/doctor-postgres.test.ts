@@ -54,7 +54,7 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
     folder.remove();
   });
 
-  /** What doctor says of the database, by name; nothing of the URL may be in anything that it prints. */
+  /** Doctor's checks of the database, by name; nothing of the URL may be in anything that it prints. */
   async function diagnose(url: string, env: Record<string, string> = {}) {
     const run = await runLocal(join(folder.path, "data"), ["doctor", "--json"], {
       env: {

@@ -59,7 +59,7 @@ async function diagnose(env: Record<string, string> = {}) {
   } = JSON.parse(data);
   expect(found.ok).toBe(code === 0);
   expect(found.checks.filter(({ status }) => status === "fail").length > 0).toBe(code === 1);
-  // What is wrong has a sentence to do.
+  // Each finding that is not ok has a sentence of what to do.
   for (const { status, advice } of found.checks) expect((advice ?? "") !== "").toBe(status !== "ok");
   return { code, ...found, find: (name: string) => found.checks.find((check) => check.name === name) };
 }

@@ -54,7 +54,7 @@ async function askMany(count: number): Promise<void> {
   }
 }
 
-/** What a follower shows, as it comes. */
+/** Collects what a follower shows, as it comes. */
 function createShown() {
   const models: string[] = [];
   const waiting = new Set<() => void>();

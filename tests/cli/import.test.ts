@@ -102,7 +102,7 @@ describe("lockport import litellm-config", () => {
     });
     expect(await exported()).toBe(before);
     expect(await run(`import litellm-config ${path} --take-next`)).toMatchObject({ code: 0, data: dry.data });
-    // What is there already goes nowhere else.
+    // Models that are there already go nowhere else.
     expect(await run(`import litellm-config ${path}`)).toMatchObject({ code: 0, data: "" });
   });
 
@@ -159,7 +159,7 @@ describe("lockport import litellm-config", () => {
     expect(first.messages).not.toContain("keeps its API key");
     expect((await run(`import litellm-config ${path}`, { env })).data).toBe("");
     expect((await run(`import litellm-config ${path}`, { env: { KEY_ONE: "sk-later" } })).data).toBe("");
-    // What has a key that is there already goes to it, whatever the order of the names.
+    // A model whose key is there already goes to it, whatever the order of the names.
     writeFileSync(path, `model_list:\n${entry("k2", "sk-one")}${entry("k3", "sk-a")}`);
     const second = await run(`import litellm-config ${path}`);
     expect(second.data.trimEnd().split("\n")).toEqual([

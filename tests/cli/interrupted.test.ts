@@ -8,7 +8,7 @@ import { makeFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
 const LOCKPORT = await executable();
-/** Of the file: a provider and its models. */
+/** Changes of the file: a provider and its models. */
 const CHANGES = 12;
 const LITELLM = `model_list:\n${Array.from(
   { length: CHANGES - 1 },

@@ -38,7 +38,7 @@ async function makeLimits(): Promise<void> {
     await world.limit(draft);
 }
 
-/** What is in the file, on which nothing else waits. */
+/** Changes the file, on which nothing else waits. */
 function change(sql: string): void {
   const database = new Database(join(world.app.dataDir, "usage.db"));
   database.run("PRAGMA busy_timeout = 5000");

@@ -211,7 +211,7 @@ describe("a command that changes something", () => {
   });
 });
 
-/** What a command's file holds. */
+/** Content of a command's file. */
 const FILES: { readonly [command: string]: string } = {
   apply: "lockport_catalog: 1\nproviders: {}\nmodels: {}\n",
   import: "model_list: []\n",

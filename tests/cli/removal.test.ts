@@ -173,7 +173,7 @@ describe("the server that commands work on", () => {
     expect(await remote("health")).toMatchObject({ code: 0, data: "ok\n" });
     expect((await remote("snippet curl --model m")).data).toContain(world.app.url);
     expect((await remote("complete -- model show ")).data).toBe("");
-    // What works on a data folder alone is told nothing else by it.
+    // Commands of a data folder alone are told nothing else by it.
     expect((await beside("limit check", { env: nowhere })).code).toBe(0);
   });
 

@@ -11,7 +11,7 @@ import { until } from "../support/waiting.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
 import { runLocal } from "./terminal.ts";
 
-/** What has been used is asked for by all tests but those that change it. */
+/** All tests but those that change it ask for the same usage. */
 let installation: BothWays;
 beforeAll(async () => {
   installation = await startUsed();
@@ -51,7 +51,7 @@ async function startUsed(): Promise<BothWays> {
     expect(await chat(app, model, { key: who, tags })).toBe(200);
   }
   expect(await chat(app, "priced", { content: "refuse" })).toBe(429);
-  // What is in the journal only, a local report leaves out, and says so.
+  // A local report leaves out, and says so, what is in the journal only.
   await untilApplied(app.url);
   return used;
 }
@@ -68,7 +68,7 @@ async function eachJson(line: string): Promise<any> {
   const [local, remote] = await eachWay(`${line} --json`);
   expect(local).toMatchObject({ code: 0, messages: "" });
   const [first, second] = [JSON.parse(local!.data), JSON.parse(remote!.data)];
-  // What is told as "ago" was asked for at two moments.
+  // A window told as "ago" was asked for at two moments.
   expect({ ...second, since: null, until: null }).toEqual({ ...first, since: null, until: null });
   return first;
 }

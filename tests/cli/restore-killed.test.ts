@@ -29,7 +29,7 @@ const restore = (path = file, input?: CliInput & { readonly flags?: readonly str
 const listKeys = async (directory: string) =>
   JSON.parse((await runLocal(directory, ["key", "list", "--json"])).data);
 
-/** What a restore leaves in `target` that is killed after so many of its moves. */
+/** Leaves in `target` what a restore does that is killed after so many of its moves. */
 async function makeKilled(done: number): Promise<void> {
   const staging = join(target, ".lockport-staging-1");
   const aside = join(target, "before-restore-1");

@@ -109,7 +109,7 @@ describe("a file that is no whole backup", () => {
       const { code, data, messages } = await restore();
       expect({ code, data }).toMatchObject({ code: 78, data: "" });
       expect(messages).toContain(words);
-      // What is to be restored is itself the backup.
+      // The file that is restored is itself the backup.
       expect(messages).not.toContain("restore it from a backup");
       expect(messages.trim().split("\n")).toHaveLength(1);
       expect(existsSync(target)).toBe(false);
@@ -159,7 +159,7 @@ function everyNth(length: number, step: number): number[] {
 
 interface Sealed {
   readonly parts: Record<string, Uint8Array>;
-  /** What the manifest says of them; the truth unless said otherwise. */
+  /** The manifest's parts; the truth unless said otherwise. */
   readonly claimed?: Record<string, Uint8Array>;
   readonly more?: Record<string, unknown>;
   readonly manifest?: string;

@@ -126,7 +126,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation.stop());
 
-/** What each shows in 80 columns, what of it is in its JSON, and a line of it that is refused. */
+/** Each line with its text in 80 columns, a part of its JSON, and a line of it that is refused. */
 const TABLE: readonly (readonly [line: string, text: RegExp, json: object, wrong: string, code: number])[] = [
   [
     "audit",

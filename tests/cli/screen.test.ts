@@ -174,7 +174,7 @@ describe("lockport serve on a terminal", () => {
 describe("the password of admin", () => {
   beforeEach(() => makeEmptyInstallation(dataDir));
 
-  // What is skipped here is about its file. On PostgreSQL there is none: tests/cli/postgres has what is said there.
+  // These are about its file. On PostgreSQL there is none: tests/cli/postgres has what is said there.
   const attempt = (url: string, password: string) =>
     fetch(`${url}/auth/password`, {
       method: "POST",

@@ -9,7 +9,7 @@ export interface Screen {
   text(): string;
   /** Fulfilled with the text once it matches. */
   shows(pattern: RegExp): Promise<string>;
-  /** What a person types; `\r` is the Enter key, `\u0003` Ctrl-C. */
+  /** Keys that a person types; `\r` is the Enter key, `\u0003` Ctrl-C. */
   type(keys: string): void;
   readonly pid: number;
   readonly exited: Promise<number>;

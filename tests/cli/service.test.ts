@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 const run = (...line: string[]) => runLocal(join(folder.path, "data"), line);
 
-/** What `systemd-analyze security` may find at most, of 10; a unit without any hardening has 9.6. */
+/** Exposure that `systemd-analyze security` may find at most, in tenths; a unit without any hardening has 96. */
 const EXPOSURE_MAX = 15;
 
 describe("service print", () => {

@@ -15,11 +15,11 @@ export interface CliRun {
 export interface CliInput {
   readonly env?: Environment;
   readonly stdin?: string;
-  /** What a person types at a prompt; its presence makes the terminal interactive. */
+  /** Text that a person types at a prompt; its presence makes the terminal interactive. */
   readonly typed?: string;
   /** True: stdout and stderr are screens. */
   readonly screens?: boolean;
-  /** How wide the screen is; as wide as it takes where this is not said. */
+  /** Width of the screen; as wide as it takes where this is not said. */
   readonly columns?: number;
   readonly clock?: Clock;
   /** Ends a command that runs until it is told to. */

@@ -21,7 +21,7 @@ const TOKEN = `lpt_${"t0ken".repeat(8)}abc`;
 
 const caddy = Bun.which("caddy");
 
-/** What contrib/compose/compose.yaml has, run without Docker: its settings, its Caddyfile, PostgreSQL by its socket. */
+/** Runs what contrib/compose/compose.yaml has without Docker: its settings, its Caddyfile, PostgreSQL by its socket. */
 describe.skipIf(caddy === null || postgresMissing !== null)(
   "two replicas behind Caddy, as compose has them",
   () => {

@@ -228,7 +228,7 @@ test(
         for (const path of paths) {
           const response = await server.api("GET", `/stats/${path}${window}`);
           expect(response.status).toBe(200);
-          // Of a key its last characters are shown, which are as new as the key.
+          // The last characters of a key are shown, which are as new as the key.
           reports.push((await response.text()).replaceAll(/"key_suffix":"\w{4}"/g, ""));
         }
         return { key: other.adminKey, events: other.events, reports };

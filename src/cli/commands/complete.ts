@@ -110,7 +110,7 @@ export type ReadNames = (source: NameSource) => Promise<readonly Candidate[]>;
 const PATH = "path";
 
 /**
- * What can stand for the last of these words, which is empty after a blank. Words come from the tree, so that the shell
+ * Lists candidates for the last of these words, which is empty after a blank. Words come from the tree, so that the shell
  * offers what the program understands.
  */
 export async function listCandidates(

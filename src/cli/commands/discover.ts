@@ -104,7 +104,7 @@ endpoint here (realtime, video, …) are bound only when --model or --capability
 
 const COLUMNS = ["upstream_name", "kind", "capabilities", "bound_alias"] as const;
 
-/** What refuses a key is told apart from what has no list: only the interface's sentence holds the status. */
+/** Tells a refused key from a provider without a list: only the interface's sentence holds the status. */
 const REFUSED_KEY = /\bstatus 40[13]\b/;
 
 function toDiscoveryFailure(cause: unknown, name: string, options: DiscoverOptions): unknown {
@@ -117,7 +117,7 @@ function toDiscoveryFailure(cause: unknown, name: string, options: DiscoverOptio
   );
 }
 
-/** What only says how to bind would be passed over in silence. */
+/** Refuses options that only say how to bind, which would be passed over in silence. */
 function refuseUnbound(options: DiscoverOptions): void {
   if (options.bind === true || (options.capability === undefined && options.hidden === undefined)) return;
   const flag = options.hidden === undefined ? "--capability" : "--hidden";
@@ -207,7 +207,7 @@ function create(
   });
 }
 
-/** What `--capability` said: for all models, and for single ones by upstream name, which comes before. */
+/** Values of `--capability`: for all models, and for single ones by upstream name, which comes before. */
 interface ChosenCapabilities {
   /** Undefined: as each model is guessed. */
   readonly all: readonly Capability[] | undefined;

@@ -287,7 +287,7 @@ function describeLimitFinding({ limit, of, label, what, expected, told }: LimitF
   return `${limit.name}${who}: events add up to ${show(expected)}, ${teller} ${show(told)}`;
 }
 
-/** What a server says was used of each of its limits, of all values of `each`. */
+/** Asks a server what was used of each of its limits, of all values of `each`. */
 async function readTold(api: Client): Promise<Told> {
   const told: [string, ToldLimit][] = [];
   for (const { id, each, window_start: start, ...use } of await listLimits(api)) {
@@ -317,7 +317,7 @@ async function readUses(api: Client, id: string) {
 const METRICS_MS_MAX = 3_000;
 const OPEN_EXCHANGES = /^proxy_open_exchanges (\d+)$/m;
 
-/** How many requests a server has begun and not ended; as many as may be where it does not say. */
+/** Counts the requests that a server has begun and not ended; infinite where it does not say. */
 async function readUnderWay(origin: string): Promise<number> {
   try {
     const signal = AbortSignal.timeout(METRICS_MS_MAX);

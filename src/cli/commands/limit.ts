@@ -109,7 +109,7 @@ export function writeLimits(terminal: Terminal, limits: readonly ShownLimit[]): 
     terminal.writeMessage("* and requests without a price or without their usage, whose cost is unknown\n");
 }
 
-/** Whether more was used than is counted. */
+/** True when more was used than is counted. */
 function isShort(counted: Pick<LimitView, "unpriced_requests" | "unknown_requests">): boolean {
   return counted.unpriced_requests + counted.unknown_requests > 0;
 }
@@ -197,7 +197,7 @@ told: what those used is in no sum.`,
   ]);
 }
 
-/** What is wrong on every installation is told before one is opened. */
+/** Refuses, before an installation is opened, what is wrong on every one. */
 function checkScope(name: string, options: SetOptions): void {
   const { each, fixed, model } = options;
   const subject = { ...toSubject(options), model };
@@ -272,7 +272,7 @@ function describeChange(before: LimitView, after: LimitView): string {
   return changes.length === 0 ? `is so already. ${after.sentence}` : changes.join(", ");
 }
 
-/** Who a limit holds for, one of them at most; none is everybody. */
+/** Subject of a limit, one of these at most; none is everybody. */
 export interface SubjectOptions extends InstallationOptions {
   readonly principal?: string;
   readonly key?: string;

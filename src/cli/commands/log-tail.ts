@@ -37,7 +37,7 @@ export type ReadRequests = ReadPage<RequestRow>;
 export interface NewRows<Row> {
   /** In the order in which they ended. */
   readonly rows: readonly Row[];
-  /** How many more there are than one look takes; the next does not show them. */
+  /** Count of rows that one look leaves out; the next does not show them. */
   readonly leftOutCount: number;
 }
 
@@ -54,7 +54,7 @@ export interface LogTail<Row> {
 }
 
 /**
- * How many rows the window holds, a day at least, tells how many are new; pages are read, from the newest, until so many were found. A row
+ * The count of rows in the window, a day at least, tells how many are new; pages are read, from the newest, until so many were found. A row
  * is new when it is unknown and did not end long before the last that was seen, so that what has to be remembered is what
  * ended within the last few seconds. `query` holds the filters.
  */
@@ -83,7 +83,7 @@ export async function openLogTail<Row extends LogRow>(
       seen.set(row.id, endedAtUs);
       lastUs = Math.max(lastUs, endedAtUs);
     }
-    // What could not be new again in any case needs no remembering.
+    // Rows that cannot be new again need no remembering.
     for (const [id, endedAtUs] of seen) if (endedAtUs < horizonUs) seen.delete(id);
   };
 

@@ -130,7 +130,7 @@ function findSource(env: Environment, from: string, options: MigrateOptions): Fi
   throw new CommandError("usage", "--from names a data folder, or sqlite:PATH of its catalog.");
 }
 
-/** Whether it is a folder. Throws a `SetupError` that names the option where nothing is there. */
+/** True for a folder. Throws a `SetupError` that names the option where nothing is there. */
 function requireThere(option: string, path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined)

@@ -75,7 +75,7 @@ function describeOrigin(view: ModelView, unit: Unit, entries: readonly Kept[]): 
   return "";
 }
 
-/** What has a price, and what its requests use besides: a cache write without a price costs what input costs. */
+/** Shows units that have a price or that its requests use: a cache write without a price costs what input costs. */
 function isShown({ pricing, capabilities }: ModelView, unit: Unit): boolean {
   if (pricing[unit] !== undefined) return true;
   return isRareUnit(unit)

@@ -285,7 +285,7 @@ function describeChange(before: ModelView, after: ModelView): string {
     : changed.map(([name, was, is]) => `${name} ${was} -> ${is}`).join(", ");
 }
 
-/** How long a command that is done waits for the provider's list of models. */
+/** Limit of a done command's wait for the provider's list of models. */
 const LIST_MS_MAX = 2_000;
 
 interface Bound {

@@ -102,7 +102,7 @@ function toExpiry(text: string): string {
   return seconds === null ? text.trim() : formatInstant(createSystemClock().nowUs() + seconds * 1_000_000);
 }
 
-/** How long the secret before a rotation works. */
+/** Parses how long the secret before a rotation works. */
 function toGraceSeconds(text: string): number {
   const seconds = toSeconds(text);
   if (seconds === null || seconds > ROTATION_GRACE_SECONDS_MAX)

@@ -219,12 +219,12 @@ function writeLoaded(
   writeDone(terminal, options, { view, sentence });
 }
 
-/** What a price list would set, and what has to be known of it. */
+/** Prices that a list would set, and notes about them. */
 interface PriceList {
   readonly version: string;
   readonly entries: readonly PriceEntry[];
   readonly notes: readonly string[];
-  /** Whether a price of this feed came from an earlier list of the same kind, and so gives way. */
+  /** True when a price of this feed came from an earlier list of the same kind, and so gives way. */
   readonly isEarlier: (version: string | null) => boolean;
 }
 
@@ -270,7 +270,7 @@ function readFeed(feed: FeedDraft): PriceList {
 
 const MAP_LABEL = "litellm";
 
-/** What a map has for the names in use, or all that it has; it has no version, and gets the day. */
+/** Reads a map's prices for the names in use, or all of them; it has no version, and gets the day. */
 function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: InstantUs): PriceList {
   const reader = createPriceMapReader();
   const sources =

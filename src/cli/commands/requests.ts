@@ -125,7 +125,7 @@ export interface Following {
   readonly read: ReadRequests;
   /** The filters. */
   readonly query: ReportQuery;
-  /** How many rows are shown at first. */
+  /** Count of rows that are shown at first. */
   readonly lines: number;
   readonly end: AbortSignal;
   readonly write: (rows: readonly RequestRow[]) => void;
@@ -158,7 +158,7 @@ export async function followRequests(following: Following): Promise<void> {
       }
     }
   } catch (cause) {
-    // What was under way when the end came was cut off on purpose.
+    // A request that was under way at the end was cut off on purpose.
     if (!end.aborted) throw cause;
   }
 }
@@ -167,7 +167,7 @@ interface Column {
   readonly name: string;
   /** Wide enough for most of what stands in it. */
   readonly columns: number;
-  /** What a screen leaves of a text; absent: its cells are never cut. */
+  /** Width that a screen leaves of a text; absent: its cells are never cut. */
   readonly least?: number;
   /** Left out by a narrow screen, the smallest number first; absent: never. */
   readonly spare?: number;

@@ -357,7 +357,7 @@ const GROUPS: { readonly [path: string]: string } = {
   "my sessions": "browsers in which one is signed in",
 };
 
-/** Whether one of them begins with this word. */
+/** True when one of them begins with this word. */
 export function hasRouteCommand(routes: readonly Route[], word: string): boolean {
   return listRouteCommands(routes).some(({ usage }) => usage.split(" ")[0] === word);
 }
@@ -399,7 +399,7 @@ const NOUNS: { readonly [part: string]: string } = {
   notices: "notice",
 };
 
-/** What a request does, where its path has no word for it. */
+/** Verbs of requests whose path has no word for them. */
 const VERBS: { readonly [method: string]: string } = {
   POST: "create",
   PATCH: "set",

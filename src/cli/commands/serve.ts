@@ -102,7 +102,7 @@ async function makeLink({ services, url }: RunningServer): Promise<string> {
   return link.url;
 }
 
-/** What opens an address in the user's browser, by platform. */
+/** Programs that open an address in the user's browser, by platform. */
 const OPENERS: { readonly [platform: string]: readonly string[] } = {
   darwin: ["open"],
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
@@ -138,9 +138,9 @@ function isSetting(name: string): boolean {
 }
 
 interface NextStep {
-  /** What to type, without the program's name. */
+  /** Words to type, without the program's name. */
   readonly words: readonly string[];
-  /** What it does, in the third person. */
+  /** Its effect, in the third person. */
   readonly purpose: string;
 }
 

@@ -10,7 +10,7 @@ interface ServiceOptions extends OutputOptions {
   readonly user?: string;
 }
 
-/** What a unit may be given: a path or a name that systemd reads as one word. */
+/** A path or a name that systemd reads as one word. */
 const WORD = /^[A-Za-z0-9_.@/-]+$/;
 
 export function addCommands(program: Command, terminal: Terminal): void {

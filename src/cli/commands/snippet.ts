@@ -130,7 +130,7 @@ function toUnsupportedView({ id, name, reason, instead }: Unsupported) {
   return { id, name, reason, instead };
 }
 
-/** What a client calls its base URL is forgiven. */
+/** Takes a client's base URL, with `/v1`, for the origin that it names. */
 function readBase(text: string): string {
   return readOrigin(text.replace(/\/v1\/?$/, ""), "--url");
 }

@@ -190,7 +190,7 @@ function toPico(amount: number): Pico {
   return BigInt(amount.toFixed(12).replace(".", ""));
 }
 
-/** How a table calls keys: `…x7Yz ada laptop`; by its id where it is gone, or who asks may not list keys. */
+/** Names keys for a table: `…x7Yz ada laptop`; one by its id where it is gone, or who asks may not list keys. */
 async function readKeyNames({ api }: Installation): Promise<(id: string) => string> {
   const keys = await listKeys(api, { principal: undefined }).catch((cause: unknown) => {
     if (cause instanceof CommandError && cause.kind === "permission") return [];

@@ -59,7 +59,7 @@ const TEXT_BYTES_MAX = 32_000_000;
 /** Eight times the longest API key. */
 export const SECRET_BYTES_MAX = 64_000;
 
-/** What the system's codes say of a path that a person gave. */
+/** Faults of a path that a person gave, by the system's code. */
 const PATH_FAULTS: { readonly [code: string]: string } = {
   EISDIR: "is a folder",
   ENAMETOOLONG: "has too long a name",
@@ -138,7 +138,7 @@ export async function readSecretInput(
 }
 
 export interface Confirmation {
-  /** What is about to happen, said where no question can be asked. */
+  /** Facts of the change, said where no question can be asked. */
   readonly facts: string;
   readonly question: string;
   /** Such as `Nothing was changed`, without a stop. */

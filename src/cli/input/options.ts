@@ -119,11 +119,11 @@ function refuse(sentence: string): CommandError {
   return new CommandError("usage", sentence);
 }
 
-/** What people expect a secret's option to be called; none of them exists. */
+/** Names that people expect a secret's option to have; none of them exists. */
 const SECRET_OPTION = /^--(?:api-key|password|token|secret|credential)(?:=|$)/;
 
 /**
- * What providers' keys begin with. Behind it come at least so many characters, 16 of them in a row letters and digits: no
+ * Prefixes of providers' keys. Behind one come at least so many characters, 16 of them in a row letters and digits: no
  * name of a model or a person has that.
  */
 const PROVIDER_KEY_PREFIXES = [
@@ -146,7 +146,7 @@ const PROVIDER_KEY = new RegExp(
 );
 const LOGIN_TOKEN = new RegExp(`${LOGIN_LINK_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH}}`);
 
-/** What an argument holds that belongs into none, and what to do about it. */
+/** Secrets that belong into no argument, and what to do about each. */
 const SECRETS: readonly (readonly [isHeld: (arg: string) => boolean, sentence: string])[] = [
   [
     containsOwnToken,
@@ -208,7 +208,7 @@ export function choicesOption(flags: string, description: string, words: readonl
 export interface PairsOption<Value> {
   readonly flags: string;
   readonly description: string;
-  /** What can stand before the equals sign, each once. */
+  /** Words before the equals sign, each once. */
   readonly keys: readonly string[];
   /** One `key=value`; throws commander's `InvalidArgumentError` when it is none. */
   readonly collect: (text: string) => { readonly [key: string]: Value };

@@ -42,7 +42,7 @@ export async function readReport<Body>(
   return { body: data, notices: [...unsettled, ...toNotices(headers)] };
 }
 
-/** What the headers of a report's answer say beside it. */
+/** Sentences for the headers of a report's answer. */
 export function toNotices(headers: Headers): readonly string[] {
   const window = headers.get("x-proxy-window");
   const notices = [
@@ -54,7 +54,7 @@ export function toNotices(headers: Headers): readonly string[] {
   return notices.filter((notice) => notice !== false);
 }
 
-/** What the relay's usage has for a provider (specification, section 2.10). */
+/** Provider of the relay's usage (specification, section 2.10). */
 export const RELAY_SENTINEL = "transparent:messages";
 
 /** The filters of specification section 4.4. */
@@ -179,7 +179,7 @@ export function readInstant(text: string): string {
   );
 }
 
-/** What was typed, as the interface takes it. Throws a `CommandError` for what lies before the year 0. */
+/** Turns what was typed into what the interface takes. Throws a `CommandError` for what lies before the year 0. */
 export function toInstantText(text: string | undefined, nowUs: InstantUs): string | undefined {
   const beginning = BEGINNINGS[text ?? ""];
   if (beginning !== undefined) return formatInstant(toBeginning(nowUs, ...beginning));

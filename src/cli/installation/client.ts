@@ -53,7 +53,7 @@ export function createClient(origin: string, send: Send): Client {
   }
 }
 
-/** What an error envelope refuses with (specification, section 2.1); null when it is none. */
+/** Reads an error envelope (specification, section 2.1); null when it is none. */
 export function findRefusal(status: number, envelope: unknown): Refusal | null {
   const error = isObject(envelope) ? envelope["error"] : null;
   if (!isObject(error)) return null;
@@ -83,7 +83,7 @@ export function given(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** Who a command on this machine is in the audit log, where it uses a service in place of a route. */
+/** Actor in the audit log of a command on this machine that uses a service in place of a route. */
 export const LOCAL_ACTOR = { principalId: LOCAL_PRINCIPAL.id } as const;
 
 /**

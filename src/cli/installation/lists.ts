@@ -117,10 +117,10 @@ export async function listAll<Row>(
   }
 }
 
-/** What commands call by a name. */
+/** A thing that commands call by a name. */
 export interface Named {
   readonly name: string;
-  /** What else people call it: a key, whose name is its id, by its label or its last characters. */
+  /** Other names: a key, whose name is its id, is also called by its label or its last characters. */
   readonly also?: readonly string[];
 }
 
@@ -134,7 +134,7 @@ export function requireNamed<Row extends Named>(rows: readonly Row[], name: stri
   throw new CommandError("failure", `${refusal}${suggestNamed(name, rows)}`);
 }
 
-/** What to add to a refusal of a name that none of these has: empty where none is near, else a line of its own. */
+/** Names the row that was probably meant, in a line to add to a refusal; empty where none is near. */
 export function suggestNamed(typed: string, rows: readonly Named[]): string {
   const called = rows.filter(({ also = [] }) => also.includes(typed)).map(({ name }) => name);
   if (called.length > CALLED_MAX) return "";

@@ -55,7 +55,7 @@ async function runOn<Result>(
   { terminal, options, run }: LocalCall<Result>,
 ): Promise<Result> {
   const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
-  // What a server logs at level info (a database made, a migration applied) is noise beside a command's output.
+  // Lines of a server's level info (a database made, a migration applied) are noise beside a command's output.
   const logLevel = config.logLevel === "info" ? "warn" : config.logLevel;
   const local = await open(config, {
     ...createSystem({ logLevel }),
@@ -103,7 +103,7 @@ export function findServerUrl(
 }
 
 /**
- * Where a browser on this machine finds the server of these settings: the public URL, else the address that it is bound
+ * Finds the address of the server of these settings for a browser on this machine: the public URL, else the one it is bound
  * to. Null when the port is chosen at the start.
  */
 export function findOrigin({
@@ -114,13 +114,13 @@ export function findOrigin({
   return address.port === 0 ? null : toReachable(`http://${formatAddress(address)}`);
 }
 
-/** Where a browser on this machine finds the server that runs from the data folder now; null when none is known to. */
+/** Finds the address of the server that runs from the data folder now; null when none is known to. */
 export function findServingOrigin({ dataDir }: Config): string | null {
   const found = findServingAddress(dataDir);
   return found === null ? null : (found.publicUrl ?? toReachable(found.url));
 }
 
-/** What the command line reads of a server elsewhere; `docs/configuration.md` is made from these. Not `PROXY_*`: a server does not read them. */
+/** Variables that name a server elsewhere; `docs/configuration.md` is made from these. Not `PROXY_*`: a server does not read them. */
 export const SERVER_SETTINGS = {
   url: {
     name: "LOCKPORT_URL",
@@ -187,7 +187,7 @@ export function createLocalInstallation(local: Local, clock: Clock): Installatio
   return { api: createClient("http://localhost", send), local, origin: null, clock };
 }
 
-/** What a dry run would change, it only tells. */
+/** A dry run changes nothing. */
 function isReading({ method, url }: Request): boolean {
   return method === "GET" || new URL(url).searchParams.get("dry_run") === "1";
 }
@@ -198,7 +198,7 @@ const ANSWER_MS_MAX = 60_000;
 const ANSWER_BYTES_MAX = 64_000_000;
 /** RFC 9110, section 5.5, without blanks: what a header's value may hold and `fetch` takes. */
 const HEADER_TOKEN = /^[\u0021-\u007e]+$/;
-/** What else may be wrong than that no server runs there. */
+/** Advice for codes that say more than that no server runs there. */
 const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/^EPROTO$/, "does it speak http:// there, and not https://?"],
   [

@@ -15,7 +15,7 @@ export interface Flag {
   readonly field: string;
   /** The value that a switch stands for; absent: what was typed. */
   readonly value?: unknown;
-  /** What may be typed. */
+  /** Words that may be typed. */
   readonly choices?: readonly string[];
   /** It may be given again, and its value is a list. */
   readonly isList?: true;
@@ -25,7 +25,7 @@ export interface Flag {
   readonly standard?: unknown;
   /** Attributes of options that it excludes, as commander calls them. */
   readonly conflicts?: readonly string[];
-  /** What was typed as the interface takes it; throws commander's `InvalidArgumentError`. */
+  /** Turns what was typed into what the interface takes; throws commander's `InvalidArgumentError`. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -97,7 +97,7 @@ export function toRouteFlags({ query = [], body }: Pick<Route, "query" | "body">
   ];
 }
 
-/** What stands for a value, where its type says less than its name. */
+/** Placeholders of values whose type says less than their name. */
 const VALUE_NAMES: { readonly [field: string]: string } = {
   principal: "name",
   provider: "name",

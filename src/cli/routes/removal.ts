@@ -6,7 +6,7 @@ import { readReport } from "#cli/input/report.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toAmount } from "#cli/screen/output.ts";
 
-/** What goes, in sentences, and the question about it. */
+/** Facts of a removal in sentences, and the question about it. */
 export interface Removal {
   readonly facts: string;
   readonly question: string;

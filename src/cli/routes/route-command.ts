@@ -16,13 +16,13 @@ import { findRows, writeAnswer, writeRows, type TableShape } from "./answer.ts";
 import { addFlags, readFlags, toRouteFlags, toWords, type Flag } from "./flags.ts";
 import { describeRemoval, type Removal, type Used } from "./removal.ts";
 
-/** What was typed: fields of the request by flags, and arguments by their names. */
+/** The typed line: fields of the request by flags, and arguments by their names. */
 export interface Said {
   readonly fields: Json;
   readonly named: { readonly [argument: string]: string | undefined };
 }
 
-/** What has been done, for what is to be said beside it. */
+/** A command that is done, for what is to be said beside it. */
 export interface Done extends Said {
   readonly terminal: Terminal;
   readonly installation: Installation;
@@ -48,7 +48,7 @@ export interface RouteCommand {
   readonly about?: string;
   /** A shorter description for the program's help, where a line has room for two commands. */
   readonly short?: string;
-  /** What the program's help lists it under; absent: by the route's part of the documentation. */
+  /** Heading of the program's help that it stands under; absent: by the route's part of the documentation. */
   readonly group?: string;
   readonly flags?: readonly Flag[];
   /** Fields that have a value where none is said. */
@@ -66,7 +66,7 @@ export interface RouteCommand {
   readonly whole?: { readonly absent: Json };
   /** Asks and shows the answer in its own way, unless JSON is asked for. */
   readonly show?: (terminal: Terminal, installation: Installation) => Promise<void>;
-  /** What was done, with `{name}` for an argument or a field of the answer; absent: the answer is shown. */
+  /** The sentence about what was done, with `{name}` for an argument or a field of the answer; absent: the answer is shown. */
   readonly done?: string | ((done: Done) => string);
   /** Says what else has to be known, unless JSON is asked for. */
   readonly after?: (done: Done) => Promise<void> | void;
@@ -74,9 +74,9 @@ export interface RouteCommand {
   readonly secret?: ShownField;
   /** Asks in place of the route; `before` is what it finds. */
   readonly ask?: (installation: Installation, said: Said, before: Json) => Promise<Json>;
-  /** What is to be changed, as it is. */
+  /** Finds what is to be changed, as it is. */
   readonly before?: (installation: Installation, named: Said["named"]) => Promise<Json>;
-  /** What an argument is called by, where that is not what the path takes. */
+  /** Finds what the path takes by what an argument is called. */
   readonly find?: (installation: Installation, name: string) => Promise<string>;
   /** Asks before, with these facts (`{name}` as in `done`). Every DELETE asks without it, with what the server says would go. */
   readonly asks?: string | ((installation: Installation, name: string) => Promise<Removal>);
@@ -149,7 +149,7 @@ export function addRouteCommand(
   addExamples(command, preset.examples ?? [toExample(command, route, flags)]);
 }
 
-/** What a group of commands is made of. */
+/** Parts that a group of commands is made of. */
 export interface Made {
   /** The group's word. */
   readonly name: string;
@@ -176,7 +176,7 @@ export function addPresets(
 
 const DEFAULT_VERBS: ReadonlySet<string> = new Set(["list", "show"]);
 
-/** What the program's help lists it under. */
+/** Heading of the program's help that it stands under. */
 export function toGroup({ group }: Pick<RouteCommand, "group">, { tag }: Pick<Route, "tag">): string {
   return group ?? HELP_GROUPS[tag] ?? "Tools";
 }
@@ -296,7 +296,7 @@ async function describeCall(installation: Installation, asked: Run): Promise<Rem
   return describeRemoval(installation, preset.route, { params, ...use });
 }
 
-/** What stands in the path, by the arguments in their order. */
+/** Finds the parameters of the path, by the arguments in their order. */
 async function findParams(installation: Installation, { preset, route, named }: Run) {
   const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
   const values = Object.values(named);

@@ -36,7 +36,7 @@ export class ChangesFound extends Error {
   override readonly name = "ChangesFound";
 }
 
-/** What an error envelope of the interface refuses with, in a sentence that has its code. */
+/** Refusal of the interface, in a sentence that has its code. */
 export class Refusal extends CommandError {
   readonly code: string;
 
@@ -58,9 +58,9 @@ export function checkTyped(rule: () => unknown): void {
   }
 }
 
-/** What a command ends with, whatever was thrown in it: its exit code, and what to say of it. */
+/** Turns whatever a command has thrown into its exit code and sentence. */
 export function toFailure(cause: unknown): { readonly kind: FailureKind; readonly sentence: string } {
-  // What the machine has to say is one line; a path in it may have several.
+  // A message about this machine is one line; a path in it may have several.
   if (cause instanceof SetupError) return { kind: cause.kind, sentence: toPrintable(cause.message) };
   if (cause instanceof UnreachableError) return { kind: "unreachable", sentence: describeAway(cause) };
   if (cause instanceof StepRefusedError && cause.isPassing)
@@ -94,7 +94,7 @@ export function describeRefusal({
   return `${message} (${code}${param === null ? "" : `, ${param}`})`;
 }
 
-/** What to add to a refusal of one that is none of these: empty where none is near, else a line of its own. */
+/** Names the nearest of these words, in a line to add to a refusal; empty where none is near. */
 export function suggest(text: string, words: readonly string[]): string {
   const nearest = findNearest(text, words);
   return nearest === null ? "" : `\n(Did you mean ${nearest}?)`;

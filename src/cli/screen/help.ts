@@ -11,7 +11,7 @@ const CONTINUED_COLUMNS = 6;
 /** An option stays with its value. */
 const BEFORE_OPTION = /\s+(?=--|\|)/;
 
-/** What most commands have in common comes after what is their own. */
+/** Options of most commands come after a command's own. */
 const COMMON_OPTIONS: ReadonlySet<string | undefined> = new Set(["--data-dir", "--url", "--json", "--help"]);
 
 /** The options that a command's help lists, its own first. */
@@ -152,7 +152,7 @@ const VAGUE =
 
 const UNKNOWN_COMMAND = /^error: unknown command '([^']*)'/;
 
-/** What other programs call a command, and what there is for it here. */
+/** Words of other programs, and the command here. */
 const WORDS_ELSEWHERE: readonly (readonly [words: readonly string[], wayOut: string])[] = [
   [
     ["status"],
@@ -195,7 +195,7 @@ export function addExamples(command: Command, lines: readonly string[]): Command
   return command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}\n`).join("")}`);
 }
 
-/** What a group of commands is mostly used for, by its path. */
+/** Examples of a group of commands, by its path. */
 const EXAMPLES: { readonly [path: string]: readonly string[] } = {
   admin: ["lockport admin bootstrap", "lockport admin login-link"],
   "admin password": ["lockport admin password show", "lockport admin password rotate"],
@@ -244,14 +244,14 @@ export interface CommandNode {
   readonly description: string;
   /** A shorter description, which fits into the root's help. */
   readonly summary: string;
-  /** What the root's help lists it under. */
+  /** Heading of the root's help that it stands under. */
   readonly group: string;
   readonly commands: readonly CommandNode[];
   readonly options: readonly OptionNode[];
   readonly args: readonly ValueNode[];
 }
 
-/** What can stand for a value: these words, a path, or (neither) anything. */
+/** Values that can stand here: these words, a path, or (neither) anything. */
 export interface ValueNode {
   /** `alias` of `<alias>`. */
   readonly name: string;
@@ -318,7 +318,7 @@ export function toPath(command: Command): string {
   return names.join(" ");
 }
 
-/** What no POSIX shell reads as anything but itself. */
+/** Characters that no POSIX shell reads as anything but themselves. */
 const PLAIN_WORD = /^[\w%+,./:@-]+$/;
 
 /**

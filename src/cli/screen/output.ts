@@ -24,7 +24,7 @@ export function writeJsonLine(terminal: Terminal, value: unknown): void {
   terminal.writeData(`${toPrintableLines(JSON.stringify(value))}\n`);
 }
 
-/** What was done: the resource as JSON on stdout, or a sentence on stderr. */
+/** Tells that something was done: the resource as JSON on stdout, or a sentence on stderr. */
 export function writeDone(
   terminal: Terminal,
   options: OutputOptions,
@@ -145,7 +145,7 @@ export function toAmount(cost: number | null): string {
   return `$${figure}`;
 }
 
-/** What was used or is left of a limit, without its unit. */
+/** Figure of a limit, without its unit. */
 export function toMeasured(measure: string, amount: number): string {
   return measure === "cost" ? toAmount(amount) : toCount(amount);
 }
@@ -174,7 +174,7 @@ export function toMoment(instant: string): string {
   return match === null ? instant : `${match[1]} ${match[2]}`;
 }
 
-/** How words are made to stand out; on anything but a screen each is the text itself. */
+/** Makes words stand out; on anything but a screen each is the text itself. */
 export interface Style {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;

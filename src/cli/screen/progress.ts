@@ -4,7 +4,7 @@ import { CommandError } from "./failure.ts";
 
 /** Shown from here on: what is done sooner needs no word. */
 const SHOW_AFTER_MS = 300;
-/** Where nothing can be taken back. */
+/** Delay where nothing can be taken back. */
 const SAY_AFTER_MS = 3_000;
 const REDRAW_SECONDS_MS = 1000;
 const REDRAW_SHARE_MS = 100;

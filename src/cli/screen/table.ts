@@ -8,7 +8,7 @@ const WHOLE =
 export interface TableOptions {
   /** Columns, by index, whose cells stand at the right, as figures do. */
   readonly right?: ReadonlySet<number>;
-  /** How the heading is made to stand out; its width stays. */
+  /** Makes the heading stand out; its width stays. */
   readonly styleHeading?: (text: string) => string;
 }
 
@@ -96,12 +96,12 @@ function toTotal(widths: readonly number[]): number {
 }
 
 interface ColumnRoom {
-  /** What it takes where there is room enough. */
+  /** Width where there is room enough. */
   readonly columns: number;
   readonly least: number;
 }
 
-/** How wide each column becomes, by its index: the widest give way first, and spare ones are left out where that is not enough. */
+/** Width of each column, by its index: the widest give way first, and spare ones are left out where that is not enough. */
 export function fitWidths(
   wanted: readonly ColumnRoom[],
   { spare, room }: { readonly spare: readonly number[]; readonly room: number },

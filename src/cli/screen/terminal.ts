@@ -4,7 +4,7 @@ import { systemCode } from "#kernel/system-code.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
-/** What a command sees of the outside: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
+/** The outside of a command: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
 export interface Terminal {
   readonly env: Environment;
   readonly clock: Clock;
@@ -12,7 +12,7 @@ export interface Terminal {
   readonly interactive: boolean;
   /** True where stdout (`data`) or stderr (`messages`) is a screen and not a file or a pipe. */
   readonly screens: { readonly data: boolean; readonly messages: boolean };
-  /** How many characters a line of stdout has room for; null where it is no screen. */
+  /** Characters that a line of stdout has room for; null where it is no screen. */
   readonly columns: number | null;
   writeData(text: string): void;
   writeMessage(text: string): void;
@@ -46,7 +46,7 @@ export interface ProcessTerminal extends Terminal {
 /** A reader that has gone (`lockport key list | head -1`) wants no more, which is not a failure. */
 const READER_GONE_CODES = new Set(["EPIPE", "ECONNRESET"]);
 
-/** What else the system may say of a write. */
+/** Losses of a write, by the system's code. */
 const LOSSES: { readonly [code: string]: string } = {
   EBADF: "stdout is closed",
   EDQUOT: "the disk quota is used up",
@@ -159,7 +159,7 @@ function askLine(question: string, echo: NodeJS.WritableStream): Promise<string>
   return promise;
 }
 
-/** What is read into memory whole has a limit, and a name that the refusal tells. */
+/** Limit of what is read into memory whole, and its name for the refusal. */
 export interface TextLimit {
   /** `stdin`, or `The file prices.json`. */
   readonly name: string;
