@@ -1,24 +1,20 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { encodeSeal, SEAL_BYTES } from "#storage/backup/seal.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let file: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   file = join(folder.path, "backup.tar.zst");
-  await runLocal(dataDir, ["admin", "bootstrap"]);
+  await runLocal(folder.data, ["admin", "bootstrap"]);
 });
-afterEach(() => folder.remove());
 
-const run = (...line: string[]) => runLocal(dataDir, line);
+const run = (...line: string[]) => runLocal(folder.data, line);
 const restoreTo = (target: string, ...options: string[]) =>
   runLocal(target, ["restore", file, "--json", ...options]);
 const sha256 = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest();
@@ -33,14 +29,14 @@ function reseal(toMac: (sha256: Uint8Array) => Uint8Array | null): void {
 describe("a backup's MAC", () => {
   test("holds where the installation's key is, and the restore says by which key it was checked", async () => {
     expect(JSON.parse((await run("backup", file, "--json")).data)).toMatchObject({ has_mac: true });
-    const { code, data } = await restoreTo(dataDir, "--force");
+    const { code, data } = await restoreTo(folder.data, "--force");
     expect({ code, view: JSON.parse(data) }).toMatchObject({ code: 0, view: { verified_by: "folder" } });
     const withKey = await run("backup", file, "--with-secret-key");
     expect(withKey.messages).not.toContain("no MAC");
     const there = await runLocal(join(folder.path, "new"), ["restore", file]);
     expect(there.code).toBe(0);
     expect(there.messages).toContain("by the key in the backup itself");
-    const env = { PROXY_SECRET_KEY: readFileSync(join(dataDir, "secret.key"), "utf8").trim() };
+    const env = { PROXY_SECRET_KEY: readFileSync(join(folder.data, "secret.key"), "utf8").trim() };
     const elsewhere = await runLocal(join(folder.path, "env"), ["restore", file, "--json"], { env });
     expect(JSON.parse(elsewhere.data)).toMatchObject({ verified_by: "environment" });
   });
@@ -48,18 +44,18 @@ describe("a backup's MAC", () => {
   test("that does not hold is refused whatever is allowed, and nothing is changed", async () => {
     // The lock's file stays behind a restore.
     await run("backup", file);
-    await restoreTo(dataDir, "--force");
+    await restoreTo(folder.data, "--force");
     for (const options of [[], ["--with-secret-key"]]) {
       await run("backup", file, ...options);
       reseal(() => createSecretBox(new Uint8Array(SECRET_KEY_BYTES)).macBackup(sha256(Buffer.from("x"))));
-      const before = readdirSync(dataDir).sort();
-      const catalog = readFileSync(join(dataDir, "catalog.db"));
+      const before = readdirSync(folder.data).sort();
+      const catalog = readFileSync(join(folder.data, "catalog.db"));
       for (const allowed of [[], ["--allow-unverified"]]) {
-        const { code, messages } = await restoreTo(dataDir, "--force", ...allowed);
+        const { code, messages } = await restoreTo(folder.data, "--force", ...allowed);
         expect(code).toBe(1);
         expect(messages).toContain("its MAC does not hold");
-        expect(readdirSync(dataDir).sort()).toEqual(before);
-        expect(readFileSync(join(dataDir, "catalog.db")).equals(catalog)).toBe(true);
+        expect(readdirSync(folder.data).sort()).toEqual(before);
+        expect(readFileSync(join(folder.data, "catalog.db")).equals(catalog)).toBe(true);
       }
     }
   });
@@ -67,11 +63,11 @@ describe("a backup's MAC", () => {
   test("that is missing, as in backups of earlier executables, has to be allowed", async () => {
     await run("backup", file);
     reseal(() => null);
-    const refused = await restoreTo(dataDir, "--force");
+    const refused = await restoreTo(folder.data, "--force");
     expect(refused).toMatchObject({ code: 1, data: "" });
     expect(refused.messages).toContain("nothing shows who made it");
     expect(refused.messages).toContain("--allow-unverified");
-    const { code, data } = await restoreTo(dataDir, "--force", "--allow-unverified");
+    const { code, data } = await restoreTo(folder.data, "--force", "--allow-unverified");
     expect({ code, view: JSON.parse(data) }).toMatchObject({ code: 0, view: { verified_by: null } });
   });
 
@@ -89,7 +85,7 @@ describe("a backup's MAC", () => {
   });
 
   test("by the key from before a rotation holds while that one lies in the folder, with the key in the backup or without", async () => {
-    const key = () => readFileSync(join(dataDir, "secret.key"), "utf8");
+    const key = () => readFileSync(join(folder.data, "secret.key"), "utf8");
     const before = key();
     const withKey = join(folder.path, "with-key.tar.zst");
     await run("backup", withKey, "--with-secret-key");
@@ -108,7 +104,7 @@ describe("a backup's MAC", () => {
       expect((await run("principal", "list")).code).toBe(0);
       // The former installation is put aside, the newer key with it.
       expect(readFileSync(join(view.aside[0], "secret.key"), "utf8")).toBe(rotated);
-      writeFileSync(join(dataDir, "secret.key"), rotated);
+      writeFileSync(join(folder.data, "secret.key"), rotated);
     }
     const said = await run("restore", file, "--force");
     expect(said.messages).toContain("by a key from before a rotation");
@@ -119,7 +115,7 @@ describe("a backup's MAC", () => {
     await run("backup", file);
     expect((await run("secrets", "rotate")).code).toBe(0);
     reseal(() => createSecretBox(new Uint8Array(SECRET_KEY_BYTES)).macBackup(sha256(Buffer.from("x"))));
-    const { code, messages } = await restoreTo(dataDir, "--force", "--allow-unverified");
+    const { code, messages } = await restoreTo(folder.data, "--force", "--allow-unverified");
     expect(code).toBe(1);
     expect(messages).toContain("its MAC does not hold");
   });
@@ -127,12 +123,12 @@ describe("a backup's MAC", () => {
   test("by the key from before a rotation that was moved away is not said to be another installation's alone", async () => {
     await run("backup", file, "--with-secret-key");
     expect((await run("secrets", "rotate")).code).toBe(0);
-    for (const name of readdirSync(dataDir).filter((one) => one.includes(".until-")))
-      rmSync(join(dataDir, name));
-    const refused = await restoreTo(dataDir, "--force");
+    for (const name of readdirSync(folder.data).filter((one) => one.includes(".until-")))
+      rmSync(join(folder.data, name));
+    const refused = await restoreTo(folder.data, "--force");
     expect(refused.code).toBe(1);
     expect(refused.messages).toContain("this one's from before `lockport secrets rotate`");
-    expect((await restoreTo(dataDir, "--force", "--allow-unverified")).code).toBe(0);
+    expect((await restoreTo(folder.data, "--force", "--allow-unverified")).code).toBe(0);
   });
 
   test("is made with the secret key alone: without it the backup is written, and says that it has none", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   lstatSync,
@@ -13,26 +13,22 @@ import {
 import { join } from "node:path";
 import { Database } from "bun:sqlite";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let file: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   file = join(folder.path, "backup.tar.zst");
   await run("admin", "bootstrap");
 });
-afterEach(() => folder.remove());
 
-const run = (...line: string[]) => runLocal(dataDir, line);
+const run = (...line: string[]) => runLocal(folder.data, line);
 const backUp = (...line: string[]) => run("backup", ...line);
 const hasKey = (path: string) =>
   Bun.zstdDecompressSync(readFileSync(path)).includes(
-    readFileSync(join(dataDir, "secret.key"), "utf8").trim(),
+    readFileSync(join(folder.data, "secret.key"), "utf8").trim(),
   );
 
 describe("a backup in the place of another", () => {
@@ -56,11 +52,11 @@ describe("a backup in the place of another", () => {
   });
 
   test("never takes the place of one with recorded requests when the folder has none", async () => {
-    await (await startApp({ dataDir })).stop();
+    await (await startApp({ dataDir: folder.data })).stop();
     expect((await backUp(file)).code).toBe(0);
     const before = readFileSync(file);
     for (const name of ["usage.db", "usage.db-wal", "usage.db-shm", "journal"])
-      rmSync(join(dataDir, name), { recursive: true, force: true });
+      rmSync(join(folder.data, name), { recursive: true, force: true });
     const { code, messages } = await backUp(file);
     expect(code).toBe(1);
     expect(messages).toContain("recorded requests");
@@ -117,14 +113,16 @@ describe("a backup into the installation itself", () => {
   test.each(NAMES)(
     "as %s is refused, also by a link, while a server runs, and makes nothing",
     async (name) => {
-      const app = await startApp({ dataDir });
+      const app = await startApp({ dataDir: folder.data });
       try {
         // Script the ledger makes its last files.
         expect((await app.api("GET", "/admin/v1/requests")).status).toBe(200);
-        mkdirSync(join(dataDir, "sub"));
-        const path = join(dataDir, name);
+        mkdirSync(join(folder.data, "sub"));
+        const path = join(folder.data, name);
         const look = () =>
-          [dataDir, join(dataDir, "journal"), join(dataDir, "sub")].map((at) => readdirSync(at).sort());
+          [folder.data, join(folder.data, "journal"), join(folder.data, "sub")].map((at) =>
+            readdirSync(at).sort(),
+          );
         const before = look();
         const link = join(folder.path, "link");
         symlinkSync(path, link);
@@ -138,7 +136,7 @@ describe("a backup into the installation itself", () => {
       } finally {
         await app.stop();
       }
-      await (await startApp({ dataDir })).stop();
+      await (await startApp({ dataDir: folder.data })).stop();
     },
   );
 
@@ -157,19 +155,19 @@ describe("a backup into the installation itself", () => {
 });
 
 test("a backup of a ledger of a newer version names the installation's own file", async () => {
-  await (await startApp({ dataDir })).stop();
-  const usage = new Database(join(dataDir, "usage.db"));
+  await (await startApp({ dataDir: folder.data })).stop();
+  const usage = new Database(join(folder.data, "usage.db"));
   usage.run("PRAGMA user_version = 99");
   usage.close();
   const { code, messages } = await backUp(file);
   expect(code).toBe(78);
-  expect(messages).toContain(join(dataDir, "usage.db"));
+  expect(messages).toContain(join(folder.data, "usage.db"));
   expect(messages).not.toContain("staging");
   expect(existsSync(file)).toBe(false);
 });
 
 test("a backup of a first start that was cut off has no ledger in it", async () => {
-  writeFileSync(join(dataDir, "usage.db"), "", { mode: 0o600 });
+  writeFileSync(join(folder.data, "usage.db"), "", { mode: 0o600 });
   const { code, data } = await backUp(file, "--json");
   expect(code).toBe(0);
   expect(JSON.parse(data)).toMatchObject({ usage_schema: null, parts: [{ name: "catalog.db" }] });

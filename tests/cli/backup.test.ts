@@ -1,30 +1,26 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { startApp } from "../support/app.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let file: string;
 
 beforeEach(() => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   file = join(folder.path, "backup.tar.zst");
 });
-afterEach(() => folder.remove());
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 
 describe("lockport backup", () => {
   test("writes one private file, names what is in it, and leaves nothing else behind", async () => {
     await run("admin bootstrap");
-    const before = readdirSync(dataDir);
+    const before = readdirSync(folder.data);
     const { code, data, messages } = await run(`backup ${file} --json`);
     expect(`${code} ${messages}`).toBe("0 ");
     const view = JSON.parse(data);
@@ -38,7 +34,7 @@ describe("lockport backup", () => {
     expect(view.size_bytes).toBe(statSync(file).size);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder.path).sort()).toEqual(["backup.tar.zst", "data"]);
-    expect(readdirSync(dataDir)).toEqual(before);
+    expect(readdirSync(folder.data)).toEqual(before);
   });
 
   test("holds the secret key only when asked, and says which it is", async () => {
@@ -46,7 +42,7 @@ describe("lockport backup", () => {
     const without = await run(`backup ${file}`);
     expect(without).toMatchObject({ code: 0, data: "" });
     expect(without.messages).toContain("The secret key is not in it");
-    const key = readFileSync(join(dataDir, "secret.key"), "utf8").trim();
+    const key = readFileSync(join(folder.data, "secret.key"), "utf8").trim();
     expect(Bun.zstdDecompressSync(readFileSync(file)).includes(key)).toBe(false);
 
     const withKey = await run(`backup ${file} --with-secret-key`);
@@ -84,7 +80,7 @@ describe("lockport backup", () => {
       has_secret_key: true,
     });
     expect(readFileSync(join(unpacked, "secret.key"), "utf8")).toBe(
-      readFileSync(join(dataDir, "secret.key"), "utf8"),
+      readFileSync(join(folder.data, "secret.key"), "utf8"),
     );
   });
 
@@ -106,9 +102,9 @@ describe("lockport backup", () => {
     expect((await run(`backup ${file}`)).code).toBe(0);
     expect(readFileSync(file).equals(first)).toBe(false);
 
-    const catalog = join(dataDir, "catalog.db");
+    const catalog = join(folder.data, "catalog.db");
     const bytes = readFileSync(catalog);
-    for (const target of [catalog, join(dataDir, "secret.key"), dataDir]) {
+    for (const target of [catalog, join(folder.data, "secret.key"), folder.data]) {
       const refused = await run(`backup ${target}`);
       expect(refused.code).toBe(1);
       expect(refused.messages).toContain(target);
@@ -120,8 +116,8 @@ describe("lockport backup", () => {
   test("of a folder without an installation, or into one that is not there, is a sentence and makes nothing", async () => {
     const none = await run(`backup ${file}`);
     expect(none.code).toBe(78);
-    expect(none.messages).toContain(`There is no Lockport installation in ${dataDir}`);
-    expect(existsSync(dataDir)).toBe(false);
+    expect(none.messages).toContain(`There is no Lockport installation in ${folder.data}`);
+    expect(existsSync(folder.data)).toBe(false);
     await run("admin bootstrap");
     const nowhere = await run(`backup ${join(folder.path, "nowhere", "b")}`);
     expect(nowhere.code).toBe(1);
@@ -133,7 +129,7 @@ describe("lockport backup", () => {
     await run("admin bootstrap");
     await run(`backup ${file}`);
     const good = readFileSync(file);
-    const catalog = join(dataDir, "catalog.db");
+    const catalog = join(folder.data, "catalog.db");
     const bytes = readFileSync(catalog);
     bytes.fill(0xff, 8192, 40_000);
     writeFileSync(catalog, bytes);
@@ -173,7 +169,7 @@ describe("lockport backup", () => {
 
   test("of an installation into which a restore was cut off is refused", async () => {
     await run("admin bootstrap");
-    writeFileSync(join(dataDir, "restore.unfinished"), "");
+    writeFileSync(join(folder.data, "restore.unfinished"), "");
     const { code, messages } = await run(`backup ${file}`);
     expect(code).toBe(78);
     expect(messages).toContain("cut off half-way");
@@ -184,7 +180,7 @@ describe("lockport backup", () => {
     const upstream = await startUpstream({
       script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":5,"completion_tokens":2}}' }),
     });
-    const app = await startApp({ dataDir });
+    const app = await startApp({ dataDir: folder.data });
     try {
       await app.api("POST", "/admin/v1/providers", { name: "p", base_url: upstream.baseUrl });
       await app.api("POST", "/admin/v1/models", { alias: "m", provider: "p", upstream_name: "um" });

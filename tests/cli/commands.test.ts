@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" };
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "#boot/settings/config.ts";
@@ -8,22 +8,18 @@ import { makeLocal } from "#boot/local.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { engineEnvironment, isOnPostgres } from "../support/engine.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { readWhole } from "../support/stored.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  await makeEmptyInstallation(dataDir);
+  await makeEmptyInstallation(folder.data);
 });
-afterEach(() => folder.remove());
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 const json = async (line: string, input?: CliInput) => {
   const { code, data, messages } = await run(`${line} --json`, input);
   expect(`${code} ${messages}`).toBe("0 ");
@@ -31,7 +27,7 @@ const json = async (line: string, input?: CliInput) => {
 };
 
 describe("admin bootstrap", () => {
-  beforeEach(() => rmSync(dataDir, { recursive: true }));
+  beforeEach(() => rmSync(folder.data, { recursive: true }));
 
   test("makes an admin and prints its first key alone on stdout, on an installation that never ran", async () => {
     const { code, data, messages } = await run("admin bootstrap");
@@ -42,7 +38,7 @@ describe("admin bootstrap", () => {
     expect(await json("principal list")).toMatchObject([
       { name: "admin", role: "admin", kind: "user", enabled: true },
     ]);
-    expect(readdirSync(dataDir).filter((name) => name.startsWith("usage"))).toEqual([]);
+    expect(readdirSync(folder.data).filter((name) => name.startsWith("usage"))).toEqual([]);
   });
 
   test("a second time makes no second key: it fails, or with --if-missing succeeds without a word on stdout", async () => {
@@ -88,7 +84,7 @@ describe("principals and keys", () => {
 
   test("lists are complete beyond one page", async () => {
     // Made beneath the command line: 501 commands would take their time.
-    const config = parseConfig({ PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) });
+    const config = parseConfig({ PROXY_DATA_DIR: folder.data, ...(await engineEnvironment(folder.data)) });
     const local = await makeLocal(config, createSystem({ logLevel: "error" }));
     const { keys, principals } = await local.forWriting();
     for (const { name, count } of [
@@ -103,8 +99,8 @@ describe("principals and keys", () => {
 
     // 100 kB are more than a pipe holds: a command that ended before its slow reader began would lose the rest.
     const main = join(import.meta.dir, "../../src/main.ts");
-    const line = `"${process.execPath}" "${main}" key list --json --data-dir "${dataDir}"`;
-    const env = await engineEnvironment(dataDir);
+    const line = `"${process.execPath}" "${main}" key list --json --data-dir "${folder.data}"`;
+    const env = await engineEnvironment(folder.data);
     const slow = await runProcess(["sh", "-c", `${line} | { sleep 0.2; cat; }`], { env });
     expect(JSON.parse(slow.data)).toHaveLength(501);
     const gone = await runProcess(["bash", "-c", `${line} | head -n 1; exit "\${PIPESTATUS[0]}"`], { env });
@@ -133,7 +129,7 @@ describe("providers", () => {
     }
     const providers: { has_credential: boolean }[] = await json("provider list");
     expect(providers.map((provider) => provider.has_credential)).toEqual([true, true, true]);
-    const stored = await readWhole(join(dataDir, "catalog.db"));
+    const stored = await readWhole(join(folder.data, "catalog.db"));
     for (const secret of ["sk-from-file", "sk-from-stdin", "sk-typed"]) expect(stored).not.toContain(secret);
   });
 
@@ -213,13 +209,13 @@ describe("what every command has in common", () => {
   });
 
   test("--version prints the version of the product and that of the interface, and touches no data folder", async () => {
-    rmSync(dataDir, { recursive: true });
+    rmSync(folder.data, { recursive: true });
     expect(await run("--version", { env: { PROXY_PORT: "malformed" } })).toEqual({
       code: 0,
       data: `lockport ${manifest.version} (interface 1.0.0)\n`,
       messages: "",
     });
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 
   test("--version names the commit that a build was given", async () => {
@@ -248,7 +244,7 @@ describe("what every command has in common", () => {
   test.skipIf(isOnPostgres)("a flag goes before its variable", async () => {
     const other = join(folder.path, "other");
     await makeEmptyInstallation(other);
-    await runLocal(dataDir, ["principal", "create", "ann", "--data-dir", other]);
+    await runLocal(folder.data, ["principal", "create", "ann", "--data-dir", other]);
     expect(await json("principal list")).toEqual([]);
     expect(await json(`principal list --data-dir ${other}`)).toMatchObject([{ name: "ann" }]);
   });
@@ -258,11 +254,11 @@ describe("what every command has in common", () => {
     "a lost key file ends a command with one line and exit code 78, and no new key is made",
     async () => {
       await run("principal create ann");
-      rmSync(join(dataDir, "secret.key"));
+      rmSync(join(folder.data, "secret.key"));
       const { code, messages } = await run("principal list");
       expect(code).toBe(78);
       expect(messages).toMatch(/^lockport: The key file .* is missing beside existing data: .*\n$/);
-      expect(existsSync(join(dataDir, "secret.key"))).toBe(false);
+      expect(existsSync(join(folder.data, "secret.key"))).toBe(false);
     },
   );
 
@@ -275,7 +271,7 @@ describe("what every command has in common", () => {
   // It writes into catalog.db; tests/storage/postgres/migrate has the newer schema.
   test.skipIf(isOnPostgres)("a database of a newer version ends a command with exit code 78", async () => {
     await run("principal create ann");
-    const database = new Database(join(dataDir, "catalog.db"));
+    const database = new Database(join(folder.data, "catalog.db"));
     database.run("INSERT INTO migration VALUES ('9999_later', 'x')");
     database.close();
     const { code, messages } = await run("principal list");

@@ -1,21 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { chat, waysTo } from "./both-ways.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
+const folder = useFolder();
 let path: string;
 beforeEach(async () => {
-  folder = makeFolder();
   path = join(folder.path, "config.yaml");
   await makeEmptyInstallation(join(folder.path, "data"));
 });
-afterEach(() => folder.remove());
 
 const run = (line: string, input?: CliInput) => runLocal(join(folder.path, "data"), line.split(" "), input);
 const exported = async () => (await run("export")).data;

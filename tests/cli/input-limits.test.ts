@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
@@ -18,20 +18,16 @@ const WITH_FILE = [
   `${ADD} --no-api-key --ca-file`,
 ];
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  expect((await runLocal(dataDir, ["admin", "bootstrap"])).code).toBe(0);
+  expect((await runLocal(folder.data, ["admin", "bootstrap"])).code).toBe(0);
 });
-afterEach(() => folder.remove());
 
-const run = (line: string) => runLocal(dataDir, line.split(" "));
+const run = (line: string) => runLocal(folder.data, line.split(" "));
 const providers = async () => JSON.parse((await run("provider list --json")).data);
 const inShell = async (script: string) =>
   runProcess(["bash", "-c", script, "bash", LOCKPORT], {
-    env: { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) },
+    env: { PROXY_DATA_DIR: folder.data, ...(await engineEnvironment(folder.data)) },
   });
 
 describe("a file that a command is given", () => {

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatCommand } from "#cli/screen/help.ts";
@@ -7,29 +7,25 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { MIGRATIONS as CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { type FolderLock, lockDataFolder } from "#storage/files/folder-lock.ts";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { countMigrations, makeSchemaLater } from "../support/later-schema.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 import { chat } from "./both-ways.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let catalogPath: string;
 let catalogFile: string;
 beforeEach(() => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  catalogPath = join(dataDir, "catalog.db");
+  catalogPath = join(folder.data, "catalog.db");
   catalogFile = join(folder.path, "catalog.yaml");
 });
-afterEach(() => folder.remove());
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 
 /** Names and content of everything in the data folder. */
 const look = () =>
-  readdirSync(dataDir, { recursive: true, withFileTypes: true })
+  readdirSync(folder.data, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => {
       const path = join(parentPath, name);
@@ -56,7 +52,7 @@ const READING = [
 
 /** An installation that a server has left, with something of everything in it. */
 async function makeUsed(upstream: ScriptedUpstream): Promise<void> {
-  const app = await startApp({ dataDir });
+  const app = await startApp({ dataDir: folder.data });
   await app.api("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
   await app.api("POST", "/admin/v1/models", { alias: "fast", provider: "up", upstream_name: "u" });
   expect(await chat(app, "fast")).toBe(200);
@@ -107,7 +103,7 @@ describe("a command that reads", () => {
     try {
       await makeUsed(upstream);
       using _ = makeSchemaLater();
-      lock = lockDataFolder(dataDir);
+      lock = lockDataFolder(folder.data);
       const server = new Database(catalogPath);
       await runReading();
       server.run("UPDATE models SET alias = 'faster'");
@@ -124,7 +120,7 @@ describe("a command that reads", () => {
     const upstream = await startModels();
     try {
       await makeUsed(upstream);
-      const usage = new Database(join(dataDir, "usage.db"));
+      const usage = new Database(join(folder.data, "usage.db"));
       usage.run(`PRAGMA application_id = 7`);
       usage.run("PRAGMA user_version = 2");
       usage.close(true);
@@ -151,7 +147,7 @@ describe("a command that changes something", () => {
     try {
       await makeUsed(upstream);
       using _ = makeSchemaLater();
-      lock = lockDataFolder(dataDir);
+      lock = lockDataFolder(folder.data);
       const before = look();
       const changed = join(folder.path, "changed.yaml");
       writeFileSync(changed, readFileSync(catalogFile, "utf8").replace("  fast:", "  faster:"));
@@ -163,7 +159,7 @@ describe("a command that changes something", () => {
       ]) {
         const { code, data, messages } = await run(line);
         expect({ line, code, data: data.includes("bound") }).toEqual({ line, code: 78, data: false });
-        expect(messages).toContain(`A server of an older version runs from ${dataDir}: start it again`);
+        expect(messages).toContain(`A server of an older version runs from ${folder.data}: start it again`);
       }
       expect(look()).toEqual(before);
     } finally {
@@ -181,8 +177,8 @@ describe("a command that changes something", () => {
       expect(await run("provider discover up --bind")).toMatchObject({ code: 0 });
       expect(countMigrations(catalogPath)).toBe(CATALOG_MIGRATIONS.length);
       expect((await run("model list")).data).toMatch(/^other /m);
-      expect(readdirSync(dataDir).filter((name) => name.includes(".before-"))).toHaveLength(1);
-      const lock = lockDataFolder(dataDir);
+      expect(readdirSync(folder.data).filter((name) => name.includes(".before-"))).toHaveLength(1);
+      const lock = lockDataFolder(folder.data);
       lock.release();
     } finally {
       await upstream.stop();
@@ -190,7 +186,7 @@ describe("a command that changes something", () => {
   });
 
   test("works beside a server of the same schema", async () => {
-    const app = await startApp({ dataDir });
+    const app = await startApp({ dataDir: folder.data });
     expect(await run("principal create ada")).toMatchObject({ code: 0 });
     expect(await (await app.api("GET", "/admin/v1/principals")).text()).toContain('"ada"');
     await app.stop();
@@ -270,35 +266,35 @@ describe("a folder without an installation", () => {
         line,
         code: 78,
         data: "",
-        messages: expect.stringContaining(`There is no Lockport installation in ${dataDir}: `),
+        messages: expect.stringContaining(`There is no Lockport installation in ${folder.data}: `),
       });
-      expect(existsSync(dataDir)).toBe(false);
+      expect(existsSync(folder.data)).toBe(false);
     }
   });
 
   test("is told by its own name when PROXY_DATABASE_URL is what is wrong", async () => {
-    mkdirSync(dataDir);
+    mkdirSync(folder.data);
     const path = join(folder.path, "elsewhere.db");
     const { code, messages } = await run("key list", { env: { PROXY_DATABASE_URL: `sqlite:${path}` } });
     expect(code).toBe(78);
     expect(messages).toContain(`There is no Lockport installation at ${path}: correct PROXY_DATABASE_URL`);
-    expect(readdirSync(dataDir)).toEqual([]);
+    expect(readdirSync(folder.data)).toEqual([]);
     expect(existsSync(path)).toBe(false);
   });
 
   test("is one as well when a start was cut off before anything was in its catalog; the next makes it", async () => {
-    mkdirSync(dataDir);
+    mkdirSync(folder.data);
     writeFileSync(catalogPath, "");
     expect((await run("key list")).messages).toContain("There is no Lockport installation");
-    expect(readdirSync(dataDir)).toEqual(["catalog.db"]);
+    expect(readdirSync(folder.data)).toEqual(["catalog.db"]);
   });
 
   test("becomes one by admin bootstrap, and its further advice keeps to the folder that was named", async () => {
     const other = join(folder.path, "it's here");
     const words = ["admin", "bootstrap", "--data-dir", other];
-    expect(await runLocal(dataDir, words)).toMatchObject({ code: 0 });
-    expect(existsSync(dataDir)).toBe(false);
-    const { messages } = await runLocal(dataDir, words);
+    expect(await runLocal(folder.data, words)).toMatchObject({ code: 0 });
+    expect(existsSync(folder.data)).toBe(false);
+    const { messages } = await runLocal(folder.data, words);
     expect(messages).toContain(`key create --principal admin --data-dir '${folder.path}/it'\\''s here'`);
   });
 });

@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { engineEnvironment, isOnPostgres } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
@@ -20,16 +20,12 @@ const environmentOf = async (place: string) => ({
   ...(await engineEnvironment(place)),
 });
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let env: Record<string, string>;
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  env = await environmentOf(dataDir);
-  expect((await runLocal(dataDir, ["admin", "bootstrap"])).code).toBe(0);
+  env = await environmentOf(folder.data);
+  expect((await runLocal(folder.data, ["admin", "bootstrap"])).code).toBe(0);
 });
-afterEach(() => folder.remove());
 
 const FULL = "lockport: The output could not be written: the disk is full (ENOSPC).\n";
 

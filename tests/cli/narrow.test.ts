@@ -1,8 +1,10 @@
+import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { fitTable, toTable, type Table } from "#cli/screen/table.ts";
-import { truncateWidth } from "#cli/screen/table.ts";
+import { fitTable, toTable, type Table, truncateWidth } from "#cli/screen/table.ts";
 import { startWorld, type World } from "../limits/world.ts";
 import { runLocal } from "./terminal.ts";
+import { toPrintableLines } from "#cli/screen/output.ts";
+import { toPrintable } from "#kernel/printable.ts";
 
 const table = (overrides: Partial<Table> = {}): Table => ({
   heading: ["NAME", "URL", "ID", "REQUESTS", "AT"],
@@ -105,4 +107,35 @@ describe("lists and reports", () => {
         expect(data.match(/\$[\d.]+/g)).toEqual(whole.data.match(/\$[\d.]+/g));
       }
     });
+});
+
+// oxlint-disable-next-line no-control-regex
+const ACTIVE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
+
+test("text of others stays on its line and gives a terminal no order, whatever it is", () => {
+  expect(toPrintable("a\u001b[2Jb\nc\u009b1m\u202ed")).toBe(String.raw`a\u001b[2Jb\u000ac\u009b1m\u202ed`);
+  expect(toPrintable("日本語 é 😀")).toBe("日本語 é 😀");
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => !ACTIVE.test(toPrintable(text))));
+}, 30_000);
+
+test("JSON means the same afterwards, and gives a terminal no order but its own line breaks", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+      const text = toPrintableLines(JSON.stringify(value, null, 2));
+      expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+      expect(ACTIVE.test(text.replaceAll("\n", ""))).toBe(false);
+    }),
+  );
+});
+
+test("a table's columns stay aligned with wide characters, and figures stand at the right", () => {
+  const text = toTable(
+    ["NAME", "COUNT", "END"],
+    [
+      ["日本", "1", "x"],
+      ["ab", "1,000", ""],
+    ],
+    { right: new Set([1]) },
+  );
+  expect(text).toBe("NAME  COUNT  END\n日本      1  x\nab    1,000\n");
 });

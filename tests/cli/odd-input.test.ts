@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listNodes, readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { isOnPostgres } from "../support/engine.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 const TLS = join(import.meta.dir, "../fixtures/tls");
@@ -13,11 +13,8 @@ const KEY = { env: { LOCKPORT_API_KEY: "lp_x" } };
 /** Nothing listens there: whoever asked it would end with 69. */
 const NOWHERE = ["--url", "http://127.0.0.1:1"];
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   for (const line of [
     "admin bootstrap",
     "provider add up --base-url http://127.0.0.1:9/v1 --no-api-key",
@@ -25,9 +22,8 @@ beforeEach(async () => {
   ])
     expect(await run(line.split(" "))).toMatchObject({ code: 0 });
 });
-afterEach(() => folder.remove());
 
-const run = (line: readonly string[], input?: CliInput) => runLocal(dataDir, line, input);
+const run = (line: readonly string[], input?: CliInput) => runLocal(folder.data, line, input);
 
 test("a blank argument is exit code 2 for every command that takes one, whatever would have been asked", async () => {
   const leaves = listNodes(readCommandTree(await createProgram(SILENT_TERMINAL))).filter(

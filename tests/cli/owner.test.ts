@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -15,22 +15,20 @@ import { withStaging } from "#boot/folder/staging.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { canBeOther, giveToOther, OTHER_UID, runAsOther } from "../support/other-user.ts";
 import { runLocal } from "./terminal.ts";
 
 const TEST_MS_MAX = 60_000;
 const ENV = { PROXY_PORT: "0" };
 
-let folder: ReturnType<typeof makeFolder>;
+const folder = useFolder();
 let dataDir: string;
 
 beforeEach(() => {
-  folder = makeFolder();
   chmodSync(folder.path, 0o755);
   dataDir = join(folder.path, "data");
 });
-afterEach(() => folder.remove());
 
 const run = (...line: string[]) => runLocal(dataDir, line, { env: ENV });
 

@@ -1,17 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { waysTo } from "./both-ways.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
+const folder = useFolder();
 beforeEach(async () => {
-  folder = makeFolder();
   await makeEmptyInstallation(join(folder.path, "data"));
 });
-afterEach(() => folder.remove());
 
 const run = (line: string, input?: CliInput) => runLocal(join(folder.path, "data"), line.split(" "), input);
 const done = async (line: string, input?: CliInput) => {

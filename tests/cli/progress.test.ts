@@ -1,22 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let file: string;
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   file = join(folder.path, "backup.tar.zst");
-  await (await startApp({ dataDir })).stop();
+  await (await startApp({ dataDir: folder.data })).stop();
 });
-afterEach(() => folder.remove());
 
-const run = (line: readonly string[], input: CliInput = {}) => runLocal(dataDir, line, input);
+const run = (line: readonly string[], input: CliInput = {}) => runLocal(folder.data, line, input);
 
 describe("a check of a database", () => {
   test("is named on a terminal before it begins, with a word on Ctrl-C where that has to wait for it", async () => {

@@ -1,29 +1,25 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { move, writeMark } from "#boot/folder/half-restore.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let target: string;
 let file: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   target = join(folder.path, "target");
   file = join(folder.path, "backup.tar.zst");
   await run("admin bootstrap");
 });
-afterEach(() => folder.remove());
 
 const MOVES_IN_TEST = 4;
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 const restore = (path = file, input?: CliInput & { readonly flags?: readonly string[] }) =>
   runLocal(target, ["restore", path, ...(input?.flags ?? [])], input);
 const listKeys = async (directory: string) =>
@@ -76,7 +72,7 @@ describe("a restore that was cut off", () => {
       const asidePaths: readonly string[] = JSON.parse(data).aside;
       expect(asidePaths).toHaveLength(1);
       for (const path of asidePaths) expect(await listKeys(path)).toEqual(before);
-      expect(await listKeys(target)).toEqual(await listKeys(dataDir));
+      expect(await listKeys(target)).toEqual(await listKeys(folder.data));
       expect(readdirSync(target).filter((name) => name.startsWith("before-restore-"))).toHaveLength(1);
       expect(existsSync(join(target, "restore.unfinished"))).toBe(false);
     },

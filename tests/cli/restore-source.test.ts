@@ -1,28 +1,24 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import * as fc from "fast-check";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeArchive } from "#storage/backup/archive-writer.ts";
 import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal, type CliInput, type CliRun } from "./terminal.ts";
+import * as fc from "fast-check";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let target: string;
 let file: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   target = join(folder.path, "target");
   file = join(folder.path, "backup.tar.zst");
   await run("admin bootstrap");
 });
-afterEach(() => folder.remove());
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 const restore = (path = file, input?: CliInput & { readonly flags?: readonly string[] }) =>
   runLocal(target, ["restore", path, ...(input?.flags ?? [])], input);
 
@@ -67,7 +63,7 @@ describe("a file that is no whole backup", () => {
   });
 
   test("is refused though its seal holds, when its content is not what its manifest says", async () => {
-    const catalog = readFileSync(join(dataDir, "catalog.db"));
+    const catalog = readFileSync(join(folder.data, "catalog.db"));
     const good = { "catalog.db": catalog };
     const cases: readonly Sealed[] = [
       { parts: good, claimed: { "catalog.db": Buffer.from("other") } },
@@ -92,7 +88,7 @@ describe("a file that is no whole backup", () => {
   });
 
   test("is refused when a database in it is damaged, foreign or of a later format", async () => {
-    const catalog = readFileSync(join(dataDir, "catalog.db"));
+    const catalog = readFileSync(join(folder.data, "catalog.db"));
     const torn = Buffer.from(catalog);
     torn.fill(0xff, 8192, 40_000);
     const cases: readonly (readonly [Sealed, string])[] = [
@@ -117,22 +113,22 @@ describe("a file that is no whole backup", () => {
   });
 
   test("is refused when its catalog or its ledger is of a newer version", async () => {
-    const bytes = readFileSync(join(dataDir, "catalog.db"));
-    const usage = new Database(join(dataDir, "usage.db"));
+    const bytes = readFileSync(join(folder.data, "catalog.db"));
+    const usage = new Database(join(folder.data, "usage.db"));
     usage.run(`PRAGMA application_id = ${APPLICATION_ID}`);
     usage.run("PRAGMA user_version = 99");
     usage.close();
-    const newer = readFileSync(join(dataDir, "usage.db"));
-    rmSync(join(dataDir, "usage.db"));
+    const newer = readFileSync(join(folder.data, "usage.db"));
+    rmSync(join(folder.data, "usage.db"));
     await seal({ parts: { "catalog.db": bytes, "usage.db": newer }, more: { usage_schema: 99 } });
     expectNewer(await restore());
 
-    const catalog = new Database(join(dataDir, "catalog.db"));
+    const catalog = new Database(join(folder.data, "catalog.db"));
     catalog.run("INSERT INTO migration VALUES ('0099_later', 'x')");
     catalog.close();
     // This version refuses to make such a backup as well.
     expect((await run(`backup ${file} --with-secret-key`)).messages).toContain("newer version");
-    await seal({ parts: { "catalog.db": readFileSync(join(dataDir, "catalog.db")) } });
+    await seal({ parts: { "catalog.db": readFileSync(join(folder.data, "catalog.db")) } });
     expectNewer(await restore());
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -13,27 +13,23 @@ import {
 import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { cleanEnvironment } from "../support/process.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let target: string;
 let file: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   target = join(folder.path, "target");
   file = join(folder.path, "backup.tar.zst");
   await run("admin bootstrap");
 });
-afterEach(() => folder.remove());
 
 const LOCKPORT = await executable();
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const run = (line: string, input?: CliInput) => runLocal(folder.data, line.split(" "), input);
 const restore = (path = file, input?: CliInput & { readonly flags?: readonly string[] }) =>
   runLocal(target, ["restore", path, ...(input?.flags ?? [])], input);
 const listKeys = async (directory: string) =>
@@ -42,8 +38,8 @@ const listKeys = async (directory: string) =>
 describe("lockport restore", () => {
   test("gives a new folder the installation of the backup, private and without leftovers", async () => {
     await run(`backup ${file} --with-secret-key`);
-    const keys = await listKeys(dataDir);
-    rmSync(dataDir, { recursive: true });
+    const keys = await listKeys(folder.data);
+    rmSync(folder.data, { recursive: true });
     const { code, data, messages } = await restore(file, { flags: ["--json"] });
     expect(`${code} ${messages}`).toBe("0 ");
     expect(JSON.parse(data)).toMatchObject({ data_dir: target, secret_key_from: "backup", aside: [] });
@@ -76,7 +72,7 @@ describe("lockport restore", () => {
 
     const { data } = await restore(file, { flags: ["--force", "--allow-unverified", "--json"] });
     const [aside = ""] = JSON.parse(data).aside;
-    expect(await listKeys(target)).toEqual(await listKeys(dataDir));
+    expect(await listKeys(target)).toEqual(await listKeys(folder.data));
     expect(await listKeys(aside)).toEqual(before);
   });
 
@@ -87,13 +83,13 @@ describe("lockport restore", () => {
     expect(missing.messages).toContain("The secret key is not in this backup");
     expect(existsSync(target)).toBe(false);
 
-    const key = readFileSync(join(dataDir, "secret.key"), "utf8");
+    const key = readFileSync(join(folder.data, "secret.key"), "utf8");
     mkdirSync(target);
     writeFileSync(join(target, "secret.key"), key);
     expect(JSON.parse((await restore(file, { flags: ["--json"] })).data)).toMatchObject({
       secret_key_from: "folder",
     });
-    expect(await listKeys(target)).toEqual(await listKeys(dataDir));
+    expect(await listKeys(target)).toEqual(await listKeys(folder.data));
 
     rmSync(target, { recursive: true });
     const env = { PROXY_SECRET_KEY: key.trim() };
@@ -121,7 +117,7 @@ describe("lockport restore", () => {
   test("refuses a key file that the server's start would not read, and changes nothing", async () => {
     await run(`backup ${file}`);
     mkdirSync(target);
-    const blank = `${readFileSync(join(dataDir, "secret.key"), "utf8")}\n`;
+    const blank = `${readFileSync(join(folder.data, "secret.key"), "utf8")}\n`;
     writeFileSync(join(target, "secret.key"), blank);
     const { code, messages } = await restore();
     expect(code).toBe(78);
@@ -158,7 +154,7 @@ describe("lockport restore", () => {
       }
       const done = await restore(file, { env, flags: ["--force", "--allow-unverified"] });
       expect(done.code).toBe(0);
-      expect(await listed()).toEqual(await listKeys(dataDir));
+      expect(await listed()).toEqual(await listKeys(folder.data));
       expect(
         readdirSync(elsewhere)
           .map((name) => name.slice(0, 15))
@@ -234,7 +230,7 @@ describe("lockport restore -", () => {
     const { code, data, messages } = await receive(readFileSync(file), ["--json"]);
     expect(`${code} ${messages}`).toBe("0 ");
     expect(JSON.parse(data)).toMatchObject({ file: "-", data_dir: target, aside: [] });
-    expect(await listKeys(target)).toEqual(await listKeys(dataDir));
+    expect(await listKeys(target)).toEqual(await listKeys(folder.data));
     expect(readdirSync(target).sort()).toEqual(["catalog.db", "journal", "secret.key", "serving.lock"]);
   });
 

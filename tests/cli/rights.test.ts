@@ -1,23 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { canBeOther, giveToOther, handOver, OTHER_UID, runAsOther } from "../support/other-user.ts";
 import { runLocal } from "./terminal.ts";
 
 const TEST_MS_MAX = 60_000;
 
-let folder: ReturnType<typeof makeFolder>;
+const folder = useFolder();
 let dataDir: string;
 
 beforeEach(async () => {
-  folder = makeFolder();
   chmodSync(folder.path, 0o755);
   dataDir = join(folder.path, "data");
   await runLocal(dataDir, ["admin", "bootstrap"]);
 });
-afterEach(() => folder.remove());
 
 interface Check {
   readonly name: string;

@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { engineEnvironment, isOnPostgres } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 import { until } from "../support/waiting.ts";
 import { startOnScreen } from "./screen.ts";
@@ -14,15 +14,11 @@ const LOCKPORT = [await executable()];
 const TEST_MS_MAX = 60_000;
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/#login=(lpl_[0-9A-Za-z]{43})/;
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let env: Record<string, string>;
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  env = { PROXY_DATA_DIR: dataDir, PROXY_PORT: "0", ...(await engineEnvironment(dataDir)) };
+  env = { PROXY_DATA_DIR: folder.data, PROXY_PORT: "0", ...(await engineEnvironment(folder.data)) };
 });
-afterEach(() => folder.remove());
 
 async function signIn(link: string): Promise<Response> {
   const [, token] = LINK.exec(link)!;
@@ -71,8 +67,8 @@ describe("lockport serve on a terminal", () => {
     async () => {
       const server = startOnScreen(["serve"], env);
       const greeting = await server.shows(/Next: .*\r/);
-      expect(greeting).toContain(`Admin password: in the file ${join(dataDir, "admin-password")}`);
-      expect(greeting).not.toContain(readFileSync(join(dataDir, "admin-password"), "utf8").trim());
+      expect(greeting).toContain(`Admin password: in the file ${join(folder.data, "admin-password")}`);
+      expect(greeting).not.toContain(readFileSync(join(folder.data, "admin-password"), "utf8").trim());
       server.type("\u0003");
       expect(await server.exited).toBe(0);
     },
@@ -165,14 +161,14 @@ describe("lockport serve on a terminal", () => {
       expect(await child.exited).toBe(0);
       const { url, admin_password_file: path } = JSON.parse(new TextDecoder().decode(value));
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-      expect(path).toBe(isOnPostgres ? null : join(dataDir, "admin-password"));
+      expect(path).toBe(isOnPostgres ? null : join(folder.data, "admin-password"));
     },
     TEST_MS_MAX,
   );
 });
 
 describe("the password of admin", () => {
-  beforeEach(() => makeEmptyInstallation(dataDir));
+  beforeEach(() => makeEmptyInstallation(folder.data));
 
   // These are about its file. On PostgreSQL there is none: tests/cli/postgres has what is said there.
   const attempt = (url: string, password: string) =>
@@ -182,7 +178,7 @@ describe("the password of admin", () => {
       body: JSON.stringify({ password }),
     });
   const run = (line: string, more: Record<string, string> = {}, screens = false) =>
-    runLocal(dataDir, line.split(" "), { env: more, screens });
+    runLocal(folder.data, line.split(" "), { env: more, screens });
 
   test.skipIf(isOnPostgres)(
     "rotated beside a running server holds at once: the old one is wrong, and browsers of admin are signed out",
@@ -204,7 +200,7 @@ describe("the password of admin", () => {
       expect([await mine(byPassword), await mine(cookie)]).toEqual([200, 200]);
 
       const kept = await run("admin password rotate --keep-sessions --json");
-      expect(JSON.parse(kept.data)).toEqual({ file: join(dataDir, "admin-password"), revoked: 0 });
+      expect(JSON.parse(kept.data)).toEqual({ file: join(folder.data, "admin-password"), revoked: 0 });
       expect(await mine(cookie)).toBe(200);
       expect(await mine(byPassword)).toBe(401);
       const rotated = await run("admin password rotate");
@@ -217,8 +213,10 @@ describe("the password of admin", () => {
       expect(rotated.messages).not.toContain(after);
       expect((await attempt(server.url, before)).status).toBe(401);
       expect((await attempt(server.url, after)).status).toBe(200);
-      expect(Bun.file(join(dataDir, "admin-password")).size).toBeGreaterThan(12);
-      expect((await runProcess(["stat", "-c", "%a", join(dataDir, "admin-password")])).data).toBe("600\n");
+      expect(Bun.file(join(folder.data, "admin-password")).size).toBeGreaterThan(12);
+      expect((await runProcess(["stat", "-c", "%a", join(folder.data, "admin-password")])).data).toBe(
+        "600\n",
+      );
       expect(await server.stop()).toBe(0);
     },
     TEST_MS_MAX,
@@ -257,7 +255,7 @@ describe("the password of admin", () => {
     async () => {
       expect(await run("admin password show --yes")).toMatchObject({ code: 1, data: "" });
       await run("admin password rotate");
-      const password = readFileSync(join(dataDir, "admin-password"), "utf8");
+      const password = readFileSync(join(folder.data, "admin-password"), "utf8");
       for (const line of ["admin password show", "admin password show --json"]) {
         const refused = await run(line);
         expect(refused).toMatchObject({ code: 2, data: "" });
@@ -282,17 +280,17 @@ describe("the password of admin", () => {
         expect(messages).not.toContain("from the environment");
       }
     }
-    expect(existsSync(join(dataDir, "admin-password"))).toBe(false);
+    expect(existsSync(join(folder.data, "admin-password"))).toBe(false);
   });
 });
 
 test(
   "a table is as wide as the screen at most, which names the columns that have no room",
   async () => {
-    await makeEmptyInstallation(dataDir);
+    await makeEmptyInstallation(folder.data);
     const name = `nightly-${"build-".repeat(12)}end`;
     for (const line of [`principal create ${name}`, `key create --principal ${name} --label ${name}`])
-      expect((await runLocal(dataDir, line.split(" "))).code).toBe(0);
+      expect((await runLocal(folder.data, line.split(" "))).code).toBe(0);
     const screen = startOnScreen(["key", "list"], env);
     const shown = await screen.shows(/--json has all\./);
     expect(await screen.exited).toBe(0);
@@ -305,10 +303,10 @@ test(
 );
 
 describe("admin login-link", () => {
-  beforeEach(() => makeEmptyInstallation(dataDir));
+  beforeEach(() => makeEmptyInstallation(folder.data));
 
   const run = (line: string, more: Record<string, string> = {}) =>
-    runLocal(dataDir, line.split(" "), { env: more });
+    runLocal(folder.data, line.split(" "), { env: more });
 
   test("is alone on stdout, for whoever is named, with the address that the settings or --server say", async () => {
     const plain = await run("admin login-link");
@@ -366,17 +364,17 @@ describe("admin login-link", () => {
       expect((await run("admin login-link --server http://other:1")).data).toStartWith("http://other:1/");
       server.signal("SIGKILL");
       await server.exited;
-      expect(existsSync(join(dataDir, "serving.json"))).toBe(true);
+      expect(existsSync(join(folder.data, "serving.json"))).toBe(true);
       const { data, messages } = await run("admin login-link");
       expect(data).toStartWith("http://127.0.0.1:4000/");
-      expect(messages).toContain(`No server is known to run from ${dataDir}`);
+      expect(messages).toContain(`No server is known to run from ${folder.data}`);
     },
     TEST_MS_MAX,
   );
 });
 
 describe("on a terminal", () => {
-  beforeEach(() => makeEmptyInstallation(dataDir));
+  beforeEach(() => makeEmptyInstallation(folder.data));
 
   const add = ["provider", "add", "up", "--base-url", "http://127.0.0.1:9/v1"];
 
@@ -394,7 +392,7 @@ describe("on a terminal", () => {
       await left.shows(/API key of the provider/);
       left.type("\u0003");
       expect(await left.exited).toBe(130);
-      const { data } = await runLocal(dataDir, ["provider", "list", "--json"]);
+      const { data } = await runLocal(folder.data, ["provider", "list", "--json"]);
       expect(JSON.parse(data)).toMatchObject([{ name: "up", has_credential: true }]);
     },
     TEST_MS_MAX,
@@ -403,7 +401,7 @@ describe("on a terminal", () => {
   test(
     "removing a provider that serves models asks first, and only yes removes it",
     async () => {
-      const run = (line: string) => runLocal(dataDir, line.split(" "));
+      const run = (line: string) => runLocal(folder.data, line.split(" "));
       await run("provider add up --base-url http://127.0.0.1:9/v1");
       await run("model add gpt --provider up --upstream-name g");
       for (const [answer, code] of [
@@ -438,7 +436,7 @@ describe("on a terminal", () => {
         "key create --help",
         "requests tail",
       ]) {
-        const { data, messages } = await runLocal(dataDir, line.split(" "), { env: more, screens });
+        const { data, messages } = await runLocal(folder.data, line.split(" "), { env: more, screens });
         expect({ line, more, coloured: (data + messages).includes(escape) }).toEqual({
           line,
           more,
@@ -463,7 +461,7 @@ describe("on a terminal", () => {
 test(
   "whoever reads stdout may go: a command and a follower end with exit code 0 and no word",
   async () => {
-    const app = await (await import("../support/app.ts")).startApp({ dataDir });
+    const app = await (await import("../support/app.ts")).startApp({ dataDir: folder.data });
     await app.api("POST", "/admin/v1/providers", { name: "p", base_url: "http://127.0.0.1:1/v1" });
     await app.api("POST", "/admin/v1/models", { alias: "m", provider: "p", upstream_name: "u" });
     const request = () => app.api("POST", "/v1/chat/completions", { model: "m" });

@@ -1,26 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { findListenFault, toListenError } from "#boot/settings/listen-address.ts";
 import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
-import { makeFolder } from "../support/folder.ts";
-import { errorsOf, runProcess } from "../support/process.ts";
+import { useFolder } from "../support/folder.ts";
+import { errorsOf, runProcess, startProcess } from "../support/process.ts";
 import { startOnScreen } from "./screen.ts";
 import { runLocal } from "./terminal.ts";
 
 const LOCKPORT = await executable();
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 let env: Record<string, string>;
 
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-  env = await engineEnvironment(dataDir);
+  env = await engineEnvironment(folder.data);
 });
-afterEach(() => folder.remove());
 
 describe("lockport serve", () => {
   test.each([
@@ -29,16 +24,16 @@ describe("lockport serve", () => {
     ["--port", ""],
     ["--host", "http://127.0.0.1"],
   ])("with %s %p is a usage error that names the flag, and makes nothing", async (flag, value) => {
-    const { code, data, messages } = await runLocal(dataDir, ["serve", flag, value]);
+    const { code, data, messages } = await runLocal(folder.data, ["serve", flag, value]);
     expect({ code, data }).toEqual({ code: 2, data: "" });
     expect(messages).toStartWith(`lockport: ${flag} must be `);
     expect(messages.trim().split("\n")).toHaveLength(1);
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 
   test("with such a value in its variable is a setting that is wrong, told as a line of the log unless a person reads it", async () => {
     const asked = { env: { PROXY_PORT: "80000" } };
-    const { code, messages } = await runLocal(dataDir, ["serve"], asked);
+    const { code, messages } = await runLocal(folder.data, ["serve"], asked);
     expect(code).toBe(78);
     expect(JSON.parse(messages)).toMatchObject({
       ts: expect.any(String),
@@ -46,18 +41,18 @@ describe("lockport serve", () => {
       message: expect.stringMatching(/^PROXY_PORT must be/),
       exit_code: 78,
     });
-    const read = await runLocal(dataDir, ["serve"], { ...asked, screens: true });
+    const read = await runLocal(folder.data, ["serve"], { ...asked, screens: true });
     expect(Bun.stripANSI(read.messages)).toStartWith("lockport: PROXY_PORT must be");
   });
 
   test("on a name that does not resolve says so before it makes anything, and ends with 78", async () => {
-    const line = ["serve", "--port", "0", "--host", "no-such-host.invalid", "--data-dir", dataDir];
+    const line = ["serve", "--port", "0", "--host", "no-such-host.invalid", "--data-dir", folder.data];
     const { code, data, messages } = await runProcess([LOCKPORT, ...line], { env });
     expect({ code, data }).toEqual({ code: 78, data: "" });
     expect(errorsOf(messages)).toEqual([
       expect.stringMatching(/^The host no-such-host\.invalid does not resolve to an address\. Set /),
     ]);
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   }, 30_000);
 
   test("says of each address that it cannot listen on what is wrong with that one and what to do, before it makes anything", async () => {
@@ -69,11 +64,11 @@ describe("lockport serve", () => {
     ] as const;
     try {
       for (const [host, taken, sentence] of faults) {
-        const line = ["serve", "--host", host, "--port", taken, "--data-dir", dataDir];
+        const line = ["serve", "--host", host, "--port", taken, "--data-dir", folder.data];
         const { code, messages } = await runProcess([LOCKPORT, ...line], { env });
         expect(code).toBe(78);
         expect(errorsOf(messages)).toEqual([expect.stringContaining(sentence)]);
-        expect(existsSync(dataDir)).toBe(false);
+        expect(existsSync(folder.data)).toBe(false);
       }
     } finally {
       await holder.stop(true);
@@ -101,7 +96,7 @@ describe("lockport serve", () => {
 
 describe.skipIf(process.platform === "win32")("the first lockport serve on a screen", () => {
   async function readGreeting(more: Record<string, string> = {}): Promise<string> {
-    const line = ["serve", "--port", "0", "--data-dir", dataDir];
+    const line = ["serve", "--port", "0", "--data-dir", folder.data];
     const screen = startOnScreen(line, { ...env, ...more });
     try {
       return await screen.shows(/Next: .*\r/);
@@ -112,16 +107,52 @@ describe.skipIf(process.platform === "win32")("the first lockport serve on a scr
   }
 
   test("prints a link that signs in, also where admin bootstrap has made the folder, and the second does not", async () => {
-    await runLocal(dataDir, ["admin", "bootstrap"]);
+    await runLocal(folder.data, ["admin", "bootstrap"]);
     expect(await readGreeting()).toContain("/#login=lpl_");
     expect(await readGreeting()).not.toContain("/#login=");
   }, 30_000);
 
   test("prints none where nobody is admin, and makes no admin for it", async () => {
-    await runLocal(dataDir, ["admin", "bootstrap", "--name", "ada"]);
+    await runLocal(folder.data, ["admin", "bootstrap", "--name", "ada"]);
     expect(await readGreeting({ PROXY_ADMIN_PASSWORD_DISABLED: "true" })).not.toContain("/#login=");
-    const { data } = await runLocal(dataDir, ["principal", "list", "--json"]);
+    const { data } = await runLocal(folder.data, ["principal", "list", "--json"]);
     expect(data).not.toContain('"name": "admin"');
     expect(data).toContain('"ada"');
   }, 30_000);
 });
+
+const TEST_MS_MAX = 60_000;
+
+async function readNext(): Promise<string | null> {
+  const server = await startProcess([LOCKPORT], { env: { ...env, PROXY_DATA_DIR: folder.data } });
+  expect(await server.stop()).toBe(0);
+  return /^Next: .*$/m.exec(server.output())?.[0] ?? null;
+}
+
+async function run(...line: string[]): Promise<string> {
+  const { code, data, messages } = await runLocal(folder.data, line);
+  expect(`${code} ${messages.includes("(")}`).toBe("0 false");
+  return data;
+}
+
+test(
+  "the server's start names the first thing that is missing: an admin's key, a provider, a model; and then nothing",
+  async () => {
+    expect(await readNext()).toMatch(/ admin bootstrap {3}\(prints a first admin API key\)$/);
+    await run("principal", "create", "ada");
+    await run("key", "create", "--principal", "ada");
+    expect(await readNext()).toContain("admin bootstrap");
+
+    await run("admin", "bootstrap", "--name", "boss");
+    const second = await readNext();
+    expect(second).toContain(" provider add --help ");
+    expect(second).not.toContain("bootstrap");
+
+    await run("provider", "add", "local", "--base-url", "http://127.0.0.1:9/v1", "--no-api-key");
+    expect(await readNext()).toContain(" provider discover local ");
+
+    await run("model", "add", "m", "--provider", "local", "--upstream-name", "um");
+    expect(await readNext()).toBeNull();
+  },
+  TEST_MS_MAX,
+);

@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-beforeEach(() => {
-  folder = makeFolder();
-});
-afterEach(() => folder.remove());
+const folder = useFolder();
 const run = (...line: string[]) => runLocal(join(folder.path, "data"), line);
 
 /** Exposure that `systemd-analyze security` may find at most, in tenths; a unit without any hardening has 96. */

@@ -1,21 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { listNodes, readCommandTree } from "#cli/screen/help.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
+import { listRoutes } from "#http/local.ts";
+import { toOpenApiDocument } from "#http/openapi/document.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
-beforeEach(() => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
-});
-afterEach(() => folder.remove());
+const folder = useFolder();
 
-const run = (line: string, input?: CliInput) => runLocal(dataDir, line === "" ? [] : line.split(" "), input);
+const run = (line: string, input?: CliInput) =>
+  runLocal(folder.data, line === "" ? [] : line.split(" "), input);
 
 const tree = readCommandTree(await createProgram(SILENT_TERMINAL));
 const nodes = listNodes(tree).slice(1);
@@ -35,7 +31,7 @@ describe("the command tree", () => {
       for (const { path } of nodes.filter((each) => each.path.length === 2)) expect(data).toContain(path[1]!);
       expect(data).not.toContain("…");
     }
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 
   test("explains each command and group on stdout with exit code 0 in 80 columns, with what it does, its options and examples that are its own", async () => {
@@ -54,7 +50,7 @@ describe("the command tree", () => {
       });
       expect(options.every((option) => option.description !== "")).toBe(true);
     }
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 
   test("has no example with an option or a command that does not exist", async () => {
@@ -123,7 +119,7 @@ describe("the command tree", () => {
       expect(messages).toEndWith(`\n(${help})\n`);
       expect(messages).not.toContain("Did you mean");
     }
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 });
 
@@ -144,7 +140,7 @@ test("a word that other programs have for a command names ours, with exit code 2
     expect(messages).not.toContain("Did you mean");
     expect(messages).not.toContain("lists the commands");
   }
-  expect(existsSync(dataDir)).toBe(false);
+  expect(existsSync(folder.data)).toBe(false);
 });
 
 test("the version is told to whoever asks with a word, as with the option", async () => {
@@ -186,7 +182,7 @@ describe("a secret among the arguments", () => {
     const { code, messages } = await run(`key delete ${key}`);
     expect({ code, repeats: messages.includes(key) }).toEqual({ code: 2, repeats: false });
     expect(messages).toContain("by its id");
-    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(folder.data)).toBe(false);
   });
 
   test("is known by its form as a provider's key or a login link, wherever it stands, and is not repeated", async () => {
@@ -253,4 +249,11 @@ describe("a secret among the arguments", () => {
     // `--key` and `--relay-token` name one by its id.
     expect(takers.filter((taker) => !/ (?:path|--key|--relay-token)$/.test(taker))).toEqual([]);
   });
+});
+
+test("lockport openapi prints the document and makes no data folder", async () => {
+  const { code, data, messages } = await run("openapi");
+  expect({ code, messages }).toEqual({ code: 0, messages: "" });
+  expect(JSON.parse(data)).toEqual(JSON.parse(JSON.stringify(toOpenApiDocument(listRoutes()))));
+  expect(existsSync(folder.data)).toBe(false);
 });

@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../support/folder.ts";
+import { useFolder } from "../support/folder.ts";
 import { createClockAt } from "../limits/world.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
-let folder: ReturnType<typeof makeFolder>;
-let dataDir: string;
+const folder = useFolder();
 beforeEach(async () => {
-  folder = makeFolder();
-  dataDir = join(folder.path, "data");
   for (const line of [
     "admin bootstrap",
     "provider add up --base-url http://127.0.0.1:9/v1 --no-api-key",
@@ -17,10 +14,9 @@ beforeEach(async () => {
   ])
     expect(await run(line)).toMatchObject({ code: 0 });
 });
-afterEach(() => folder.remove());
 
 const run = (line: string | readonly string[], input?: CliInput) =>
-  runLocal(dataDir, typeof line === "string" ? line.split(" ") : line, input);
+  runLocal(folder.data, typeof line === "string" ? line.split(" ") : line, input);
 
 /** Nothing listens there: whoever asked it would end with 69. */
 const NOWHERE = "--url http://127.0.0.1:1";
@@ -242,8 +238,8 @@ test("a provider without a key says so on stderr and how to set one, unless that
   expect(silent.messages).toMatch(
     /^added provider a\nRequests to it go without a credential\. .* provider set a --api-key-file PATH\n$/,
   );
-  expect((await run(`provider add b ${add} --data-dir ${dataDir}`)).messages).toContain(
-    ` --data-dir ${dataDir}\n`,
+  expect((await run(`provider add b ${add} --data-dir ${folder.data}`)).messages).toContain(
+    ` --data-dir ${folder.data}\n`,
   );
   expect((await run(`provider add c ${add} --no-api-key`)).messages).toBe("added provider c\n");
   expect((await run(`provider add d ${add} --json`)).messages).toBe("");

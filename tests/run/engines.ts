@@ -60,7 +60,6 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "limit",
     "log-end",
     "notice",
-    "pending",
     "prices",
     "removal",
     "reports",
