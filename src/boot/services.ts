@@ -16,7 +16,7 @@ import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
-import type { Keyring } from "#kernel/keyring.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import { describeCause } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { createPeople } from "#people/people.ts";

@@ -3,7 +3,7 @@ import type { Actor } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
-import type { Precondition } from "#kernel/precondition.ts";
+import type { Precondition } from "#kernel/errors.ts";
 import type { CatalogDraft, CatalogMode } from "./catalog-draft.ts";
 import { planCatalog, type CatalogOutcome } from "./catalog-plan.ts";
 import { type DeploymentDraft, planDeployment, planDeploymentDelete } from "./deployment.ts";

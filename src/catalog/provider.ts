@@ -1,9 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { SecretBox } from "#kernel/crypto.ts";
+import { type SecretBox, OtherSecretError } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toHint } from "#kernel/nearest.ts";
 import { type ValuesOf, type DraftOf, parseFields, toDefaults } from "#kernel/fields.ts";
-import { OtherSecretError } from "#kernel/keyring.ts";
 import { type Endpoint, ENDPOINTS, isEndpoint } from "./endpoint.ts";
 import { PROVIDER_SETTINGS } from "./provider-fields.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";

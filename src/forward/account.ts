@@ -16,10 +16,10 @@ import {
   STATUS_CANCELLED,
 } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
-import { toDuration } from "#usage/journal-fields.ts";
+import { toDuration } from "#usage/journal-line.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { Settlements } from "./settlements.ts";
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { MeterReading } from "#usage/meter.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */

@@ -1,7 +1,7 @@
 import { carriesOwnToken } from "#identity/secret.ts";
 import { listSessionCookies } from "#identity/sessions.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { toFieldValue } from "#kernel/field-value.ts";
+import { toFieldValue } from "#kernel/text.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 
 /**

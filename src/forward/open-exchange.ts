@@ -1,6 +1,6 @@
 import { type TransportError, NOTHING_USED } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
-import { Cancellation, type Caller } from "#kernel/cancellation.ts";
+import { Cancellation, type Caller, createDeadlines } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
 import { type Account, type Breach, Accounts, type AccountsDeps } from "./account.ts";
@@ -9,7 +9,6 @@ import type { ResponseWatch } from "./kept-responses.ts";
 import type { Metering } from "./metering.ts";
 import { type SlowConsumers, createSlowConsumers } from "./tee.ts";
 import { type UpstreamHead, Upstream } from "./upstream.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
 
 /** The end of an exchange, as the caller's connection is to be told. */
 export type ForwardResult =

@@ -1,8 +1,7 @@
 import { containsOwnToken } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { free } from "#kernel/bytes.ts";
-import { GatheredBytes } from "#kernel/gathered-bytes.ts";
+import { free, GatheredBytes } from "#kernel/bytes.ts";
 import { type ScannedText, readString, scanJson } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
 import { refuseLookalike } from "./request-body.ts";

@@ -7,7 +7,7 @@ import type { LimitGate } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
 import type { FoundEvent, Outcome, ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
-import { toDuration } from "#usage/journal-fields.ts";
+import { toDuration } from "#usage/journal-line.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import type { UsageLedger, UsageWatch } from "#usage/store.ts";
 

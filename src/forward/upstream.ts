@@ -1,8 +1,7 @@
 import type { Provider } from "#catalog/provider.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { toConnectionFailure } from "#kernel/connection-failure.ts";
-import { systemCode } from "#kernel/system-code.ts";
+import { systemCode, toConnectionFailure } from "#kernel/system-code.ts";
 import type { Breach } from "./account.ts";
 import { isResponseDropped, namedByConnection } from "./headers.ts";
 

@@ -11,7 +11,7 @@ import { createDoor, createSessionCookies } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
 import { createOperation } from "#http/metrics/operation.ts";
-import { createArrivals } from "#kernel/arrivals.ts";
+import { createArrivals } from "#kernel/ids.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";

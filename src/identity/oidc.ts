@@ -24,7 +24,7 @@ import type { Peer } from "./peer.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { isLoopback } from "#kernel/loopback.ts";
+import { isLoopback } from "#kernel/host-name.ts";
 import { withinLimit } from "#kernel/timer.ts";
 
 /** The provider's metadata is cached for so long; after a failure it is read again at once. */

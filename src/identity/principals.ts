@@ -1,11 +1,10 @@
 import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import { parseWord } from "#kernel/fields.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { toHint, toIdHint, withHint } from "#kernel/nearest.ts";
 import { PAGE_LIMIT_MAX, type Page, type Paged } from "#kernel/page.ts";
-import type { Precondition } from "#kernel/precondition.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
   type Principal,

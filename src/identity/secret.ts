@@ -1,8 +1,7 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { type InstantUs, parseInstant } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
 import { parseWord } from "#kernel/fields.ts";
 import type { Principal } from "./principal.ts";

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { Precondition } from "#kernel/precondition.ts";
+import type { Precondition } from "#kernel/errors.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
 import type { ListedSecret, NewSecret, OwnedSecret, SecretName, SecretTerms } from "./secret.ts";
 

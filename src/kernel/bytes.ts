@@ -15,3 +15,69 @@ export function free({ buffer, byteLength }: Uint8Array): void {
   if (byteLength >= FREED_BYTES_MIN && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength)
     buffer.transfer(0);
 }
+
+/** The first block, where its piece is not longer. */
+const BLOCK_BYTES_MIN = 4 * 1024;
+/** Each further block is as long as all before it, up to this: 64 MiB are 72 blocks, however short their pieces were. */
+const BLOCK_BYTES_MAX = 1024 * 1024;
+
+/**
+ * Bytes whose number is not known beforehand, copied into a few blocks as they come. An array for each piece costs 100 to 400
+ * bytes beside its own, which is gigabytes for pieces of one byte (measured).
+ */
+export class GatheredBytes {
+  #blocks: Uint8Array<ArrayBuffer>[] = [];
+  /** How much of the last block is taken. */
+  #usedBytes = 0;
+  #sizeBytes = 0;
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /** Copies the piece, which stays the caller's. */
+  push(piece: Uint8Array): void {
+    for (let at = 0; at < piece.length;) {
+      const block = this.#openBlock(piece.length - at);
+      const part = piece.subarray(at, at + block.length - this.#usedBytes);
+      block.set(part, this.#usedBytes);
+      this.#usedBytes += part.length;
+      this.#sizeBytes += part.length;
+      at += part.length;
+    }
+  }
+
+  /** One array of all bytes. Each block is freed once it is copied, so that no two copies are kept; nothing is left here. */
+  moveIntoOne(): Uint8Array<ArrayBuffer> {
+    const whole = new Uint8Array(this.#sizeBytes);
+    let at = 0;
+    for (const block of this.#blocks) {
+      whole.set(block.subarray(0, whole.length - at), at);
+      at += block.length;
+      free(block);
+    }
+    this.release();
+    return whole;
+  }
+
+  /** Frees everything. May be called more than once. */
+  release(): void {
+    for (const block of this.#blocks) free(block);
+    this.#blocks = [];
+    this.#usedBytes = 0;
+    this.#sizeBytes = 0;
+  }
+
+  #openBlock(wantedBytes: number): Uint8Array<ArrayBuffer> {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && this.#usedBytes < last.length) return last;
+    const blockBytes =
+      last === undefined
+        ? Math.max(wantedBytes, BLOCK_BYTES_MIN)
+        : Math.max(this.#sizeBytes, BLOCK_BYTES_MIN);
+    const block = new Uint8Array(Math.min(blockBytes, BLOCK_BYTES_MAX));
+    this.#blocks.push(block);
+    this.#usedBytes = 0;
+    return block;
+  }
+}

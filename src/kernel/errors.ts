@@ -80,7 +80,7 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERROR_STATUS, value);
 }
 
-export interface ProxyErrorOptions {
+interface ProxyErrorOptions {
   /** The offending request field, such as `model` or `capabilities[1]`. */
   readonly param?: string;
   /** The header `Retry-After` (RFC 9110, section 10.2.3). */
@@ -174,3 +174,6 @@ export function toUnreachableRefusal(cause: UnreachableError): ProxyError {
     : "The database cannot be reached. Try again.";
   return new ProxyError("internal_error", message, { cause, isLogged: !cause.mayBeCommitted });
 }
+
+/** Judges a resource as it stands within the transaction that would change it; what it throws refuses the change. */
+export type Precondition<Resource> = (current: Resource) => void;

@@ -1,4 +1,3 @@
-import { findCertificates } from "./certificates.ts";
 import { ProxyError } from "./errors.ts";
 
 /**
@@ -32,7 +31,7 @@ export interface NumberField extends FieldBase {
 }
 
 /** A whole number that may be without a bound, which is null, and is written as null or as anything below one. */
-export interface CountField extends FieldBase {
+interface CountField extends FieldBase {
   readonly kind: "count";
   readonly initial: null;
   readonly unit: string;
@@ -45,7 +44,7 @@ export interface SwitchField extends FieldBase {
   readonly helpOff: string;
 }
 
-export interface ChoiceField<Word extends string = string> extends FieldBase {
+interface ChoiceField<Word extends string = string> extends FieldBase {
   readonly kind: "choice";
   readonly initial: Word;
   readonly words: readonly Word[];
@@ -56,7 +55,7 @@ export interface ChoiceField<Word extends string = string> extends FieldBase {
 }
 
 /** Certificates: null is none, and is written as an empty text. Views tell only that there are some. */
-export interface PemField extends FieldBase {
+interface PemField extends FieldBase {
   readonly kind: "pem";
   readonly initial: null;
   /** The view's yes or no. */
@@ -207,4 +206,27 @@ export function toChanges(
       return was === now ? [] : [[wire, now]];
     }),
   );
+}
+
+const PEM_BLOCK_PATTERN = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
+
+/**
+ * The certificates of a PEM text, one after the other, without what stood between them; null when there is none, or anything
+ * else, such as a private key. One that does not parse would be no more than an unknown failure at the first connection.
+ */
+export function findCertificates(text: string): string | null {
+  const blocks = [...text.matchAll(PEM_BLOCK_PATTERN)];
+  if (blocks.length === 0 || !blocks.every(([block, label]) => isCertificate(block, label))) return null;
+  return blocks.map(([block]) => `${block}\n`).join("");
+}
+
+function isCertificate(block: string, label: string | undefined): boolean {
+  if (label !== "CERTIFICATE") return false;
+  try {
+    // Loaded here and not above, as in `kernel/crypto`.
+    const { X509Certificate } = process.getBuiltinModule("node:crypto");
+    return new X509Certificate(block).subject !== null;
+  } catch {
+    return false;
+  }
 }

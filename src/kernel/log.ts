@@ -17,7 +17,7 @@ export interface Log {
 /** For what its caller tells of itself. */
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: LogLevel;
   /** JSON lines when true (stderr is not a terminal), else a line for a person to read. */
   readonly json: boolean;

@@ -9,7 +9,7 @@ export interface LoopLag {
   stop(): void;
 }
 
-export interface LagHistogram {
+interface LagHistogram {
   /** One count for each of `LAG_BOUNDS_MS`: how often the lag was at most that. */
   readonly counts: readonly number[];
   readonly count: number;

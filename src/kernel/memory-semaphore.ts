@@ -7,7 +7,7 @@ export interface MemorySemaphore {
   waitingCount(owner?: string): number;
 }
 
-export interface ReservationOptions {
+interface ReservationOptions {
   /** Length of the body as its head tells it; null when the head does not. */
   readonly lengthBytes: number | null;
   /** Aborting it ends the wait. */
@@ -46,7 +46,7 @@ export const UNCOUNTED_BYTES_MAX = 512 * 1024;
 /** When a body that found no memory may come again: the largest take some seconds to leave. */
 export const BUSY_RETRY_AFTER_SECONDS = 5;
 
-export interface MemorySemaphoreOptions {
+interface MemorySemaphoreOptions {
   readonly bytesMax: number;
   /** Counts as `bytesMax` when it is less, so that a single body always fits. */
   readonly totalBytesMax: number;

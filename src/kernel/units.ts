@@ -176,12 +176,12 @@ export const UNIT_TABLE = {
 
 type Table = typeof UNIT_TABLE;
 export type Unit = keyof Table;
-export type DetailUnit = {
+type DetailUnit = {
   [unit in Unit]: Table[unit] extends DetailUnitRow ? unit : never;
 }[Unit];
 export type ReportUnit = Exclude<Unit, DetailUnit>;
 /** The columns of `ReportUnit`s in tables of totals. */
-export type UnitColumn = Table[ReportUnit]["column"];
+type UnitColumn = Table[ReportUnit]["column"];
 
 export function isUnit(value: unknown): value is Unit {
   return typeof value === "string" && Object.hasOwn(UNIT_TABLE, value);

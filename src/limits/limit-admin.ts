@@ -1,8 +1,7 @@
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import type { Precondition } from "#kernel/precondition.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { NONE_USED } from "./limit-counter.ts";
@@ -31,7 +30,7 @@ export interface LimitState {
 }
 
 /** Whose limits are asked for. */
-export interface LimitOwner {
+interface LimitOwner {
   readonly principalId: string;
   readonly keyIds: readonly string[];
   readonly relayTokenIds: readonly string[];
@@ -60,7 +59,7 @@ export interface LimitAdmin {
   listOwn(owner: LimitOwner): Promise<readonly LimitState[]>;
 }
 
-export interface LimitAdminDeps {
+interface LimitAdminDeps {
   readonly store: LimitStore;
   readonly limits: Limits;
   readonly clock: Clock;

@@ -21,12 +21,10 @@ import {
   toUses,
 } from "./limit-entry.ts";
 import { NONE_USED } from "./limit-counter.ts";
-import type { OpenUse } from "./limit-board.ts";
 import { LimitIndex } from "./limit-index.ts";
 import type { LimitSum } from "./limit-sums.ts";
-import { type Limit, type LimitedRequest, isCountedAlike } from "./limit.ts";
-import type { ToldUses } from "./open-elsewhere.ts";
-import { toWatchedFrom, type UseWatch } from "./use-watch.ts";
+import { type Limit, type LimitedRequest, isCountedAlike, toWatchedFrom, type UseWatch } from "./limit.ts";
+import type { ToldUses, OpenUse } from "./open-elsewhere.ts";
 
 /**
  * Every limit with what has been used of it. It is rebuilt from the ledger, and moves with each event: nothing else is

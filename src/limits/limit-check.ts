@@ -7,7 +7,7 @@ import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
 
 /** What is counted of a limit. */
 const FIGURES = ["used", "unpriced_requests", "unknown_requests"] as const;
-export type LimitFigure = (typeof FIGURES)[number];
+type LimitFigure = (typeof FIGURES)[number];
 
 /** A limit whose events, totals and server do not say the same. */
 export interface LimitFinding {
@@ -22,7 +22,7 @@ export interface LimitFinding {
 }
 
 /** What a server says of a limit, or of one value of its `each`. */
-export interface ToldUse {
+interface ToldUse {
   readonly label: string;
   readonly used: number;
   readonly unpriced_requests: number;
@@ -38,7 +38,7 @@ export interface ToldLimit {
 /** What a server says, by the limits' ids. */
 export type Told = ReadonlyMap<string, ToldLimit>;
 
-export interface Sides {
+interface Sides {
   readonly byRows: readonly LimitSum[];
   readonly byTotals: readonly LimitSum[];
 }

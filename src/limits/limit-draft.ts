@@ -21,7 +21,7 @@ import {
 import type { NamedSubject, NewLimit } from "./store.ts";
 
 /** Who is limited, as a client writes it: at most one of the first four, and a model beside it or alone. */
-export interface SubjectDraft {
+interface SubjectDraft {
   readonly principal?: string | undefined;
   readonly key?: string | undefined;
   readonly relay_token?: string | undefined;
@@ -163,7 +163,7 @@ function parseFixed(fixed: boolean, subject: NamedSubject, each: LimitEach | nul
 }
 
 /** In pico for cost, exact to twelve decimals; else a whole number. */
-export function parseAmount(measure: LimitMeasure, amount: number): bigint {
+function parseAmount(measure: LimitMeasure, amount: number): bigint {
   if (measure !== "cost") {
     if (!Number.isSafeInteger(amount) || amount < 1) {
       throw refuse("amount", `An amount of ${MEASURES[measure].noun} is a whole number above 0.`);

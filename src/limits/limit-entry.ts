@@ -5,10 +5,8 @@ import { normaliseUsage } from "#usage/cost.ts";
 import { createWindowSums, NONE_USED, type WindowSums } from "./limit-counter.ts";
 import type { Used } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";
-import { MEASURES, type Limit } from "./limit.ts";
-import { toWatchedFrom } from "./use-watch.ts";
-import type { OpenUse } from "./limit-board.ts";
-import { OpenElsewhere } from "./open-elsewhere.ts";
+import { MEASURES, type Limit, toWatchedFrom } from "./limit.ts";
+import { OpenElsewhere, type OpenUse } from "./open-elsewhere.ts";
 
 /**
  * Values of one `each` that are counted apart; what comes beyond shares one count, which is called `(other)`. Callers choose
@@ -43,7 +41,7 @@ export interface MetLimit extends Used {
 }
 
 /** Its amount is used up, the model lacks a price, or as many requests as it allows have ended without their usage. */
-export type MetReason = "used" | "unpriced" | "unknown";
+type MetReason = "used" | "unpriced" | "unknown";
 
 export interface Counter {
   readonly value: string;

@@ -1,12 +1,9 @@
 import type { Clock } from "#kernel/clock.ts";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { LimitBoard, OpenUse } from "./limit-board.ts";
 import type { LimitBook } from "./limit-book.ts";
-import { ToldUses } from "./open-elsewhere.ts";
-import { Pace } from "./pace.ts";
-import type { PeerKnowledge } from "./peer-knowledge.ts";
+import { ToldUses, type LimitBoard, type OpenUse } from "./open-elsewhere.ts";
 
 /** How often processes that share limits of `concurrent` tell each other what is under way. */
 const EXCHANGE_INTERVAL_MS = 250;
@@ -17,7 +14,7 @@ const USES_MAX = 10_000;
 const HEAR_TIMES_MAX = 30;
 const HEAR_PAUSE_MS = 50;
 
-export interface LimitExchangeDeps {
+interface LimitExchangeDeps {
   readonly board: LimitBoard;
   /** Takes in limits that have changed, so that others hear of them also where no request comes. */
   readonly follow: () => Promise<void>;
@@ -98,4 +95,90 @@ export class LimitExchange {
 function toMostWanted(uses: readonly OpenUse[]): readonly OpenUse[] {
   if (uses.length <= USES_MAX) return uses;
   return uses.toSorted((one, other) => other.wanted - one.wanted).slice(0, USES_MAX);
+}
+
+/** A pause of so many times as long as it took follows. */
+const PAUSE_TIMES = 9;
+/** No pause is longer: what is done again and again keeps knowledge of others fresh, by which limits hold. */
+const PAUSE_MS_MAX = 2_000;
+/** A run that met a new connection waited for the database: of so many runs the shortest tells how long one takes. */
+const RUNS_REMEMBERED = 4;
+
+/** A tenth of the time goes into something that is done again and again, and more where it takes longer than 0.2 s. */
+export class Pace {
+  #fromMs = 0;
+  /** Durations of the last runs that came to their end, the newest first. */
+  #answeredInMs: readonly number[] = [];
+
+  isDue(nowMs: number): boolean {
+    return nowMs >= this.#fromMs;
+  }
+
+  /** It took from `startedMs` to `nowMs`, and came to its end or not. */
+  took(startedMs: number, nowMs: number, isAnswered: boolean): void {
+    const tookMs = nowMs - startedMs;
+    const shortestMs = Math.min(tookMs, ...this.#answeredInMs);
+    this.#fromMs = nowMs + Math.min(shortestMs * PAUSE_TIMES, PAUSE_MS_MAX);
+    if (isAnswered) this.#answeredInMs = [tookMs, ...this.#answeredInMs].slice(0, RUNS_REMEMBERED);
+  }
+}
+
+/** Knowledge that is older is told in the log: three reads in a row were not answered. */
+const STALE_MS = 5_000;
+
+/** What other processes have recorded, and what they have under way. */
+type PeerUse = "used" | "underWay";
+
+interface PeerKnowledgeDeps {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly log: Log;
+}
+
+/** Age of what this process knows of the others' use of limits. The log tells once when it is too old, and once when it no longer is. */
+export class PeerKnowledge {
+  readonly #deps: PeerKnowledgeDeps;
+  /** When the last question was sent that was answered, or when one was needed first. */
+  readonly #knownAtMs = new Map<PeerUse, number>();
+  #staleSinceMs: number | null = null;
+
+  constructor(deps: PeerKnowledgeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Milliseconds; 0 where no limit needs it. */
+  get ageMs(): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    return Math.max(0, ...[...this.#knownAtMs.values()].map((knownAtMs) => nowMs - knownAtMs));
+  }
+
+  /** Whether a limit needs to know it now. */
+  need(use: PeerUse, isNeeded: boolean): void {
+    if (!isNeeded) this.#knownAtMs.delete(use);
+    else if (!this.#knownAtMs.has(use)) this.#knownAtMs.set(use, this.#deps.clock.monotonicMs());
+    this.tell();
+  }
+
+  answered(use: PeerUse, sentMs: number): void {
+    this.#knownAtMs.set(use, sentMs);
+    this.tell();
+  }
+
+  /** To be called at intervals: tells the log when it has become too old, or is no longer. */
+  tell(): void {
+    const { clock, log } = this.#deps;
+    const { ageMs } = this;
+    const nowMs = clock.monotonicMs();
+    if (ageMs < STALE_MS) {
+      if (this.#staleSinceMs === null) return;
+      const age = Math.round((nowMs - this.#staleSinceMs) / 1000);
+      this.#staleSinceMs = null;
+      log.info("what other replicas use of limits is known again", { age_seconds: age });
+    } else if (this.#staleSinceMs === null) {
+      this.#staleSinceMs = nowMs - ageMs;
+      log.warn(
+        "what other replicas use of limits is not known: what they said last counts on, and together they may pass a limit",
+        { age_seconds: Math.round(ageMs / 1000) },
+      );
+    }
+  }
 }

@@ -146,7 +146,7 @@ function visitEntry<Entry extends OfLimit>(
 }
 
 /** Null where the request has none: it has no key, or not that tag. */
-export function toEachValue(
+function toEachValue(
   { each, fixed }: Pick<Limit, "each" | "fixed">,
   { principalId, keyId, tags, fixedTags }: LimitedRequest,
 ): string | null {

@@ -1,6 +1,6 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toFieldValue } from "#kernel/field-value.ts";
+import { toFieldValue } from "#kernel/text.ts";
 import { PICO_PER_WHOLE } from "#kernel/units.ts";
 import type { MetLimit } from "./limit-entry.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "./limit-window.ts";

@@ -3,20 +3,16 @@ import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
-import { AddingUp } from "./adding-up.ts";
-import type { LimitBoard } from "./limit-board.ts";
+import type { LimitBoard } from "./open-elsewhere.ts";
 import { LimitBook } from "./limit-book.ts";
-import { LimitExchange } from "./limit-exchange.ts";
+import { LimitExchange, Pace, PeerKnowledge } from "./limit-exchange.ts";
 import type { LimitGate } from "./limit-gate.ts";
 import { type LimitRefusalCount, RefusalCounts, toLongest, toRefusal } from "./limit-refusal.ts";
-import type { LimitLedger } from "./limit-sums.ts";
-import type { LimitedRequest } from "./limit.ts";
-import { Pace } from "./pace.ts";
-import { PeerKnowledge } from "./peer-knowledge.ts";
+import type { LimitLedger, LimitSum } from "./limit-sums.ts";
+import type { LimitedRequest, Limit, UseWatch } from "./limit.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
-import type { UseWatch } from "./use-watch.ts";
 
-export interface LimitsDeps {
+interface LimitsDeps {
   readonly store: Pick<LimitStore, "peek" | "snapshot">;
   readonly ledger: LimitLedger;
   readonly clock: Clock;
@@ -279,4 +275,56 @@ function refuseUnknown(): ProxyError {
     "internal_error",
     "The limits have just changed and could not be read yet: try again.",
   );
+}
+
+interface AddingUpDeps {
+  readonly ledger: LimitLedger;
+  readonly clock: Clock;
+  /** The one in force. */
+  readonly book: () => LimitBook;
+}
+
+/** What the ledger adds up for limits: one question after the other, and what changes meanwhile is asked for next. */
+class AddingUp {
+  readonly #deps: AddingUpDeps;
+  #round: Promise<void> | null = null;
+
+  constructor(deps: AddingUpDeps) {
+    this.#deps = deps;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#round !== null;
+  }
+
+  /** Fulfilled once nothing is missing. */
+  async all(): Promise<void> {
+    while (!this.#deps.book().isComplete) await this.next();
+  }
+
+  /** What is missing now, or what is being added up already. */
+  next(): Promise<void> {
+    return (this.#round ??= this.#addUp().finally(() => (this.#round = null)));
+  }
+
+  /** To be called in the turn in which the limits begin to count. */
+  async sum(limits: readonly Limit[]): Promise<readonly LimitSum[]> {
+    const counted = limits.filter(({ measure }) => measure !== "concurrent");
+    const { ledger, clock } = this.#deps;
+    return counted.length === 0 ? [] : await ledger.sumLimits(counted, clock.nowUs());
+  }
+
+  async #addUp(): Promise<void> {
+    const book = this.#deps.book();
+    const missing = book.askMissing();
+    try {
+      book.load(missing, await this.sum(missing));
+    } catch (cause) {
+      // Who waits next asks again.
+      book.giveUp(missing);
+      throw cause;
+    }
+    // A process that ended before it told anybody may have counted a part of it.
+    book.tellAll(this.#deps.clock.nowUs());
+  }
 }

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "#audit/event.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import { toIdHint } from "#kernel/nearest.ts";
-import type { Precondition } from "#kernel/precondition.ts";
 import type { Limit, LimitChange } from "./limit.ts";
 
 /** The limits as they are at one moment, the oldest first. Another state is another object. */

@@ -2,8 +2,15 @@ import { formatInstant, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
-import { type Limit, type LimitMeasure, type LimitWindow, MEASURES } from "#limits/limit.ts";
-import type { UseNow, UseWatch, WatchedUse } from "#limits/use-watch.ts";
+import {
+  type Limit,
+  type LimitMeasure,
+  type LimitWindow,
+  MEASURES,
+  type UseNow,
+  type UseWatch,
+  type WatchedUse,
+} from "#limits/limit.ts";
 import { type NoticeDraft, toQuotedName } from "./notice.ts";
 import type { Tell } from "./outbox.ts";
 import type { NoticeMark } from "./store.ts";
@@ -22,7 +29,7 @@ interface Told {
 }
 
 /** Notices of one limit in a window, of values of its `each`; those of more values become one that tells the number. */
-export const NOTICES_OF_LIMIT_MAX = 10;
+const NOTICES_OF_LIMIT_MAX = 10;
 
 /** What was told of the values of one limit in a window. */
 interface Many {

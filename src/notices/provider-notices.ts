@@ -26,7 +26,7 @@ const CALLER_FAULTS: ReadonlySet<number> = new Set([400, 404, 405, 406, 409, 411
 /** A relayed request carries its caller's own credential. */
 const RELAY_CALLER_FAULTS: ReadonlySet<number> = new Set([...CALLER_FAULTS, 401, 403, 429]);
 
-export interface ProviderNoticesDeps {
+interface ProviderNoticesDeps {
   readonly store: Pick<NoticeStore, "listMarks">;
   readonly clock: Clock;
   readonly tell: Tell;

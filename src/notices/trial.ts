@@ -5,7 +5,7 @@ import { toNotice } from "./notice.ts";
 import type { NoticeTarget } from "./post.ts";
 
 /** What came of a notice that was sent to try it. */
-export interface NoticeTrialResult {
+interface NoticeTrialResult {
   readonly id: string;
   readonly isDelivered: boolean;
   /** Null when nothing answered. */
@@ -19,7 +19,7 @@ export interface NoticeTrial {
   run(): Promise<NoticeTrialResult>;
 }
 
-export interface NoticeTrialDeps {
+interface NoticeTrialDeps {
   /** Null: there is no receiver. */
   readonly target: NoticeTarget | null;
   readonly clock: Clock;

@@ -1,6 +1,5 @@
 import { QUESTION, toDialectUrl, toModel, type SnippetClient, type SnippetSubject } from "./client.ts";
-import { quoteJson } from "./quote.ts";
-import { toNodeSource, toPythonSource } from "./source.ts";
+import { toNodeSource, toPythonSource, quoteJson } from "./source.ts";
 
 const INSTRUCTIONS = "Answer in one sentence.";
 const TRACING_NOTE = "Tracing is off: it would send what is said to OpenAI's own servers, past this one.";

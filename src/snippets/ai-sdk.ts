@@ -6,8 +6,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteJson } from "./quote.ts";
-import { toNodeSource } from "./source.ts";
+import { toNodeSource, quoteJson } from "./source.ts";
 
 export const AI_SDK: SnippetClient = {
   id: "ai-sdk",

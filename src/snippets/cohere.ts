@@ -1,6 +1,5 @@
 import { DOCUMENTS, QUERY, toModel, type SnippetClient } from "./client.ts";
-import { quoteJson } from "./quote.ts";
-import { toNodeSource, toPythonSource } from "./source.ts";
+import { toNodeSource, toPythonSource, quoteJson } from "./source.ts";
 
 const BASE_NOTE = "Its base URL is the address alone, without /v1: the client calls /v2/rerank.";
 

@@ -13,7 +13,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteShell, quoteShellWithVariable } from "./quote.ts";
+import { quoteShell, quoteShellWithVariable } from "./source.ts";
 
 export const CURL = {
   id: "curl",

@@ -6,8 +6,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteJson } from "./quote.ts";
-import { toNodeSource, toPythonSource } from "./source.ts";
+import { toNodeSource, toPythonSource, quoteJson } from "./source.ts";
 
 export const LANGCHAIN_PYTHON: SnippetClient = {
   id: "langchain-python",

@@ -7,8 +7,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteJson, quoteShell, quoteShellWithVariable } from "./quote.ts";
-import { toNodeSource, toPythonSource } from "./source.ts";
+import { toNodeSource, toPythonSource, quoteJson, quoteShell, quoteShellWithVariable } from "./source.ts";
 
 const CREDENTIAL_NOTE =
   "The relay token only says whose usage it is: your own credential (ANTHROPIC_API_KEY) goes through to the upstream.";

@@ -9,8 +9,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteJson } from "./quote.ts";
-import { toNodeSource, toPythonSource } from "./source.ts";
+import { toNodeSource, toPythonSource, quoteJson } from "./source.ts";
 
 const LAST_CHUNK_NOTE = "The last chunk of a stream has no choices: it carries the usage.";
 const RESPONSES_NOTE =

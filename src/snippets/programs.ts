@@ -6,7 +6,7 @@ import {
   type SnippetClient,
   type SnippetSubject,
 } from "./client.ts";
-import { quoteJson, quoteShell, quoteShellWithVariable } from "./quote.ts";
+import { quoteJson, quoteShell, quoteShellWithVariable } from "./source.ts";
 
 export const OPEN_WEBUI = {
   id: "open-webui",

@@ -1,6 +1,5 @@
 import type { Pico } from "#kernel/units.ts";
 import type { BreakdownSort, Ranking } from "./breakdown-query.ts";
-import { toFailedShare } from "./failed-share.ts";
 import { compareGroups, type Size } from "./series-groups.ts";
 import type { BreakdownFigures, BreakdownRow } from "./store.ts";
 
@@ -37,4 +36,16 @@ const SIZES: { readonly [sort in BreakdownSort]: (figures: BreakdownFigures) => 
 
 function toFailed({ upstreamError, unreachable }: BreakdownFigures): number {
   return upstreamError + unreachable;
+}
+
+interface Outcomes {
+  readonly requests: number;
+  readonly cancelled: number;
+  readonly failed: number;
+}
+
+/** The share that failed of the requests that were not cancelled, wherever it is shown; null when all were, or there are none. */
+export function toFailedShare({ requests, cancelled, failed }: Outcomes): number | null {
+  const ended = requests - cancelled;
+  return ended === 0 ? null : failed / ended;
 }

@@ -1,5 +1,6 @@
-import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { Window } from "./filter.ts";
 
 /** The lengths a series can be cut into: UTC, weeks from Monday (specification, section 4.3). */
 export const BUCKETS = ["hour", "day", "week", "month"] as const;
@@ -30,7 +31,7 @@ export function parseBucket(query: URLSearchParams): Bucket {
   return bucket;
 }
 
-export interface BucketQuery {
+interface BucketQuery {
   readonly bucket: Bucket;
   readonly sinceUs: InstantUs;
   /** Null ends the series with the bucket of `nowUs`. */
@@ -80,4 +81,27 @@ export function toBucketStart(bucket: Bucket, index: number): InstantUs {
 function toBucketEndIndex(bucket: Bucket, untilUs: InstantUs): number {
   const index = toBucketIndex(bucket, untilUs);
   return toBucketStart(bucket, index) === untilUs ? index : index + 1;
+}
+
+/**
+ * The query parameters `since` (inclusive) and `until` (exclusive), specification section 4: ISO 8601 date, datetime, or
+ * RFC 3339. A date is midnight UTC, a datetime without zone is UTC, an empty parameter is none. Anything else throws
+ * `invalid_date` with `param`.
+ */
+export function parseWindow(query: URLSearchParams): Window {
+  return { sinceUs: parseBound(query, "since"), untilUs: parseBound(query, "until") };
+}
+
+function parseBound(query: URLSearchParams, param: "since" | "until"): InstantUs | null {
+  const text = query.get(param)?.trim() ?? "";
+  if (text === "") return null;
+  const instant = parseInstant(text);
+  if (instant === null) {
+    throw new ProxyError(
+      "invalid_date",
+      `${param} must be an ISO 8601 date or datetime such as 2026-01-31 or 2026-01-31T08:00:00Z.`,
+      { param },
+    );
+  }
+  return instant;
 }

@@ -1,8 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Paged } from "#kernel/page.ts";
 import type { Pico, PriceSet } from "#kernel/units.ts";
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
+import { ProxyError } from "#kernel/errors.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
 export interface RequestLogRow {
@@ -40,4 +41,20 @@ export interface RecordedRows extends Paged<RequestLogRow> {
   readonly cursor: string;
   /** True when the cursor is not known any more: there are no rows, and what was read before has to be read anew. */
   readonly hasGap: boolean;
+}
+
+/** Newest first, oldest first, or the largest first: what has no cost comes last, and of equals the newest first. */
+export const LOG_ORDERS = ["newest", "oldest", "cost", "duration"] as const;
+export type LogOrder = (typeof LOG_ORDERS)[number];
+
+/** The query parameter `order` of the request log; newest first when absent or empty. Throws `invalid_request`. */
+export function parseLogOrder(query: URLSearchParams): LogOrder {
+  const text = query.get("order") || "newest";
+  const order = LOG_ORDERS.find((known) => known === text);
+  if (order === undefined) {
+    throw new ProxyError("invalid_request", `order must be one of ${LOG_ORDERS.join(", ")}.`, {
+      param: "order",
+    });
+  }
+  return order;
 }

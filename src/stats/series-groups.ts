@@ -6,18 +6,18 @@ import { toBucketView, toFiguresView, toSeriesView } from "./series.ts";
 import type { EncodedReport, Series, SeriesBucket, SeriesFigures } from "./store.ts";
 
 /** What one value adds up to over the whole window. */
-export interface GroupTotal {
+interface GroupTotal {
   /** Null for events that have no value. */
   readonly value: string | null;
   readonly figures: SeriesFigures;
 }
 
 /** One group with its buckets, which are those of the whole series. */
-export interface SeriesGroup extends GroupTotal {
+interface SeriesGroup extends GroupTotal {
   readonly buckets: readonly SeriesBucket[];
 }
 
-export interface GroupedSeries extends Series {
+interface GroupedSeries extends Series {
   readonly groups: readonly SeriesGroup[];
   /** How many values there are, those of `other` included. */
   readonly groupCount: number;

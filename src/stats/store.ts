@@ -4,8 +4,7 @@ import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts"
 import type { Bucket } from "./bucket.ts";
 import type { PercentileState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
-import type { LogOrder } from "./log-order.ts";
-import type { RecordedRows, RequestLogRow } from "./request-log.ts";
+import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
 
 export interface StatsQuery {
@@ -154,7 +153,7 @@ export interface ReportOptions {
   readonly askerId?: string;
 }
 
-export interface RequestListOptions extends ReportOptions {
+interface RequestListOptions extends ReportOptions {
   /** `newest` when absent. */
   readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */

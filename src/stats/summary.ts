@@ -31,7 +31,7 @@ export interface SummaryPart {
   readonly totals: readonly (number | null)[];
 }
 
-export interface SummaryOptions {
+interface SummaryOptions {
   readonly grouping: SummaryGrouping;
   readonly format: ReportFormat;
   readonly context: ReportContext;

@@ -10,7 +10,7 @@ import type {
 } from "./engine.ts";
 import { measureFiles } from "./files/data-files.ts";
 import { type LedgerSource, openLedgerReader, withLedger } from "./ledger-reader.ts";
-import type { StorageHealth } from "#usage/health.ts";
+import type { StorageHealth } from "#usage/gauges.ts";
 import type { ServerLock } from "./files/folder-lock.ts";
 import type { LedgerParts, OpenedLedger } from "./threads/ledger.ts";
 

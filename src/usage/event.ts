@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { EventOrigin } from "#kernel/ids.ts";
 import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
 

@@ -8,8 +8,9 @@ import {
   CHECKSUM_BYTES,
   decodeJournalLine,
   isWhole,
+  toArrival,
+  toDuration,
 } from "./journal-line.ts";
-import { toArrival, toDuration } from "./journal-fields.ts";
 import { BEGIN_MARK, END_MARK, readPlainNumbers } from "./plain-line.ts";
 
 /** A request as its begin line tells it. Begins of one kind share one `dimensions` object. */

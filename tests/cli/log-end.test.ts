@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openLogTail } from "#cli/commands/log-tail.ts";
 import type { ReportQuery } from "#cli/input/report.ts";
-import { formatInstant } from "#kernel/clock.ts";
-import { parseInstant } from "#kernel/instant.ts";
+import { formatInstant, parseInstant } from "#kernel/clock.ts";
 
 const START_US = Date.UTC(2026, 0, 1) * 1000;
 const SECOND_US = 1_000_000;

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import type { Provider } from "#catalog/provider.ts";
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
-import { toConnectionFailure } from "#kernel/connection-failure.ts";
+import { type ConnectionFailure, toConnectionFailure } from "#kernel/system-code.ts";
 import type { UpstreamScript } from "../support/upstream.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";

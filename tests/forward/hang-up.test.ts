@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { Cancellation } from "#kernel/cancellation.ts";
+import { Cancellation, createDeadlines } from "#kernel/cancellation.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
 import { createTee, type TeeEnding } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";

@@ -8,7 +8,7 @@ import { createRefusals } from "#http/door/refusals.ts";
 import { createTransparent, toRelayRoutes } from "#http/ingress/transparent.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { Drain } from "#http/door/connections.ts";
-import { createArrivals } from "#kernel/arrivals.ts";
+import { createArrivals } from "#kernel/ids.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";

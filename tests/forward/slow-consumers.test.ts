@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { Cancellation } from "#kernel/cancellation.ts";
+import { Cancellation, createDeadlines } from "#kernel/cancellation.ts";
 import { type TeeEnding, createSlowConsumers } from "#forward/tee.ts";
 import { createTee } from "#forward/tee.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
 import { openCaller } from "./caller.ts";
 import { SSE_DONE, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";

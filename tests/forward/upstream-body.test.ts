@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
-import { Cancellation } from "#kernel/cancellation.ts";
+import { Cancellation, createDeadlines } from "#kernel/cancellation.ts";
 import { Upstream, type BodySource } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 import { withinASecond } from "../support/turns.ts";
 

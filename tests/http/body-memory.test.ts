@@ -4,7 +4,7 @@ import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import type { EndpointName } from "#catalog/endpoint.ts";
 import { openBody, toBodyLimits, toPassageLimits } from "#http/door/body.ts";
 import { Drain, IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
-import { createArrivals } from "#kernel/arrivals.ts";
+import { createArrivals } from "#kernel/ids.ts";
 import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createFailures } from "#http/door/failures.ts";

@@ -5,7 +5,7 @@ import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { Drain } from "#http/door/connections.ts";
-import { createArrivals } from "#kernel/arrivals.ts";
+import { createArrivals } from "#kernel/ids.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { apiKey } from "../storage/support.ts";
 import { CHAT, COMPLETION } from "../forward/harness.ts";

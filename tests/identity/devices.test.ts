@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createDevices, type Devices } from "#identity/attempts.ts";
 import type { Principal } from "#identity/principal.ts";
 import { issueSession } from "#identity/sessions.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring } from "#kernel/crypto.ts";
 import { openTestIdentity, refusalOf, type TestIdentity } from "./support.ts";
 
 let fixture: TestIdentity;

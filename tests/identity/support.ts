@@ -19,7 +19,7 @@ import type { SessionsDeps } from "#identity/sessions.ts";
 import { createUsedStates } from "#identity/sso-state.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createArrivals } from "#kernel/arrivals.ts";
+import { createArrivals } from "#kernel/ids.ts";
 
 describe("instants of arrival", () => {
   const startAt = (times: number[]) => {

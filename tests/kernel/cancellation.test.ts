@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Caller, Cancellation, LASTING_MS_MIN } from "#kernel/cancellation.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
+import { type Caller, Cancellation, LASTING_MS_MIN, createDeadlines } from "#kernel/cancellation.ts";
 
 const limits = createDeadlines(() => performance.now());
 const lasting = createDeadlines(() => performance.now());

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createDeadlines, SWEEP_INTERVAL_MS } from "#kernel/deadlines.ts";
+import { createDeadlines, SWEEP_INTERVAL_MS } from "#kernel/cancellation.ts";
 import { withinLimit } from "#kernel/timer.ts";
 
 const within = (what: Promise<unknown>, limitMs: number) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatheredBytes } from "#kernel/gathered-bytes.ts";
+import { GatheredBytes } from "#kernel/bytes.ts";
 
 describe("bytes that come in pieces", () => {
   test("are one array in the order in which they came, whatever the pieces, which stay as they are", () => {

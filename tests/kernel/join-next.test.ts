@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 
 test("who asks is answered by work that began after it came, and one piece of work serves all who wait", async () => {
   const begun: PromiseWithResolvers<void>[] = [];

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSecretBox } from "#kernel/crypto.ts";
-import { createKeyring, FORMER_SECRET_MS_MAX, OtherSecretError } from "#kernel/keyring.ts";
+import { createSecretBox, createKeyring, FORMER_SECRET_MS_MAX, OtherSecretError } from "#kernel/crypto.ts";
 
 const SECRETS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
 const [FIRST, SECOND, THIRD] = SECRETS.map((secret) => createSecretBox(secret));

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { createSystemClock, FIRST_INSTANT_US, formatInstant, LAST_INSTANT_US } from "#kernel/clock.ts";
+import {
+  createSystemClock,
+  FIRST_INSTANT_US,
+  formatInstant,
+  LAST_INSTANT_US,
+  parseInstant,
+} from "#kernel/clock.ts";
 import { ERROR_STATUS, ProxyError } from "#kernel/errors.ts";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import { createLog, describeCause } from "#kernel/log.ts";
 import { parsePage } from "#kernel/page.ts";
 import { codePointLength, hasControlCharacter, isName, truncateCodePoints } from "#kernel/text.ts";

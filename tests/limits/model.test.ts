@@ -8,7 +8,7 @@ import {
   LIMIT_WINDOWS,
 } from "#limits/limit.ts";
 import { PENDING_USAGE, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
-import { DURATION_US_MAX } from "#usage/journal-fields.ts";
+import { DURATION_US_MAX } from "#usage/journal-line.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { readNumber, scale } from "../support/scale.ts";
 import { LIMIT } from "./limit.ts";

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { BoardAnswer, LimitBoard, OpenUse } from "#limits/limit-board.ts";
 import type { Limit } from "#limits/limit.ts";
 import { Limits } from "#limits/limits.ts";
 import type { LimitSet } from "#limits/store.ts";
-import { toShare } from "#limits/open-elsewhere.ts";
+import { toShare, type BoardAnswer, type LimitBoard, type OpenUse } from "#limits/open-elsewhere.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { createChance } from "../support/chance.ts";

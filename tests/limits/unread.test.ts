@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring } from "#kernel/crypto.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { openTestStores, type TestStores } from "../support/catalog-stores.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toBody } from "#notices/body.ts";
+import { toBody } from "#notices/post.ts";
 import { type Notice, toQuotedName } from "#notices/notice.ts";
 
 const NOTICE: Notice = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KeyNotices } from "#notices/key-notices.ts";
+import { KeyNotices } from "#notices/notices.ts";
 import type { NoticeDraft } from "#notices/notice.ts";
 import type { ExpiringSecret, ExpiryRange, Telling } from "#notices/store.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { PriceNotices } from "#notices/price-notices.ts";
+import { PriceNotices } from "#notices/notices.ts";
 import type { NoticeDraft } from "#notices/notice.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 

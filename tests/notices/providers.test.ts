@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { NoticeDraft } from "#notices/notice.ts";
-import {
-  PriceNotices,
-  UNPRICED_MODELS_MAX,
-  UNPRICED_MODELS_OF_PRINCIPAL_MAX,
-} from "#notices/price-notices.ts";
+import { PriceNotices, UNPRICED_MODELS_MAX, UNPRICED_MODELS_OF_PRINCIPAL_MAX } from "#notices/notices.ts";
 import { ProviderNotices } from "#notices/provider-notices.ts";
 import type { Telling } from "#notices/store.ts";
 import { RELAY_PROVIDER, type UsageBeginning, type UsageEnding } from "#usage/event.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { formatInstant } from "#kernel/clock.ts";
+import { formatInstant, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { parseInstant } from "#kernel/instant.ts";
-import { parseWindow } from "#stats/window.ts";
+import { parseWindow } from "#stats/bucket.ts";
 
 const window = (query: string) => parseWindow(new URLSearchParams(query));
 

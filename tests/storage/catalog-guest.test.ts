@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring } from "#kernel/crypto.ts";
 import { findCatalogAge, readCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { createFakeClock, principal, toSecrets, silentLog } from "./support.ts";

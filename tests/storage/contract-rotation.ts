@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openCredential, sealCredential } from "#catalog/provider.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
-import { createKeyring, type Keyring } from "#kernel/keyring.ts";
+import { createSecretBox, createKeyring, type Keyring } from "#kernel/crypto.ts";
 import { rotateSecret } from "#storage/catalog/rotation.ts";
 import {
   apiKey,

@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
-import { createKeyring } from "#kernel/keyring.ts";
+import { createKeyring } from "#kernel/crypto.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { createFakeClock, createTempDir, principal, runChild, toSecrets, silentLog } from "./support.ts";
 

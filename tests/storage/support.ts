@@ -12,7 +12,7 @@ import { type NewSecret, NO_TERMS } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createKeyring, type Keyring } from "#kernel/keyring.ts";
+import { createKeyring, type Keyring } from "#kernel/crypto.ts";
 import { createLog } from "#kernel/log.ts";
 import type { NewLimit } from "#limits/store.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toFailedShare } from "#stats/failed-share.ts";
+import { toFailedShare } from "#stats/breakdown.ts";
 import type { UsageBucket, UsageGroup, UsageSeries } from "../../ui/api/reports.ts";
 import { OTHER_ID } from "../../ui/charts/series.ts";
 import { NONE_ID, toGroupBy, toGroups, toTagKeys } from "../../ui/reports/groups.ts";

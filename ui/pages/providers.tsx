@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
-import { toFailedShare } from "#stats/failed-share.ts";
+import { toFailedShare } from "#stats/breakdown.ts";
 import { MODELS, type Provider, PROVIDERS } from "../api/catalog.ts";
 import { type ProviderHealth, providerHealthQuery } from "../api/reports.ts";
 import { Badge } from "../components/chip.tsx";

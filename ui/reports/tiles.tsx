@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
-import { toFailedShare } from "#stats/failed-share.ts";
+import { toFailedShare } from "#stats/breakdown.ts";
 import { classNames } from "../components/class-names.ts";
 import { Unpriced } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
-import { toFailedShare } from "#stats/failed-share.ts";
+import { toFailedShare } from "#stats/breakdown.ts";
 import type { Breakdown as BreakdownReport } from "../api/reports.ts";
 import { Swatch, toPaints } from "../charts/paint.tsx";
 import { OTHER_ID } from "../charts/series.ts";

@@ -1,5 +1,5 @@
 import { BUCKETS, SERIES_BUCKETS_MAX, type Bucket } from "#stats/bucket.ts";
-import { parseInstant } from "#kernel/instant.ts";
+import { parseInstant } from "#kernel/clock.ts";
 import { readText, readWord, type RawSearch } from "./query-string.ts";
 import { RANGES, type Range, toRangeBounds } from "./ranges.ts";
 

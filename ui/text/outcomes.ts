@@ -1,4 +1,4 @@
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Outcome } from "#usage/event.ts";
 
 /** What an outcome is called on the page. */

@@ -1,9 +1,8 @@
 import { existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { createSecretBox, SECRET_KEY_BYTES, createKeyring, type Keyring } from "#kernel/crypto.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import {
   NEXT_SECRET_KEY_NAME,
   SECRET_KEY_NAME,

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import type { LogLevel } from "#kernel/log.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { isLoopback } from "#kernel/loopback.ts";
+import { isLoopback } from "#kernel/host-name.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { NoticeTarget } from "#notices/post.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";

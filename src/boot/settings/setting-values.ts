@@ -1,7 +1,7 @@
 import { parseUpstreamUrl, toBaseUrl } from "#catalog/upstream-url.ts";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
-import { isLoopback } from "#kernel/loopback.ts";
+import { isLoopback } from "#kernel/host-name.ts";
 import { LEDGER_SYNCS, type LedgerSync } from "#storage/engine.ts";
 
 /*

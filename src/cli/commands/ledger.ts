@@ -3,7 +3,7 @@ import { configWith, isOnFiles, type Config } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
 import { findMissingData } from "#boot/folder/data-dir.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { formatInstant } from "#kernel/clock.ts";
+import { formatInstant, parseInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";
 import { addExamples } from "#cli/screen/help.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
@@ -34,7 +34,6 @@ import {
 import type { Limit } from "#limits/limit.ts";
 import { LIMITS_MAX } from "#limits/store.ts";
 import { settleUsage } from "#cli/input/report.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import type { Client } from "#cli/installation/client.ts";
 import { listAll, listLimits } from "#cli/installation/lists.ts";
 

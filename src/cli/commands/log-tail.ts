@@ -1,6 +1,5 @@
-import { DAY_US, formatInstant } from "#kernel/clock.ts";
+import { DAY_US, formatInstant, parseInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import type { AnswerOf } from "#http/client.ts";
 import type { Report, ReportQuery } from "#cli/input/report.ts";
 

@@ -1,8 +1,7 @@
 import type { Answered, Installation } from "#cli/installation/client.ts";
 import { InvalidArgumentError, type Command } from "commander";
-import { DAY_US, formatInstant, type Clock, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, formatInstant, type Clock, type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import { formerOption, choiceOption } from "#cli/input/options.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError, suggest } from "#cli/screen/failure.ts";

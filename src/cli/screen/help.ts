@@ -1,7 +1,7 @@
 import { Help, type Command, type Option } from "commander";
 import type { Style } from "#cli/screen/output.ts";
 import { resolve } from "node:path";
-import { quoteShell } from "#snippets/quote.ts";
+import { quoteShell } from "#snippets/source.ts";
 
 export const COLUMNS_MAX = 80;
 const GAP = "  ";

@@ -1,5 +1,5 @@
 import { free } from "#kernel/bytes.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
+import { createDeadlines } from "#kernel/cancellation.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
 

@@ -1,7 +1,6 @@
 import { readLength } from "#forward/response-buffer.ts";
-import { free } from "#kernel/bytes.ts";
+import { free, GatheredBytes } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { GatheredBytes } from "#kernel/gathered-bytes.ts";
 import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";
 import {
   BodyPieces,

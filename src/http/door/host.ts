@@ -1,5 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
-import { isLoopback } from "#kernel/loopback.ts";
+import { isLoopback } from "#kernel/host-name.ts";
 
 /** The settings that this room reads; the process's whole configuration fits. */
 export interface HttpConfig {

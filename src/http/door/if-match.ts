@@ -1,7 +1,6 @@
-import { ProxyError } from "#kernel/errors.ts";
+import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
 import type { AnswerHeaders } from "./route.ts";
-import type { Precondition } from "#kernel/precondition.ts";
 
 /** What the documentation of a change says of it. */
 export const IF_MATCH =

@@ -7,7 +7,7 @@ import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import type { RelayAuthenticator } from "#identity/caller.ts";
 import { containsOwnToken } from "#identity/secret.ts";
-import type { Arrivals } from "#kernel/arrivals.ts";
+import type { Arrivals } from "#kernel/ids.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";

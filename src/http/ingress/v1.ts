@@ -10,7 +10,7 @@ import type { HostRule } from "#http/door/host.ts";
 import { toModelScope } from "#identity/caller.ts";
 import type { Principal } from "#identity/principal.ts";
 import { containsOwnToken } from "#identity/secret.ts";
-import type { Arrivals } from "#kernel/arrivals.ts";
+import type { Arrivals } from "#kernel/ids.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";

@@ -8,8 +8,7 @@ import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/vers
 import type { Limits } from "#limits/limits.ts";
 import type { Notices } from "#notices/notices.ts";
 import { OUTCOMES } from "#usage/event.ts";
-import type { LedgerGauges } from "#usage/gauges.ts";
-import type { ReplicaHealth, StorageHealth } from "#usage/health.ts";
+import type { LedgerGauges, ReplicaHealth, StorageHealth } from "#usage/gauges.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
 
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */

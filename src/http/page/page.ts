@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { route } from "#http/door/route.ts";
 import type { PathIndex } from "#http/door/unknown-endpoint.ts";
 import { ASSET_PREFIX, type AssetTable, toAssetAnswer, toAssetResponse } from "./assets.ts";
-import { isLoopback } from "#kernel/loopback.ts";
+import { isLoopback } from "#kernel/host-name.ts";
 
 /** Where browsers find this server. */
 export interface PagePlace {

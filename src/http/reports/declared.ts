@@ -8,7 +8,7 @@ import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { BREAKDOWN_SORTS, type BreakdownField } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { FILTER_TAGS_MAX, FILTER_VALUES_MAX, OUTCOME_FILTERS } from "#stats/filter.ts";
-import { LOG_ORDERS } from "#stats/log-order.ts";
+import { LOG_ORDERS } from "#stats/request-log.ts";
 import {
   GROUPS_DEFAULT,
   GROUPS_MAX,

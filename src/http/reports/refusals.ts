@@ -6,7 +6,7 @@ import { PAGE } from "#http/schemas/examples.ts";
 import { RecentRefusals } from "#http/schemas/reports.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { parsePage } from "#kernel/page.ts";
-import { parseWindow } from "#stats/window.ts";
+import { parseWindow } from "#stats/bucket.ts";
 import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
 import { REFUSAL_EXAMPLE, WINDOW_QUERY } from "./declared.ts";
 import { queryOf } from "./report.ts";

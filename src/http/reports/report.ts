@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { Caller } from "#identity/caller.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import { parseBucket, planBuckets, type Bucket } from "#stats/bucket.ts";
+import { parseBucket, planBuckets, type Bucket, parseWindow } from "#stats/bucket.ts";
 import { EVERY_PROVIDER, filterBy, parseUsageFilter, toProviderIds, type Window } from "#stats/filter.ts";
 import type {
   EncodedReport,
@@ -14,7 +14,6 @@ import type {
 } from "#stats/store.ts";
 import { REPORT_CODINGS } from "#stats/store.ts";
 import { negotiateCoding } from "#http/door/negotiation.ts";
-import { parseWindow } from "#stats/window.ts";
 
 /** What a handler knows of the one that asks for a report. */
 export interface Asking {

@@ -3,9 +3,8 @@ import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "#forward/tee.ts"
 import { negotiateFormat } from "#http/door/negotiation.ts";
 import { pageView } from "#http/door/paging.ts";
 import type { IdentityStore } from "#identity/store.ts";
-import { type Caller, Cancellation } from "#kernel/cancellation.ts";
+import { type Caller, Cancellation, createDeadlines, type Deadlines } from "#kernel/cancellation.ts";
 import { type Clock, formatInstant } from "#kernel/clock.ts";
-import { createDeadlines, type Deadlines } from "#kernel/deadlines.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
@@ -22,8 +21,7 @@ import {
 import { type CsvCell, toCsvRow } from "#stats/csv.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import { toProviderName } from "#stats/grouping.ts";
-import { parseLogOrder } from "#stats/log-order.ts";
-import type { RequestLogRow } from "#stats/request-log.ts";
+import { type RequestLogRow, parseLogOrder } from "#stats/request-log.ts";
 import type { ReportContext, ReportNotes, StatsStore, StatsQuery } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toRequestView, type NamedRequestRow, findUnpricedReason } from "#views/reports.ts";

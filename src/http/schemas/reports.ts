@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CONNECTION_FAILURES } from "#kernel/connection-failure.ts";
+import { CONNECTION_FAILURES } from "#kernel/system-code.ts";
 import { BREAKDOWN_SORTS, PERCENTILE_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";

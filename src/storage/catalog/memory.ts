@@ -1,6 +1,6 @@
 import type { PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
-import type { Keyring } from "#kernel/keyring.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { eachRow, select, selectOne } from "#storage/sql/rows.ts";

@@ -1,7 +1,6 @@
 import type { Principal } from "#identity/principal.ts";
 import type { PrincipalRemoval, PrincipalStore, RemovedSecret } from "#identity/store.ts";
-import { ProxyError } from "#kernel/errors.ts";
-import type { Precondition } from "#kernel/precondition.ts";
+import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";

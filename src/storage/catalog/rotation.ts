@@ -1,8 +1,7 @@
 import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
 import { openCredential, sealCredential } from "#catalog/provider.ts";
-import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
+import { FORMER_SECRETS_MAX, type SecretBox, type Keyring, type SecretState } from "#kernel/crypto.ts";
 import { ProxyError, SetupError } from "#kernel/errors.ts";
-import type { Keyring, SecretState } from "#kernel/keyring.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { select, update } from "#storage/sql/rows.ts";
 import { all, run, type Script } from "#storage/sql/script.ts";

@@ -1,5 +1,5 @@
 import { ProxyError, SetupError } from "#kernel/errors.ts";
-import type { Keyring, SecretState } from "#kernel/keyring.ts";
+import type { Keyring, SecretState } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import { insert, select } from "#storage/sql/rows.ts";
 import { run, type Script } from "#storage/sql/script.ts";

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { createSystemIds } from "#kernel/ids.ts";
-import type { Keyring } from "#kernel/keyring.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions } from "#storage/engine.ts";
 import type { HeldFolder, ServerParts } from "#storage/installation.ts";
-import type { StorageHealth } from "#usage/health.ts";
+import type { StorageHealth } from "#usage/gauges.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";
 import { createCatalogStores } from "#storage/catalog/stores.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";

@@ -1,4 +1,4 @@
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import { DatabaseUnreachableError, STANDBY } from "#storage/postgres/connection/errors.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";

@@ -1,5 +1,5 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";

@@ -1,4 +1,4 @@
-import type { BoardAnswer, LimitBoard, OpenUse, Peer } from "#limits/limit-board.ts";
+import type { BoardAnswer, LimitBoard, OpenUse, Peer } from "#limits/open-elsewhere.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
-import type { LimitBoard } from "#limits/limit-board.ts";
+import type { LimitBoard } from "#limits/open-elsewhere.ts";
 import type { Memory } from "#storage/catalog/change.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";

@@ -3,7 +3,7 @@ import { toReportUnit, UNITS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { isUnmetered } from "#usage/event.ts";
-import type { RowFilter } from "#stats/row-filter.ts";
+import type { RowFilter } from "#stats/filter.ts";
 import {
   type EventSql,
   isWithoutPrice,

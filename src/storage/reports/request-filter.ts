@@ -1,7 +1,7 @@
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
-import type { RowFilter } from "#stats/row-filter.ts";
+import type { RowFilter } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { Label, LabelBlock } from "./label-sets.ts";

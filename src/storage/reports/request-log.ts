@@ -3,8 +3,7 @@ import { eventIdToUuid } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { RARE_UNITS, type Unit } from "#kernel/units.ts";
 import type { Window } from "#stats/filter.ts";
-import type { LogOrder } from "#stats/log-order.ts";
-import type { RequestLogRow } from "#stats/request-log.ts";
+import type { RequestLogRow, LogOrder } from "#stats/request-log.ts";
 import type { RequestLog, StatsQuery } from "#stats/store.ts";
 import {
   HAS_OTHER_UNITS,
@@ -18,7 +17,7 @@ import { joinCost } from "#storage/cells/sums.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import type { UsageShape } from "#usage/event.ts";
-import { toFailure, toPrices } from "#usage/journal-fields.ts";
+import { toFailure, toPrices } from "#usage/journal-line.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { groupLabelSets, SHAPES } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";

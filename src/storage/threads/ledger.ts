@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";

@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";

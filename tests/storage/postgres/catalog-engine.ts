@@ -1,6 +1,6 @@
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import type { Keyring } from "#kernel/keyring.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import { requireOwnSecret } from "#storage/catalog/secret-state.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";

@@ -1,4 +1,4 @@
-import type { ConnectionFailure } from "#kernel/connection-failure.ts";
+import type { ConnectionFailure } from "#kernel/system-code.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { findCertificates } from "#kernel/certificates.ts";
+import { findCertificates } from "#kernel/fields.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { DataPlace, PostgresDatabase } from "#storage/engine.ts";
 

@@ -1,4 +1,4 @@
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import type { Sql } from "#storage/postgres/connection/pool.ts";
 import type { RecordedOrder, RecordedSince } from "#storage/threads/stats.ts";
 

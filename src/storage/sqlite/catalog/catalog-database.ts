@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
-import type { Keyring } from "#kernel/keyring.ts";
+import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import type { CatalogDriver } from "#storage/catalog/catalog-driver.ts";
 import { StoreMemory } from "#storage/catalog/memory.ts";

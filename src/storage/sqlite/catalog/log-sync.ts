@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { ProxyError } from "#kernel/errors.ts";
-import { joinNext } from "#kernel/join-next.ts";
+import { joinNext } from "#kernel/turns.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toFileIdentity } from "#storage/files/file-watch.ts";
 import { syncData } from "#storage/files/sync-folder.ts";

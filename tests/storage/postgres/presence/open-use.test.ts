@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { OpenUse } from "#limits/limit-board.ts";
+import type { OpenUse } from "#limits/open-elsewhere.ts";
 import { OpenUseBoard } from "#storage/replicas/open-use.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { ADD_REPLICA, createDatabase } from "../support.ts";
