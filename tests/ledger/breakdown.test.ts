@@ -26,17 +26,6 @@ const toValues = ({ rows }: Breakdown) => rows.map(({ value, figures }) => [valu
 describe("a breakdown", () => {
   const usages = toUsages(["a", "b", "b", "c", "c", "c"]);
 
-  test("has the largest values only, says so, and leaves nothing out of its total", () => {
-    const cut = ask(usages, "by=client&sort=requests&limit=2");
-    expect(toValues(cut)).toEqual([
-      ["c", 3],
-      ["b", 2],
-    ]);
-    expect(cut).toMatchObject({ rowCount: 3, truncated: true, percentiles: "exact" });
-    expect(cut.total).toMatchObject({ requests: 6, durationUs: { p50: 3000, p95: 6000 } });
-    expect(ask(usages, "by=client&sort=requests&limit=3")).toMatchObject({ rowCount: 3, truncated: false });
-  });
-
   test("of more values than may be in memory tells the largest apart, and all of them make the total", () => {
     const whole = ask(usages, "by=client&sort=requests");
     const folded = ask(usages, "by=client&sort=requests", { sumsMax: 2 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { ProxyError } from "#kernel/errors.ts";
 import { readErrors } from "#storage/reports/errors.ts";
 import { scale } from "../support/scale.ts";
 import { arbitraryCase, byFields, CONTEXT, decode, openUsages } from "./reports.ts";
@@ -104,13 +103,5 @@ describe("the report on errors", () => {
     const filter = { ...EVERYTHING.filter, clientPrefixes: ["a"] };
     expect(JSON.parse(decode(ledger.read(readErrors({ ...query, filter }, 2)))).breakdown).toHaveLength(1);
     expect(ledger.reader.inTransaction).toBe(false);
-  });
-
-  test("refuses more buckets than a series may have, and is empty for an empty ledger", () => {
-    using ledger = openUsages([]);
-    const query = { ...EVERYTHING, bucket: "hour", context: CONTEXT } as const;
-    expect(decode(ledger.read(readErrors(query)))).toBe('{"bucket":"hour","series":[],"breakdown":[]}');
-    const window = { sinceUs: NEW_YEAR_US, untilUs: null };
-    expect(() => ledger.read(readErrors({ ...query, window }))).toThrow(ProxyError);
   });
 });

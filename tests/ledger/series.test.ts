@@ -13,37 +13,7 @@ import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 const HOUR_US = DAY_US / 24;
 const NOW_US = NEW_YEAR_US + 102 * DAY_US + 12 * HOUR_US;
 
-const NOTHING = {
-  requests: 0,
-  ok: 0,
-  cancelled: 0,
-  upstreamError: 0,
-  unreachable: 0,
-  unpricedRequests: 0,
-  pendingRequests: 0,
-  costPico: null,
-  units: {},
-};
-
 describe("a series", () => {
-  test("of an empty ledger is empty without since and filled with zeros with one", () => {
-    using ledger = openUsages([]);
-    expect(ask(ledger, EVERYTHING, "day").buckets).toEqual([]);
-    const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 2 * DAY_US };
-    for (const model of [null, "fast"]) {
-      const query = {
-        ...EVERYTHING,
-        window,
-        filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
-      };
-      expect(ask(ledger, query, "hour").buckets).toHaveLength(48);
-      expect(ask(ledger, query, "day").buckets).toEqual([
-        { startUs: NEW_YEAR_US, ...NOTHING },
-        { startUs: NEW_YEAR_US + DAY_US, ...NOTHING },
-      ]);
-    }
-  });
-
   test("that would begin with the first event too long ago is refused, not cut", () => {
     using ledger = openUsages([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
     for (const model of [null, "fast"]) {

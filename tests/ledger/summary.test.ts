@@ -100,15 +100,6 @@ describe("the usage summary", () => {
     expect(read([])).toEqual(["(deleted)"]);
   });
 
-  test("of an empty ledger is an empty list, and as CSV the header row alone", () => {
-    using ledger = openUsages([]);
-    const query = { ...EVERYTHING, grouping: "team", context: CONTEXT } as const;
-    expect(decode(ledger.read(readSummary({ ...query, format: "json" })))).toBe('{"usage":[]}');
-    expect(decode(ledger.read(readSummary({ ...query, format: "csv" })))).toBe(
-      "principal,provider,model,endpoint,client,tags,app,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n",
-    );
-  });
-
   test("tells a model and a path that a caller of the relay made up together with others, once there are too many", () => {
     const usages = ["a", "b", "c", "c"].map((model, index): RandomUsage => ({
       subject: {

@@ -2,12 +2,11 @@ import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { eventIdToUuid } from "#kernel/ids.ts";
-import type { EncodedReport, StatsQuery } from "#stats/store.ts";
+import type { EncodedReport } from "#stats/store.ts";
 import { sumLimits } from "#storage/reports/limit-sums.ts";
 import { all, connection as connectionOf, each, type Script } from "#storage/sql/script.ts";
 import { readBreakdown } from "#storage/reports/breakdown.ts";
 import { readErrors } from "#storage/reports/errors.ts";
-import { loadLastUsed } from "#storage/reports/reports.ts";
 import { readMissingPrices } from "#storage/reports/missing-prices.ts";
 import { listRecorded } from "#storage/reports/request-log.ts";
 import { listRequests } from "#storage/reports/request-log.ts";
@@ -24,7 +23,7 @@ import { LIMIT_SAMPLES } from "../../support/limit-sums.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { scale } from "../../support/scale.ts";
 import { copyLedger } from "../../support/laned-ledger.ts";
-import { createDatabase, failureOf, untilRunning, type TestDatabase } from "./support.ts";
+import { createDatabase, failureOf, type TestDatabase } from "./support.ts";
 
 const DAY_US = 86_400_000_000;
 const CASES = 3 * scale;
@@ -57,34 +56,6 @@ function isEncoded(answer: unknown): answer is EncodedReport {
 }
 
 describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
-  test(
-    "of more sums than may be in memory put together what they put together on SQLite",
-    async () => {
-      const cases = fc.sample(arbitraryCase, { numRuns: CASES, seed: 16 });
-      for (const { queries, ...options } of cases) {
-        using ledger = openUsages(options.usages, options);
-        await onBoth(ledger.reader, async (both) => {
-          for (const query of queries.slice(0, 3)) {
-            const by = { field: "client" } as const;
-            const asked = { ...query, context: CONTEXT };
-            await both(() =>
-              readBreakdown({ ...asked, by, sort: "requests", limit: 2 }, { sumsMax: 1, durationsMax: 50 }),
-            );
-            const grouping = { by: { field: "tag", tagKey: "app" }, order: "cost", top: 2 } as const;
-            await both(() => readGroupedSeries({ ...asked, bucket: "day", grouping }, { sumsMax: 0 }));
-            for (const format of ["json", "csv"] as const) {
-              await both(() => readSummary({ ...asked, grouping: "team", format }, 2));
-              await both(() => readSummary({ ...asked, grouping: "admin", format }, 1));
-            }
-            await both(() => readMissingPrices(query, { sumsMax: 1 }));
-            await both(() => toErrorCounts(asked));
-          }
-        });
-      }
-    },
-    TEST_MS_MAX,
-  );
-
   test(
     "add up for limits what SQLite adds up, in every window, by every measure",
     async () => {
@@ -130,24 +101,6 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     const recorded = { query: EVERYTHING, ids: [NEW_YEAR_US], lanes: [1], page };
     const { rows, total } = await readFrom(on, listRecorded(recorded));
     expect({ total, ids: rows.map(({ id }) => id) }).toEqual({ total: 1, ids: [both[1]!] });
-  });
-
-  test("tell when a key was last used", async () => {
-    await using one = await createDatabase();
-    await one.postgres.run("INSERT INTO key_use VALUES ('a', 1767225600000001), ('b', 2)");
-    const on = one.postgres;
-    expect(await readFrom(on, loadLastUsed(["a", "c"]))).toEqual(new Map([["a", 1_767_225_600_000_001]]));
-  });
-
-  test("end when who asked has left, in the middle of a statement, and leave nothing behind for the next question", async () => {
-    const on = database.postgres;
-    const leaving = new AbortController();
-    // Longer than a test may take.
-    const slow = failureOf(readFrom(on, all("SELECT pg_sleep(50)"), leaving.signal));
-    await untilRunning(database.postgres, "pg_sleep(50)");
-    leaving.abort();
-    expect(await slow).toMatchObject({ code: "57014" });
-    expect(await readFrom(on, all("SELECT 1 AS one"))).toEqual([{ one: 1 }]);
   });
 
   test("look into no day's events but those that they are asked about, and the two ends of the ledger", async () => {
@@ -241,19 +194,6 @@ function* countTwice({ postgres }: TestDatabase): Script<readonly number[]> {
   yield* all("SELECT pg_sleep(0.2)");
   const rows = yield* all<{ count: number }>("SELECT count(*) AS count FROM key_use");
   return [count, rows[0]?.count ?? 0];
-}
-
-/** Which of a combination's endings keep to themselves is a matter of the order of rows; their sums are not. */
-function* toErrorCounts(query: StatsQuery & { readonly context: typeof CONTEXT }): Script<unknown> {
-  const window = { sinceUs: query.window.sinceUs ?? NEW_YEAR_US - DAY_US, untilUs: query.window.untilUs };
-  const report = yield* readErrors({ ...query, window, bucket: "day" }, 1);
-  const { breakdown } = JSON.parse(Buffer.concat(report.chunks).toString());
-  const counts = new Map<string, number>();
-  for (const { outcome, status_code: status, requests } of breakdown) {
-    const ending = `${status} ${outcome}`;
-    counts.set(ending, (counts.get(ending) ?? 0) + requests);
-  }
-  return counts;
 }
 
 function toName({ limitId, value }: { readonly limitId: string; readonly value: string }): string {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
+import { createSystemIds } from "#kernel/ids.ts";
 import { openLedger, type OpenedLedger } from "#storage/threads/ledger.ts";
 import { takeLedger } from "#storage/postgres/ledger/ledger.ts";
 import { lockDataFolder } from "#storage/files/folder-lock.ts";
@@ -13,7 +13,6 @@ import {
 } from "../../../ledger/usage.ts";
 import { CONTEXT } from "../../../ledger/reports.ts";
 import { makeFolder } from "../../../support/folder.ts";
-import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
 
@@ -64,21 +63,6 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe.skipIf(postgresMissing !== null)("a replica's ledger", () => {
-  test(
-    "gives the same instant of two replicas two rows and two ids, and each its own",
-    async () => {
-      await using database = await createDatabase();
-      const [one, other] = [await serve(database), await serve(database)];
-      await Promise.all([record(one, NEW_YEAR_US), record(other, NEW_YEAR_US)]);
-      await Promise.all([one.ledger.flush(), other.ledger.flush()]);
-      const { rows, total } = await one.stats.listRequests(EVERYTHING, PAGE);
-      expect(total).toBe(2);
-      expect(rows.map(({ id }) => id)).toEqual([2, 1].map((lane) => eventIdToUuid(NEW_YEAR_US, lane)));
-      expect((await checkPostgresTotals(database.postgres)).length).toBe(2);
-    },
-    TEST_MS_MAX,
-  );
-
   test(
     "ends a report on the server once its asker has left, and answers the next one",
     async () => {
