@@ -24,13 +24,17 @@ const IDENTITY = [
 ] as const;
 
 export function planLimits(
-  { limits, relayTokenIds }: PeoplePicture,
+  { limits, relayTokens }: PeoplePicture,
   wanted: readonly ParsedLimit[] | null,
   context: LimitContext,
 ) {
   const nothing = { steps: [], removals: [], skipped: [], kept: 0 };
   if (wanted === null) return { ...nothing, after: limits.length };
   const byName = new Map(limits.map((limit) => [limit.name, limit]));
+  const ownerIds = new Set([...context.owners.values()].map(({ id }) => id));
+  // One of a principal that is pruned goes with it.
+  const left = relayTokens.filter(({ principalId }) => ownerIds.has(principalId));
+  const relayTokenIds = new Set(left.map(({ id }) => id));
   const steps: Step[] = [];
   const skipped: Skipped[] = [];
   for (const entry of wanted) {

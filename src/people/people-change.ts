@@ -30,6 +30,17 @@ interface ResourceChange<Kind, Facts> {
   readonly name: string;
   readonly before: Facts | null;
   readonly after: Facts | null;
+  /** Of what is removed; null: nothing goes with it but what has a change of its own. */
+  readonly along?: Along | null;
+}
+
+/** What goes with a principal or a key. */
+export interface Along {
+  /** By label, or id where there is none. */
+  readonly keys: readonly string[];
+  readonly relayTokens: readonly string[];
+  /** By name. */
+  readonly limits: readonly string[];
 }
 
 /** What the file has, and was not made. */

@@ -28,14 +28,8 @@ export function planPeople(draft: PeopleDraft, birth: PeopleBirth): PeoplePlan<P
     const limits = planLimits(current, parsed.limits, { ...birth, owners, keys });
     if (limits.after > LIMITS_MAX)
       throw refuse("limits", `There are ${LIMITS_MAX} limits at most: remove some first.`, "too_many_limits");
-    const steps = [
-      ...principals.steps,
-      ...keys.steps,
-      ...limits.steps,
-      ...limits.removals,
-      ...keys.removals,
-      ...principals.removals,
-    ];
+    const removals = [...limits.removals, ...keys.removals, ...principals.removals];
+    const steps = [...principals.steps, ...keys.steps, ...limits.steps, ...tellAlong(removals, current)];
     return {
       writes: steps.map(({ write }) => write),
       audit: steps.flatMap(({ audit }) => audit.flatMap((entry) => toAuditEntry(birth.actor, entry) ?? [])),
@@ -46,6 +40,35 @@ export function planPeople(draft: PeopleDraft, birth: PeopleBirth): PeoplePlan<P
       },
     };
   };
+}
+
+/** Removals with what goes with each by the schema's own rules, and has no change of its own. */
+function tellAlong(removals: readonly Step[], { keys, relayTokens, limits }: PeoplePicture): readonly Step[] {
+  const told = new Set(removals.flatMap(({ write }) => ("id" in write ? write.id : [])));
+  return removals.map((step) => {
+    const { write, change } = step;
+    if (write.kind !== "delete_principal" && write.kind !== "delete_key") return step;
+    const isOwned = ({ id, principalId }: Pick<StoredKey, "id" | "principalId">) =>
+      principalId === write.id && !told.has(id);
+    const secrets = { keys: keys.filter(isOwned), relayTokens: relayTokens.filter(isOwned) };
+    const subjects = new Set([
+      write.id,
+      ...Object.values(secrets).flatMap((owned) => owned.map(({ id }) => id)),
+    ]);
+    const along = {
+      keys: secrets.keys.map(toLabel),
+      relayTokens: secrets.relayTokens.map(toLabel),
+      limits: limits
+        .filter(({ id, subject }) => "id" in subject && subjects.has(subject.id) && !told.has(id))
+        .map(({ name }) => name),
+    };
+    const isAlone = Object.values(along).every(({ length }) => length === 0);
+    return { ...step, change: { ...change, along: isAlone ? null : along } };
+  });
+}
+
+function toLabel({ id, label }: Pick<StoredKey, "id" | "label">): string {
+  return label === "" ? id : label;
 }
 
 /** Principals of single sign-on come and go by themselves, and who applies a file must not be locked out by it. */

@@ -2,7 +2,7 @@ import type { AuditEntry } from "#audit/event.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogPlan } from "#catalog/store.ts";
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
-import type { ListedSecret, NewSecret } from "#identity/secret.ts";
+import type { ListedSecret, NewSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretChange } from "#identity/store.ts";
 import type { Limit, LimitChange } from "#limits/limit.ts";
 import type { NewLimit } from "#limits/store.ts";
@@ -22,7 +22,7 @@ export interface PeoplePicture {
   readonly ssoIds: ReadonlySet<string>;
   /** The oldest first. */
   readonly keys: readonly StoredKey[];
-  readonly relayTokenIds: ReadonlySet<string>;
+  readonly relayTokens: readonly Pick<OwnedSecret, "id" | "principalId" | "label">[];
   /** The oldest first. */
   readonly limits: readonly Limit[];
 }

@@ -1,7 +1,7 @@
 import type { Principal } from "#identity/principal.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
-import { type KeyFacts, type LimitFacts, toLimitFacts } from "#people/people-change.ts";
+import { type Along, type KeyFacts, type LimitFacts, toLimitFacts } from "#people/people-change.ts";
 import type { PeopleDraft } from "#people/people-draft.ts";
 import type { PeopleOutcome, PeopleResourceChange } from "#people/people-change.ts";
 import type { PeoplePicture } from "#people/store.ts";
@@ -178,7 +178,14 @@ function toChangeView(change: PeopleResourceChange) {
       ? facts
       : Object.fromEntries(Object.entries(facts).filter(([field]) => isChanged(field)));
   const credential = change.kind === "key" ? { credential: change.credential } : {};
-  return { action, kind, name, before: pick(before), after: pick(after), ...credential } as const;
+  const along = toAlongView(change.along ?? null);
+  return { action, kind, name, before: pick(before), after: pick(after), ...credential, ...along } as const;
+}
+
+function toAlongView(along: Along | null) {
+  if (along === null) return {};
+  const { keys, relayTokens, limits } = along;
+  return { along: { keys: [...keys], relay_tokens: [...relayTokens], limits: [...limits] } };
 }
 
 type Facts = { readonly [field: string]: unknown };

@@ -138,3 +138,15 @@ test("what a file does not have is told of and stays, and goes with --prune", as
   ]);
   expect(await exportOf("one")).toContain("keys: {}\n");
 });
+
+test("what goes with a pruned key or principal is named before anything is asked", async () => {
+  writeFileSync(path, FILE);
+  writeFileSync(join(folder.path, "ci.key"), SECRET);
+  await runIn("one", `apply ${path} --yes`);
+  writeFileSync(path, "lockport_catalog: 1\nkeys: {}\n");
+  expect((await runIn("one", `apply ${path} --prune`)).data).toEndWith("; with it: 1 limit (bot: day)\n");
+  writeFileSync(path, "lockport_catalog: 1\nprincipals: {alice: {role: admin, tags: [team:search]}}\n");
+  expect((await runIn("one", `apply ${path} --prune`)).data).toEndWith(
+    "kind: service; with it: 1 key (ci), 1 limit (bot: day)\n",
+  );
+});

@@ -39,7 +39,7 @@ const EMPTY: PeoplePicture = {
   principals: [ADMIN],
   ssoIds: new Set(),
   keys: [],
-  relayTokenIds: new Set(),
+  relayTokens: [],
   limits: [],
 };
 
@@ -98,4 +98,43 @@ test("a plan that is asked twice makes the same rows", () => {
   expect(
     JSON.stringify(first.writes, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
   ).not.toContain(toText(1));
+});
+
+test("a removal tells what goes with it and has no removal of its own, so that nothing goes unsaid", () => {
+  const ann = { ...ADMIN, id: "2", name: "ann", role: "member" } as const;
+  const key = { ...storedKey(1), principalId: ann.id, principalName: ann.name };
+  const relayTokens = [{ id: "t1", principalId: ann.id, label: "" }];
+  const toLimit = (name: string, subject: Limit["subject"]): Limit => ({ ...LIMIT, id: name, name, subject });
+  const limits = [
+    toLimit("of ann", { kind: "principal", id: ann.id, name: ann.name }),
+    toLimit("of key", { kind: "key", id: key.id }),
+    toLimit("of token", { kind: "relay_token", id: "t1" }),
+    LIMIT,
+  ];
+  const current = { principals: [ADMIN, ann], keys: [key], relayTokens, limits };
+  const along = (draft: Partial<PeopleDraft>) =>
+    plan(draft, current, true).result.changes.flatMap(({ kind, name, along: told }) =>
+      told === undefined || told === null ? [] : [[kind, name, told]],
+    );
+  const principals = [{ name: "admin", role: "admin" }];
+  const all = { keys: ["k1"], relayTokens: ["t1"], limits: ["of ann", "of key", "of token"] };
+  expect(along({ principals })).toEqual([["principal", "ann", all]]);
+  expect(along({ keys: [] })).toEqual([["key", "k1", { keys: [], relayTokens: [], limits: ["of key"] }]]);
+  expect(along({ principals, keys: [] })).toEqual([
+    ["key", "k1", { keys: [], relayTokens: [], limits: ["of key"] }],
+    ["principal", "ann", { keys: [], relayTokens: ["t1"], limits: ["of ann", "of token"] }],
+  ]);
+  expect(along({ principals, keys: [], limits: [] })).toEqual([
+    ["principal", "ann", { keys: [], relayTokens: ["t1"], limits: [] }],
+  ]);
+  // The file still has the limit of a token that goes.
+  const ofToken = {
+    name: "of token",
+    subject: { relay_token: "t1" },
+    measure: "requests",
+    amount: 5,
+    window: "day",
+  };
+  const { skipped } = plan({ principals, keys: [], limits: [ofToken] }, current, true).result;
+  expect(skipped).toEqual([{ kind: "limit", name: "of token", reason: "no_relay_token" }]);
 });

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { AnswerOf } from "#http/client.ts";
 import { isOwnKeyText } from "#identity/secret.ts";
 import { toPrintable } from "#kernel/printable.ts";
+import { toCounted } from "#kernel/text.ts";
 import { SECRET_FORM } from "#people/people-draft.ts";
 import { type FileKey, PEOPLE_DEFAULTS, type PeopleFile } from "#views/people-file.ts";
 import type { Environment } from "#boot/settings/environment.ts";
@@ -61,7 +62,7 @@ export function isOfPeople(change: Change): change is PeopleChange {
 
 /** All that is made or removed but for what has its default; of what changes the fields that do. */
 export function describePeople(change: PeopleChange, keys: PeopleFile["keys"]): readonly string[] {
-  const { kind, name, before, after, credential } = change;
+  const { kind, name, before, after, credential, along } = change;
   const usual: { readonly [field: string]: unknown } = PEOPLE_DEFAULTS[kind];
   const fields = Object.entries(after ?? before ?? {});
   const isUpdate = before !== null && after !== null;
@@ -70,12 +71,21 @@ export function describePeople(change: PeopleChange, keys: PeopleFile["keys"]): 
     : fields
         .filter(([field, value]) => show(value) !== show(usual[field]))
         .map(([field, value]) => `${field}: ${show(value)}`);
+  if (along !== undefined) return [...shown, describeAlong(along)];
   if (credential !== "set") return shown;
   const source = toSource(keys?.[name]);
   return [
     ...shown,
     isUpdate ? `another secret from ${source}, and the one before ends` : `secret from ${source}`,
   ];
+}
+
+/** `with it: 2 keys (laptop, ci), 1 limit (ada: month)`. */
+function describeAlong({ keys, relay_tokens: tokens, limits }: NonNullable<Change["along"]>): string {
+  const parts = Object.entries({ key: keys, "relay token": tokens, limit: limits }).flatMap(([noun, names]) =>
+    names.length === 0 ? [] : [`${toCounted(names.length, noun)} (${names.join(", ")})`],
+  );
+  return `with it: ${parts.join(", ")}`;
 }
 
 /** Where the secret of a key comes from. */

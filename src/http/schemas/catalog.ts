@@ -245,6 +245,16 @@ const Change = fields({
       ),
     ),
   ),
+  along: Type.Optional(
+    Type.Object(
+      { keys: Texts, relay_tokens: Texts, limits: Texts },
+      {
+        additionalProperties: false,
+        description:
+          "What goes with a principal or a key that is removed and has no change of its own: keys and relay tokens by label, or id where there is none, and limits by name.",
+      },
+    ),
+  ),
 });
 export const CatalogOutcome = view("CatalogOutcome", {
   applied: Type.Boolean({ description: "False for a dry run." }),

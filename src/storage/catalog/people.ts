@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { PeoplePicture, PeopleStore, PeopleWrite, StoredKey } from "#people/store.ts";
 import { insert, select, update } from "#storage/sql/rows.ts";
-import { all, run, type Script } from "#storage/sql/script.ts";
+import { run, type Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import { applyPlan } from "./catalog.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
@@ -18,7 +18,7 @@ import type { StoreMemory } from "./memory.ts";
 import { removePrincipal } from "./principals.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 import { removeKey, selectListed } from "./secrets.ts";
-import { apiKeys, limits, oidcSubjects, principals } from "./tables.ts";
+import { apiKeys, limits, oidcSubjects, principals, relayTokens } from "./tables.ts";
 
 /** Principals, keys and limits together with the catalog, for a file of the whole installation. */
 export function createPeopleStore({ read, change, memory, current }: CatalogDriver): PeopleStore {
@@ -58,12 +58,12 @@ function* readPeople(
   const rows = yield* select(principals, "ORDER BY name");
   const subjects = yield* select(oidcSubjects);
   const keys = yield* selectListed(apiKeys, "ORDER BY api_keys.created_at_us, api_keys.id", []);
-  const tokens = yield* all<{ readonly id: string }>("SELECT id FROM relay_tokens");
+  const tokens = yield* select(relayTokens, "ORDER BY created_at_us, id");
   const picture = {
     principals: rows.map((row) => toPrincipal(row, memory.tell)),
     ssoIds: new Set(subjects.map(({ principalId }) => principalId)),
     keys: keys.map(toStoredKey),
-    relayTokenIds: new Set(tokens.map(({ id }) => id)),
+    relayTokens: tokens.map(({ id, principalId, label }) => ({ id, principalId, label })),
     limits: memory.limits().limits,
   };
   return { picture, keyRows: new Map(keys.map((row) => [row.id, row])) };
