@@ -268,38 +268,22 @@ describe("terms", () => {
     }
   });
 
-  test("that an admin set are tightened by their owner, and loosened only by an admin", async () => {
+  test("that an admin set are tightened by their owner, and loosened only by an admin, whatever the path", async () => {
     const { principal, key } = await createCaller(harness, "anna");
     const made = await call(harness, "POST", "/admin/v1/keys", {
       body: { principal: "anna", expires_at: LATER, models: ["a", "b"], enabled: true },
     });
     const { id } = await made.json();
     const patch = (body: object) => call(harness, "PATCH", `/my/keys/${id}`, { body, ...by(key) });
-    for (const body of [{ expires_at: SOONER }, { models: ["b"] }, { enabled: false }, { enabled: true }]) {
-      const response = await patch(body);
-      expect([response.status, await response.json()]).toMatchObject([
-        200,
-        body.enabled === true ? {} : { ...body },
-      ]);
-    }
-    const refused = async (body: object, param: string) =>
-      expectError(await patch(body), "403 admin_required", param);
-    for (const at of [null, "2126-01-31T08:00:00.000001Z"]) await refused({ expires_at: at }, "expires_at");
-    for (const models of [null, ["a", "c"], ["c"]]) await refused({ models, label: "x" }, "models");
-    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { enabled: false } });
-    await refused({ enabled: true }, "enabled");
-    expect((await patch({ enabled: false })).status).toBe(200);
-    await refused({ enabled: true, label: "x" }, "enabled");
-    expect((await patch({ expires_at: LATER, models: ["b", "a"] })).status).toBe(200);
-
-    const byAdmin = { expires_at: null, models: null, enabled: true };
-    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: byAdmin });
-    const free = await patch({ models: ["z"], expires_at: LATER });
-    expect(await free.json()).toMatchObject({ label: "", models: ["z"], expires_at: LATER_VIEW });
-
+    for (const body of [{ expires_at: SOONER }, { models: ["b"] }])
+      expect(await (await patch(body)).json()).toMatchObject(body);
+    await expectError(await patch({ expires_at: null }), "403 admin_required", "expires_at");
+    await expectError(await patch({ models: null, label: "x" }), "403 admin_required", "models");
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { enabled: false, models: null } });
+    await expectError(await patch({ enabled: true, label: "x" }), "403 admin_required", "enabled");
+    expect(await (await patch({ models: ["z"] })).json()).toMatchObject({ label: "", models: ["z"] });
     // The role is asked, not the path: an admin loosens its own under /my too.
     await harness.deps.principals.update(principal.id, { role: "admin" }, null);
-    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { models: ["a"] } });
-    expect((await patch({ models: null })).status).toBe(200);
+    expect((await patch({ enabled: true })).status).toBe(200);
   });
 });

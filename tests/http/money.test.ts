@@ -200,8 +200,6 @@ describe("cache writes of an inclusive prompt", () => {
   test.each([
     ["800 of 1,000 written", written(undefined, 800), false, 0.00126, 1000, { input: 200, write: 800 }],
     ["streamed", written(undefined, 800), true, 0.00126, 1000, { input: 200, write: 800 }],
-    ["some cached too", written(150, 800), false, 0.001125, 850, { input: 50, write: 800 }],
-    ["more than there is", written(150, 900), false, 0.0011375, 850, { input: 0, write: 850 }],
     ["none", written(undefined, 0), false, 0.00106, 1000, null],
     [
       "under the name of the responses API",

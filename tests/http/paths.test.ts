@@ -278,24 +278,9 @@ describe("headers of ours", () => {
       expect([path, response.headers.get("cache-control")]).toEqual([path, "no-store"]);
     }
   });
-
-  test("the page has a strict policy, and says where the endpoints are", async () => {
-    const page = await call(harness, "GET", "/", { headers: {} });
-    const policy = page.headers.get("content-security-policy") ?? "";
-    expect(policy).toStartWith("default-src 'none'");
-    expect(policy).not.toMatch(/unsafe|\*/);
-    const html = await page.text();
-    expect(html).toContain("/v1/models");
-    expect(html).not.toMatch(/<script|style=|onload/);
-  });
 });
 
 describe("operation", () => {
-  test("GET /healthz is {status: ok} without a credential", async () => {
-    const response = await call(harness, "GET", "/healthz", { headers: {} });
-    expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
-  });
-
   test("GET /metrics is the text exposition of format 0.0.4, without a credential", async () => {
     const response = await call(harness, "GET", "/metrics", { headers: {} });
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");

@@ -81,19 +81,6 @@ describe("parts of a prompt and of an answer", () => {
     expect(await read("/admin/v1/usage/missing-prices")).toEqual({ missing: [] });
   });
 
-  test("never take more out of the prompt than there is, in the order of the units", async () => {
-    await bind({ ...PRICES, input_audio_tokens: 30 });
-    const details = { cached_tokens: 60, cache_write_tokens: 30, audio_tokens: 500, image_tokens: 5 };
-    const row = await ask({ usage: { ...USAGE, prompt_tokens_details: details } });
-    expect(row.unit_details).toMatchObject({
-      input_tokens: { quantity: 0 },
-      cache_write_tokens: { quantity: 30 },
-      input_audio_tokens: { quantity: 10 },
-    });
-    expect(row.unit_details).not.toHaveProperty("input_image_tokens");
-    expect((await read("/stats/series")).series.at(-1).units.input_tokens).toBe(40);
-  });
-
   test("leave no trace where their numbers are zero: an answer has the fields it always had", async () => {
     await bind(PRICES);
     const zeroes = { audio_tokens: 0, image_tokens: 0 };
@@ -154,20 +141,5 @@ describe("a price by the request", () => {
     expect(
       findValue(families, "proxy_usage_units_total", { provider: "up", model: "m", unit: "requests" }),
     ).toBe(1);
-  });
-
-  test("does not hide that an answer told no usage, unless it is the only price", async () => {
-    await bind({ input_tokens: 1, output_tokens: 2, requests: 1000 });
-    expect(await ask({})).toMatchObject({ units: { requests: 1 }, cost: 0.001, unmetered: true });
-    expect((await app.api("PATCH", "/admin/v1/models/m", { pricing: { requests: 1000 } })).status).toBe(200);
-    const alone = await ask({});
-    expect(alone).toMatchObject({ units: { requests: 1 }, cost: 0.001 });
-    expect("unmetered" in alone).toBe(false);
-  });
-
-  test("that is not set adds nothing", async () => {
-    await bind(PRICES);
-    const row = await ask({});
-    expect(row).toMatchObject({ units: {}, cost: null, unmetered: true });
   });
 });

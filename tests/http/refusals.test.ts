@@ -355,8 +355,10 @@ describe("a request by its id", () => {
   });
 
   test("that is neither, or no id, is 404 and says where one may be", async () => {
+    const chat = idOf(await send("POST", CHAT, { model: "m" }));
     const refused = idOf(await send("POST", CHAT, { model: "nope" }));
     for (const [id, said] of [
+      [`${chat?.slice(0, -1)}7`, "Replica 7 took this one"],
       [`${refused?.slice(0, -1)}7`, "Replica 7 took this one"],
       ["019cdd2a-7c00-7000-8000-000000000000", "Nor is it among the newest 1000 refusals"],
       ["ffffffff-ffff-7fff-8000-000000000000", "no id of a request"],

@@ -19,7 +19,6 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
   ],
   http: [
     "admin-usage",
-    "audit",
     "auth",
     "begotten-keys",
     "if-match",
