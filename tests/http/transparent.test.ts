@@ -10,7 +10,6 @@ import {
   startHarness,
   toResponse,
   type Harness,
-  openEndpoints,
 } from "./support.ts";
 
 /** A token that works, and its owner's id. */
@@ -142,10 +141,6 @@ describe("refusals", () => {
     expect(sent).toEqual([]);
   });
 
-  test("an API key is no relay token, whose ever it is", async () => {
-    await expectError(await raw(`${BASE}/${harness.adminKey}/v1/messages`), "404 unknown_relay_token");
-  });
-
   test.each([
     "",
     "/",
@@ -239,30 +234,4 @@ describe("refusals", () => {
     expect(text).not.toContain(TOKEN);
     expect(harness.logLines.join("\n")).not.toContain(TOKEN);
   });
-});
-
-test("a relay token opens nothing but the relay", async () => {
-  await openEndpoints(harness);
-  for (const headers of [{ authorization: `Bearer ${TOKEN}` }, { "x-api-key": TOKEN }]) {
-    for (const { method, path, access } of harness.routes) {
-      if (access !== "caller" && access !== "admin") continue;
-      const response = await call(harness, method, path.replaceAll(/:[a-z]+/g, "x"), { headers });
-      expect({ path, status: response.status }).toEqual({ path, status: 401 });
-      await response.body?.cancel();
-    }
-  }
-});
-
-test("the routes of the relay are in the table, each with its access", () => {
-  const routes = harness.routes.filter(({ access }) => access === "relay");
-  expect(routes.map(({ method }) => method).sort()).toEqual([
-    "DELETE",
-    "GET",
-    "HEAD",
-    "OPTIONS",
-    "PATCH",
-    "POST",
-    "PUT",
-  ]);
-  expect(new Set(routes.map(({ path }) => path))).toEqual(new Set(["/transparent/messages/:token/*"]));
 });

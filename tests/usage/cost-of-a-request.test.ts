@@ -26,6 +26,7 @@ describe("a request is billed as one", () => {
   test("is metered where nothing else has a price", () => {
     const prices = { requests: 3, input_tokens: null };
     expect(isPricedByRequestAlone(prices)).toBe(true);
+    expect(isPricedByRequestAlone({})).toBe(false);
     const usage = withBilledRequest(null, prices);
     expect(isUnmetered({ ...ANSWERED, usage })).toBe(false);
     expect(priceUsage(usage, prices)).toEqual({ costPico: 3n, unpriced: false });
