@@ -7,16 +7,7 @@ import { join } from "node:path";
  * tests/oracle and tests/replicas hold the engines to each other. `npm run test:postgres -- FILE` runs any other one.
  */
 const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
-  identity: [
-    "key-rotation",
-    "keys",
-    "login-links",
-    "principals",
-    "relay-tokens",
-    "session-renewal",
-    "sign-in",
-    "sso",
-  ],
+  identity: ["key-rotation", "login-links", "principals", "secrets", "session-renewal", "sign-in", "sso"],
   http: [
     "admin-usage",
     "auth",
