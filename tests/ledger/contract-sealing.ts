@@ -7,7 +7,7 @@ const DAY = NEW_YEAR_US / DAY_US;
 const LABEL_SETS = 50_100;
 const STEP_ROWS_MAX = 2_048;
 
-/** What sealing promises, whatever the engine. */
+/** The promises of sealing, whatever the engine. */
 export function describeSealing(engineName: string, createBench: CreateWriterBench): void {
   describe(`sealing of ${engineName}`, () => {
     test("moves an hour of any number of label sets, step by step, and its month holds them all", async () => {

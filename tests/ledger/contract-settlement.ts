@@ -23,7 +23,7 @@ import {
 
 const HOUR_US = DAY_US / 24;
 
-/** How the event of a request is settled, and what it is from then on. */
+/** The settlement of a request's event, and what it is from then on. */
 export function toSettlement(
   { subject, ending }: RandomUsage,
   told: UsageEnding,
@@ -77,7 +77,7 @@ const step = fc.oneof(
   },
 );
 
-/** What becomes of pending events, whatever the engine. */
+/** The promises of pending events, whatever the engine. */
 export function describeSettlements(
   engineName: string,
   createBench: CreateWriterBench,
@@ -192,7 +192,7 @@ export function describeSettlements(
         });
         bench.append(1, Buffer.concat([RUN_LINE, toBeginLine(1, SUBJECT), toSettleLine(settlement)]));
         await drain(first);
-        // What comes second changes nothing.
+        // A second settlement changes nothing.
         bench.append(2, toSettleLine({ ...settlement, costPico: 1n, settledAtUs: NEW_YEAR_US + 6_000_000 }));
         await drain(first);
         await first.close();

@@ -65,7 +65,7 @@ export interface WriterContract {
   readonly dialect: Pick<Dialect, "toStored">;
 }
 
-/** What brings journal lines into a ledger, whatever the engine. */
+/** The promises of a writer, which brings journal lines into a ledger, whatever the engine. */
 export function describeWriter(
   engineName: string,
   createBench: CreateWriterBench,
@@ -284,7 +284,7 @@ export function describeWriter(
       expect(await bench.read("SELECT id FROM event ORDER BY id")).toEqual(
         [1, 2, 6, 7].map((index) => ({ id: NEW_YEAR_US + index })),
       );
-      // What was one line of the block with the begin that follows, and that request's end.
+      // One line is that of the block with the begin that follows, and that request's end.
       expect(bench.damage).toEqual([{ lines: 2, tornBytes: 0 }]);
     });
 

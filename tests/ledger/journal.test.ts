@@ -20,7 +20,7 @@ function createLines() {
 
 const textOf = (lines: readonly Uint8Array[]) => Buffer.concat([RUN_LINE, ...lines]).toString();
 
-/** How many requests begin and end before one is refused. */
+/** Counts the requests that begin and end before one is refused. */
 async function recordUntilRefused(ledger: UsageLedger): Promise<number> {
   for (let count = 0; count < 20_000; count += 1) {
     try {

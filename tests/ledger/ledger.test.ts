@@ -166,7 +166,7 @@ describe("the ledger", () => {
     await using second = await serveLedger({ dataDir, clock });
     await second.maintain();
     await second.record(40 * DAY_US - 1, 40 * DAY_US);
-    // What a clock ahead has removed stays removed; what comes from now on is kept.
+    // A row that a clock ahead has removed stays removed; what comes from now on is kept.
     const { rows } = await second.stats.listRequests(EVERYTHING, PAGE);
     expect(rows.map(({ arrivedAtUs }) => arrivedAtUs)).toEqual([clock.now]);
   });
@@ -237,7 +237,7 @@ describe("usage.db locked by another process", () => {
       expect(() => opened.ledger.open(subjectAt(2))).toThrow("the database does not confirm it");
       expect(() => interval.ledger.open(subjectAt(2))).not.toThrow();
     }
-    // What was under way is recorded all the same, and the next one is taken again.
+    // A request that was under way is recorded all the same, and the next one is taken again.
     await under.end(ENDING);
     await opened.ledger.open(subjectAt(3)).end(ENDING);
     expect(opened.gauges().writerEvents).toBe(2);

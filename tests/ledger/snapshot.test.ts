@@ -96,7 +96,7 @@ function copy(source: string, target: string, signal = new AbortController().sig
   });
 }
 
-/** What a start does: the rest of the journal comes in. */
+/** Does what a start does: the rest of the journal comes in. */
 function commit(target: string): void {
   const database: Database = openForWriting(join(target, "usage.db"));
   const damage: unknown[] = [];

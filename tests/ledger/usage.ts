@@ -231,7 +231,7 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
           shape: fc.constantFrom(...USAGE_SHAPES),
           quantities,
         })
-        // What is pending has told nothing yet.
+        // A pending event has told nothing yet.
         .map((usage) => (usage.shape === "pending" ? PENDING_USAGE : usage)),
     ),
     prices: fc.constantFrom<PriceSet>(
@@ -247,7 +247,7 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
     ),
   })
   .chain((ending) => conditions.map((more) => Object.assign({}, ending, more)))
-  // What was priced follows from the rest, as it does in every event that is recorded.
+  // The priced quantities follow from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
 
 export interface RandomUsage {

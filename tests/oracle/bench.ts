@@ -10,7 +10,7 @@ import type { Answer, Question, World } from "./oracle.ts";
 /** The interface on a catalog with a past, and ledgers that it can be pointed at. */
 export interface Bench {
   readonly cast: Cast;
-  /** What reports name beside the ledger. */
+  /** The names that reports have beside the ledger. */
   readonly names: Pick<World, "providers" | "keys" | "models" | "named">;
   /** Asks the interface, over a socket when `socket` says so. */
   ask(question: Question, socket?: boolean): Promise<Asked>;
@@ -22,7 +22,7 @@ export interface Bench {
 export interface Asked {
   readonly answer: Answer;
   readonly text: string;
-  /** What was counted instead, where retention has taken away what the question needs. */
+  /** The window that was counted instead, where retention has taken away what the question needs. */
   readonly counted: { readonly sinceUs: number; readonly untilUs: number } | null;
 }
 
@@ -107,7 +107,7 @@ function toCounted(header: string | null): Asked["counted"] {
   return { sinceUs, untilUs };
 }
 
-/** Of the one spelling that the interface has, `….ssssssZ`: `Date` knows but milliseconds. */
+/** Parses the one spelling that the interface has, `….ssssssZ`: `Date` knows but milliseconds. */
 function toInstantUs(text: string): number {
   const micros = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(\d{3})Z$/.exec(text)?.[1];
   if (micros === undefined) throw new Error(`x-proxy-window has ${text}`);

@@ -25,7 +25,7 @@ const TEST_MS_MAX = 1_800_000;
 const { seed, scale } = readSettings("determinism");
 /** With a million the proof takes minutes. */
 const EVENTS = readNumber("LOCKPORT_EVENTS") ?? 4_000 * scale;
-/** What the oracle, which looks at every event for every question, is asked about. */
+/** The most events that the oracle, which looks at each for every question, is asked about. */
 const ORACLE_EVENTS_MAX = 50_000;
 const ORACLE_QUESTIONS = 10;
 const QUESTIONS = 40;

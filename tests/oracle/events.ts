@@ -224,7 +224,7 @@ export function toParts({ shape, quantities }: ReportedUsage): Quantities {
   return left;
 }
 
-/** What a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
+/** Returns what a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
 export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
   if (reported === null) return { costPico: null, unpriced: false };
   const quantities = toParts(reported);

@@ -6,11 +6,11 @@ import type { BucketName } from "./calendar.ts";
 import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
 
 /**
- * What every report must answer, by brute force: plain sums over the raw events, written from the specification and
+ * The answer that every report must give, by brute force: plain sums over the raw events, written from the specification and
  * sharing nothing with the product but how an instant and an amount are spelled.
  */
 
-/** What there is to report on. */
+/** The world that there is to report on. */
 export interface World {
   /** In the order in which they were written down. */
   readonly events: readonly UsageEvent[];
@@ -28,11 +28,11 @@ export interface World {
   readonly lane?: number;
 }
 
-/** What is asked, as it is meant; `path` is how it is spelled. */
+/** A question, as it is meant; `path` is how it is spelled. */
 export interface Question {
   readonly path: string;
   readonly report: "series" | "summary" | "requests" | "facets" | "errors" | "missing" | "breakdown";
-  /** How the rows of a summary are told apart. */
+  /** Tells the rows of a summary apart. */
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
   readonly principalId: string | null;
@@ -58,14 +58,14 @@ export interface Question {
   readonly bucket: BucketName;
   /** Null when the series is not cut into groups, or the report has none. */
   readonly groupBy: GroupQuestion | null;
-  /** What a breakdown groups by. */
+  /** The field that a breakdown groups by. */
   readonly by: GroupQuestion["by"] | "endpoint";
   readonly sort: BreakdownSort;
   /** The order of the log; "refused" stands for a word that no order has. */
   readonly order: "newest" | "oldest" | "cost" | "duration" | "refused";
   readonly limit: number;
   readonly offset: number;
-  /** Whether facets tell how many requests have each value. */
+  /** True where facets tell how many requests have each value. */
   readonly counts: boolean;
 }
 
@@ -350,7 +350,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
   return { usage };
 }
 
-/** What was used without a price of its time, of requests with a model. */
+/** The usage without a price of its time, of requests with a model. */
 function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
     const { model, usage, prices, providerId, tier = "" } = event;
@@ -483,7 +483,7 @@ function toBreakdown(
   return { status: 200, body };
 }
 
-/** Whether rows of the window may have been removed; a filter on single requests leaves such a window out. */
+/** Tells whether rows of the window may have been removed; a filter on single requests leaves such a window out. */
 function isRemoved({ rowsFromUs }: World, question: Question, all: readonly Row[]): boolean {
   if (rowsFromUs === undefined || hasBounds(question) || all.length === 0) return false;
   const hours = all.map(({ atUs }) => Math.floor(atUs / HOUR_US));
@@ -494,7 +494,7 @@ function isRemoved({ rowsFromUs }: World, question: Question, all: readonly Row[
   return rowsFromUs > firstUs && fromUs < Math.min(rowsFromUs, endUs);
 }
 
-/** Whether only rows can tell what is asked. */
+/** Tells whether only rows can tell what is asked. */
 export function hasBounds(question: Question): boolean {
   const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = question;
   return (
@@ -605,7 +605,7 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
   return { requests, limit, offset, total: rows.length };
 }
 
-/** What was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
+/** Returns what was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
 function toConditions(event: UsageEvent): object {
   const { tier, failure, usage, costPico } = event;
   const isUsed = Object.values(usage?.quantities ?? {}).some((quantity) => quantity > 0);

@@ -8,7 +8,7 @@ import { arbitraryEvent, DAY_US, toMoney } from "./events.ts";
 
 const TEMPLATES = 400;
 const QUANTITY_MAX = 1e6;
-/** How far the events reach from the first one. */
+/** The days that the events reach from the first one. */
 export const TRAFFIC_DAYS = 63;
 /** Between two events that are not twins: room for a twin, so that who came first does not decide about an id. */
 const GAP_US_MIN = 20;

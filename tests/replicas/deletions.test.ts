@@ -18,7 +18,7 @@ const KEYS_MAX = 250;
 const LANES = 8;
 const CALLERS_PER_REPLICA = 6;
 const GRACE_MS = 3_000;
-/** What the issue of a silent replica may add to its grace. */
+/** The time that the issue of a silent replica may add to its grace. */
 const MARGIN_MS = 1_000;
 /** Within which a replica that was cut off serves again. */
 const RECOVERY_MS_MAX = 5_000;
@@ -125,7 +125,7 @@ async function use({ url }: Pick<Replica, "url">, { key }: Pick<MadeKey, "key">)
   return response.status;
 }
 
-/** How long the deletion took, in milliseconds. */
+/** The time that the deletion took, in milliseconds. */
 async function deleteKey({ id }: Pick<MadeKey, "id">): Promise<number> {
   const { result, tookMs } = await timed(async () => {
     const response = await site.ask(first(), "DELETE", `/my/keys/${id}`);

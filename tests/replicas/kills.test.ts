@@ -10,7 +10,7 @@ setDefaultTimeout(1_800_000);
 const KILLS = readNumber("LOCKPORT_REPLICA_KILLS") ?? 2 * scale;
 const STOPS = Math.ceil(KILLS / 5);
 const CALLERS = 4;
-/** How long the replicas are loaded between two faults, at most. */
+/** The time for which the replicas are loaded between two faults, at most. */
 const PAUSE_MS_MAX = 300;
 const AWAY_MS_MAX = 600;
 /** More than may be under way at once, fewer than a page of the log. */

@@ -9,11 +9,11 @@ import type { Replica } from "./site.ts";
 setDefaultTimeout(120_000);
 
 const AMOUNT = 20;
-/** What a replica does not know of the others yet: what is read every 750 ms, or heard every 250, and the time until it is there. */
+/** The time in which a replica does not know of the others yet: what is read every 750 ms, or heard every 250, and the time until it is there. */
 const UNKNOWN_MS_MAX = 4_000;
 const TWO_READS_MS = 1_600;
 
-/** What a replica says was used of the one limit. */
+/** Returns what a replica says was used of the one limit. */
 const readUsed = async (site: ServedSite, replica: Replica): Promise<number> =>
   Number((await site.read(replica, "/admin/v1/limits")).limits[0]?.used);
 
@@ -85,7 +85,7 @@ test.skipIf(postgresMissing !== null)(
     await site.untilUsed(one, 0, UNKNOWN_MS_MAX);
     upstream.hold(true);
     const hold = async () => {
-      // What the others were refused a moment ago is still theirs.
+      // A place that the others were refused a moment ago is still theirs.
       while ((await complete(one)).status === 429) await Bun.sleep(50);
     };
     const held = Array.from({ length: AT_ONCE }, () => hold().catch(() => null));
@@ -124,7 +124,7 @@ test.skipIf(postgresMissing !== null)(
       () => upstream.open() === AT_ONCE,
       () => `${upstream.open()} requests are open`,
     );
-    // What passes from now on is answered.
+    // A request that passes from now on is answered.
     upstream.hold(false);
     await site.makeLimit({ name: "at once", measure: "concurrent", amount: AT_ONCE });
     const first = await Promise.all([complete(two), complete(three)]);

@@ -9,7 +9,7 @@ setDefaultTimeout(120_000);
 /** Far longer than PostgreSQL is away and takes to start, on a busy machine too. */
 const GRACE_MS = 5_000;
 const AWAY_MS = 1_000;
-/** How long each of two outages in a row lasts, and the time between them. */
+/** The time that each of two outages in a row lasts, and the time between them. */
 const IN_A_ROW_MS = 1_600;
 const BETWEEN_MS = 700;
 /** Within which everything serves again once PostgreSQL is back. */

@@ -6,9 +6,9 @@ import { type Replica, type Site, type SiteOptions, startSite } from "./site.ts"
 const ANSWER = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 
 export interface ServedSiteOptions extends SiteOptions {
-  /** What the provider is made with, beside its name and address. */
+  /** The settings that the provider is made with, beside its name and address. */
   readonly provider?: Partial<Pick<Provided, "more" | "pricing">>;
-  /** How long the provider keeps a request open, in milliseconds. */
+  /** The time for which the provider keeps a request open, in milliseconds. */
   readonly toHoldMs?: () => number;
 }
 

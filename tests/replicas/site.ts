@@ -7,7 +7,7 @@ import { runProcess, startProcess, type RunningProcess } from "../support/proces
 import { createTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/waiting.ts";
 
-/** What a server on PostgreSQL is given beside its database and its folder. */
+/** The settings that a server on PostgreSQL is given beside its database and its folder. */
 export const SHARED_SETTINGS = {
   PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
   PROXY_ADMIN_PASSWORD_DISABLED: "true",
@@ -131,7 +131,7 @@ interface ReplicaOptions {
   readonly dataDir: string;
   readonly network: TcpProxy;
   readonly env: Record<string, string>;
-  /** Of the database. */
+  /** The URL of the database. */
   readonly url: string;
 }
 

@@ -81,7 +81,7 @@ function createVersions() {
   return { database, commit };
 }
 
-/** What was read, and taken over. */
+/** Returns what was read, and taken over. */
 function createReads() {
   const reads: (readonly Change[] | null)[] = [];
   function* read(changes: readonly Change[] | null) {

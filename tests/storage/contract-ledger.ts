@@ -14,7 +14,7 @@ const KILLS = 2 * scale;
 const SETTLING_KILLS_AFTER = [40, 130, 3, 260];
 const KILL_ROUND_US = 1_000_000_000;
 
-/** What every engine's ledger promises: recording, replay, exactly once, retention, key use, gauges, and a reader beside it. */
+/** The promises of every engine's ledger: recording, replay, exactly once, retention, key use, gauges, and a reader beside it. */
 export function testLedgerContract(engineName: string, createEngine: () => LedgerEngine): void {
   describe(`the ledger of ${engineName}`, () => {
     test("shows in the request log what ended before it was asked, and not what is still under way", async () => {

@@ -15,7 +15,7 @@ import {
   type CatalogEngine,
 } from "./support.ts";
 
-/** What memory reads while `act` runs, on whichever connection: the rows by kind and id, `null` for everything. */
+/** Returns what memory reads while `act` runs, on whichever connection: the rows by kind and id, `null` for everything. */
 export async function readsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
   const read = spyOn(StoreMemory.prototype, "read");
   try {
@@ -29,7 +29,7 @@ export async function readsOf(act: () => Promise<unknown>): Promise<readonly str
   }
 }
 
-/** What each request asks. */
+/** Asks what each request asks. */
 export async function serve({ identity, limits, catalog }: OpenedCatalog): Promise<void> {
   await identity.keys.findByHash("hash-one");
   await limits.snapshot();
@@ -56,7 +56,7 @@ export const SESSION = {
   expiresAtUs: START_US + 10,
 };
 
-/** What signs somebody in, what makes principals and secrets, and what changes one row: with what memory reads of it. */
+/** Calls that sign somebody in, that make principals and secrets, and what changes one row: with what memory reads of it. */
 const WRITES: readonly (readonly [write: (stores: OpenedCatalog) => Promise<unknown>, reads: string[]])[] = [
   [({ identity }) => identity.createSession(SESSION, START_US), []],
   [({ identity }) => identity.advanceSession("s", START_US + 1), []],
@@ -80,7 +80,7 @@ const WRITES: readonly (readonly [write: (stores: OpenedCatalog) => Promise<unkn
   [(stores) => put(stores, { kind: "put_model", model: boundModel("n", "provider-p") }), ["catalog null"]],
 ];
 
-/** What a process remembers of the catalog. */
+/** The promises of what a process remembers of the catalog. */
 export function testMemoryContract(engineName: string, createEngine: () => CatalogEngine): void {
   const it = toPromises(createEngine);
 

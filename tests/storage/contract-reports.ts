@@ -17,7 +17,7 @@ const LEDGERS = 1;
 const EVENTS_MAX = 60;
 /** Questions under way at a time. */
 const ASKERS = 4;
-/** What is written between two answers, and what is ahead of the first. */
+/** Events that are written between two answers, and ahead of the first. */
 const EVENTS_PER_ANSWER = 12;
 const EVENTS_AHEAD = 200;
 /** Requests that are under way while others end. */
@@ -30,20 +30,20 @@ interface Asked {
   /** Events that had ended when it was asked, and those that had or were about to when it was answered. */
   readonly endedBefore: number;
   readonly endedAfter: number;
-  /** What had been committed for certain when it was asked. */
+  /** The events that had been committed for certain when it was asked. */
   readonly committedBefore: number;
   readonly tookMs: number;
   readonly answer: Answer;
 }
 
 export interface ReportsContract {
-  /** Whether events of one microsecond get ids in the order in which they end; without it, each only has one of its own. */
+  /** True where events of one microsecond get ids in the order in which they end; without it, each only has one of its own. */
   readonly ordersClashes: boolean;
-  /** How many are asked of each ledger, and while one is written. */
+  /** The number that is asked of each ledger, and while one is written. */
   readonly questions: number;
 }
 
-/** What every engine's reports promise: the answers of the oracle, which adds up the raw events by brute force. */
+/** The promises of every engine's reports: the answers of the oracle, which adds up the raw events by brute force. */
 export function testReportsContract(
   engineName: string,
   createEngine: () => LedgerEngine,

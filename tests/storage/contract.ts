@@ -14,14 +14,14 @@ import { testSessionsContract } from "./contract-sessions.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { CatalogEngine, Engine } from "./support.ts";
 
-/** What every storage engine promises. `createEngine` makes an empty one; a second engine is a file in `engines/`. */
+/** The promises of every storage engine. `createEngine` makes an empty one; a second engine is a file in `engines/`. */
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
   testCatalogStoresContract(engineName, createEngine);
   testLedgerContract(engineName, createEngine);
   testReportsContract(engineName, createEngine, { ordersClashes: true, questions: 40 });
 }
 
-/** What it promises of the catalog's stores. A run of a random history is some hundred calls. */
+/** The promises of its catalog's stores. A run of a random history is some hundred calls. */
 export function testCatalogStoresContract(
   engineName: string,
   createEngine: () => CatalogEngine,

@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import { type CatalogEngine, type OpenedCatalog, principal } from "./support.ts";
 
-/** What a promise is tested on: the stores of one connection. */
+/** The thing that a promise is tested on: the stores of one connection. */
 interface Tested extends OpenedCatalog {
   readonly engine: CatalogEngine;
   /** Another connection. */

@@ -70,7 +70,7 @@ describe.skipIf(postgresMissing !== null)("the migrations of PostgreSQL", () => 
   });
 });
 
-/** What replicas tell each other, and the list of migrations: SQLite has neither, or keeps it elsewhere. */
+/** Tables of what replicas tell each other, and the list of migrations: SQLite has neither, or keeps it elsewhere. */
 const ONLY_REPLICAS = new Set([
   "migration",
   "replica",

@@ -21,7 +21,7 @@ import type { Attempts } from "../support/invariants.ts";
 
 export const START_US = 1_700_000_000_000_000;
 export const PAGE = { limit: 500, offset: 0 };
-/** How long a report waits for what has ended to be committed: a busy machine may take longer. */
+/** The time that a report waits for what has ended to be committed: a busy machine may take longer. */
 export const FLUSH_WAIT_MS_MAX = 500;
 /** A keyring of its own for each opening, as processes have. */
 export const toSecrets = () => createKeyring(new Uint8Array(32).fill(1));
@@ -79,7 +79,7 @@ export type Engine = CatalogEngine & LedgerEngine;
 /** A ledger under test, and a data folder of its own. */
 export interface LedgerEngine extends AsyncDisposable {
   readonly dataDir: string;
-  /** Whether what is committed stays in the journal for a while, for a database that is put back to an earlier state. */
+  /** True where what is committed stays in the journal for a while, for a database that is put back to an earlier state. */
   readonly keepsCommitted: boolean;
   /** The one server of the data. */
   serve(options?: Partial<ServeOptions>): Promise<Storage>;
@@ -106,7 +106,7 @@ export function spawnLedger(place: ChildPlace, task: string, words: readonly (st
   });
 }
 
-/** What the checker reads of each event that is recorded. */
+/** The columns that the checker reads of each event that is recorded. */
 export interface RecordedEvent {
   readonly id: number;
   readonly outcome: string;

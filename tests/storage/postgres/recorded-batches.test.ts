@@ -4,7 +4,7 @@ import type { Sql } from "#storage/postgres/connection/pool.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { createDatabase } from "./support.ts";
 
-/** What a writer does when it commits a batch. */
+/** Does what a writer does when it commits a batch. */
 async function commit(sql: Sql, lane: number, ids: readonly number[]): Promise<void> {
   await sql.run("INSERT INTO spool (lane, id) VALUES ($1::integer, $1::text) ON CONFLICT DO NOTHING", [lane]);
   await sql.run(

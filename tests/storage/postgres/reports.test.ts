@@ -183,7 +183,7 @@ function* explained<Answer>(reading: Script<Answer>, looked: Set<string>): Scrip
   }
 }
 
-/** What is committed between the two is in neither. */
+/** Counts the same twice: what is committed between the two is in neither. */
 function* countTwice({ postgres }: TestDatabase): Script<readonly number[]> {
   let count = 0;
   let written: Promise<number> | null = null;

@@ -18,7 +18,7 @@ const server = () => {
 };
 afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
-/** Whether the one connection is encrypted, or what refused it. */
+/** Tells whether the one connection is encrypted, or what refused it. */
 async function open(url: string): Promise<unknown> {
   await using postgres = await connect(url);
   const [row] = await postgres.all<{ ssl: boolean }>(

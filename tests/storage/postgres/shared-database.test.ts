@@ -14,7 +14,7 @@ setDefaultTimeout(60_000);
 
 const PASSWORD = "of-an-intruder";
 const SECOND = { name: "9000_second", sql: "ALTER TABLE principals ADD COLUMN planted text" };
-/** How long notifications are sent as quickly as they are taken. */
+/** The time for which notifications are sent as quickly as they are taken. */
 const FLOOD_MS = 1_000;
 let roles = 0;
 

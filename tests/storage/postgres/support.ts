@@ -88,7 +88,7 @@ export async function restartAs(server: TestServer, role: "standby" | "recovery"
   return signal;
 }
 
-/** Whether the server runs a statement with this text in it. */
+/** Tells whether the server runs a statement with this text in it. */
 export async function isRunning(postgres: Postgres, text: string): Promise<boolean> {
   const rows = await postgres.all(
     `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND strpos(query, $1) > 0 AND pid <> pg_backend_pid()`,
@@ -105,7 +105,7 @@ export function untilRunning(postgres: Postgres, text: string): Promise<void> {
   );
 }
 
-/** What an attempt throws; null when it is fulfilled. */
+/** Returns what an attempt throws; null when it is fulfilled. */
 export async function failureOf(attempt: Promise<unknown>): Promise<unknown> {
   return attempt.then(
     () => null,

@@ -6,7 +6,7 @@ export interface CommitCutter extends AsyncDisposable {
   toUrl(url: string): string;
   /** `before`: the server never gets the COMMIT. `after`: it makes the commit, and its answer is lost. */
   cutNext(when: "before" | "after"): void;
-  /** How often that happened. */
+  /** The number of times that it happened. */
   readonly cuts: number;
 }
 

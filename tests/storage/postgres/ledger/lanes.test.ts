@@ -64,7 +64,7 @@ describe.skipIf(postgresMissing !== null)("three replicas that write one ledger"
     );
     expect(sealed).toMatchObject({ days: ROUNDS / 2 - 1, lanes: 3 });
     expect(sealed?.hours).toBeGreaterThan(20);
-    // What comes to an hour that is sealed is beside its cells until the next maintenance.
+    // An event that comes to an hour that is sealed is beside its cells until the next maintenance.
     lanes[0]!.source.add(9 * DAY_US + 5);
     lanes[0]!.source.add(9 * DAY_US + 6);
     await writeAll(lanes[0]!.writer);

@@ -84,7 +84,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
     expect((await ledger.days())[0]).toBe(NEW_YEAR + 2);
     await checkPostgresTotals(database.postgres);
-    // What comes late to what is gone is counted and gets no row.
+    // An event that comes late to a day that is gone is counted and gets no row.
     await ledger.record(3, 2 * DAY_US + 10);
     expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
     const [total] = await database.postgres.all<{ n: number }>("SELECT sum(requests) AS n FROM hour_total");
@@ -198,7 +198,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     const pass = { nowUs: NEW_YEAR_US + 51 * DAY_US, ageUsMax: null };
     for (let round = 0; round < 2; round += 1)
       await Promise.all(replicas.map((replica) => replica.run(pass)));
-    // What one of them left to another that had just ended.
+    // Steps that one of them left to another that had just ended.
     await replicas[0]?.run(pass);
     await checkPostgresTotals(postgres);
     const sealed = await postgres.all("SELECT period, count(*) AS count FROM cells GROUP BY 1 ORDER BY 1");

@@ -65,7 +65,7 @@ describe.skipIf(postgresMissing !== null)("an event that another replica settles
     expect(await postgres.all("SELECT id FROM settlement")).toEqual([]);
     expect(await postgres.all("SELECT lane FROM pending_event")).toEqual([{ lane: 2 }]);
 
-    // What comes later changes nothing, whoever tells it.
+    // A settlement that comes later changes nothing, whoever tells it.
     own.append(1, toSettleLine(settle(1, SUBJECT.arrivedAtUs, 9n)));
     await drain(owns);
     expect(await costs()).toEqual(settled);

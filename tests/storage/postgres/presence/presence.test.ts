@@ -12,7 +12,7 @@ import { failureOf, restartAs } from "../support.ts";
 
 setDefaultTimeout(60_000);
 
-/** What an admin waits at most while the database is away. */
+/** The time that an admin waits at most while the database is away. */
 const FAILS_MS_MAX = 5_000;
 const FROM_MEMORY = { asked: false };
 
@@ -25,7 +25,7 @@ async function makeKeys({ identity }: PostgresStores, ...names: readonly string[
 const deleteKey = ({ identity }: Pick<PostgresStores, "identity">, name: string) =>
   identity.keys.delete({ id: `key-${name}` }, null);
 
-/** Whether a replica would accept a request with the key, and whether it asks the database first. */
+/** Tells whether a replica would accept a request with the key, and whether it asks the database first. */
 async function accepts({ identity, freshness }: PostgresStores, name: string) {
   const asked = !freshness.isTrusted();
   return { asked, accepted: (await identity.keys.findByHash(`hash-${name}`)) !== null };
@@ -103,7 +103,7 @@ describe.skipIf(postgresMissing !== null)("replicas that answer from memory", ()
     network.silence();
     await pastGraces(engine, deleteKey(one, "k1"));
     const database = await engine.database();
-    // What no change has told is only found by reading everything.
+    // A row that no change has told of is only found by reading everything.
     await database.run("DELETE FROM api_keys WHERE id = 'key-k2'; DELETE FROM change_log");
     network.reset();
     network.resume();
@@ -257,7 +257,7 @@ describe.skipIf(postgresMissing !== null)("a change", () => {
     };
     const { result, tookMs } = await timed(() => change(engine, watched));
     expect(result).toContain("nothing was changed");
-    // What memory lacked was read before the lock was asked for: others would wait for it.
+    // The rows that memory lacked were read before the lock was asked for: others would wait for it.
     expect(isReadOnly).toEqual([true, false]);
     expect(tookMs).toBeLessThan(busyLimit(FAILS_MS_MAX));
     stuck.resolve();

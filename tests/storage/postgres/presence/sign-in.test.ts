@@ -69,7 +69,7 @@ describe.skipIf(postgresMissing !== null)("signing in at several replicas", () =
     expect(claims.filter(Boolean)).toEqual([true]);
     expect(await other.claim("one", expiresAtUs)).toBe(false);
     expect(await other.claim("two", expiresAtUs)).toBe(true);
-    // What has long expired goes with the next one.
+    // A state that has long expired goes with the next one.
     await states.claim("old", clock.nowUs() - 7_200_000_000);
     expect(await database.postgres.all("SELECT 1 FROM used_sign_in")).toHaveLength(2);
   });
