@@ -103,7 +103,7 @@ export function createApp(deps: ServedDeps): App {
     return isOfDataPlane ? response : await compressAnswer(request, response);
   };
 
-  /** Whether a path is there: that of an endpoint that is not always open answers as an unknown one until a model serves it. */
+  /** Tells whether a path is served: that of an endpoint that is not always open answers as an unknown one until a model serves it. */
   const isOpen = async (endpoint: EndpointName): Promise<boolean> => {
     const { isAlwaysOpen, capability } = toRow(endpoint);
     if (isAlwaysOpen === true) return true;

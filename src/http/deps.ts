@@ -61,7 +61,7 @@ export interface AppDeps {
   readonly assets: AssetTable | null;
 }
 
-/** What a server gives to its routes: it opens the files of the page when its first route behind Elysia is asked for. */
+/** The dependencies that a server gives to its routes: it opens the files of the page when its first route behind Elysia is asked for. */
 export interface ServedDeps extends Omit<AppDeps, "assets"> {
   readonly openAssets: () => Promise<AssetTable | null>;
 }

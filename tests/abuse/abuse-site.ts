@@ -4,12 +4,12 @@ import { executable } from "../support/executable.ts";
 import { callApi } from "../support/installation.ts";
 import type { Attempts } from "../support/invariants.ts";
 
-/** What the upstream of these tests answers. */
+/** The answer of the upstream of these tests. */
 export const COMPLETION = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 export const SETUP_MS_MAX = 120_000;
 
 export interface AbuseSite extends Site {
-  /** How many requests its upstream has had. */
+  /** The number of requests that its upstream has had. */
   readonly arrivals: () => number;
   /** Ends it, and looks at all that must hold. */
   check(attempts?: Attempts, places?: Scenario["places"]): Promise<Figures>;

@@ -34,11 +34,11 @@ afterEach(async () => {
 interface Count {
   readonly complete: number;
   readonly isCut: boolean;
-  /** What is wrong with it; null: nothing. */
+  /** Its mistake; null: none. */
   readonly wrong: string | null;
 }
 
-/** How many requests went by to the server, and whether it took them for as many. */
+/** The number of requests that went by to the server, and whether it took them for as many. */
 function count({ toServer, fromServer }: Passage): Count {
   const { requests, rest, readBytes, methods } = readRequests(toServer);
   const responses = readResponses(fromServer, methods);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** A reverse proxy as people put it before a server: connections are kept, bodies are not held back. */
 export interface Front {
   readonly port: number;
-  /** How many requests it has passed on, as it tells itself, once its log is complete. */
+  /** The number of requests that it has passed on, by its own log, once that is complete. */
   stop(): Promise<number>;
 }
 
@@ -34,7 +34,7 @@ interface Running {
   readonly cmd: readonly string[];
   readonly folder: string;
   readonly port: number;
-  /** Whether a line of the log tells of a request that was passed on. */
+  /** True for a line of the log that tells of a request that was passed on. */
   readonly isPassedOn: (line: string) => boolean;
   /** The log is what it says, not a file. */
   readonly saysLog?: true;

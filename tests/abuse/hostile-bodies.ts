@@ -134,7 +134,7 @@ export function toExpected(body: Buffer, read: readonly string[]): readonly stri
   return isDeep(document) ? ["ok", "invalid_json"] : ["ok"];
 }
 
-/** Whether a member is named as one of these but for case, as Unicode folds it. */
+/** True for a member that is named as one of these but for case, as Unicode folds it. */
 function hasLookalike(value: unknown, fields: readonly string[]): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   return Object.keys(value).some((key) =>

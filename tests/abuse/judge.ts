@@ -25,7 +25,7 @@ export function withoutEnd(responses: readonly ReadResponse[]): readonly ReadRes
   return last !== undefined && isOfRuntime(last) ? responses.slice(0, -1) : responses;
 }
 
-/** What is wrong with what came back to these bytes; null: nothing. */
+/** The mistake of the answer to these bytes; null: none. */
 export function judge(bytes: string, received: string): string | null {
   const { requests, rest, methods } = readRequests(bytes);
   try {

@@ -7,7 +7,7 @@ import { Lane } from "./lane.ts";
 /** As many mistakes as are worth reading. */
 const WRONG_MAX = 20;
 
-/** What a file tries very many of: a variable says how many, and `LOCKPORT_SEED` repeats them. */
+/** The cases that a file tries very many of: a variable tells the number, and `LOCKPORT_SEED` repeats them. */
 export interface Many {
   readonly count: number;
   readonly testMsMax: number;

@@ -51,7 +51,7 @@ test(
   MANY.testMsMax,
 );
 
-/** What readers of HTTP stumble over. */
+/** Texts that readers of HTTP stumble over. */
 const STUMBLES = [
   "\r\n",
   "\n",

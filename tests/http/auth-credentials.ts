@@ -32,7 +32,7 @@ export interface Doomed extends Keyed {
   readonly session: string;
 }
 
-/** What a credential is worth, wherever it is shown (specification, section 5). */
+/** The worth of a credential, wherever it is shown (specification, section 5). */
 type Worth = "missing_api_key" | "invalid_api_key" | "former" | "inference" | "member" | "admin";
 
 export interface Credential {
@@ -47,7 +47,7 @@ const FOREIGN = "http://evil.example";
 const UNKNOWN_KEY = `lp_${"a".repeat(43)}`;
 const UNKNOWN_TOKEN = `lpt_${"a".repeat(43)}`;
 
-/** What opens nothing in the relay's path, by what it is. */
+/** Tokens that open nothing in the relay's path, by their names. */
 export function toBadTokens({
   deletedToken,
   gone,

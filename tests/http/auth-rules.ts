@@ -28,7 +28,7 @@ const isDataPlane = (path: string) =>
     path,
   );
 
-/** What a key of scope inference reaches of the routes that want a caller. */
+/** The routes that want a caller, and that a key of scope inference reaches. */
 const isForInference = (path: string) =>
   isDataPlane(path) || path === "/my/limits" || /^\/my\/usage(\/|$)/.test(path);
 
@@ -122,7 +122,7 @@ export async function expectCell(
   await expectError(new Response(text, { status, headers }), `${status} ${code}`);
 }
 
-/** What ends a session comes last. */
+/** Routes that end a session come last. */
 export const inOrder = (routes: readonly Route[]): readonly Route[] =>
   routes.toSorted(
     (one, other) => Number(one.path === "/auth/logout") - Number(other.path === "/auth/logout"),

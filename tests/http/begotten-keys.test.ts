@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
-/** What a key that has terms of its own may make and change: nothing that is wider than itself. */
+/** A key that has terms of its own makes and changes nothing that is wider than itself. */
 
 const SOONER = "2125-01-31T08:00:00.000000Z";
 const END = "2126-01-31T08:00:00.000000Z";

@@ -32,7 +32,7 @@ function toForm(model: string): string {
 }
 const FORM_TYPE = "multipart/form-data; boundary=cut";
 const toJson = (model: string) => `{"x": 1.0, "model":"${model}","stream_options":{"a":1},"input":[1,2]}`;
-/** What a row is asked with: images are edited either way. */
+/** The bodies that a row is asked with: images are edited either way. */
 const bodiesOf = (row: (typeof ROWS)[number]) => [
   ...("form" in row ? [] : [{ type: "application/json", of: toJson }]),
   ...("form" in row || row.name === "images/edits" ? [{ type: FORM_TYPE, of: toForm }] : []),
@@ -200,7 +200,7 @@ describe("a path whose capability a model has", () => {
       );
       await expectError(refused, "426 upgrade_not_supported");
     }
-    // What was there before is asked for as ever.
+    // Endpoints that are always open are asked for as ever.
     await expectError(await upgrade("/v1/chat/completions"), "404 unknown_endpoint");
     expect(upstream.requests).toHaveLength(0);
   });

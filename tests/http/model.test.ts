@@ -88,7 +88,7 @@ describe("POST /model/new", () => {
       await call(harness, "GET", `/admin/v1/resolve?model=${made.model_name}&endpoint=embeddings`)
     ).json();
     expect(capabilities).toEqual(["embeddings"]);
-    // Of both objects the specification's own counts.
+    // The specification's own object counts where both are sent.
     const both = { ...deployment(), litellm_params: { model: "other", api_base: "http://other.example/v1" } };
     expect(await register(both)).toMatchObject({ compat_params: { model: "llama" } });
     await register({ ...deployment(), model_info: null });

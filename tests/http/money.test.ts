@@ -6,7 +6,7 @@ import { until } from "../support/waiting.ts";
 
 let upstream: ScriptedUpstream;
 let app: TestApp;
-/** What the upstream answers beside `choices`. */
+/** The upstream's answer beside `choices`. */
 let answer: object;
 /** Events of the next stream, where it is to be more than one. */
 let chunks: readonly object[] = [];

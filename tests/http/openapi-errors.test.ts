@@ -29,7 +29,7 @@ interface SeenElsewhere {
 
 const isCatalog = ({ path }: Route) => path === "/admin/v1/catalog";
 
-/** What cannot be had in a moment and over a plain request is seen by other tests, which name the code. */
+/** Codes that no plain request gets in a moment are seen by other tests, which name them. */
 const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
   // A body that is passed on, and comes too slowly.
   {

@@ -14,7 +14,7 @@ addFormats(ajv);
 ajv.addSchema(openApi, "openapi");
 const validators = new Map<string, ValidateFunction>();
 
-/** What is wrong with a value by the schema at `steps` of the document; nothing when all is well. */
+/** The mistakes of a value by the schema at `steps` of the document; none when all is well. */
 export function findFaults(value: unknown, ...steps: readonly string[]): readonly string[] {
   const pointer = steps.map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
   let validate = validators.get(pointer);

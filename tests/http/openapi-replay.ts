@@ -4,7 +4,7 @@ import { ALICE_KEY, ID, OWN_KEY, PASSWORD, PROVIDER, RELAY_TOKEN } from "#http/s
 import type { TestApp } from "../support/app.ts";
 import { openApi, ROUTES } from "./openapi-reader.ts";
 
-/** What the examples call by made-up names and what the server gave out in their place. */
+/** Made-up names of the examples, and what the server gave out in their place. */
 const MADE_UP: ReadonlySet<string> = new Set([...Object.values(ID), OWN_KEY, ALICE_KEY, RELAY_TOKEN]);
 
 /** Sends the examples of the document as they stand, each id and secret replaced by the one that an earlier answer gave. */

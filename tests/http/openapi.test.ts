@@ -207,7 +207,7 @@ describe("the document's examples, sent to a server", () => {
 function typesOf({ answer: { contents }, path, method }: Route): readonly (string | null)[] {
   const types = contents.map(({ type }) => type);
   if (types.length === 0) return [null];
-  // Of the relay one method is enough: the others have no body that could say so.
+  // One method of the relay is enough: the others have no body that could say so.
   return path.startsWith("/transparent") && method !== "POST"
     ? types.filter((type) => type !== "text/event-stream")
     : types;
@@ -251,7 +251,7 @@ async function expectAsTold(
   return json;
 }
 
-/** What any upstream of the examples says. */
+/** The answer of any upstream of the examples. */
 async function answer(call: UpstreamCall): Promise<void> {
   const { method, target, headers } = call.request;
   const usage = { prompt_tokens: 9, completion_tokens: 2 };

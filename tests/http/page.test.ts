@@ -86,7 +86,7 @@ describe("the coding of a file", () => {
     ["identity;q=0", "identity"],
     ["*;q=0", "identity"],
     ["deflate, identity;q=0", "identity"],
-    // What is not well-formed asks for nothing.
+    // A malformed header asks for nothing.
     ["br;q=2, gzip", "gzip"],
     ["br;q=x", "identity"],
     ["br;q=0.1234, zstd;q=-1, gzip;q=.5", "identity"],
@@ -172,7 +172,7 @@ describe("the page", () => {
       "https://lockport.example.com",
       "https://lockport.example.com/assets/ localhost:4000/assets/",
     ],
-    // What a policy cannot name is served from our origin as a whole.
+    // A host that no policy can name has the whole origin allowed.
     ["[::1]:4000", null, "'self'"],
     ["192.168.1.5:4000", null, "'self'"],
     ["my_host:4000", null, "'self'"],

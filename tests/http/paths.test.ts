@@ -86,7 +86,7 @@ describe("an unknown path", () => {
     ["POST", "/api/v1/embeddings", "the base URL"],
     ["POST", "/v1/chat/completions/", "a slash too many"],
     ["GET", "/v1/models/", "a slash too many"],
-    // What only ends like one of the dialect's paths is told nothing of base URLs.
+    // A path that only ends like one of the dialect's is told nothing of base URLs.
     ["POST", "/admin/v1/x/models", "There is no such endpoint."],
     ["POST", "/my/nope/embeddings", "There is no such endpoint."],
     ["POST", "/nope", "There is no such endpoint."],
@@ -217,7 +217,7 @@ describe("an unusual method", () => {
 
   test("OPTIONS is 404 on every route and allows no other origin", async () => {
     for (const { path, access } of harness.routes) {
-      // What the relay answers is its upstream's to say.
+      // The relay's answer is its upstream's to say.
       if (access === "relay") continue;
       const response = await call(harness, "OPTIONS", path.replaceAll(/:[a-z]+/g, "x").replace("*", ""), {
         headers: { origin: "http://localhost:9", "access-control-request-method": "POST" },

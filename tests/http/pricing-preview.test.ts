@@ -94,7 +94,7 @@ describe("POST /admin/v1/pricing/preview", () => {
       [],
     );
 
-    // What is then written is what was told.
+    // The write then does as the preview told.
     await app.api("PATCH", "/admin/v1/models/base", { pricing: { input_tokens: 0.2, output_tokens: 10 } });
     expect(await pricesOf("name")).toEqual(body.names[1].pricing_after);
   });

@@ -5,7 +5,7 @@ import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
 
 let upstream: ScriptedUpstream;
 let app: TestApp;
-/** What the upstream answers beside `choices`. */
+/** The upstream's answer beside `choices`. */
 let answer: object;
 let status = 200;
 

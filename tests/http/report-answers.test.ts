@@ -7,7 +7,7 @@ import type { RequestLogRow } from "#stats/request-log.ts";
 import type { ReportNotes, ReportOptions, StatsQuery, StatsStore } from "#stats/store.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 
-/** What the store answers is given here: how answers are put on the wire, and what happens when nobody waits for them. */
+/** The store's answers are given here: how answers are put on the wire, and what happens when nobody waits for them. */
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
 const NOTES: ReportNotes = {
   snapped: { sinceUs: 86_400_000_000, untilUs: 172_800_000_001 },

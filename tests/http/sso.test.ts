@@ -18,7 +18,7 @@ import { expectError } from "./support.ts";
 interface Place {
   readonly app: TestApp;
   readonly provider: IdentityProvider;
-  /** What the provider says of people; changes count from their next sign-in on. */
+  /** The provider's claims of people; changes count from their next sign-in on. */
   readonly accounts: Record<string, AccountClaims>;
 }
 

@@ -130,7 +130,7 @@ const ENDING: UsageEnding = {
   unpriced: false,
 };
 
-/** What became of requests that failed. */
+/** The ends of requests that failed. */
 export const LIMITED: Partial<UsageEnding> = {
   outcome: "upstream_error",
   errorKind: "rate_limit_error",

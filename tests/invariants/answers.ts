@@ -10,7 +10,7 @@ export interface Answer {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8000-[0-9a-f]{12}$/;
 const PROXY_ERROR = "proxy_error";
-/** What a stack, a page of a framework or a message of the runtime looks like. */
+/** Patterns of a stack, a page of a framework or a message of the runtime. */
 const INSIDES = /<html|<!doctype|\bat \S+ \(|\.tsx?:\d|node_modules|TypeError|SQLITE_|bun:sqlite|\/\$bunfs/i;
 
 export async function readAnswer(response: Response): Promise<Answer> {

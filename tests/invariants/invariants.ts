@@ -17,16 +17,16 @@ const RETRY_MS = 50;
 /** A part of a thousand means something only with some thousands of looks at the loop. */
 const LAG_LOOKS_MIN = 3_000;
 
-/** What a scenario knows of itself when it is over. */
+/** Facts that a scenario knows of itself when it is over. */
 export interface Scenario {
   readonly installation: Installation;
   readonly server: RunningProcess;
   /** A request as any other, of which the answer is to be 200. */
   readonly ask: () => Promise<Response>;
   readonly attempts?: Attempts;
-  /** What callers got. */
+  /** Answers that callers got. */
   readonly answers?: readonly Answer[];
-  /** What reached the `/v1` upstreams. */
+  /** Requests that reached the `/v1` upstreams. */
   readonly received?: readonly ReceivedRequest[];
   /** Upstream calls whose callers have left. */
   readonly abandoned?: readonly UpstreamCall[];
@@ -51,7 +51,7 @@ const OWN_PLACES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * What must hold after every scenario, whatever happened in it. The server has to be running: it is asked once more, looked
+ * Rules that hold after every scenario, whatever happened in it. The server has to be running: it is asked once more, looked
  * at from outside, and stopped, and what it leaves behind is read. Bytes relayed, the matrix of rights and what is committed
  * (invariants 4, 9, 10 and 11) are a scenario's own to look at, since only it knows what it asked for.
  */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What must not be found, by what it is. In small letters, so that nothing that folds case hides it. */
+/** Texts that must not be found, by their names. In small letters, so that nothing that folds case hides it. */
 export class Planted {
   readonly values = new Map<string, string>();
 

@@ -413,7 +413,7 @@ async function rotate(
   return await keys.rotate(filter, { graceSeconds, ...toMaker(caller) }, toActor(caller));
 }
 
-/** How long the answer to a change waits for the ledger to tell when the secret was last used. */
+/** The answer to a change waits so long for the ledger to tell when the secret was last used. */
 const LAST_USE_MS_MAX = 500;
 
 /**

@@ -12,12 +12,12 @@ import type { SingleSignOn } from "#identity/sso.ts";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import { toOwnSessionView, toSignedInViews } from "#views/sessions.ts";
 
-/** What an installation is, as it was set at its start. */
+/** The settings of an installation, as of its start. */
 export interface Installation {
   /** Null keeps the request log for ever. */
   readonly usageRetentionDays: number | null;
   readonly sessionTtlSeconds: number;
-  /** What is kept takes, in bytes: tables with their indexes, or files with what belongs to each. */
+  /** Bytes on disk: tables with their indexes, or files with what belongs to each. */
   measure(): Promise<{
     readonly catalogBytes: number;
     readonly usageBytes: number;
@@ -69,7 +69,7 @@ const InstallationSettings = view("InstallationSettings", {
 
 const OWN_SESSIONS = { sessions: [{ last_seen_at: INSTANT, expires_at: LATER, current: true }] };
 
-/** What runs here, and who is signed in. No secret, address or path of the machine is told. */
+/** The server's version and settings, and who is signed in. No secret, address or path of the machine is told. */
 export function settingsRoutes({ config, installation, principals, sso }: SettingsDeps) {
   return [
     route({

@@ -3,7 +3,7 @@ import { createDeadlines } from "#kernel/cancellation.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { Turns } from "#kernel/turns.ts";
 
-/** How long, and how much, the rest of a refused body is still taken in, so that its client comes to read the answer. */
+/** The rest of a refused body is taken in up to these limits, so that its client comes to read the answer. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 const DRAIN_MS_MAX = 5_000;
 
@@ -67,7 +67,7 @@ export function untilTakenApart(request: Request): Promise<boolean> | null {
   return turns.next().then(() => !request.signal.aborted);
 }
 
-/** What comes of the body after this answer must not be answered as well. */
+/** Bytes of the body that come after this answer must not be answered as a request. */
 export function closeUnread(request: Request, response: Response): Response {
   if (closesAfter(request)) response.headers.set("connection", "close");
   return response;

@@ -2,9 +2,9 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip, zstdCompress } from "node:zlib";
 import { type Coding, negotiateCoding } from "./negotiation.ts";
 
-/** What is smaller gains nothing: it fills a packet or two as it is. */
+/** A smaller answer gains nothing: it fills a packet or two as it is. */
 const COMPRESSED_BYTES_MIN = 1_024;
-/** What is larger goes out as it is: no list is, and large reports come compressed from their reader. */
+/** A larger answer goes out as it is: no list is larger, and large reports come compressed from their reader. */
 const COMPRESSED_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The quickest to make first: answers are made once and sent once. */

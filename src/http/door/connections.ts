@@ -10,7 +10,7 @@ export interface Connections {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
-/** How a request came. */
+/** The way in which a request came. */
 export interface Arrival {
   readonly arrivedAtUs: InstantUs;
   /** Null when it is not known. */
@@ -75,7 +75,7 @@ export class ConnectedCaller implements Caller {
 const CHECKS = 3;
 const CHECKS_WITHIN_US = 10_000_000;
 
-/** Whether the server is being stopped: it answers what still comes, and each connection then ends with its answer. */
+/** True once the server is being stopped: it answers what still comes, and each connection then ends with its answer. */
 export class Drain {
   #hasBegun = false;
   #awaitsCheck = false;

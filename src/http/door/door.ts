@@ -78,7 +78,7 @@ export function isMutation(method: string): boolean {
 interface ChangeRate {
   /** Changes that a principal may make at once. */
   readonly burst: number;
-  /** How many it gets back. */
+  /** Changes that it gets back in a second. */
   readonly perSecond: number;
 }
 

@@ -19,7 +19,7 @@ export function toGoneResponse(): Response {
  */
 export type ErrorDialect = "interface" | "completions" | "messages";
 
-/** What an error says of the request that it answers. */
+/** Facts of the request that an error answers. */
 export interface ErrorContext {
   readonly requestId: string;
   readonly dialect: ErrorDialect;

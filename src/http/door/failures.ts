@@ -11,7 +11,7 @@ import { ALIAS_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
 import { type ErrorDialect, toErrorResponse, toGoneResponse } from "./envelope.ts";
 import { isWrongCredential, type Refusals } from "./refusals.ts";
 
-/** What is known of a request when it fails. */
+/** Facts of a request that are known when it fails. */
 export interface FailedRequest {
   readonly arrivedAtUs: InstantUs;
   /** Asked only when its refusal leaves a trace. */

@@ -2,7 +2,7 @@ import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import { type StoredKind, toEntityTag } from "#views/entity-tag.ts";
 import type { AnswerHeaders } from "./route.ts";
 
-/** What the documentation of a change says of it. */
+/** The sentence for it in the documentation of a change. */
 export const IF_MATCH =
   "With `If-Match` and the `etag` of an answer, 412 `changed_meanwhile` where it was changed since.";
 

@@ -38,7 +38,7 @@ export interface Refusals {
   /** The newest first, at most `REFUSALS_KEPT`; those of before a restart included. */
   newest(): readonly Refusal[];
   find(id: string): Refusal | null;
-  /** How many there were of each code that there was. */
+  /** The number of each code that there was. */
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
   readonly startedAtUs: InstantUs;
@@ -46,7 +46,7 @@ export interface Refusals {
   close(): Promise<void>;
 }
 
-/** How long a refusal may be in memory alone: the first is written in the next turn, and a flood is one write in this time. */
+/** A refusal is in memory alone for so long: the first is written in the next turn, and a flood is one write in this time. */
 const REFUSALS_WRITE_MS = 1_000;
 /** Specification's amendments: more than these of one address in one minute are a warning. */
 const WRONG_CREDENTIALS_MAX = 20;

@@ -122,9 +122,9 @@ export function redirectTo(status: 302 | 303, description: string): Answer {
   return { status, description, contents: [], headers: ["location", "set-cookie"] };
 }
 
-/** What a route behind Elysia has beside its declaration. */
+/** The settings of a route behind Elysia, beside its declaration. */
 interface Serving {
-  /** How long a body may be, where it is not `JSON_BODY_BYTES_MAX`. */
+  /** The limit of its body, where it is not `JSON_BODY_BYTES_MAX`. */
   readonly bodyBytesMax?: number;
   /** Runs before anything is asked of the caller, and may refuse. */
   readonly check?: () => void;

@@ -27,7 +27,7 @@ export const DRY_RUN: readonly QueryParam[] = [
   },
 ];
 
-/** Whether a deletion is only asked for. Throws `invalid_request`. */
+/** True where a deletion is only asked for. Throws `invalid_request`. */
 export function isDryRun(request: Request): boolean {
   return readSwitch(new URL(request.url).searchParams, "dry_run");
 }

@@ -33,7 +33,7 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "videos",
 ] as const;
 
-/** What else serves the clients that call it, which several do unless they are told otherwise. */
+/** Other ways for the clients that call it, which several do unless they are told otherwise. */
 const IN_PLACE_OF: { readonly [capability in Capability]?: string } = {
   responses:
     " Until then use chat completions (POST /v1/chat/completions): `lockport snippet` shows how to set a client to it.",

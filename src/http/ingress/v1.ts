@@ -107,7 +107,7 @@ export function createIngress(deps: IngressDeps): Ingress {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Whether a WebSocket is asked for (RFC 6455, section 4.1). */
+/** True where a WebSocket is asked for (RFC 6455, section 4.1). */
 export function isUpgrade(headers: Headers): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";
 }
@@ -131,14 +131,14 @@ function toQuery(url: string): string {
 }
 
 /**
- * What a request behind Elysia asks of the data plane: the endpoint, or the path where it is none that is served; null
+ * The part of the data plane that a request behind Elysia asks for: the endpoint, or the path where it is none that is served; null
  * outside of the data plane. The list of models is part of it, under both of its paths.
  */
 export function toDataPlane(pathname: string): string | null {
   const found = findEndpoint("POST", pathname);
   // Others are named by the ingress, as long as they are open.
   if (found !== null && toRow(found.name).isAlwaysOpen === true) return found.name;
-  // What a caller names by its id is not told on.
+  // The id of a response is its owner's, and is not logged.
   if (pathname.startsWith(RESPONSES) && (found === null || found.id !== "")) return `${RESPONSES}:id`;
   return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
 }

@@ -3,7 +3,7 @@ import { type MetricsSources, collectProcess, collectUsage } from "./metrics.ts"
 import type { Clock } from "#kernel/clock.ts";
 import { OUTCOMES } from "#usage/event.ts";
 
-/** What watches over a server asks for. */
+/** Answers to those that watch over a server. */
 export interface Operation {
   /** False while every request would be refused, so that a load balancer asks another replica. */
   isServing(): boolean;

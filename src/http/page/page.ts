@@ -13,7 +13,7 @@ export interface PagePlace {
 }
 
 /**
- * What a policy can name: no other IP address than this one (Content Security Policy Level 3, section 6.7.2.8), no underscore and
+ * Hosts that a policy can name: no other IP address than this one (Content Security Policy Level 3, section 6.7.2.8), no underscore and
  * no final dot.
  */
 const POLICY_HOST = /^(?:127\.0\.0\.1|(?![0-9.]+(?::|$))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?$/i;

@@ -28,7 +28,7 @@ const RELAYED: ProviderIds = { include: [RELAY_PROVIDER], exclude: [] };
 
 type Repriced = Omit<RepricedUse, "use">;
 
-/** What a change of prices would mean: who has them, and what the last 30 days would have cost. */
+/** The consequences of a change of prices: who has them, and what the last 30 days would have cost. */
 export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDeps) {
   const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };

@@ -11,7 +11,7 @@ import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
 import { REFUSAL_EXAMPLE, WINDOW_QUERY } from "./declared.ts";
 import { queryOf } from "./report.ts";
 
-/** What a filter of each name compares with. */
+/** The value that a filter of each name compares with. */
 const FILTERS = {
   id: ({ id }: Refusal) => id,
   code: ({ code }: Refusal) => code,
@@ -33,7 +33,7 @@ const REFUSALS_QUERY: readonly QueryParam[] = [
   exact("model", "The model that was asked for."),
 ];
 
-/** What was refused lately: it leaves no usage event, and its caller is often not known. */
+/** Requests that were refused lately: they leave no usage event, and their callers are often not known. */
 export function refusalRoutes(refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">) {
   return [
     route({

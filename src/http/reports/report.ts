@@ -15,7 +15,7 @@ import type {
 import { REPORT_CODINGS } from "#stats/store.ts";
 import { negotiateCoding } from "#http/door/negotiation.ts";
 
-/** What a handler knows of the one that asks for a report. */
+/** The request for a report, and its caller. */
 export interface Asking {
   readonly request: Request;
   readonly caller: Caller;

@@ -202,7 +202,7 @@ const USUAL_COLUMNS: readonly Column[] = [
   ["unmetered", ({ row }) => (isUnmetered(row) ? "true" : null)],
 ];
 
-/** What only some logs tell of. */
+/** Columns that only some logs have. */
 interface RareContent {
   readonly rareUnits?: readonly Unit[];
   readonly hasPending?: boolean;

@@ -14,13 +14,13 @@ export const told = (words: readonly string[], description?: string) =>
   t.String({ enum: [...words], ...(description !== undefined && { description }) });
 
 /**
- * What the domain holds a value to. It is told to readers of the document and to the page's forms, and never run: TypeBox
+ * The domain's rules for a value. They are told to readers of the document and to the page's forms, and never run: TypeBox
  * looks at no `allOf` of a text or a number.
  */
 export const judged = (terms: {
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** What the pattern allows, to stand after "Use". */
+  /** The characters that the pattern allows, to stand after "Use". */
   readonly description?: string;
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;

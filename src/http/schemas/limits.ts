@@ -31,7 +31,7 @@ const SubjectRequest = t.Object(
   },
 );
 
-/** What may be written again. */
+/** Fields that may be written again. */
 const SETTINGS = {
   window: t.Optional(told(LIMIT_WINDOWS)),
   action: t.Optional(told(LIMIT_ACTIONS)),

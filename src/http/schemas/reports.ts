@@ -286,7 +286,7 @@ const breakdownFigures = {
   last_ok_at: nullable(Instant),
 };
 
-/** Of `GET /stats/breakdown` (docs/decisions.md). */
+/** The answer of `GET /stats/breakdown` (docs/decisions.md). */
 export const Breakdown = view("Breakdown", {
   by: Type.String(),
   sort: oneOf(BREAKDOWN_SORTS),

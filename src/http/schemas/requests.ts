@@ -40,7 +40,7 @@ export const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enu
 
 const BaseUrl = t.String(judged({ maxLength: UPSTREAM_URL_LENGTH_MAX }));
 const ApiKey = t.String(judged({ maxLength: API_KEY_LENGTH_MAX }));
-/** What making and changing a provider both take. */
+/** Fields that making and changing a provider both take. */
 const PROVIDER_WRITTEN = {
   ...toRequestFields(PROVIDER_SETTINGS),
   endpoints: t.Optional(Overrides),
@@ -74,7 +74,7 @@ export const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"]
   description: "Per million units, the complete set: a unit left out or null has no price afterwards.",
 });
 
-/** What making and changing a model both take, before and after `origin`. */
+/** Fields that making and changing a model both take, before and after `origin`. */
 const MODEL_ROUTE = {
   alias: t.Optional(
     t.String(
