@@ -10,10 +10,9 @@ import { parseArgs } from "node:util";
 import { makeBill } from "./contrib/build/bill.ts";
 import { findCommit } from "./contrib/build/commit.ts";
 import { checkBudget, toReport, toWeighed } from "./contrib/build/budget.ts";
-import { encodeFiles, type EncodedFile } from "./contrib/build/codings.ts";
+import { encodeFiles, type EncodedFile } from "./contrib/build/file.ts";
 import { embedPage } from "./contrib/build/embed.ts";
-import { describeFailure } from "./contrib/build/failure.ts";
-import { buildPage } from "./contrib/build/page.ts";
+import { describeFailure, buildPage } from "./contrib/build/page.ts";
 
 const root = import.meta.dir;
 const runtimes = join(root, "contrib/runtimes");

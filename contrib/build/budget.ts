@@ -1,4 +1,4 @@
-import type { EncodedFile } from "./codings.ts";
+import type { EncodedFile } from "./file.ts";
 
 /** Budget of all files that the first page fetches, compressed by gzip: 0.2 s at 8 Mbit/s. */
 export const FIRST_LOAD_BYTES_MAX = 230_000;

@@ -2,8 +2,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { BUILT_PAGE_PATH, type BuiltFile } from "../../src/boot/page/page-assets.ts";
-import { describeFailure } from "./failure.ts";
-import { buildPage, type BuiltPage } from "./page.ts";
+import { describeFailure, buildPage, type BuiltPage } from "./page.ts";
 
 if (import.meta.main) {
   try {

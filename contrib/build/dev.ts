@@ -5,8 +5,7 @@
 import { watch } from "node:fs";
 import { join } from "node:path";
 import { writeBuiltPage } from "./cache.ts";
-import { describeFailure } from "./failure.ts";
-import { buildPage } from "./page.ts";
+import { describeFailure, buildPage } from "./page.ts";
 
 const root = join(import.meta.dir, "../..");
 /** An editor writes a file in several steps, and often more than one file. */

@@ -1,6 +1,6 @@
 import { CODINGS } from "#http/door/negotiation.ts";
 import { sha256Hex } from "../../src/kernel/crypto.ts";
-import type { EncodedFile } from "./codings.ts";
+import type { EncodedFile } from "./file.ts";
 
 /**
  * Puts the page into the executable: `src/boot/page/embedded-page.ts` is replaced by a module that names each variant of each

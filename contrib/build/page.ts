@@ -90,3 +90,10 @@ async function buildFile(source: string, mode: Mode): Promise<PageFile> {
 function encode(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
+
+/** The message of a failed build of the page; a bundle's faults with their files and lines. */
+export function describeFailure(failure: unknown): string {
+  const faults = failure instanceof AggregateError ? failure.errors.map((fault) => Bun.inspect(fault)) : [];
+  const message = failure instanceof Error ? failure.message : String(failure);
+  return ["the page was not built:", message, ...faults].join("\n");
+}

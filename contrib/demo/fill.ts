@@ -16,8 +16,9 @@ import { LIVE_MODELS, LIVE_PROVIDER } from "./catalogue.ts";
 import { HABITS, type Habit } from "./habits.ts";
 import { planHistory, type Span } from "./history.ts";
 import { openInstallation } from "./installation.ts";
-import { toCount, toHourShare } from "./rhythm.ts";
 import {
+  toCount,
+  toHourShare,
   createSimulatedIds,
   createSimulatedTime,
   DAY_US,

@@ -1,6 +1,6 @@
-import type { Client } from "./cast.ts";
+import type { Client } from "./stage.ts";
 import { RELAYED } from "./catalogue.ts";
-import type { Rhythm } from "./rhythm.ts";
+import type { Rhythm } from "./simulated-time.ts";
 
 /** A kind of request that a caller sends again and again. */
 export interface Habit {

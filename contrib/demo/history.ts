@@ -1,7 +1,7 @@
 import type { Actor } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { LimitDraft } from "#limits/limit-draft.ts";
-import { MEMBERS, type Member } from "./cast.ts";
+import { MEMBERS, type Member, type Stage } from "./stage.ts";
 import {
   FEEDS,
   LATE_MODEL,
@@ -12,7 +12,6 @@ import {
   toProviders,
 } from "./catalogue.ts";
 import { DAY_US, HOUR_US, SECOND_US, type SimulatedTime } from "./simulated-time.ts";
-import type { Stage } from "./stage.ts";
 
 /** An event in the installation's history: `at` is the share of the whole time that had passed, from 0 to 1. */
 interface Happening {

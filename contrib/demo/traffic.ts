@@ -5,12 +5,11 @@ import { toAccountSubject } from "#forward/relay.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Chance } from "../../bench/chance.ts";
-import { toUserAgent } from "./cast.ts";
+import { toUserAgent, type Stage } from "./stage.ts";
 import { toCourse, toFailedCourse, type Course } from "./course.ts";
 import type { Habit } from "./habits.ts";
 import type { Installation } from "./installation.ts";
 import type { SimulatedTime } from "./simulated-time.ts";
-import type { Stage } from "./stage.ts";
 import { drawFailure, type Incident } from "./trouble.ts";
 
 /** A request that is going to be made, with what will come of it. */

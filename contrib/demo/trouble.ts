@@ -2,8 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { RELAY_PROVIDER, type TransportError } from "#usage/event.ts";
 import { toErrorKind } from "#usage/meter.ts";
 import { createWeighted, type Chance } from "../../bench/chance.ts";
-import { isWorkingDay } from "./rhythm.ts";
-import { DAY_US, HOUR_US } from "./simulated-time.ts";
+import { isWorkingDay, DAY_US, HOUR_US } from "./simulated-time.ts";
 
 /** A way in which a provider fails a request. */
 export type Failure =

@@ -8,11 +8,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildExecutable, installRuntimes, TARGETS, type Target } from "../../build.ts";
+import { gzipSync } from "node:zlib";
+import { zipSync } from "fflate";
 import manifest from "../../package.json" with { type: "json" };
+import { encodeTarHeader, TAR_BLOCK_BYTES, tarPaddingBytes } from "../../src/storage/backup/tar.ts";
 import { makeBill } from "../build/bill.ts";
 import { findCommit, findCommittedAt } from "../build/commit.ts";
-import { toTarGz, toZip, type ArchivedFile } from "./archive.ts";
-import { findNotes, isUnreleased } from "./notes.ts";
 
 const root = join(import.meta.dir, "../..");
 
@@ -119,4 +120,72 @@ async function main(): Promise<void> {
     console.log("Not to be published: the executables name no commit that others can build.");
   if (isUnreleased(readFileSync(join(root, "CHANGELOG.md"), "utf8"), manifest.version))
     console.log("Before it is published: CHANGELOG.md calls this version unreleased.");
+}
+
+export interface ArchivedFile {
+  /** Below the archive's only folder. */
+  readonly name: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly isExecutable?: boolean;
+}
+
+export interface ArchiveContents {
+  /** The folder that all files lie in. */
+  readonly folder: string;
+  readonly files: readonly ArchivedFile[];
+  /** All files have this one: an archive of the same files at another time is the same bytes. */
+  readonly modifiedAtSeconds: number;
+}
+
+const COMPRESSION_LEVEL = 9;
+/** Byte 9 of a gzip file is the system that made it (RFC 1952, section 2.3.1); 3 is Unix. */
+const GZIP_OS_AT = 9;
+const UNIX = 3;
+const REGULAR_FILE = 0o100_000;
+/** Before it a zip has no dates. */
+const ZIP_EPOCH_SECONDS = Date.UTC(1980, 0, 2) / 1000;
+
+/** A gzipped ustar archive. */
+export function toTarGz({ folder, files, modifiedAtSeconds }: ArchiveContents): Uint8Array<ArrayBuffer> {
+  const entries = files.flatMap((file) => [
+    encodeTarHeader(
+      { name: `${folder}/${file.name}`, sizeBytes: file.bytes.length },
+      modifiedAtSeconds,
+      toMode(file),
+    ),
+    file.bytes,
+    Buffer.alloc(tarPaddingBytes(file.bytes.length)),
+  ]);
+  const tar = Buffer.concat([...entries, Buffer.alloc(2 * TAR_BLOCK_BYTES)]);
+  const gzip = gzipSync(tar, { level: COMPRESSION_LEVEL });
+  gzip[GZIP_OS_AT] = UNIX;
+  return gzip;
+}
+
+/** A zip has local times without a zone: the same bytes come out where TZ is UTC. */
+export function toZip({ folder, files, modifiedAtSeconds }: ArchiveContents): Uint8Array<ArrayBuffer> {
+  const mtime = new Date(Math.max(modifiedAtSeconds, ZIP_EPOCH_SECONDS) * 1000);
+  const entries = files.map((file) => [
+    `${folder}/${file.name}`,
+    [file.bytes, { mtime, os: UNIX, attrs: ((REGULAR_FILE | toMode(file)) << 16) >>> 0 }] as const,
+  ]);
+  return zipSync(Object.fromEntries(entries), { level: COMPRESSION_LEVEL });
+}
+
+function toMode({ isExecutable = false }: ArchivedFile): number {
+  return isExecutable ? 0o755 : 0o644;
+}
+
+/** The changelog's section of a version, without its heading. Throws if there is none. */
+export function findNotes(changelog: string, version: string): string {
+  const [, ...parts] = `\n${changelog}`.split("\n## ");
+  const part = parts.find((each) => each.split(/\s/, 1)[0] === version);
+  const notes = part?.slice(part.indexOf("\n")).trim() ?? "";
+  if (notes === "") throw new Error(`CHANGELOG.md says nothing of ${version}.`);
+  return notes;
+}
+
+/** The heading of that version says "(unreleased)". */
+export function isUnreleased(changelog: string, version: string): boolean {
+  return changelog.includes(`\n## ${version} (unreleased)\n`);
 }

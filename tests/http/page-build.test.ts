@@ -4,10 +4,9 @@ import { dirname, join } from "node:path";
 import { openBuiltPage } from "#boot/page/page-assets.ts";
 import { checkBudget, FIRST_LOAD_BYTES_MAX, toReport, toWeighed } from "../../contrib/build/budget.ts";
 import { writeBuiltPage } from "../../contrib/build/cache.ts";
-import { encodeFiles } from "../../contrib/build/codings.ts";
+import { encodeFiles, type PageFile } from "../../contrib/build/file.ts";
 import { checkHtml } from "../../contrib/build/html.ts";
 import { renameByContent } from "../../contrib/build/names.ts";
-import type { PageFile } from "../../contrib/build/file.ts";
 import { buildPage, type BuiltPage } from "../../contrib/build/page.ts";
 import { makeFolder } from "../support/folder.ts";
 

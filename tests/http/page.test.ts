@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib"
 import { CODINGS, type Coding, negotiateCoding } from "#http/door/negotiation.ts";
 import { toAssetTable, type Asset } from "#http/page/assets.ts";
 import { toPagePolicy } from "#http/page/page.ts";
-import { encodeFiles } from "../../contrib/build/codings.ts";
+import { encodeFiles } from "../../contrib/build/file.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 
 const SCRIPT_PATH = "/assets/main-0123456789abcdef.js";
