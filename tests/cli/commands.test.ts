@@ -70,6 +70,18 @@ describe("principals and keys", () => {
     expect((await run("principal list")).data).toMatch(/^NAME +KIND +ROLE .*\nci +service +admin +yes +/);
   });
 
+  test("disable and enable, hide and show say which of the two it is then", async () => {
+    await run("principal create ann");
+    expect(await json("principal disable ann")).toMatchObject({ enabled: false });
+    expect(await json("principal enable ann")).not.toMatchObject({ enabled: false });
+    await run("provider add up --base-url http://127.0.0.1:9/v1 --no-api-key");
+    expect(await json("provider disable up")).toMatchObject({ enabled: false });
+    expect(await json("provider enable up")).toMatchObject({ enabled: true });
+    await run("model add gpt --provider up --upstream-name gpt-x");
+    expect(await json("model hide gpt")).toMatchObject({ hidden: true });
+    expect(await json("model show gpt")).toMatchObject({ hidden: false });
+  });
+
   test("a key is printed once, listed by its suffix only, and gone when it is deleted", async () => {
     await run("principal create ann");
     const { key, id } = await json("key create --principal ann --label laptop");

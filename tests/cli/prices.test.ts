@@ -188,6 +188,9 @@ describe("model list and model info", () => {
       "$12.50",
       "set with the model, by the name fast",
     ]);
+    const note = "plain has prices of its own now, all of them: a feed changes them by that name only.\n";
+    expect((await done("model set plain --price input_tokens=1")).messages).toEndWith(note);
+    expect((await done("model set plain --price input_tokens=2")).messages).not.toContain(note);
   });
 });
 

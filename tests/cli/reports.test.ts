@@ -156,6 +156,8 @@ describe("usage", () => {
         expect(days.map((row: any) => row.requests).reduce((sum: number, count: number) => sum + count)).toBe(
           4,
         );
+        // Days without any are left out.
+        expect(days).toHaveLength(1);
         for (const { day } of days) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
         expect((await eachJson("usage --by day --model priced --principal ada")).total).toMatchObject({
           requests: 1,
