@@ -14,9 +14,9 @@ import {
   NOTHING_USED,
   type TransportError,
   STATUS_CANCELLED,
+  toDuration,
 } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
-import { toDuration } from "#usage/journal-line.ts";
 import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { Settlements } from "./settlements.ts";
 import type { ConnectionFailure } from "#kernel/system-code.ts";
@@ -55,11 +55,11 @@ export interface AccountSubject {
   readonly named?: (model: string) => AccountSubject | null;
   /** It only asks or counts: whatever its answer tells is no usage. */
   readonly usesNothing?: boolean;
-  /** Whether a price by the request holds for it; absent: where it uses something. */
+  /** True when a price by the request holds for it; absent: where it uses something. */
   readonly isBilled?: boolean;
 }
 
-/** What the quantities of a request cost. */
+/** The prices that a request's quantities cost. */
 export interface SubjectPricing {
   /** Prices in force now; null when the catalog no longer knows what was asked for. */
   readonly findIn: (catalog: CatalogSnapshot) => PriceSet | null;
@@ -86,7 +86,7 @@ export class Accounts {
   readonly deps: AccountsDeps;
   readonly limits: LimitGate;
   readonly unreached: UnreachedLog;
-  /** What becomes of events whose usage is pending. */
+  /** Settles events whose usage is pending. */
   readonly settlements: Settlements;
   #openCount = 0;
   #openStreamCount = 0;
@@ -305,7 +305,7 @@ function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubj
   return (model === undefined ? null : begun.named?.(model)) ?? begun;
 }
 
-/** What a stream told before its answer is not all that it used when its caller has left meanwhile. */
+/** The usage of a stream whose caller has left is only begun where it was told before the answer. */
 function toReported({ metered }: AccountEnding, outcome: Outcome): ReportedUsage | null {
   if (metered === null || metered.usage === null) return null;
   const { usage, isUsageBegun = false } = metered;
@@ -343,7 +343,7 @@ class UnreachedLog {
   }
 }
 
-/** What kept an upstream's answer from coming whole. */
+/** The failure that kept an upstream's answer from coming whole. */
 export interface Breach {
   /** Its class, which the caller is told as well. */
   readonly error: TransportError;
@@ -351,7 +351,7 @@ export interface Breach {
   readonly failure?: ConnectionFailure | undefined;
 }
 
-/** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
+/** The end of an exchange, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
 export type AccountEnding =
   /** The upstream's response ended as it should, whatever it said. */
   | { readonly kind: "answered"; readonly metered: MeterReading }
@@ -385,7 +385,7 @@ export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | 
   return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };
 }
 
-/** How a response ended that was made in the background, by what was told of its terminal status. */
+/** The outcome of a response that was made in the background, by its terminal status. */
 export function toOutcome({
   errorKind,
   response,

@@ -5,7 +5,7 @@ import { parseTags } from "#kernel/tags.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
 
 /**
- * What a caller says of itself, for its usage event, beside the tags that it cannot change. A key or token that was put into
+ * The client and tags that a caller sends for its usage event, beside the tags that it cannot change. A key or token that was put into
  * the wrong setting is not kept: a client that holds one is null, a tag that holds one is left out.
  */
 export function toAttribution(

@@ -53,7 +53,7 @@ export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "open">;
-  /** What lends the slots of `max_concurrency`. */
+  /** Lends the slots of `max_concurrency`. */
   readonly slots: SlotSource;
   readonly secrets: SecretBox;
   readonly clock: Clock;
@@ -120,7 +120,7 @@ export interface Exchange {
   halt(): void;
 }
 
-/** What is known of a request once its checks have passed, but for limits. */
+/** A request whose checks have passed, but for limits. */
 interface Known {
   readonly route: Route;
   readonly subject: UsageBeginning;

@@ -2,7 +2,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Span } from "./json-scan.ts";
 import { scanInTurns } from "./paced-scan.ts";
 
-/** What the data plane knows of a form: the two parts that it reads. All others, files among them, are never looked at. */
+/** The two parts of a form that the data plane reads. All others, files among them, are never looked at. */
 export interface ParsedForm {
   readonly body: Uint8Array;
   /** The public alias that the caller asked for; never empty. */
@@ -202,7 +202,7 @@ interface FormPart {
   readonly lengthBytes: number | null;
 }
 
-/** What a content type says of a form (RFC 7578, section 4.1). */
+/** The content type of a form (RFC 7578, section 4.1). */
 interface FormType {
   readonly boundary: string;
   /** The delimiter of a parser that takes the quotation marks for a part of the boundary; null without them. */

@@ -5,7 +5,7 @@ import { toFieldValue } from "#kernel/text.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 
 /**
- * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
+ * Header fields that cross the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
  * names belong to one connection (RFC 9110, section 7.6.1; RFC 9112, section 9.6) and are dropped in both directions.
  */
 
@@ -66,7 +66,7 @@ const REQUEST_DROPPED_PREFIXES = toPrefixTable([
   ...ROUTING_PREFIXES,
 ]);
 
-/** What an upstream may say of its own origin only, and never of ours, or what a proxy in front of us would obey. */
+/** Fields that an upstream may set for its own origin only, never for ours, or that a proxy in front of us would obey. */
 const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "set-cookie",
@@ -172,7 +172,7 @@ function listSessions(caller: Headers): readonly string[] {
   return listSessionCookies(caller).filter(({ length }) => length >= SESSION_LENGTH_MIN);
 }
 
-/** Whether a header's value holds a key or a token of this server, or the request's session: it goes nowhere. */
+/** True when a header's value holds a key or a token of this server, or the request's session: it goes nowhere. */
 function holdsSecret(value: string, sessions: readonly string[]): boolean {
   return carriesOwnToken(value) || sessions.some((session) => value.includes(session));
 }
@@ -217,7 +217,7 @@ export function toRelayHeaders(
   return headers;
 }
 
-/** Whether a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */
+/** True when a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */
 export function isResponseDropped(name: string): boolean {
   return RESPONSE_DROPPED.has(name) || hasPrefix(name, RESPONSE_DROPPED_PREFIXES);
 }
@@ -226,7 +226,7 @@ export interface ProxiedBy {
   readonly providerName: string;
   /** Null for a relayed request that names no model. */
   readonly upstreamName: string | null;
-  /** What it adds to each response. */
+  /** The headers that it adds to each response. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
@@ -248,17 +248,17 @@ export function withLimitWarnings(proxiedBy: ProxiedBy, names: readonly string[]
   return { ...proxiedBy, headers: [...proxiedBy.headers, ["x-proxy-limit-warning", warnings]] };
 }
 
-/** How an answer names its request: by the id of its usage event, where there is one. */
+/** Names the request of an answer by the id of its usage event, where there is one. */
 export const REQUEST_ID_HEADER = "x-proxy-request-id";
 
-/** What a proxied response says of its exchange. */
+/** The exchange, as the headers of its response tell it. */
 export interface Proxied {
   readonly proxiedBy: ProxiedBy;
   /** The request's id, as its usage event has it. */
   readonly arrivedAtUs: InstantUs;
   /** This process's lane, which ends the ids of requests (`eventIdToUuid`). */
   readonly lane: number;
-  /** Whether a browser asks, which acts on headers. */
+  /** True when a browser asks, which acts on headers. */
   readonly isBrowser: boolean;
 }
 

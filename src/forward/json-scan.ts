@@ -10,9 +10,9 @@ export interface Span {
 /** One member of the scanned object whose key, unescaped, is one of the names asked for. */
 export interface Member extends Span {
   readonly name: string;
-  /** Whether its key is written with escapes. */
+  /** True when its key is written with escapes. */
   readonly isEscaped: boolean;
-  /** How many items the value has when it is an array, else null. */
+  /** Items of the value when it is an array, else null. */
   readonly itemCount: number | null;
 }
 
@@ -63,7 +63,7 @@ export class JsonScan {
   #stack = new Uint8Array(STACK_DEPTH_INITIAL);
   #depth = 0;
   #at: number;
-  /** Whether a value ends at `#at`; else one begins there. */
+  /** True when a value ends at `#at`; else one begins there. */
   #isBehindValue = false;
   // The named member of the outermost object whose value is being read.
   #member: string | null = null;
@@ -228,7 +228,7 @@ export function readString(text: Uint8Array, span: Span): string {
 }
 
 /**
- * How the inside of a string spells this name, which is ASCII without quotes and backslashes; null when it does not. Characters are
+ * The way in which the inside of a string spells this name, which is ASCII without quotes and backslashes; null when it does not. Characters are
  * compared one by one, up to the first that differs: a string made of each escaped key took 280 ns, 1.7 s of the thread for a
  * body of 60 MB.
  */

@@ -25,7 +25,7 @@ interface KeptResponsesDeps {
   readonly log: Log;
   /** The lane of the requests of this process. */
   readonly lane: number;
-  /** How long a response is found; 0 keeps none. */
+  /** Days for which a response is found; 0 keeps none. */
   readonly days: number;
 }
 
@@ -36,11 +36,11 @@ interface FoundResponse {
   readonly model: ResolvedModel;
 }
 
-/** How long an answer waits until its id is kept. It goes on after that: it was paid for. */
+/** The longest time that an answer waits until its id is kept. It goes on after that: it was paid for. */
 const KEEP_WAIT_MS_MAX = 2_000;
 /** Responses that are written together: a longer transaction would hold up what else is served. */
 export const KEPT_AT_ONCE_MAX = 256;
-/** What is removed, or settled, in one step of tidying. */
+/** Responses that are removed, or settled, in one step of tidying. */
 const TIDIED_AT_ONCE_MAX = 256;
 const TIDY_INTERVAL_MS = 60_000;
 
@@ -233,14 +233,14 @@ function findUsable(catalog: CatalogSnapshot, kept: KeptResponse, scope: ModelSc
   return model === null ? null : { ...model, provider };
 }
 
-/** What becomes of what an answer tells of a response that its provider keeps. Of most endpoints' answers nothing does. */
+/** Follows what an answer tells of a response that its provider keeps. Most endpoints have none. */
 export interface ResponseWatch {
   began(account: Account): void;
   /** The head of the answer has come. */
   answered(statusCode: number): void;
-  /** What a stream has told so far, before the bytes that told it go on; null: they may go on at once. */
+  /** Hears what a stream has told, before the bytes that told it go on; null: they may go on at once. */
   told(response: ToldResponse): Promise<void> | null;
-  /** Whether `told` has no more to hear. */
+  /** True when `told` has no more to hear. */
   readonly hasHeard: boolean;
   /** The reading as the usage event of this request has it. Called once, before the event is written. Never rejects. */
   ended(reading: MeterReading): MeterReading | Promise<MeterReading>;
@@ -297,7 +297,7 @@ export class MadeResponse implements ResponseWatch, Disposable {
   async #ended(reading: MeterReading, response: ToldResponse): Promise<MeterReading> {
     await this.told(response);
     const key = await this.#keeping;
-    // What is not found by its id is settled by nothing: it was not reported.
+    // A response that is not found by its id is never settled: its usage was not reported.
     if (!response.isBackground || key === null) return reading;
     if (!isTerminal(response.status))
       return { ...reading, usage: PENDING_USAGE, errorKind: null, complete: true };

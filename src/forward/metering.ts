@@ -19,7 +19,7 @@ export interface Metering {
   finish(): MeterReading | Promise<MeterReading>;
 }
 
-/** Whether the response itself is a stream of events: its content type decides, not the request. */
+/** True when the response itself is a stream of events: its content type decides, not the request. */
 export function isEventStream({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
   return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType);
 }
@@ -29,7 +29,7 @@ function isMedia({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
   return contentType !== null && /^\s*(audio|image|video)\//i.test(contentType);
 }
 
-/** What tells nothing of usage: audio, or plain text passed on as it comes. It is not collected for a meter in vain. */
+/** For answers that tell no usage: audio, or plain text passed on as it comes. They are not collected for a meter in vain. */
 const UNMETERED: Metering = {
   push: () => null,
   awaitsUsage: false,
@@ -140,12 +140,12 @@ class EncodedMetering implements Metering {
   async #finishDecoding(decoder: Decoder): Promise<MeterReading> {
     await decoder.finish();
     const reading = this.#meter.finish();
-    // What has been read up to a limit is not what the answer used.
+    // The usage that was read up to a limit is not all that the answer used.
     return decoder.isLimited ? { ...reading, usage: null, complete: false } : reading;
   }
 }
 
-/** Whether all that an answer of this endpoint will tell has a price. Other units, such as cached input, come with some only. */
+/** True when all that an answer of this endpoint will tell has a price. Other units, such as cached input, come with some only. */
 export function hasPrices(prices: PriceSet, endpoint: EndpointName): boolean {
   return (
     isPricedByRequestAlone(prices) ||

@@ -23,7 +23,7 @@ export const MODELS_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * The upstream call that is not a caller's request: it takes no permit of `max_concurrency` and leaves no usage event.
- * What holds for the others holds for it: no redirect is followed, no byte is decoded, the provider's TLS settings apply.
+ * As for the others, no redirect is followed, no byte is decoded, the provider's TLS settings apply.
  */
 export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCallDeps): FetchModels {
   const deadlines = createDeadlines(() => clock.monotonicMs());
@@ -83,7 +83,7 @@ interface ModelsRequest {
 /** Anthropic's API refuses a request without one; this is its newest (platform.claude.com/docs/en/api/versioning). */
 const ANTHROPIC_VERSION = "2026-10-21";
 
-/** How a provider is asked for a page of its models. */
+/** The request for a page of a provider's models. */
 export function toModelsRequest(
   { baseUrl, authStyle }: Provider,
   credential: string | null,

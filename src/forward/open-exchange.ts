@@ -28,7 +28,7 @@ export type ForwardResult =
 /** One exchange between its checks and its end. */
 export interface OpenExchange extends Proxied {
   readonly shared: Shared;
-  /** What the provider is called with, if it is ours: an error answer must not repeat it. */
+  /** The credential that the provider is called with, if it is ours: an error answer must not repeat it. */
   readonly credential: string | null;
   /** The longest silence of an upstream whose response is passed on. */
   readonly idleMs: number;
@@ -119,7 +119,7 @@ export function toBreach({ cause }: Cancellation): Breach {
 /** Statuses without a body: a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** What the caller gets: the upstream's status and body, and of its headers what crosses the proxy. */
+/** The caller's response: the upstream's status and body, and those of its headers that cross the proxy. */
 export function toCallerResponse(
   head: UpstreamHead,
   proxied: Proxied,
@@ -148,7 +148,7 @@ function toUntyped(bytes: Uint8Array): ReadableStream<Uint8Array> {
   );
 }
 
-/** What the data plane and the relay have in common. */
+/** Shared by the data plane and the relay. */
 export interface Shared {
   readonly accounts: Accounts;
   readonly upstream: Upstream;

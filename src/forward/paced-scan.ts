@@ -4,7 +4,7 @@ import { JsonScan, type ScannedText } from "./json-scan.ts";
 /** A text up to this is scanned at once: 5 ms where it is nothing but short keys (measured). */
 export const SCANNED_AT_ONCE_BYTES_MAX = 256 * 1024;
 
-/** How long one text is scanned before others have their turn. */
+/** The time for which one text is scanned before others have their turn. */
 const SLICE_MS_MAX = 4;
 /** After so many bytes the clock is looked at: 1 ms of short keys. */
 const STEP_BYTES = 64 * 1024;

@@ -65,7 +65,7 @@ interface PassedBody {
 }
 
 /**
- * What an open stream keeps of its exchange. The head is not among it: the upstream's response and its headers can go as
+ * The part of its exchange that an open stream keeps. The head is not among it: the upstream's response and its headers can go as
  * soon as they have been passed on, while the stream may last for hours.
  */
 class PassedOn implements TeeOptions {
@@ -140,7 +140,7 @@ class PassedOn implements TeeOptions {
     }
   }
 
-  /** What had been told when the caller left: of what was read afterwards only the usage counts. */
+  /** The reading at the moment when the caller left: of what was read afterwards only the usage counts. */
   #toSeen(metered: MeterReading): MeterReading {
     if (this.#hasReadOn) return { ...metered, errorKind: null, complete: false };
     // A body that is no event stream has no last event: only its end tells that the caller had all of it.

@@ -21,7 +21,7 @@ interface ProbeDeps {
   readonly isProxied: boolean;
 }
 
-/** How far a look at a provider came. What failed is a code of the system or of TLS, never a message or a URL. */
+/** The step that a probe of a provider came to. A failure is a code of the system or of TLS, never a message or a URL. */
 export type ProbeOutcome =
   | { readonly kind: "failed"; readonly step: "dns" | "tcp" | "tls" | "models"; readonly code: string }
   | { readonly kind: "sealed" }

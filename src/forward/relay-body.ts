@@ -8,14 +8,14 @@ import { refuseLookalike } from "./request-body.ts";
 import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";
 import type { BodySource } from "./upstream.ts";
 
-/** What a relayed request asked for, as far as its body tells. */
+/** The model and stream that a relayed request asked for, as far as its body tells. */
 export interface Asked {
   /** Null when the body names none, or what is no name: empty, over 200 characters, with control characters, with a key or token of this server. */
   readonly model: string | null;
-  /** Whether it asked for a stream. */
+  /** True when it asked for a stream. */
   readonly streamed: boolean;
   /**
-   * Whether the body is one JSON object that names its model once, without escapes, and holds no batch: every upstream reads
+   * True when the body is one JSON object that names its model once, without escapes, and holds no batch: every upstream reads
    * that model.
    */
   readonly isPlain: boolean;
@@ -136,7 +136,7 @@ function toAsked(body: Uint8Array, scanned: ScannedText): Asked {
 const JSON_TYPE =
   /^(?:application\/(?:[a-z0-9.+-]+\+)?json|text\/plain)\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i;
 
-/** Whether an upstream that goes by the head reads the bytes that were read here. */
+/** True when an upstream that goes by the head reads the bytes that were read here. */
 export function isPlainJson(headers: Headers): boolean {
   if (headers.has("content-encoding")) return false;
   const type = headers.get("content-type");

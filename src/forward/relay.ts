@@ -42,7 +42,7 @@ export interface Relay {
 }
 
 interface RelayOptions {
-  /** What the relayed paths are appended to; without a trailing slash. */
+  /** The URL that relayed paths are appended to; without a trailing slash. */
   readonly baseUrl: string;
   readonly connectSeconds?: number;
   readonly silenceSeconds?: number;
@@ -101,7 +101,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     );
   }
 
-  /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
+  /** The model is known only when the body has been read, so the event begins then, or at the request's end if that is earlier. */
   async function sendStreamed(input: RelayInput, source: BodySource): Promise<ForwardResult> {
     const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null, isAbandoned: false };
     // Limits that name no model refuse before anything goes upstream. Whether it has a price is not known yet.
@@ -141,7 +141,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const watched: BodySource = {
       sizeBytes: source.sizeBytes,
       async next() {
-        // What comes next may be long in coming.
+        // The next chunk may be long in coming.
         scan.left();
         try {
           const chunk = await source.next();
@@ -200,7 +200,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
 
   /** Throws `invalid_request` where a limit has to know the model, and the upstream might read another one than was read here. */
   function requireModel(input: RelayInput, { subject }: AccountSubject, { isPlain }: Asked): void {
-    // What uses nothing, such as the telemetry of Claude Code, is asked for no model.
+    // Requests that use nothing, such as the telemetry of Claude Code, need no model.
     if ((isPlain && isPlainJson(input.headers)) || !isMetered(input)) return;
     if (!accounts.limits.dependsOnModel(subject)) return;
     throw new ProxyError(
@@ -317,7 +317,7 @@ function createUnrecordedAccount(): LateAccount {
 /** A request of the relay, ready to go upstream. */
 export interface RelayInput {
   readonly method: string;
-  /** What follows the token, as it came: begins with a slash, and holds neither query nor dot segments. */
+  /** The path behind the token, as it came: begins with a slash, and holds neither query nor dot segments. */
   readonly path: string;
   /** The query as it came, with its question mark; empty when there was none. */
   readonly query: string;
@@ -382,7 +382,7 @@ function isCounting({ path }: Pick<RelayInput, "path">): boolean {
   return COUNTING_PATH.test(path);
 }
 
-/** Whether it uses something, on whatever endpoint: one that no meter knows must not pass unseen. */
+/** True when it uses something, on whatever endpoint: one that no meter knows must not pass unseen. */
 export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">): boolean {
   return method !== "GET" && method !== "DELETE" && !isCounting({ path }) && !TELEMETRY_PATH.test(path);
 }

@@ -10,14 +10,14 @@ import {
 } from "./json-scan.ts";
 import { scanJsonInTurns } from "./paced-scan.ts";
 
-/** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
+/** The fields of a request body that the data plane may read, and where they stand. Content is never looked at. */
 export interface ParsedRequestBody {
   readonly body: Uint8Array;
   /** The public alias that the caller asked for; never empty. */
   readonly model: string;
   /** True only for JSON `true`, and never where the endpoint does not read the field. */
   readonly stream: boolean;
-  /** Whether `stream_options.include_usage` is set. */
+  /** True when `stream_options.include_usage` is set. */
   readonly forcesUsage: boolean;
   /** False when `stream` is something else than true, false and null, which is refused. */
   readonly isStreamTold: boolean;

@@ -19,7 +19,7 @@ import type { UpstreamHead } from "./upstream.ts";
 import { decodeShort, isPlain } from "./decode.ts";
 
 interface ResponseOptions {
-  /** Whether the request asked for a stream. */
+  /** True when the request asked for a stream. */
   readonly streamed: boolean;
   readonly meter: MeterName;
   /** Memory of responses that are buffered until they are complete. */
@@ -97,7 +97,7 @@ async function respondWhole(
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
-  // What the runtime gets in one piece leaves with its length; to bytes without a type it would add one.
+  // The runtime sends one piece with its length, and adds a type to bytes that have none.
   const keepsLength = counted === null || (lengthBytes !== null && head.isTyped);
   cancellation.checkCaller();
   // A caller that reads nothing of it must not keep its memory reserved.

@@ -1,7 +1,7 @@
 import { free } from "#kernel/bytes.ts";
 import type { Reservation } from "#kernel/memory-semaphore.ts";
 import { type BodyReader, readChunk } from "./tee.ts";
-import { toLength } from "./upstream.ts";
+import { readLength } from "./upstream.ts";
 
 type BufferedBody =
   /** All of it: one piece where the head told its length, else in the pieces in which it came. */
@@ -11,7 +11,7 @@ type BufferedBody =
 
 interface BufferOptions {
   readonly bytesMax: number;
-  /** What the head said of the body's length; absent: its headers, which are all still there, are asked. */
+  /** The body's length by its head; absent: its headers, which are all still there, are asked. */
   readonly lengthBytes?: number | null;
   readonly onFirstByte?: () => void;
   /** Sees each piece; a promise holds back the next one. */
@@ -38,14 +38,6 @@ export async function bufferBody(response: Response, options: BufferOptions): Pr
   } catch {
     return { kind: "broken" };
   }
-}
-
-/**
- * What the head says of the body's length; null when it says nothing that counts: with a `transfer-encoding` no length does
- * (RFC 9112, section 6.3), and the runtime lets a repeated one pass, joined by a comma.
- */
-export function readLength({ headers }: Pick<Response, "headers">): number | null {
-  return headers.has("transfer-encoding") ? null : toLength(headers.get("content-length"));
 }
 
 async function bufferShortBody(
@@ -80,7 +72,7 @@ async function bufferPieces(reader: BodyReader, options: BufferOptions): Promise
   return sizeBytes === null ? { kind: "too_large" } : { kind: "whole", pieces, sizeBytes };
 }
 
-/** How many bytes came; null when more than allowed. `take` is called with each piece, and where it stands, once it was watched. */
+/** The number of bytes that came; null when more than allowed. `take` is called with each piece, and where it stands, once it was watched. */
 async function readPieces(
   reader: BodyReader,
   { bytesMax, onFirstByte, watch, reservation }: BufferOptions,
@@ -104,7 +96,7 @@ async function readPieces(
 
 /** An answer that the runtime has taken whole. */
 interface Departing {
-  /** Whether all of it has left, or its caller has gone. */
+  /** True when all of it has left, or its caller has gone. */
   hasLeft(): boolean;
 }
 
@@ -113,7 +105,7 @@ export interface Departures {
   watch(answer: Departing, onLeft: () => void): void;
 }
 
-/** How late it is noticed that an answer has left: a body that waits for its memory waits so much longer. */
+/** The delay with which it is noticed that an answer has left: a body that waits for its memory waits so much longer. */
 const LOOK_INTERVAL_MS = 20;
 
 /**

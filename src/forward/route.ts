@@ -11,7 +11,7 @@ import { type ProxiedBy, toProxiedBy } from "./headers.ts";
 import { toJsonText } from "./request-body.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
-/** What is the same for all requests to a model's endpoint. Held in memory only, and never logged: it holds the credential. */
+/** The part that all requests to a model's endpoint share. Held in memory only, and never logged: it holds the credential. */
 export interface Route {
   readonly model: ResolvedModel;
   readonly target: UpstreamTarget;
@@ -25,9 +25,9 @@ export interface Route {
   readonly upstreamName: Uint8Array;
   readonly proxiedBy: ProxiedBy;
   readonly counter: UsageCounter;
-  /** Whether its requests use nothing by their nature. */
+  /** True when its requests use nothing by their nature. */
   readonly usesNothing: boolean;
-  /** Whether a price by the request holds for them. */
+  /** True when a price by the request holds for them. */
   readonly isBilled: boolean;
   readonly pricing: SubjectPricing;
 }

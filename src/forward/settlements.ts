@@ -6,8 +6,14 @@ import { type Log, describeCause } from "#kernel/log.ts";
 import type { LimitGate } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
-import type { FoundEvent, Outcome, ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
-import { toDuration } from "#usage/journal-line.ts";
+import {
+  type FoundEvent,
+  type Outcome,
+  type ReportedUsage,
+  type UsageBeginning,
+  type UsageEnding,
+  toDuration,
+} from "#usage/event.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import type { UsageLedger, UsageWatch } from "#usage/store.ts";
 
@@ -38,7 +44,7 @@ interface SettlementsDeps {
   readonly lane?: number;
 }
 
-/** What counts once the request has ended. */
+/** Counted once the request has ended. */
 interface EarlyEnd extends Pick<BackgroundEnd, "providerName" | "counter"> {
   readonly after: UsageEnding;
 }
@@ -71,7 +77,7 @@ export class Settlements {
     return settling;
   }
 
-  /** Whether the ledger has the event with its usage; false when it could not be asked. */
+  /** True when the ledger has the event with its usage; false when it could not be asked. */
   async isSettled(event: EventOrigin): Promise<boolean> {
     return (await this.#find(event))?.kind === "settled";
   }

@@ -1,6 +1,6 @@
 import type { Cancellation, CancellationListener } from "#kernel/cancellation.ts";
 
-/** How a body ended: complete, by its caller's hang-up, or by its upstream (a break, or silence past the limit). */
+/** The end of a body: complete, by its caller's hang-up, or by its upstream (a break, or silence past the limit). */
 export type TeeEnding = "complete" | "cancelled" | "broken";
 
 /** The part of a stream reader that a tee needs. */
@@ -25,7 +25,7 @@ export interface TeeOptions {
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   watch(chunk: Uint8Array): Promise<void> | null;
   /**
-   * Whether the part of the body that matters most to the watcher is still to come. Then it is read on for a moment when the
+   * True when the part of the body that matters most to the watcher is still to come. Then it is read on for a moment when the
    * caller hangs up, within READ_ON_MS_MAX and READ_ON_BYTES_MAX. Absent: never.
    */
   awaitsRest?(): boolean;

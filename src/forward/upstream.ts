@@ -27,7 +27,7 @@ interface UpstreamRequest {
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cancellation: Cancellation;
-  /** How long the head of the response may take from when the connection stands, and from each piece of a `BodySource`. */
+  /** The longest time for the head of the response, from when the connection stands, and from each piece of a `BodySource`. */
   readonly headMs: number;
   /** The moment, of the monotonic clock, that bounds all of it; null: none. */
   readonly untilMs: number | null;
@@ -125,7 +125,7 @@ export class Upstream {
   }
 }
 
-/** How far one call has come. */
+/** The progress of one call. */
 interface Passage {
   isConnected: boolean;
 }
@@ -148,11 +148,11 @@ export class UpstreamHead {
   /** Those of `response` itself, which keeps only what goes on to the caller: a copy costs 2 µs (measured). */
   readonly headers: Headers;
   readonly contentType: string | null;
-  /** Whether a content type goes on to the caller. */
+  /** True when a content type goes on to the caller. */
   readonly isTyped: boolean;
   readonly contentEncoding: string | null;
   readonly contentLength: string | null;
-  /** What the head says of the body's length; null when it says nothing that counts (`toLength`). */
+  /** The body's length by its head; null when it tells none that counts (`toLength`). */
   readonly lengthBytes: number | null;
   readonly isRelayable: boolean;
   /** Where the connection counts once it is idle; null when it is not kept. */
@@ -195,8 +195,16 @@ export class UpstreamHead {
   }
 }
 
+/**
+ * The length that a head tells of its body; null when it tells none that counts: with a `transfer-encoding` no length does
+ * (RFC 9112, section 6.3), and the runtime lets a repeated one pass, joined by a comma.
+ */
+export function readLength({ headers }: Pick<Response, "headers">): number | null {
+  return headers.has("transfer-encoding") ? null : toLength(headers.get("content-length"));
+}
+
 /** The length that a `content-length` tells; the runtime lets a repeated one pass, joined by a comma, which tells none. */
-export function toLength(contentLength: string | null): number | null {
+function toLength(contentLength: string | null): number | null {
   return contentLength === null || !/^\d+$/.test(contentLength) ? null : Number(contentLength);
 }
 

@@ -27,7 +27,7 @@ const BLOCK_BYTES_MAX = 1024 * 1024;
  */
 export class GatheredBytes {
   #blocks: Uint8Array<ArrayBuffer>[] = [];
-  /** How much of the last block is taken. */
+  /** Bytes that are taken of the last block. */
   #usedBytes = 0;
   #sizeBytes = 0;
 

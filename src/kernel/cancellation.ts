@@ -8,11 +8,11 @@ export interface Caller {
   keepOpen?(): void;
   /** Undoes `keepOpen`; called only after it. */
   letIdle?(): void;
-  /** Whether all of its response has left, or it has gone. Absent where there is no connection. */
+  /** True when all of its response has left, or it has gone. Absent where there is no connection. */
   hasLeft?(): boolean;
 }
 
-/** What is told of the end of a cancellation's exchange. */
+/** Hears of the end of a cancellation's exchange. */
 export interface CancellationListener {
   /** Asked when the caller has gone: for how long its upstream is read on all the same; usually 0. */
   readOnMs(): number;
@@ -129,7 +129,7 @@ export class Cancellation {
     this.#isKeptOpen = false;
   }
 
-  /** Whether the whole response has left, or its caller has gone. Can be asked at any time. */
+  /** True when the whole response has left, or its caller has gone. Can be asked at any time. */
   hasLeft(): boolean {
     return this.#caller.hasLeft?.() ?? true;
   }
@@ -166,7 +166,7 @@ export interface Deadlines {
   create(): Deadline;
 }
 
-/** How late a limit may be noticed; well within the half second by which a connect timeout may miss. */
+/** The delay with which a limit may be noticed; well within the half second by which a connect timeout may miss. */
 export const SWEEP_INTERVAL_MS = 50;
 
 /**

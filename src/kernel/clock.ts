@@ -42,7 +42,7 @@ export const LAST_INSTANT_US = 253_402_300_799_999_968;
  * cannot tell, such as one that was written by hand, is the nearest that it can: one row must not take a whole list out.
  */
 export function formatInstant(instantUs: InstantUs): string {
-  // What is no number is neither above the one nor below the other: SQLite keeps a word in a column of numbers.
+  // A value that is no number is neither above the one nor below the other: SQLite keeps a word in a column of numbers.
   const toldUs =
     instantUs > LAST_INSTANT_US
       ? LAST_INSTANT_US

@@ -131,7 +131,7 @@ function loadCiphers() {
   return process.getBuiltinModule("node:crypto");
 }
 
-/** What a catalog tells of the secrets that it was and is made with. */
+/** The secrets that a catalog was and is made with. */
 export interface SecretState {
   /** `SecretBox.checkValue` of the present secret. */
   readonly checkValue: string;

@@ -1,4 +1,4 @@
-/** Whether the name of a host leads to an address, as this machine looks it up. An address does, and no name server is asked for it. */
+/** True when the name of a host leads to an address, as this machine looks it up. An address does, and no name server is asked for it. */
 export async function resolves(host: string): Promise<boolean> {
   // Not imported above: most processes ask for none.
   const { lookup } = process.getBuiltinModule("node:dns/promises");
@@ -8,7 +8,7 @@ export async function resolves(host: string): Promise<boolean> {
   );
 }
 
-/** Whether a host name or address, IPv6 with or without brackets, is this machine itself (RFC 6761, section 6.3; RFC 4291, sections 2.5.3 and 2.5.5.2). */
+/** True when a host name or address, IPv6 with or without brackets, is this machine itself (RFC 6761, section 6.3; RFC 4291, sections 2.5.3 and 2.5.5.2). */
 export function isLoopback(host: string): boolean {
   return (
     host === "localhost" ||

@@ -15,7 +15,7 @@ export function createSystemIds(): Ids {
   };
 }
 
-/** What follows the milliseconds, by microsecond. */
+/** The text behind the milliseconds, by microsecond. */
 const UUID_ENDS = Array.from(
   { length: 1000 },
   (_, micros) => `-7${micros.toString(16).padStart(3, "0")}-8000-000000000000`,
@@ -43,7 +43,7 @@ export function eventIdToUuid(eventId: InstantUs, lane = 0): string {
   return latestStart.text + end.slice(0, -NODE_DIGITS) + lane.toString(16).padStart(NODE_DIGITS, "0");
 }
 
-/** What `eventIdToUuid` was given. */
+/** The arguments of `eventIdToUuid`. */
 export interface EventOrigin {
   readonly eventId: InstantUs;
   readonly lane: number;

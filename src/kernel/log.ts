@@ -43,7 +43,7 @@ export function createLog(options: LogOptions): Log {
 }
 
 /**
- * What may be logged of an unknown failure: its class and its stable code. The message is left out, since messages of
+ * The loggable part of an unknown failure: its class and its stable code. The message is left out, since messages of
  * network, TLS and SQLite errors hold URLs, paths and values. What this machine is not set up for is told in a sentence of ours,
  * which a start prints as well.
  */

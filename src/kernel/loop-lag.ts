@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** How late the event loop comes to what is due: the time in which nothing else was served. */
+/** The delay of the event loop: the time in which nothing else was served. */
 export interface LoopLag {
   /** Since the start: never reset, so that any number of readers see the same. */
   histogram(): LagHistogram;

@@ -16,7 +16,7 @@ interface ReservationOptions {
   readonly owner?: string;
 }
 
-/** What one body may keep in memory, from its first byte until its last one has left. */
+/** Memory of one body, from its first byte until its last one has left. */
 export interface Reservation {
   /**
    * Acquires memory for the bytes that have come so far, or for the whole of a body whose length is known. Null, or a

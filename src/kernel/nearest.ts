@@ -19,7 +19,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   const typed = text.startsWith(shared) ? text.slice(shared.length) : text;
   const from = typed === text ? 0 : shared.length;
   let nearest: string | null = null;
-  // Of equally near ones the first: once there is one, only a nearer one counts.
+  // The first of equally near ones counts: only a nearer one takes its place.
   let limit = DISTANCE_MAX;
   let compared = 0;
   for (const candidate of candidates) {
@@ -39,7 +39,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   return nearest;
 }
 
-/** What to add to the refusal of a name that none of these is: ` Did you mean \`openai\`?`, or nothing where none is near. */
+/** The end of the refusal of a name that none of these is: ` Did you mean \`openai\`?`, or nothing where none is near. */
 export function toHint(typed: string, names: readonly string[]): string {
   const nearest = typed.length > ALIAS_LENGTH_MAX ? null : findNearest(typed, names);
   return nearest === null ? "" : ` Did you mean ${toQuoted(nearest, ALIAS_LENGTH_MAX)}?`;

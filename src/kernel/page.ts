@@ -6,7 +6,7 @@ export interface Page {
 
 export interface Paged<Row> {
   readonly rows: readonly Row[];
-  /** How many rows there are in all, over every page. */
+  /** The number of rows over every page. */
   readonly total: number;
 }
 

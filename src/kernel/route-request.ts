@@ -1,4 +1,4 @@
-/** What a call of a route sends. */
+/** The input of a route's call. */
 export interface RouteInput {
   /** The values of the path's parameters, as they are: names may hold slashes. */
   readonly params?: { readonly [name: string]: string };

@@ -13,12 +13,12 @@ export function findCode(cause: unknown): string | null {
   return systemCode(cause) ?? findCode(cause.cause);
 }
 
-/** Whether a code of the file system says that this user lacks a right. */
+/** True when a code of the file system says that this user lacks a right. */
 export function isRightsCode(code: string | null): boolean {
   return code !== null && RIGHTS_CODES.has(code);
 }
 
-/** Whether a failure, or its cause, is a full disk. */
+/** True when a failure, or its cause, is a full disk. */
 export function isDiskFull(cause: unknown): boolean {
   return DISK_FULL_CODES.has(findCode(cause) ?? "");
 }

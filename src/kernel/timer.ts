@@ -1,5 +1,5 @@
 /**
- * What `work` comes to, or what `onLate` returns or throws: called once `limitMs` have passed, or as soon as `signal` aborts.
+ * The result of `work`, or of `onLate`, which is called once `limitMs` have passed, or as soon as `signal` aborts.
  * The work then goes on, and nobody hears how it ends.
  */
 export async function withinLimit<Done, Late>(

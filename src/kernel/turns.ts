@@ -55,7 +55,7 @@ export function joinNext(work: () => Promise<void>): () => Promise<void> {
   };
   return () => {
     if (current === null) return start();
-    // Whether the one before succeeded is for those who wait for it.
+    // A failure of the one before is for those who wait for it.
     next ??= current.then(start, start);
     return next;
   };

@@ -222,7 +222,7 @@ export type ReportQuantities = { readonly [unit in ReportUnit]?: number };
 /** Sums as tables of totals keep them; null when nothing reported the unit. */
 export type UnitTotals = { readonly [column in UnitColumn]: number | null };
 
-/** What `find` gives for each of the columns. */
+/** The result of `find` for each of the columns. */
 export function toUnitTotals(find: (column: UnitColumn) => number | null): UnitTotals {
   return {
     input_tokens: find("input_tokens"),
@@ -236,7 +236,7 @@ export function toUnitTotals(find: (column: UnitColumn) => number | null): UnitT
   };
 }
 
-/** What `find` gives for each of the units, in their order; without those for which it gives undefined. */
+/** The result of `find` for each of the units, in their order; without those for which it gives undefined. */
 export function byUnit<Name extends Unit, Value>(
   units: readonly Name[],
   find: (unit: Name) => Value | undefined,
@@ -249,7 +249,7 @@ export function byUnit<Name extends Unit, Value>(
   return found;
 }
 
-/** What rows of totals add up to. They are scaled last, since sums of whole numbers do not depend on their order. */
+/** The sum of rows of totals. They are scaled last, since sums of whole numbers do not depend on their order. */
 export function toReportQuantities(rows: readonly UnitTotals[]): ReportQuantities {
   return byUnit(REPORT_UNITS, (unit) => {
     const { column, scale } = UNIT_TABLE[unit];
@@ -316,7 +316,7 @@ export function parsePricePerMillion(pricePerMillion: unknown, param: string): P
 /** What a client's own arithmetic leaves behind (`0.1 / 1e6`): two units in the last place, far below any finer price. */
 const ROUNDING_MAX = 2 * Number.EPSILON;
 
-/** Whether a number that was written is the one of an exact price, give or take the rounding of doubles. */
+/** True when a number that was written is the one of an exact price, give or take the rounding of doubles. */
 export function isSamePrice(exact: number, written: number): boolean {
   return Math.abs(exact - written) <= exact * ROUNDING_MAX;
 }

@@ -31,9 +31,9 @@ import type { ToldUses, OpenUse } from "./open-elsewhere.ts";
  * counted, so that it cannot drift. Synchronous; all calls are on the thread that serves requests.
  */
 export class LimitBook {
-  /** Whether the ledger's sums are in of every limit. */
+  /** True when the ledger's sums are in of every limit. */
   isComplete = true;
-  /** Whether it is known of every limit what others have of it. */
+  /** True when it is known of every limit what others have of it. */
   isHeard = true;
   #entries = new Map<string, Entry>();
   #index = new LimitIndex<Entry>([]);
@@ -48,7 +48,7 @@ export class LimitBook {
     this.#isShared = isShared;
   }
 
-  /** Whether there is a limit that could refuse or warn. */
+  /** True when there is a limit that could refuse or warn. */
   get isEmpty(): boolean {
     return this.#entries.size === 0;
   }
@@ -121,14 +121,14 @@ export class LimitBook {
     this.#setAsked(limits, false);
   }
 
-  /** Whether the ledger's sums are missing of a limit that holds for the request. */
+  /** True when the ledger's sums are missing of a limit that holds for the request. */
   isWaitedFor(request: LimitedRequest): boolean {
     let isWaited = false;
     this.#index.visit(request, ({ limit, isLoaded }) => (isWaited ||= limit.enabled && !isLoaded));
     return isWaited;
   }
 
-  /** Whether it is unknown what others have of a limit that holds for the request. */
+  /** True when it is unknown what others have of a limit that holds for the request. */
   isUnheard(request: LimitedRequest): boolean {
     let isUnheard = false;
     this.#index.visit(request, (entry) => (isUnheard ||= entry.limit.enabled && !isHeard(entry)));
@@ -147,7 +147,7 @@ export class LimitBook {
     return met ?? NONE;
   }
 
-  /** Whether a limit that refuses holds for the caller, and has to know the model or what it costs. */
+  /** True when a limit that refuses holds for the caller, and has to know the model or what it costs. */
   dependsOnModel(request: LimitedRequest): boolean {
     return this.#index.someOfAnyModel(request, ({ limit }) => {
       const { enabled, action, model, measure } = limit;

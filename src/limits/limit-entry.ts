@@ -64,7 +64,7 @@ export interface Entry {
   readonly sharing: Map<UsageBeginning, Counter>;
   /** False until the ledger's sums are in: nothing is refused on half of them. */
   isLoaded: boolean;
-  /** Whether they are asked for: what it counts begins where they end. */
+  /** True when they are asked for: what it counts begins where they end. */
   isAsked: boolean;
   /** From how much on its watch hears of it: worked out once, since each request asks. */
   readonly watchedFrom: bigint;
@@ -282,7 +282,7 @@ export function toOpenUses({ limit, counters, elsewhere }: Entry): OpenUse[] {
   return uses.length > 0 ? uses : [{ limitId: limit.id, value: "", label: "", open: 0, wanted: 0 }];
 }
 
-/** Whether it is known what others have of it. */
+/** True when it is known what others have of it. */
 export function isHeard({ elsewhere }: Entry): boolean {
   return elsewhere === null || elsewhere.isHeard;
 }

@@ -151,7 +151,7 @@ export class PeerKnowledge {
     return Math.max(0, ...[...this.#knownAtMs.values()].map((knownAtMs) => nowMs - knownAtMs));
   }
 
-  /** Whether a limit needs to know it now. */
+  /** Begins to count the age where a limit needs to know it, and ends it where none does. */
   need(use: PeerUse, isNeeded: boolean): void {
     if (!isNeeded) this.#knownAtMs.delete(use);
     else if (!this.#knownAtMs.has(use)) this.#knownAtMs.set(use, this.#deps.clock.monotonicMs());

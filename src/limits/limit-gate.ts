@@ -13,7 +13,7 @@ export interface LimitGate {
    * is begun, so that none gets in between.
    */
   admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null;
-  /** Whether a limit that refuses holds for the caller and has to know the model: one of a model, of cost or of tokens. */
+  /** True when a limit that refuses holds for the caller and has to know the model: one of a model, of cost or of tokens. */
   dependsOnModel(request: LimitedRequest): boolean;
   began(request: UsageBeginning): void;
   /** In the turn in which its end goes to the ledger. `named`: under the model that its answer named, where it began without one. */

@@ -5,7 +5,7 @@ import { MEASURES, type Limit, type LimitedRequest } from "./limit.ts";
 /** Endpoints whose answers tell no tokens: those that are unbilled, and moderations, which may have a price by the request. */
 const WITHOUT_TOKENS: ReadonlySet<string> = new Set(ENDPOINT_NAMES.filter(usesNothing));
 
-/** Whether requests of an endpoint are held against a limit and count in it (`docs/spec/endpoints.md`, "Fine print"). */
+/** True when requests of an endpoint are held against a limit and count in it (`docs/spec/endpoints.md`, "Fine print"). */
 function isHeldAgainst({ measure, window }: Limit, endpoint: string): boolean {
   if (UNBILLED_ENDPOINTS.has(endpoint))
     return measure === "concurrent" || (measure === "requests" && window !== null && isSliding(window));
@@ -52,7 +52,7 @@ export class LimitIndex<Entry extends OfLimit> {
       for (const tag of request.fixedTags) visitGroup(this.#fixedTags.get(tag), request, found);
   }
 
-  /** Whether one of the entries matches that would hold for the request, were it for some other model. */
+  /** True when one of the entries matches that would hold for the request, were it for some other model. */
   someOfAnyModel(request: LimitedRequest, matches: (entry: Entry) => boolean): boolean {
     const groups = [
       this.#everybody,
@@ -127,7 +127,7 @@ function visitGroup<Entry extends OfLimit>(
       visitEntry(entry, request, found);
 }
 
-/** Whether another model has taken the name that it asks for, which the limit's model had before. */
+/** True when another model has taken the name that it asks for, which the limit's model had before. */
 function isElsewhere({ model, otherTargets = [] }: Limit, request: LimitedRequest): boolean {
   if (request.model === model) return false;
   return otherTargets.some(

@@ -88,7 +88,7 @@ export interface Limit {
   readonly unpriced: UnpricedRule;
   /** How many requests of a window may end without usage before it refuses; null: any number. */
   readonly unknownMax: number | null;
-  /** Whether tags that callers send do not count, and fixed ones alone do. */
+  /** True when tags that callers send do not count, and fixed ones alone do. */
   readonly fixed: boolean;
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
@@ -115,7 +115,7 @@ export interface LimitedRequest {
   readonly fixedTags: readonly string[];
 }
 
-/** Whether two limits count the same usage: one may go on with what the other has counted. */
+/** True when two limits count the same usage: one may go on with what the other has counted. */
 export function isCountedAlike(one: Limit, other: Limit): boolean {
   return one.measure === other.measure && one.window === other.window && toScope(one) === toScope(other);
 }

@@ -22,7 +22,7 @@ export class OpenElsewhere {
     return this.#values;
   }
 
-  /** Whether each of them has told of the limit since it was made: before that it is unknown what they hold. */
+  /** True when each of them has told of the limit since it was made: before that it is unknown what they hold. */
   get isHeard(): boolean {
     return this.#isHeard;
   }
@@ -67,7 +67,7 @@ export class ToldUses {
     for (const { id, uses } of peers) for (const use of uses) this.#add(id, use);
   }
 
-  /** Whether every other process that lives knows the limit. */
+  /** True when every other process that lives knows the limit. */
   isToldByAll({ id }: Pick<Limit, "id">): boolean {
     return (this.#knownTo.get(id)?.size ?? 0) === this.#peerCount;
   }

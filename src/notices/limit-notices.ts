@@ -125,7 +125,7 @@ function isKnown(
   return told.level === level || told.level === "limit.reached";
 }
 
-/** Whether it is of the window and the amount that count now. */
+/** True when it is of the window and the amount that count now. */
 function isStanding(
   told: Pick<Told, "amount" | "fromUs" | "untilUs">,
   { amount, atUs }: { readonly amount: bigint; readonly atUs: InstantUs },

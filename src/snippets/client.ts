@@ -20,7 +20,7 @@ function isUse(word: string): word is SnippetUse {
   return Object.hasOwn(NEEDS, word);
 }
 
-/** Whether a model that can do this answers the snippet. */
+/** True when a model that can do this answers the snippet. */
 export function isServed(use: SnippetUse, capabilities: readonly Capability[]): boolean {
   return NEEDS[use].every((needed) => capabilities.includes(needed));
 }

@@ -43,7 +43,7 @@ function toMillionths(quantity: number): number {
 }
 
 /**
- * What a request cost (decisions, "Usage and prices"). Exact: the sum over the billed quantities, rounded once, half up, to
+ * The cost of a request (decisions, "Usage and prices"). Exact: the sum over the billed quantities, rounded once, half up, to
  * whole pico; whole quantities need no rounding.
  */
 export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost {
@@ -92,7 +92,7 @@ interface PricedTotals extends Pick<Cost, "costPico"> {
   readonly unpricedUnits: readonly ReportUnit[];
 }
 
-/** What totals of reports would cost at these prices, exactly. What reports count as input costs what input costs, cache writes too. */
+/** The exact cost of a report's totals at these prices. Cache writes, which reports count as input, cost what input costs. */
 export function priceTotals(totals: ReportQuantities, prices: PriceSet): PricedTotals {
   let costPicoMicros: bigint | null = null;
   const unpricedUnits: ReportUnit[] = [];
@@ -116,7 +116,7 @@ function toMicros(quantity: number): bigint {
 
 const isPriced = (prices: PriceSet, unit: Unit) => (prices[unit] ?? null) !== null;
 
-/** Whether prices are by the request and by nothing else: what its answer tells is then not asked for. */
+/** True when prices are by the request and by nothing else: what its answer tells is then not asked for. */
 export function isPricedByRequestAlone(prices: PriceSet): boolean {
   return isPriced(prices, "requests") && !UNITS.some((unit) => unit !== "requests" && isPriced(prices, unit));
 }
@@ -184,14 +184,14 @@ export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
 }
 
 const TIER_LENGTH_MAX = 32;
-/** What providers call the service that has the usual price. */
+/** Providers' names for the service that has the usual price. */
 const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
 const FAST = "fast";
 
 /** The member that tells it; some providers do so in every event of a stream. */
 export const TIER = "service_tier";
 
-/** What an answer tells of its service tier; null for what it tells nothing of. */
+/** The service tier that an answer tells; null for each member that is absent. */
 interface ToldTier {
   /** `service_tier` of the answer, or of its `response`. */
   readonly own: string | null;

@@ -3,14 +3,14 @@ import { TellingSearch } from "./telling.ts";
 import { TIER } from "./cost.ts";
 import type { UsageAccumulator } from "./usage-accumulator.ts";
 
-/** What an answer of the Responses API tells of the response that it holds. */
+/** The response that an answer of the Responses API holds. */
 export interface ToldResponse {
   readonly id: string;
   /** The status that was told last; null when none was told. */
   readonly status: string | null;
-  /** Whether its upstream works on after the answer. */
+  /** True when its upstream works on after the answer. */
   readonly isBackground: boolean;
-  /** Whether its upstream keeps it, to be asked for by its id. */
+  /** True when its upstream keeps it, to be asked for by its id. */
   readonly isStored: boolean;
 }
 
@@ -26,22 +26,22 @@ export interface MeterDialect {
   findResponse?(message: JsonObject): ToldResponse | null;
   /** The error, for `toErrorKind`, of a message that says elsewhere than others that it failed; null for any other. */
   findFailure?(message: JsonObject): JsonObject | null;
-  /** Whether the items of an array are counted: then all of them are kept (`PRUNED_BYTES_MAX` bounds them). */
+  /** True when the items of an array are counted: then all of them are kept (`PRUNED_BYTES_MAX` bounds them). */
   readonly countsItems?: true;
-  /** Whether the usage of this event is told before the answer; absent where none is. */
+  /** True when the usage of this event is told before the answer; absent where none is. */
   beginsUsage?(event: JsonObject): boolean;
-  /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
+  /** True when the answer may be whole with this event of a stream, but for what is told of it. */
   endsAnswer(event: JsonObject): boolean;
-  /** Whether a reader of this event has had the whole answer; `[DONE]` ends every stream. */
+  /** True when a reader of this event has had the whole answer; `[DONE]` ends every stream. */
   isLast(event: JsonObject): boolean;
   readonly defaultsToExclusive: boolean;
-  /** Whether its usage tells the searches that the provider made: `web_searches`. */
+  /** True when its usage tells the searches that the provider made: `web_searches`. */
   readonly countsWebSearches?: true;
   /** Finds out which events cannot tell anything; made by `toTelling`. */
   readonly telling: TellingSearch;
 }
 
-/** What an event must name to tell of usage, of an error or of what `names` stand for, wherever in it. */
+/** Finds the events that name a usage, an error or one of `names`, wherever in them. */
 function toTelling(...names: readonly string[]): TellingSearch {
   return new TellingSearch(["usage", "error", ...names], TIER);
 }
@@ -102,7 +102,7 @@ const RESPONSES: MeterDialect = {
 
 const TERMINAL: ReadonlySet<string | null> = new Set(["completed", "failed", "incomplete", "cancelled"]);
 
-/** Whether nothing more comes of a response with this status (`ResponseStatus` of openai 7.57). */
+/** True when nothing more comes of a response with this status (`ResponseStatus` of openai 7.57). */
 export function isTerminal(status: string | null): boolean {
   return TERMINAL.has(status);
 }
@@ -139,7 +139,7 @@ const FIRST_EVENT_TYPE = "message_start";
 const LAST_EVENT_TYPE = "message_stop";
 /** With the reason of the stop: nothing of the answer comes behind it. */
 const DELTA_TYPE = "message_delta";
-/** What follows the last of them is `message_delta`, with the reason of the stop and the usage in one. */
+/** The last of them is followed by `message_delta`, with the reason of the stop and the usage in one. */
 const BLOCK_END_TYPE = "content_block_stop";
 
 /** The messages dialect: cache reads and cache writes are counted beside the input, never in it. */
@@ -168,7 +168,7 @@ function findMessageModel({ type, message, model }: JsonObject): unknown {
   return type === FIRST_EVENT_TYPE && isJsonObject(message) ? message["model"] : model;
 }
 
-/** What a stream begins with, and what it says at its end; other events hold content. */
+/** Usage stands in the first event of a stream and in its delta at the end; other events hold content. */
 function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): boolean {
   if (type === FIRST_EVENT_TYPE) return accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
   return type === DELTA_TYPE && accumulator.add(usage);

@@ -24,7 +24,7 @@ export function isSuccess(statusCode: number): boolean {
 }
 
 /**
- * Whether a request ended without its usage: it probably used something, and no answer said how much (decisions, amendments
+ * True when a request ended without its usage: it probably used something, and no answer said how much (decisions, amendments
  * of 2026-11-23). It was answered with success on whatever endpoint, or its caller left before an error came. What uses
  * nothing by its nature is told as `NOTHING_USED`; an upstream that could not be reached or that failed is left out. A usage
  * of which only the beginning was told counts as none.
@@ -42,7 +42,7 @@ export function isUnmetered({
 }
 
 /**
- * Whether limits count a request among those whose usage is unknown: it ended without one (`isUnmetered`), or its usage is
+ * True when limits count a request among those whose usage is unknown: it ended without one (`isUnmetered`), or its usage is
  * still to come.
  */
 export function isUnknown(ending: Pick<UsageEnding, "outcome" | "statusCode" | "usage">): boolean {
@@ -53,7 +53,7 @@ export const CLIENT_LENGTH_MAX = 256;
 export const ERROR_KIND_LENGTH_MAX = 64;
 
 /**
- * How an upstream counts its input: `inclusive` when the input contains cache reads and cache writes (OpenAI), `exclusive`
+ * An upstream's way to count its input: `inclusive` when the input contains cache reads and cache writes (OpenAI), `exclusive`
  * when both are counted beside it (the messages dialect). Reports normalise by it. `begun` is exclusive, of a stream that its
  * caller left behind the event that tells the input and before the one that tells the output. `pending` has no quantities:
  * the upstream works on in the background, and tells later what it used (`Settlement`).
@@ -61,7 +61,7 @@ export const ERROR_KIND_LENGTH_MAX = 64;
 export const USAGE_SHAPES = ["inclusive", "exclusive", "begun", "pending"] as const;
 export type UsageShape = (typeof USAGE_SHAPES)[number];
 
-/** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
+/** Usage as an upstream reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
 export interface ReportedUsage {
   readonly shape: UsageShape;
   readonly quantities: Quantities;
@@ -94,14 +94,14 @@ export interface UsageDimensions {
   readonly fixedTags: readonly string[];
 }
 
-/** What is known of a request when it is dispatched. */
+/** A request when it is dispatched. */
 export interface UsageBeginning extends UsageDimensions {
   readonly arrivedAtUs: InstantUs;
-  /** What the request asked for. */
+  /** True when the request asked for a stream. */
   readonly streamed: boolean;
 }
 
-/** How a request ended. */
+/** The end of a request. */
 export interface UsageEnding {
   readonly statusCode: number;
   readonly outcome: Outcome;
@@ -124,7 +124,7 @@ export interface UsageEnding {
 }
 
 /**
- * How a request ended whose event is pending: the first terminal status of its answer. It takes the place of what the event
+ * The end of a request whose event is pending: the first terminal status of its answer. It takes the place of what the event
  * says of its outcome, usage and cost, once.
  */
 export interface Settlement extends Pick<
@@ -147,3 +147,22 @@ export type FoundEvent =
 
 /** One request, accounted for: metadata and numbers, never content. */
 export interface UsageEvent extends UsageBeginning, UsageEnding {}
+
+/** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
+const ARRIVAL_US_MAX = 9e15;
+/** 115 days, longer than an answer in the background is waited for: 900,000 of them still add up to an INTEGER. */
+export const DURATION_US_MAX = 1e13;
+
+/** Whole and not negative: what an INTEGER column takes, whatever a caller handed in. */
+export function toCount(value: unknown): number {
+  if (typeof value !== "number" || !(value > 0)) return 0;
+  return Math.min(Math.round(value), Number.MAX_SAFE_INTEGER);
+}
+
+export function toArrival(value: unknown): number {
+  return Math.min(toCount(value), ARRIVAL_US_MAX);
+}
+
+export function toDuration(value: unknown): number {
+  return Math.min(toCount(value), DURATION_US_MAX);
+}

@@ -12,7 +12,7 @@ export interface GrowingBytes {
 }
 
 const ROOM_BYTES_MIN = 1024;
-/** What once held a long text does not hold on to its memory: there may be thousands of streams. */
+/** Memory that once held a long text is given back: there may be thousands of streams. */
 const ROOM_BYTES_KEPT_MAX = 4 * 1024;
 
 /** Room doubles, so that a text that trickles in is copied about twice, not once per piece. */

@@ -1,5 +1,5 @@
 import { type PriceSet, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
-import type { Settlement, UsageDimensions } from "./event.ts";
+import { type Settlement, type UsageDimensions, toArrival, toDuration } from "./event.ts";
 import {
   type JournalEntry,
   type JournalLine,
@@ -8,8 +8,6 @@ import {
   CHECKSUM_BYTES,
   decodeJournalLine,
   isWhole,
-  toArrival,
-  toDuration,
 } from "./journal-line.ts";
 import { BEGIN_MARK, END_MARK, readPlainNumbers } from "./plain-line.ts";
 
@@ -22,7 +20,7 @@ export interface Begun {
   readonly isBackground?: boolean;
 }
 
-/** What a line means once its numbers are looked up; `definition` was taken in and stands for nothing else. */
+/** The meaning of a line once its numbers are looked up; `definition` was taken in and stands for nothing else. */
 type DecodedLine =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }

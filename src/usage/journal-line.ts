@@ -1,4 +1,7 @@
 import {
+  toArrival,
+  toCount,
+  toDuration,
   type ReportedUsage,
   type Settlement,
   type UsageEnding,
@@ -17,7 +20,7 @@ export interface UsageFigures extends Omit<UsageEnding, "prices" | "costPico"> {
   readonly costPico: number | bigint | null;
 }
 
-/** What repeats from ending to ending. */
+/** The part of an ending that repeats from request to request. */
 export interface UsageManner extends Pick<
   UsageEnding,
   "statusCode" | "outcome" | "errorKind" | "failure" | "unpriced" | "tier" | "prices"
@@ -174,7 +177,7 @@ function fromSettlement({ event, settledAtUs, ...ending }: Settlement): readonly
   ];
 }
 
-/** What most endings have none of stands last, and takes no byte where it is absent. */
+/** Fields that most endings lack stand last, and take no byte where they are absent. */
 function withConditions(
   fields: readonly unknown[],
   { tier, failure }: Pick<UsageManner, "tier" | "failure">,
@@ -320,31 +323,12 @@ function toEnding(fields: readonly unknown[]): UsageFigures | null {
 
 /** Fields of a journal's lines, each taken for something that can be stored, whatever stands there. */
 
-/** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
-const ARRIVAL_US_MAX = 9e15;
-/** 115 days, longer than an answer in the background is waited for: 900,000 of them still add up to an INTEGER. */
-export const DURATION_US_MAX = 1e13;
-
 export function toText(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
 export function toTexts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((text) => typeof text === "string") : [];
-}
-
-/** Whole and not negative: what an INTEGER column takes, whatever a caller handed in. */
-export function toCount(value: unknown): number {
-  if (typeof value !== "number" || !(value > 0)) return 0;
-  return Math.min(Math.round(value), Number.MAX_SAFE_INTEGER);
-}
-
-export function toArrival(value: unknown): number {
-  return Math.min(toCount(value), ARRIVAL_US_MAX);
-}
-
-export function toDuration(value: unknown): number {
-  return Math.min(toCount(value), DURATION_US_MAX);
 }
 
 export function toOutcome(value: unknown): Outcome {

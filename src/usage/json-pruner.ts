@@ -50,11 +50,11 @@ interface PrunerOptions {
   readonly itemsMax?: number;
 }
 
-/** What is kept is judged by the parser in the end; of what is left out only strings and brackets are followed. */
+/** The parser judges in the end what was kept; of what is left out only strings and brackets are followed. */
 export function createJsonPruner({ itemsMax = ITEMS_MAX }: PrunerOptions = {}): JsonPruner {
   const pruned = createGrowingBytes(PRUNED_BYTES_MAX);
   const begunText = createGrowingBytes(TEXT_BYTES_MAX);
-  /** Of each container that is open and kept: items begun, or null for an object. */
+  /** Items begun of each container that is open and kept; null for an object. */
   const itemCounts: (number | null)[] = [];
   let inText = false;
   let isEscaped = false;
@@ -190,7 +190,7 @@ export function createJsonPruner({ itemsMax = ITEMS_MAX }: PrunerOptions = {}): 
   }
 }
 
-/** Whether what follows `[start, end)`, which begins outside an escape, is escaped by it. */
+/** True when what follows `[start, end)`, which begins outside an escape, is escaped by it. */
 function endsEscaped(bytes: Uint8Array, start: number, end: number): boolean {
   let at = end;
   while (at > start && bytes[at - 1] === BACKSLASH) at -= 1;

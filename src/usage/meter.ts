@@ -6,11 +6,11 @@ import { type LongData, type SseEvent, type SseParser, type SseSink, createSsePa
 import { readTier, TIER } from "./cost.ts";
 import { UsageAccumulator } from "./usage-accumulator.ts";
 
-/** What a response told of its usage and of its end. */
+/** The usage and the end that a response told. */
 export interface MeterReading {
   /** Null when the upstream reported nothing. */
   readonly usage: ReportedUsage | null;
-  /** Of an error status, of an error event in a stream, or of a body that is nothing but an error; else null. */
+  /** The kind of an error status, of an error event in a stream, or of a body that is nothing but an error; else null. */
   readonly errorKind: string | null;
   /** True when a stream's last event was seen, or a unary body was read as JSON: its reader has had the whole answer. */
   readonly complete: boolean;
@@ -30,14 +30,14 @@ export interface Meter {
   push(bytes: Uint8Array): void;
   /** True once a stream has told all of its answer, as long as the usage of it is still to come. */
   readonly awaitsUsage: boolean;
-  /** What the bytes so far have told; null before, and always for an answer that is no stream. */
+  /** The response that the bytes so far have told; null before, and always for an answer that is no stream. */
   readonly response: ToldResponse | null;
   /** Called once, after the last byte that came. */
   finish(): MeterReading;
 }
 
 export interface MeterOptions {
-  /** Whether the response is `text/event-stream`: its content type decides, not the request. */
+  /** True when the response is `text/event-stream`: its content type decides, not the request. */
   readonly streamed: boolean;
   /** The upstream's status. */
   readonly statusCode: number;
@@ -128,7 +128,7 @@ class StreamMeter implements Meter, SseSink {
 
   take({ name, data }: SseEvent): void {
     if (data.length <= DONE.length + 1 && data.trim() === DONE) this.#complete = true;
-    // An empty text is no JSON; the parser's exception for it would cost a microsecond each time.
+    // The parser's exception for an empty text, which is no JSON, would cost a microsecond each time.
     else this.#read(name, data === "" ? undefined : parseJson(data));
   }
 
@@ -249,7 +249,7 @@ const STATUS_MAX = 599;
 const QUOTA_TYPES: ReadonlySet<string> = new Set(["tokens", "requests"]);
 
 /**
- * What kind of error an upstream answered with: its own short name for it, in lower case with everything but letters and
+ * The kind of error that an upstream answered with: its own short name for it, in lower case with everything but letters and
  * digits as `_`, 64 characters at most, or `http_<status>` (decisions, "Usage and prices"). `body` is a parsed JSON body or
  * event, or whatever stands in its place. A message, a detail or a sentence never becomes a kind.
  */

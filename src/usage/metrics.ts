@@ -31,7 +31,7 @@ export interface UnitSeries<Labels> {
   readonly quantities: ReportQuantities;
 }
 
-/** What the process has accounted for since it started (specification, section 6). Never by principal. */
+/** Counters of the process since it started (specification, section 6). Never by principal. */
 export interface UsageMetrics {
   /** Counts many requests of the same labels. Until the first is counted, it makes no series and takes nobody's place. */
   open(request: CountedRequest): UsageCounter;
@@ -58,7 +58,7 @@ export interface CountedRequest {
 
 /**
  * Combinations of endpoint, provider and model that are told apart; each has up to four series, one per outcome or unit.
- * What relays name has its own share, so that no caller can use up what the catalog's models need.
+ * Names of relayed requests have a share of their own, so that no caller can use up what the catalog's models need.
  */
 export const CATALOG_LABEL_SETS_MAX = 1_000;
 export const RELAY_LABEL_SETS_MAX = 100;

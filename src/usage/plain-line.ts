@@ -19,7 +19,7 @@ const HEX = Buffer.from("0123456789abcdef");
 const LOW = 1e9;
 const LOW_DIGITS = 9;
 
-/** Whether a plain line can say it. */
+/** True when a plain line can say it. */
 export function isPlain(value: number | null | undefined): boolean {
   return value === null || value === undefined || (Number.isSafeInteger(value) && value >= 0);
 }

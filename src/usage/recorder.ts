@@ -6,11 +6,11 @@ import { type OpenUsage, UnconfirmedUsage, type UsageLedger } from "./store.ts";
 import { type PriceSet, UNITS } from "#kernel/units.ts";
 import { appendPlainLine, BEGIN_MARK, END_MARK, isPlain, type LineBuffer } from "./plain-line.ts";
 
-/** How long an end waits for the database before it is refused. */
+/** The longest time that an end waits for the database before it is refused. */
 const COMMIT_WAIT_MS_MAX = 10_000;
 
 /**
- * How long a close waits for the ends of requests that have begun. Their callers have left by then, which is noticed within
+ * The longest time that a close waits for the ends of requests that have begun. Their callers have left by then, which is noticed within
  * a tenth of a second, and an upstream is read on for under a second after that.
  */
 const ENDS_WAIT_MS_MAX = 2_000;
@@ -21,7 +21,7 @@ export interface UsageJournal {
   readonly isFull: boolean;
   /** The stretch of a file that the next lines go to: what numbers mean is spelled out in each anew. */
   readonly stretch: number;
-  /** What is to be written next, and what the disk refused. Lines are put behind it. */
+  /** Lines that are to be written next, and those that the disk refused. Lines are put behind it. */
   readonly lines: LineBuffer;
   /** Called after each begin or end that was put there: the lines of all that goes on together go to the file in one write. Never throws. */
   appended(): void;
@@ -38,9 +38,9 @@ interface RecorderOptions {
    * it would survive the loss of this machine, which takes a database elsewhere.
    */
   readonly sync: "interval" | "request" | "database";
-  /** How long the oldest line has been waiting for the database, in milliseconds; asked with `database` alone. */
+  /** Milliseconds for which the oldest line has been waiting for the database; asked with `database` alone. */
   readonly uncommittedMs?: () => number;
-  /** What is asked of what is committed. */
+  /** Asks for a committed event. */
   readonly findEvent: UsageLedger["findEvent"];
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -153,7 +153,7 @@ const LATEST_MAX = 8;
 /** Lines that say the same of one number in one stretch, so that a damaged one is made up for. */
 const COPIES_MAX = 2;
 
-/** What has a number. */
+/** A meaning that has a number. */
 interface Numbered<Meaning> {
   readonly number: number;
   readonly meaning: Meaning;

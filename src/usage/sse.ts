@@ -20,7 +20,7 @@ export interface LongData {
 export interface SseSink {
   take(event: SseEvent): void;
   /**
-   * Whether an event whose data is `bytes` from `from` up to `to` may be passed over, so that no text is made of it. Asked only
+   * True when an event whose data is `bytes` from `from` up to `to` may be passed over, so that no text is made of it. Asked only
    * where the whole event is at hand: it makes no difference to what is taken in the end.
    */
   isSilent?(name: string | null, bytes: Uint8Array, from: number, to: number): boolean;
@@ -109,7 +109,7 @@ class LineParser implements SseParser {
     this.#dispatch();
   }
 
-  /** Whether an empty line would end nothing. */
+  /** True when an empty line would end nothing. */
   #isBetweenEvents(): boolean {
     const hasEvent = this.#name !== null || this.#dataBytes > 0;
     return !hasEvent && this.#lineRest === null && !this.#hasBegunLine();
@@ -148,7 +148,7 @@ class LineParser implements SseParser {
     if (this.#lineRest !== null) return this.#lineRest.push(part);
     const begunLine = this.#getBegunLine();
     if (!this.#isLong(part)) return begunLine.append(part);
-    // What is kept of it tells which field it is.
+    // The kept prefix is long enough to recognize the field.
     const headEnd = this.#wholeBytesMax - begunLine.sizeBytes;
     const head = begunLine.take(part.subarray(0, headEnd)) ?? NOTHING;
     this.#lineRest = this.#takeHead(head);
@@ -238,7 +238,7 @@ function findNext(bytes: Uint8Array, byte: number, from: number): number {
 const SPACE = 0x20;
 const COLON = 0x3a;
 
-/** Whether the line has this field: its name ends with a colon or with the line. */
+/** True when the line has this field: its name ends with a colon or with the line. */
 function isField(name: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
   const nameEnd = from + name.length;
   return startsWith(name, bytes, from, to) && (nameEnd === to || bytes[nameEnd] === COLON);
@@ -257,7 +257,7 @@ export function startsWith(prefix: Uint8Array, bytes: Uint8Array, from: number, 
   return true;
 }
 
-/** Whether the bytes are this text and ASCII. */
+/** True when the bytes are this text and ASCII. */
 export function isText(text: string, bytes: Uint8Array, from: number, to: number): boolean {
   if (to - from !== text.length) return false;
   for (let index = 0; index < text.length; index += 1) {

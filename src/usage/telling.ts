@@ -38,7 +38,7 @@ export class TellingSearch {
   }
 
   /**
-   * Whether the text from `from` up to `to` may hold one of the strings. False means that no value in it is one of them, and
+   * True when the text from `from` up to `to` may hold one of the strings. False means that no value in it is one of them, and
    * that no member named so is more than null, if it is JSON at all. Texts of the same bytes are asked for in their order.
    * `told`: the value of the repeated member as JSON that is known already, and tells nothing.
    */
@@ -70,7 +70,7 @@ function find(word: Uint8Array, bytes: Uint8Array, from: number): number {
 }
 
 /**
- * Whether a word that stands in `bytes` at `at` may tell something. Some say of every event that it has no usage, or the same
+ * True when a word that stands in `bytes` at `at` may tell something. Some say of every event that it has no usage, or the same
  * tier.
  */
 function isTelling(bytes: Uint8Array, at: number, lengthBytes: number, known: Uint8Array | null): boolean {

@@ -85,9 +85,9 @@ interface AccumulatorOptions {
 export class UsageAccumulator {
   readonly #defaultsToExclusive: boolean;
   readonly #countsWebSearches: boolean;
-  /** What `addQuantity` was told; null until then. */
+  /** Quantities from `addQuantity`; null until then. */
   #told: { [unit in Unit]?: number } | null = null;
-  /** What `countUntold` counted; null until then. */
+  /** Quantities that `countUntold` counted; null until then. */
   #untold: Quantities | null = null;
   /** By place; null until the first quantity, which most streams tell in their last event. */
   #numbers: number[] | null = null;

@@ -7,8 +7,7 @@ import {
   LIMIT_MEASURES,
   LIMIT_WINDOWS,
 } from "#limits/limit.ts";
-import { PENDING_USAGE, type UsageBeginning, type UsageEnding } from "#usage/event.ts";
-import { DURATION_US_MAX } from "#usage/journal-line.ts";
+import { PENDING_USAGE, type UsageBeginning, type UsageEnding, DURATION_US_MAX } from "#usage/event.ts";
 import { ENDING, SUBJECT } from "../ledger/usage.ts";
 import { readNumber, scale } from "../support/scale.ts";
 import { LIMIT } from "./limit.ts";

@@ -1,4 +1,4 @@
-import { readLength } from "#forward/response-buffer.ts";
+import { readLength } from "#forward/upstream.ts";
 import { free, GatheredBytes } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { BUSY_RETRY_AFTER_SECONDS } from "#kernel/memory-semaphore.ts";

@@ -4,13 +4,18 @@ import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { type CountedEvent, toAmounts } from "#storage/cells/sums.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
-import { type FoundEvent, PENDING_USAGE, type Settlement, type UsageDimensions } from "#usage/event.ts";
+import {
+  type FoundEvent,
+  PENDING_USAGE,
+  type Settlement,
+  type UsageDimensions,
+  toDuration,
+} from "#usage/event.ts";
 import {
   decodeSettlement,
   encodeJournalLine,
   type UsageFigures,
   type UsageManner,
-  toDuration,
 } from "#usage/journal-line.ts";
 import { type EndedEvent, toEnded } from "./ended-event.ts";
 import type { Interning } from "./interning.ts";
