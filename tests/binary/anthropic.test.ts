@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic, { APIError, NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
 import { LLMock } from "@copilotkit/aimock";
 import { openCaller } from "../forward/caller.ts";
@@ -22,7 +22,7 @@ let lockport: string;
 let installation: Installation;
 /** The relay before the mock. */
 let server: RunningProcess;
-/** Of a test's own: a scripted upstream, and a relay before it. */
+/** A scripted upstream, since the mock serves no counting, and a relay before it. */
 let upstream: ScriptedUpstream;
 let scripted: {
   readonly server: RunningProcess;
@@ -53,6 +53,11 @@ beforeAll(async () => {
   installation = await makeInstallation(lockport);
   server = await installation.start({ env: { PROXY_MESSAGES_BASE_URL: mock.url } });
   token = await makeToken(server, installation);
+  upstream = await startUpstream();
+  const own = await makeInstallation(lockport);
+  const env = { PROXY_MESSAGES_BASE_URL: `http://127.0.0.1:${upstream.port}/` };
+  const running = await own.start({ env });
+  scripted = { server: running, installation: own, token: await makeToken(running, own) };
   await callApi(server.url, installation.adminKey, "POST", "/admin/v1/pricing", {
     version: "test",
     entries: [
@@ -64,22 +69,10 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await installation?.remove();
+  await scripted?.installation.remove();
   await mock?.stop();
+  await upstream?.stop();
 });
-
-function startScriptedForEach(): void {
-  beforeEach(async () => {
-    upstream = await startUpstream();
-    const own = await makeInstallation(lockport);
-    const env = { PROXY_MESSAGES_BASE_URL: `http://127.0.0.1:${upstream.port}/` };
-    const running = await own.start({ env });
-    scripted = { server: running, installation: own, token: await makeToken(running, own) };
-  }, TEST_MS_MAX);
-  afterEach(async () => {
-    await scripted.installation.remove();
-    await upstream.stop();
-  });
-}
 
 async function makeToken(running: RunningProcess, { adminKey }: Installation): Promise<string> {
   const response = await callApi(running.url, adminKey, "POST", "/my/relay-tokens", { label: "tests" });
@@ -337,9 +330,7 @@ describe("the official SDK with a Lockport key and the origin as its base URL", 
   );
 });
 
-/** Against an upstream of this project's tests: the mock serves no counting. */
 describe("the gateway contract of Claude Code", () => {
-  startScriptedForEach();
   const base = () => `${scripted.server.url}/transparent/messages/${scripted.token}`;
   const events = async () => requestLog(scripted.server.url, scripted.installation.adminKey);
   const newest = async () => (await events())[0];
@@ -441,8 +432,6 @@ describe("the gateway contract of Claude Code", () => {
 });
 
 describe("the relay's token", () => {
-  startScriptedForEach();
-
   test("fails on the very next request of an open connection once it is deleted, and is kept nowhere", async () => {
     const { server: running, installation: own } = scripted;
     const short = await makeToken(running, own);
