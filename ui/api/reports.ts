@@ -1,14 +1,14 @@
-import { keepPreviousData, queryOptions, type QueryKey } from "@tanstack/react-query";
 import type { AnswerOf } from "#http/client.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
-import type { LogOrder, ReportQuery } from "../search/filters.ts";
+import { keepPreviousData, type QueryKey, queryOptions } from "@tanstack/react-query";
 import { type Answered, call, callWithHeaders } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { KEYS } from "./keys.ts";
 import { resource } from "./resource.ts";
+import type { LogOrder, ReportQuery } from "../search/filters.ts";
 
-/** The team's reports (specification, section 4.4). */
+/** The team's reports, and what a caller used itself (specification, sections 4.3 and 4.4). */
 
 export interface SeriesQuery extends ReportQuery, Partial<SeriesGroups> {
   readonly bucket: Bucket;
@@ -221,4 +221,32 @@ function toNotes(headers: Headers): ReportNotes {
     countedWindow: since === undefined || until === undefined ? null : { since, until },
     isTruncated: headers.get("x-proxy-truncated") === "true",
   };
+}
+
+type OwnWindow = Pick<ReportQuery, "since" | "until">;
+
+/** By model and endpoint. */
+export function myUsageQuery(window: OwnWindow) {
+  return reportQuery([...KEYS.myUsage, window], (signal) =>
+    callWithHeaders("GET /my/usage", { signal, query: { ...window } }),
+  );
+}
+
+/** The figures of each model, failed requests among them. */
+export function myBreakdownQuery(window: OwnWindow) {
+  return reportQuery([...KEYS.myBreakdown, window], (signal) =>
+    callWithHeaders("GET /my/usage/breakdown", {
+      signal,
+      query: { ...window, by: "model", limit: OWN_MODELS_MAX },
+    }),
+  );
+}
+
+/** As many as one answer can have. */
+const OWN_MODELS_MAX = 500;
+
+export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & Partial<SeriesGroups>) {
+  return reportQuery([...KEYS.mySeries, query], (signal) =>
+    callWithHeaders("GET /my/usage/series", { signal, query: { ...query } }),
+  );
 }

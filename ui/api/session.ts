@@ -1,7 +1,8 @@
-import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
 import type { AnswerOf } from "#http/client.ts";
+import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import { changing } from "./changing.ts";
 import { call } from "./client.ts";
-import { KEYS } from "./keys.ts";
+import { KEYS, makeStale } from "./keys.ts";
 
 export type Me = AnswerOf<"GET /auth/me">;
 
@@ -41,3 +42,27 @@ export async function signInWithPassword(password: string) {
 export async function signInWithLink(token: string) {
   return await call("POST /auth/login-link", { body: { token } });
 }
+
+export type InstallationSettings = AnswerOf<"GET /admin/v1/settings">;
+export type OwnSession = AnswerOf<"GET /my/sessions">["sessions"][number];
+
+/** For admins. */
+export function settingsQuery() {
+  return queryOptions({
+    queryKey: KEYS.settings,
+    queryFn: ({ signal }) => call("GET /admin/v1/settings", { signal }),
+  });
+}
+
+export function mySessionsQuery() {
+  return queryOptions({
+    queryKey: KEYS.mySessions,
+    queryFn: async ({ signal }) => (await call("GET /my/sessions", { signal })).sessions,
+  });
+}
+
+/** Answers how many ended. */
+export const revokeOtherSessions = changing(
+  async () => (await call("POST /my/sessions/revoke-others", { body: {} })).revoked,
+  (client) => makeStale(client, [KEYS.mySessions, KEYS.settings]),
+);

@@ -22,7 +22,7 @@ import { KEY, RELAY_TOKEN } from "../secrets/secret-kind.ts";
 import { SecretList } from "../secrets/secret-list.tsx";
 import { FixedTagBadges } from "../secrets/secret-terms.tsx";
 import { ListPage, useListSearch } from "../lists/list-page.tsx";
-import { CreatePrincipal } from "./people/create-principal.tsx";
+import { CreatePrincipal } from "./people/person-panel.tsx";
 import { PersonPanel } from "./people/person-panel.tsx";
 
 /** Who may call, and every key and relay token there is. */

@@ -8,7 +8,7 @@ import {
   type OwnSession,
   revokeOtherSessions,
   settingsQuery,
-} from "../api/settings.ts";
+} from "../api/session.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";

@@ -3,7 +3,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { utcMonday } from "d3-time";
 import { useMemo } from "react";
 import { myLimitsQuery } from "../api/limits.ts";
-import { mySeriesQuery } from "../api/my.ts";
+import { mySeriesQuery } from "../api/reports.ts";
 import type { UsageBucket } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 import { Calendar } from "../charts/calendar.tsx";

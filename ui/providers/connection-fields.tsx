@@ -1,9 +1,18 @@
-import type { AuthStyle } from "#catalog/provider-fields.ts";
+import { type Endpoint, isEndpoint, toRow } from "#catalog/endpoint.ts";
+import { type AuthStyle, PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
+import type { Field } from "#kernel/fields.ts";
+import { useState } from "react";
 import { Button } from "../components/button.tsx";
-import { CheckboxField } from "../components/choice-field.tsx";
+import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../components/capability.tsx";
+import { CheckboxField, SwitchField } from "../components/choice-field.tsx";
+import { toFieldError } from "../components/field-frame.tsx";
+import { FileDrop } from "../components/file-drop.tsx";
 import { Icon } from "../components/icon.tsx";
+import { NumberField } from "../components/number-field.tsx";
+import { SelectField } from "../components/select-field.tsx";
 import { SecretField, TextField } from "../components/text-field.tsx";
-import { AdvancedFields } from "./advanced-fields.tsx";
+import { listKeys } from "../form/fields.ts";
+import type { FieldBinding } from "../form/use-form.ts";
 import { findBaseUrlWarning } from "./discovery.ts";
 import type { Preset } from "./presets.ts";
 import type { ProviderFieldsProps } from "./provider-form.ts";
@@ -81,4 +90,163 @@ function BaseUrlWarning({ baseUrl, onChange }: BaseUrlWarningProps) {
       )}
     </div>
   );
+}
+
+const PARAMS = [...Object.values(PROVIDER_SETTINGS).map(({ wire }) => wire), "endpoints"];
+
+/** What most providers need no change of; open when one of its fields was refused. */
+function AdvancedFields(props: ProviderFieldsProps) {
+  const { form, before } = props;
+  const { failure } = form;
+  const [isOpen, setOpen] = useState(false);
+  const isRefused = PARAMS.some((param) => toFieldError(failure, param) !== undefined);
+  return (
+    <details
+      open={isOpen || isRefused}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+      className="rounded-control border border-line"
+    >
+      <summary className="px-3 py-2 text-xs font-medium">
+        Key header, TLS, timeouts, limits and endpoints
+      </summary>
+      <div className="flex flex-col gap-4 border-t border-line px-3 py-3">
+        {listKeys(PROVIDER_SETTINGS, ["choice"]).map((key) => {
+          const { label, options, wire } = PROVIDER_SETTINGS[key];
+          return <SelectField key={key} label={label} options={options} {...form.field(key, wire)} />;
+        })}
+        {listKeys(PROVIDER_SETTINGS, ["switch"]).map((key) => {
+          const { label, hint, wire } = PROVIDER_SETTINGS[key];
+          const { value, onValueChange } = form.field(key, wire);
+          return (
+            <SwitchField
+              key={key}
+              label={label}
+              hint={value ? undefined : hint}
+              checked={value}
+              onCheckedChange={onValueChange}
+            />
+          );
+        })}
+        <CaField {...props} />
+        <div className="grid gap-4 sm:grid-cols-3">
+          {listKeys(PROVIDER_SETTINGS, ["number", "count"]).map((key) => (
+            <AmountField
+              key={key}
+              field={PROVIDER_SETTINGS[key]}
+              {...form.field(key, PROVIDER_SETTINGS[key].wire)}
+            />
+          ))}
+        </div>
+        <EndpointFields form={form} />
+        {before !== null && <p className="text-xs text-ink-faint">Changes apply immediately.</p>}
+      </div>
+    </details>
+  );
+}
+
+function AmountField({ field, ...binding }: FieldBinding<number | null> & { readonly field: NumberOrCount }) {
+  const { label, hint } = field;
+  return field.kind === "count" ? (
+    <NumberField label={label} hint={hint} integer placeholder="unlimited" {...binding} />
+  ) : (
+    <NumberField
+      label={label}
+      hint={hint}
+      suffix={field.unit}
+      min={field.exclusiveMinimum}
+      max={field.maximum}
+      placeholder={String(field.initial)}
+      {...binding}
+    />
+  );
+}
+
+type NumberOrCount = Extract<Field, { readonly kind: "number" | "count" }>;
+
+/** URLs of their own: those that are set, and a way to add one. */
+function EndpointFields({ form }: Pick<ProviderFieldsProps, "form">) {
+  const { values, set, failure } = form;
+  const [added, setAdded] = useState<readonly Endpoint[]>([]);
+  const isShown = (endpoint: Endpoint) => values.endpoints[endpoint] !== "" || added.includes(endpoint);
+  const add = (endpoint: Endpoint) => setAdded((before) => [...before, endpoint]);
+  const endpoints = CAPABILITIES_SHOWN.filter(isEndpoint);
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-3">
+      <legend className="mb-2 text-xs font-medium">
+        Endpoint URLs{" "}
+        <span className="font-normal text-ink-faint">Only for endpoints that are not below the base URL</span>
+      </legend>
+      {endpoints.filter(isShown).map((endpoint) => (
+        <TextField
+          key={endpoint}
+          label={toCapabilityLabel(endpoint)}
+          type="url"
+          mono
+          placeholder={`Base URL and ${toRow(endpoint).path}`}
+          value={values.endpoints[endpoint]}
+          error={toFieldError(failure, `endpoints.${endpoint}`)}
+          onValueChange={(url) => {
+            // One that is cleared stays in sight while it is written anew.
+            if (!added.includes(endpoint)) add(endpoint);
+            set({ endpoints: { ...values.endpoints, [endpoint]: url } });
+          }}
+        />
+      ))}
+      <SelectField
+        label="Add an endpoint URL"
+        labelHidden
+        placeholder="Add an endpoint URL"
+        className="w-64 max-w-full"
+        options={endpoints
+          .filter((endpoint) => !isShown(endpoint))
+          .map((endpoint) => ({
+            value: endpoint,
+            label: toCapabilityLabel(endpoint),
+            detail: toRow(endpoint).path,
+          }))}
+        value={null}
+        onValueChange={add}
+      />
+    </fieldset>
+  );
+}
+
+function CaField({ form, before }: ProviderFieldsProps) {
+  const { values, set } = form;
+  const isStored = before?.has_custom_ca === true && values.caPem === null;
+  return (
+    <div className="flex flex-col gap-2">
+      <FileDrop
+        label={PROVIDER_SETTINGS.caPem.label}
+        accept=".pem,.crt,.cer,application/x-pem-file"
+        sizeBytesMax={PROVIDER_SETTINGS.caPem.maxLength}
+        hint={toCaHint(values.caPem, isStored)}
+        error={form.findError("caPem", "ca_pem")}
+        onText={(caPem) => set({ caPem })}
+      />
+      {(isStored || (values.caPem !== null && values.caPem !== "")) && (
+        <Button size="sm" className="self-start" onClick={() => set({ caPem: isStored ? "" : null })}>
+          {isStored ? "Remove the stored certificates" : "Discard the file"}
+        </Button>
+      )}
+      {before?.has_custom_ca === true && values.caPem === "" && (
+        <Button size="sm" className="self-start" onClick={() => set({ caPem: null })}>
+          Keep the stored certificates
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function toCaHint(caPem: string | null, isStored: boolean): string {
+  if (isStored) return "Stored certificates are trusted instead of the system's. A file replaces them.";
+  if (caPem === "")
+    return "The stored certificates are removed when you save. The system's are trusted then.";
+  if (caPem !== null) return `${countCertificates(caPem)} to be trusted instead of the system's.`;
+  return "Trusted instead of the system's certificates, for a provider with a private authority.";
+}
+
+function countCertificates(pem: string): string {
+  const count = pem.match(/-----BEGIN CERTIFICATE-----/gu)?.length ?? 0;
+  return count === 1 ? "1 certificate" : `${count} certificates`;
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Bucket } from "#stats/bucket.ts";
 import { GROUPS_MAX } from "#stats/series-grouping.ts";
-import { mySeriesQuery } from "../api/my.ts";
+import { mySeriesQuery } from "../api/reports.ts";
 import {
   facetsQuery,
   type SeriesQuery,

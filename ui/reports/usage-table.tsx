@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo } from "react";
-import { myBreakdownQuery, myUsageQuery } from "../api/my.ts";
+import { myBreakdownQuery, myUsageQuery } from "../api/reports.ts";
 import { type Breakdown as BreakdownReport, breakdownQuery, teamSummaryQuery } from "../api/reports.ts";
 import { buttonClass } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";

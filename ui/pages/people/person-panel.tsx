@@ -1,11 +1,12 @@
+import { toCounted } from "#kernel/text.ts";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useRef, useState } from "react";
-import { toCounted } from "#kernel/text.ts";
 import { changing } from "../../api/changing.ts";
 import {
   ALL_KEYS,
   ALL_RELAY_TOKENS,
+  type PrincipalDraft,
   PRINCIPALS,
   revokeSessions,
   type SecretDraft,
@@ -17,19 +18,19 @@ import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
 import { SelectField } from "../../components/select-field.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { FormDialog } from "../../form/form.tsx";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { useForm } from "../../form/use-form.ts";
 import { PrincipalLimits } from "../../limits/held-limits.tsx";
+import { ChangeQuestion, Figures, RemovalFacts, RowPanel, Section } from "../../lists/row-panel.tsx";
+import type { Person } from "../people.tsx";
 import { CreateSecret } from "../../secrets/secret-dialogs.tsx";
 import { KEY, RELAY_TOKEN } from "../../secrets/secret-kind.ts";
 import { SecretList } from "../../secrets/secret-list.tsx";
 import { FixedTagBadges, FixedTagsField, toTags, toTypedTags } from "../../secrets/secret-terms.tsx";
 import { formatCount } from "../../text/format.ts";
-import type { Person } from "../people.tsx";
-import { ChangeQuestion, Figures, RemovalFacts, RowPanel, Section } from "../../lists/row-panel.tsx";
-import { ROLES } from "./create-principal.tsx";
 
 export interface PersonPanelProps {
   readonly person: Person;
@@ -304,6 +305,68 @@ function EditTags({ person, onClose }: { readonly person: Person; readonly onClo
       underWay="Saving…"
     >
       <FixedTagsField {...form.field("tags")} autoFocus />
+    </FormDialog>
+  );
+}
+
+interface CreatePrincipalProps {
+  readonly onClose: () => void;
+  readonly onCreated: (principal: { readonly id: string; readonly name: string }) => void;
+}
+
+const ROLES = [
+  { value: "member", label: "Member", detail: "Calls models and sees the team’s usage" },
+  { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
+] as const;
+
+const NEW: Required<Omit<PrincipalDraft, "tags">> & { readonly tags: string } = {
+  name: "",
+  kind: "user",
+  role: "member",
+  tags: "",
+};
+
+/** Adds a person or a service that can call models. */
+export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
+  const form = useForm({
+    name: "create-principal",
+    begin: NEW,
+    terms: readTerms("PrincipalCreateRequest"),
+    change: PRINCIPALS.create,
+    toAsked: ({ tags, ...values }) => ({
+      ...values,
+      name: values.name.trim(),
+      ...(toTags(tags) !== null && { tags: toTags(tags) }),
+    }),
+    done: ({ name }) => ({ title: `${name} added`, body: "Create a key for them next." }),
+    onSaved: onCreated,
+  });
+  return (
+    <FormDialog
+      form={form}
+      onClose={onClose}
+      title="Add person or service"
+      size="sm"
+      submit="Add"
+      underWay="Adding…"
+    >
+      <TextField
+        label="Name"
+        {...form.field("name")}
+        autoFocus
+        mono
+        hint="Shown in reports and cannot be changed. Lower-case letters, digits, dot, dash and underscore, such as ada.lovelace or ci-runner."
+      />
+      <SelectField
+        label="Kind"
+        {...form.field("kind")}
+        options={[
+          { value: "user", label: "User", detail: "A person" },
+          { value: "service", label: "Service", detail: "A program with its own keys" },
+        ]}
+      />
+      <SelectField label="Role" {...form.field("role")} options={ROLES} />
+      <FixedTagsField {...form.field("tags")} />
     </FormDialog>
   );
 }
