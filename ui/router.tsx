@@ -103,11 +103,13 @@ const playground = createRoute({
 const keys = createRoute({
   getParentRoute: () => shell,
   path: "/keys",
+  validateSearch: readListSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/secrets.tsx")), "KeysPage"),
 });
 const relayTokens = createRoute({
   getParentRoute: () => shell,
   path: "/relay-tokens",
+  validateSearch: readListSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/secrets.tsx")), "RelayTokensPage"),
 });
 

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useCallback, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { EmptyState, type EmptyStateProps, NotLoaded } from "../components/empty.tsx";
@@ -47,8 +47,8 @@ export interface ListPageProps<Row> extends PageHeadProps, ListTable<Row> {
   /** What stands in place of an empty list; the button that creates the first row is added where it has no action. */
   readonly none: EmptyStateProps;
   readonly create?: CreateProps | undefined;
-  /** The panel of the row that the address opens. */
-  readonly panel: (row: Row, close: () => void) => ReactNode;
+  /** The panel of the row that the address opens; without one no row is opened. */
+  readonly panel?: ((row: Row, close: () => unknown) => ReactNode) | undefined;
   /** Right below the headline, such as a navigation. */
   readonly sections?: ReactNode;
   /** Between the headline and the filters. */
@@ -65,8 +65,8 @@ interface CreateProps {
   readonly first?: string | undefined;
   /** An address, or something else on the page, asks for it. */
   readonly isAsked?: boolean | undefined;
-  /** `close` can open the row that was made. */
-  readonly dialog: (close: (patch?: SearchPatch) => void) => ReactNode;
+  /** `close` can open the row that was made. The focus returns to `toOpener`, the button of the page, where its own way back is gone. */
+  readonly dialog: (close: (patch?: SearchPatch) => void, toOpener: () => HTMLElement | null) => ReactNode;
 }
 
 /** A page of rows: found by a text, opened in a panel by the address, created in a dialog. */
@@ -83,12 +83,12 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
     ...table
   } = rest;
   const { getRowId } = table;
-  const { search, change } = useListSearch();
+  const { search, change, close } = useListSearch();
   const [isCreating, setCreating] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
   const wanted = (search.q ?? "").trim().toLowerCase();
   const { matches } = find;
   const shown = useMemo(() => rows?.filter((row) => matches(row, wanted)), [rows, matches, wanted]);
-  const close = useCallback(() => change({ open: undefined }), [change]);
   const open = search.open === undefined ? undefined : rows?.find((row) => getRowId(row) === search.open);
   const list = (
     <Card flush>
@@ -96,7 +96,7 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
         {...table}
         rows={busy ? (shown ?? NONE) : shown}
         busy={busy}
-        onRowActivate={(row) => change({ open: getRowId(row) })}
+        onRowActivate={panel && ((row: Row) => change({ open: getRowId(row) }))}
         activeRowId={search.open ?? null}
         empty={
           (rows ?? NONE).length > 0 ? (
@@ -134,7 +134,7 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
           <>
             {actions}
             {create !== undefined && (
-              <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
+              <Button ref={opener} variant="primary" icon="plus" onClick={() => setCreating(true)}>
                 {create.label}
               </Button>
             )}
@@ -161,16 +161,23 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
       </div>
       {notice}
       {around === undefined ? list : around(list)}
-      {open !== undefined && panel(open, close)}
-      {search.open !== undefined && open === undefined && rows !== undefined && !asked[0].isFetching && (
-        <GonePanel what={noun} name={isNamed ? search.open : undefined} onClose={close} />
-      )}
+      {open !== undefined && panel?.(open, close)}
+      {panel !== undefined &&
+        search.open !== undefined &&
+        open === undefined &&
+        rows !== undefined &&
+        !asked[0].isFetching && (
+          <GonePanel what={noun} name={isNamed ? search.open : undefined} onClose={() => void close()} />
+        )}
       {create !== undefined &&
         (isCreating || create.isAsked === true) &&
-        create.dialog((patch) => {
-          setCreating(false);
-          if (patch !== undefined) change(patch);
-        })}
+        create.dialog(
+          (patch) => {
+            setCreating(false);
+            if (patch !== undefined) change(patch);
+          },
+          () => opener.current,
+        )}
     </>
   );
 }
@@ -179,13 +186,13 @@ const NONE: readonly never[] = [];
 
 type SearchPatch = PeopleSearch & LimitsSearch & ModelsSearch & AuditSearch;
 
-/** What the address of a list says, and a way to change part of it. */
+/** The address of a list, and a way to change part of it. */
 export function useListSearch() {
   const search = useSearch({ strict: false });
   const navigate = useNavigate();
-  const change = useCallback(
-    (patch: SearchPatch, { replace = false } = {}) =>
-      void navigate({
+  const go = useCallback(
+    (patch: SearchPatch, replace: boolean) =>
+      navigate({
         to: ".",
         search: (before: object) => ({ ...before, ...patch }),
         replace,
@@ -193,7 +200,10 @@ export function useListSearch() {
       }),
     [navigate],
   );
-  return { search, change };
+  const change = useCallback((patch: SearchPatch, { replace = false } = {}) => void go(patch, replace), [go]);
+  /** Ends when the row is no longer shown: what is asked for anew after its removal must not ask for the row. */
+  const close = useCallback(() => go({ open: undefined }, false), [go]);
+  return { search, change, close };
 }
 
 /** The first question that failed, with a way to ask it again. */

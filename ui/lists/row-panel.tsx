@@ -10,7 +10,7 @@ import type { ToastMessage } from "../components/toast-messages.ts";
 
 export interface RowPanelProps extends Pick<SidePanelProps, "title" | "description" | "footer" | "children"> {
   readonly rowId: string;
-  readonly onClose: () => void;
+  readonly onClose: () => unknown;
 }
 
 /** The details of a row. The focus returns to the row, also when the mouse opened it, or an address did. */

@@ -19,7 +19,7 @@ import { Tabs } from "../components/tabs.tsx";
 import { useMinute } from "../search/now.ts";
 import { toTimeWindow } from "../search/window.ts";
 import { KEY, RELAY_TOKEN } from "../secrets/secret-kind.ts";
-import { SecretList } from "../secrets/secret-list.tsx";
+import { SecretList, type SecretListProps } from "../secrets/secret-list.tsx";
 import { FixedTagBadges } from "../secrets/secret-terms.tsx";
 import { ListPage, useListSearch } from "../lists/list-page.tsx";
 import { CreatePrincipal } from "./people/person-panel.tsx";
@@ -81,63 +81,46 @@ export function PeoplePage() {
           onValueChange={(tab) => change({ tab: tab === "people" ? undefined : tab })}
           tabs={[
             { id: "people", label: "People and services", content: list },
-            {
-              id: "keys",
-              label: "All keys",
-              content: (
-                <Card flush>
-                  <SecretList
-                    kind={KEY}
-                    caption="All keys"
-                    answer={keys}
-                    layout="all"
-                    query={search.q}
-                    empty={
-                      search.q === undefined ? (
-                        <EmptyState
-                          icon="key"
-                          title="No keys yet"
-                          body="Open a person or a service and create one, or let people create their own under My keys."
-                        />
-                      ) : (
-                        <EmptyState icon="search" title="No key matches" />
-                      )
-                    }
-                  />
-                </Card>
-              ),
-            },
-            {
-              id: "relay-tokens",
-              label: "All relay tokens",
-              content: (
-                <Card flush>
-                  <SecretList
-                    kind={RELAY_TOKEN}
-                    caption="All relay tokens"
-                    answer={tokens}
-                    layout="all"
-                    query={search.q}
-                    empty={
-                      search.q === undefined ? (
-                        <EmptyState
-                          icon="token"
-                          title="No relay tokens yet"
-                          body="People create their own under Relay tokens."
-                        />
-                      ) : (
-                        <EmptyState icon="search" title="No relay token matches" />
-                      )
-                    }
-                  />
-                </Card>
-              ),
-            },
+            toSecretsTab("keys", {
+              kind: KEY,
+              answer: keys,
+              query: search.q,
+              none: "Open a person or a service and create one, or let people create their own under My keys.",
+            }),
+            toSecretsTab("relay-tokens", {
+              kind: RELAY_TOKEN,
+              answer: tokens,
+              query: search.q,
+              none: "People create their own under Relay tokens.",
+            }),
           ]}
         />
       )}
     />
   );
+}
+
+interface SecretsTab extends Pick<SecretListProps, "kind" | "answer" | "query"> {
+  /** Where the first one comes from. */
+  readonly none: string;
+}
+
+/** Every key, or every relay token, found by the same text as people. */
+function toSecretsTab<const Id extends string>(id: Id, { none, ...list }: SecretsTab) {
+  const { noun, icon } = list.kind;
+  const empty =
+    list.query === undefined ? (
+      <EmptyState icon={icon} title={`No ${noun}s yet`} body={none} />
+    ) : (
+      <EmptyState icon="search" title={`No ${noun} matches`} />
+    );
+  const label = `All ${noun}s`;
+  const content = (
+    <Card flush>
+      <SecretList {...list} caption={label} layout="all" empty={empty} />
+    </Card>
+  );
+  return { id, label, content };
 }
 
 /** One row of a report that tells principals apart. */

@@ -1,17 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useRef, useState } from "react";
+import type { ReactNode } from "react";
 import type { Change } from "../api/changing.ts";
 import { MY_KEYS, MY_RELAY_TOKENS, myRelayTokensQuery, type SecretDraft } from "../api/people.ts";
-import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { InlineCode } from "../components/code.tsx";
-import { EmptyState } from "../components/empty.tsx";
 import { Icon } from "../components/icon.tsx";
-import { PageHead } from "../components/page-head.tsx";
+import { ListPage } from "../lists/list-page.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
 import { CreateSecret } from "../secrets/secret-dialogs.tsx";
 import { type CreatedSecret, KEY, RELAY_TOKEN, type SecretKind } from "../secrets/secret-kind.ts";
-import { SecretList, type SecretsAnswer } from "../secrets/secret-list.tsx";
+import { matchesSecret, type SecretsAnswer, useSecretRows } from "../secrets/secret-list.tsx";
 import { Snippets } from "../snippets/snippets.tsx";
 
 /** The API keys of the signed-in person. */
@@ -69,42 +67,45 @@ interface OwnSecretsProps {
 
 /** Create one, paste it into a client, delete it. */
 function OwnSecrets({ kind, title, lead, emptyText, answer, create, notice }: OwnSecretsProps) {
-  const [creating, setCreating] = useState(false);
-  const opener = useRef<HTMLButtonElement>(null);
+  const { dialog, ...list } = useSecretRows({ kind, answer, layout: "own" });
+  const waits = answer.isPending && notice !== undefined;
   return (
     <>
-      <PageHead
+      <ListPage
+        {...list}
         title={title}
         lead={lead}
-        actions={
-          <Button ref={opener} variant="primary" icon="plus" onClick={() => setCreating(true)}>
-            Create a {kind.noun}
-          </Button>
+        noun={kind.noun}
+        caption={`My ${kind.noun}s`}
+        asked={[answer]}
+        total={answer.data?.total}
+        skeletonRows={3}
+        find={{
+          label: `Find a ${kind.noun}`,
+          placeholder: "Label or last characters",
+          matches: matchesSecret,
+        }}
+        none={{ icon: kind.icon, title: `You have no ${kind.noun} yet`, body: emptyText }}
+        create={{
+          label: `Create a ${kind.noun}`,
+          first: `Create your first ${kind.noun}`,
+          dialog: (close, toOpener) => (
+            <CreateSecret kind={kind} onClose={close} change={create} toFinalFocus={toOpener} />
+          ),
+        }}
+        notice={notice}
+        // What comes with the answer stands above the list, which then moves nothing when it comes.
+        around={(rows) =>
+          waits ? (
+            <div aria-busy>
+              <Skeleton className="h-64 w-full" />
+            </div>
+          ) : (
+            rows
+          )
         }
       />
-      {notice}
-      {answer.isPending && notice !== undefined ? (
-        <div aria-busy>
-          <Skeleton className="h-64 w-full" />
-        </div>
-      ) : (
-        <Card flush>
-          <SecretList
-            kind={kind}
-            caption={`My ${kind.noun}s`}
-            answer={answer}
-            layout="own"
-            empty={
-              <EmptyState
-                icon={kind.icon}
-                title={`You have no ${kind.noun} yet`}
-                body={emptyText}
-                action={<Button onClick={() => setCreating(true)}>Create your first {kind.noun}</Button>}
-              />
-            }
-          />
-        </Card>
-      )}
+      {dialog}
       {/* The list has a length that is unknown at first: the card below comes after it, and is not pushed down. */}
       {!answer.isPending && (
         <Card
@@ -115,13 +116,6 @@ function OwnSecrets({ kind, title, lead, emptyText, answer, create, notice }: Ow
           <Snippets kind={kind.clients} />
         </Card>
       )}
-      <CreateSecret
-        kind={kind}
-        open={creating}
-        onClose={() => setCreating(false)}
-        change={create}
-        toFinalFocus={() => opener.current}
-      />
     </>
   );
 }

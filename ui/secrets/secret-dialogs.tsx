@@ -28,8 +28,6 @@ import {
 
 export interface CreateSecretProps {
   readonly kind: SecretKind;
-  /** The dialog that asks is open. */
-  readonly open: boolean;
   readonly onClose: () => void;
   readonly change: Change<SecretDraft, CreatedSecret>;
   /** The owner's name, when it is another principal. */
@@ -40,30 +38,27 @@ export interface CreateSecretProps {
 
 /** Asks for a label and terms, creates the secret and shows it once. */
 export function CreateSecret(props: CreateSecretProps): ReactNode {
-  const { kind, open, onClose, owner, toFinalFocus } = props;
+  const { kind, onClose, owner, toFinalFocus } = props;
   const [created, setCreated] = useState<Pick<RevealDialogProps, "secret" | "models"> | null>(null);
+  if (created === null) {
+    return (
+      <AskForSecret
+        {...props}
+        onCreated={(secret, { models }) =>
+          setCreated({ secret: "key" in secret ? secret.key : secret.token, models })
+        }
+      />
+    );
+  }
   return (
-    <>
-      {open && (
-        <AskForSecret
-          {...props}
-          onCreated={(secret, { models }) => {
-            onClose();
-            setCreated({ secret: "key" in secret ? secret.key : secret.token, models });
-          }}
-        />
-      )}
-      {created !== null && (
-        <RevealDialog
-          {...created}
-          kind={kind}
-          title={owner === undefined ? `Your new ${kind.noun}` : `The new ${kind.noun} of ${owner}`}
-          onClose={() => setCreated(null)}
-          owner={owner}
-          toFinalFocus={toFinalFocus}
-        />
-      )}
-    </>
+    <RevealDialog
+      {...created}
+      kind={kind}
+      title={owner === undefined ? `Your new ${kind.noun}` : `The new ${kind.noun} of ${owner}`}
+      onClose={onClose}
+      owner={owner}
+      toFinalFocus={toFinalFocus}
+    />
   );
 }
 
@@ -71,7 +66,6 @@ interface AskForSecretProps extends CreateSecretProps {
   readonly onCreated: (secret: CreatedSecret, draft: SecretDraft) => void;
 }
 
-/** Mounted with the dialog, so that what was discarded is not there when it opens again. */
 function AskForSecret({ kind, onClose, owner, change, onCreated, toFinalFocus }: AskForSecretProps) {
   const form = useForm({
     name: "create-secret",

@@ -10,7 +10,7 @@ import { agoColumn, type Column } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Instant, useNow } from "../components/instant.tsx";
-import { RowList } from "../lists/list-page.tsx";
+import { type Asked, RowList } from "../lists/list-page.tsx";
 import { ChangeQuestion, RemovalFacts } from "../lists/row-panel.tsx";
 import { useMinute } from "../search/now.ts";
 import { toTimeWindow } from "../search/window.ts";
@@ -27,65 +27,44 @@ import {
 import { FixedTagBadges } from "./secret-terms.tsx";
 
 /** The answer to a query for secrets. */
-export interface SecretsAnswer {
+export interface SecretsAnswer extends Asked {
   readonly data: { readonly rows: readonly ListedSecret[]; readonly total: number } | undefined;
-  readonly error: Error | null;
-  readonly isPending: boolean;
-  readonly refetch: () => unknown;
 }
 
-export interface SecretListProps {
+export interface SecretsShown {
   readonly kind: SecretKind;
-  readonly caption: string;
   readonly answer: SecretsAnswer;
   /** The reader's own, those of all principals with their owners, or those of one in a panel. */
   readonly layout: "own" | "all" | "panel";
-  /** Part of a label, an owner or the last characters. */
-  readonly query?: string | undefined;
-  readonly empty: ReactNode;
 }
 
-/** What is done with a row. */
+/** An action on a row. */
 interface Doing {
   readonly what: "edit" | "rotate" | "delete";
   readonly row: SecretRow;
 }
 
-/** Keys or relay tokens with the buttons that edit, rotate and delete each. */
-export function SecretList({ kind, caption, answer, query = "", layout, empty }: SecretListProps): ReactNode {
+/** Keys or relay tokens as rows of a list, with the buttons that edit, rotate and delete each; draw `dialog` beside the list. */
+export function useSecretRows({ kind, answer, layout }: SecretsShown) {
   const [doing, setDoing] = useState<Doing | null>(null);
-  const changes = layout === "own" ? kind.own : kind.admin;
+  const { secrets, rotate } = layout === "own" ? kind.own : kind.admin;
   const rows = useMemo(() => answer.data?.rows.map(toSecretRow), [answer.data]);
-  const wanted = query.toLowerCase();
-  const shown = useMemo(() => rows?.filter((row) => matches(row, wanted)), [rows, wanted]);
   const columns = useMemo(() => toColumns(kind, layout, setDoing), [kind, layout]);
   const stop = () => setDoing(null);
-  return (
+  const dialog = (
     <>
-      {answer.error !== null && <ErrorNotice failure={answer.error} onRetry={() => void answer.refetch()} />}
-      <RowList
-        caption={caption}
-        columns={columns}
-        rows={answer.isPending ? NONE : shown}
-        getRowId={({ id }) => id}
-        sort={{ id: "created", descending: true }}
-        busy={answer.isPending}
-        skeletonRows={3}
-        empty={empty}
-        cut={{ listed: rows?.length ?? 0, total: answer.data?.total ?? 0 }}
-      />
       {doing?.what === "edit" && (
-        <EditSecret row={doing.row} kind={kind} change={changes.secrets.update} onClose={stop} />
+        <EditSecret row={doing.row} kind={kind} change={secrets.update} onClose={stop} />
       )}
-      {doing?.what === "rotate" && changes.rotate !== null && (
-        <RotateKey row={doing.row} change={changes.rotate} onClose={stop} />
+      {doing?.what === "rotate" && rotate !== null && (
+        <RotateKey row={doing.row} change={rotate} onClose={stop} />
       )}
       {doing?.what === "delete" && (
         <ChangeQuestion
           title={`Delete the ${kind.noun} ${toSecretName(doing.row)}${toOfOwner(doing.row)}?`}
-          body={<DeletedSecret row={doing.row} kind={kind} removal={changes.secrets.removal(doing.row.id)} />}
+          body={<DeletedSecret row={doing.row} kind={kind} removal={secrets.removal(doing.row.id)} />}
           confirmLabel={`Delete ${kind.noun}`}
-          change={changes.secrets.remove}
+          change={secrets.remove}
           wanted={{ id: doing.row.id }}
           done={() => ({
             title: `Deleted ${kind.noun} ${toSecretName(doing.row)}`,
@@ -96,11 +75,48 @@ export function SecretList({ kind, caption, answer, query = "", layout, empty }:
       )}
     </>
   );
+  return { rows, columns, dialog, getRowId: toId, sort: NEWEST_FIRST };
+}
+
+function toId({ id }: SecretRow): string {
+  return id;
+}
+
+const NEWEST_FIRST = { id: "created", descending: true } as const;
+
+export interface SecretListProps extends SecretsShown {
+  readonly caption: string;
+  /** Part of a label, an owner or the last characters. */
+  readonly query?: string | undefined;
+  readonly empty: ReactNode;
+}
+
+/** Keys or relay tokens within a page or a panel of something else. */
+export function SecretList({ caption, query = "", empty, ...shown }: SecretListProps): ReactNode {
+  const { answer } = shown;
+  const { rows, dialog, ...table } = useSecretRows(shown);
+  const wanted = query.toLowerCase();
+  const found = useMemo(() => rows?.filter((row) => matchesSecret(row, wanted)), [rows, wanted]);
+  return (
+    <>
+      {answer.error !== null && <ErrorNotice failure={answer.error} onRetry={() => void answer.refetch()} />}
+      <RowList
+        {...table}
+        caption={caption}
+        rows={answer.isPending ? NONE : found}
+        busy={answer.isPending}
+        skeletonRows={3}
+        empty={empty}
+        cut={{ listed: rows?.length ?? 0, total: answer.data?.total ?? 0 }}
+      />
+      {dialog}
+    </>
+  );
 }
 
 const NONE: readonly never[] = [];
 
-function matches({ label, suffix, owner = "" }: SecretRow, text: string): boolean {
+export function matchesSecret({ label, suffix, owner = "" }: SecretRow, text: string): boolean {
   return [label, suffix, owner].some((name) => name.toLowerCase().includes(text));
 }
 

@@ -131,14 +131,15 @@ export function PersonPanel({ person, isSelf, onClose }: PersonPanelProps): Reac
           />
         </div>
       </Section>
-      <CreateSecret
-        kind={KEY}
-        owner={name}
-        open={isCreating}
-        onClose={() => setCreating(false)}
-        change={createForThem}
-        toFinalFocus={() => opener.current}
-      />
+      {isCreating && (
+        <CreateSecret
+          kind={KEY}
+          owner={name}
+          onClose={() => setCreating(false)}
+          change={createForThem}
+          toFinalFocus={() => opener.current}
+        />
+      )}
     </RowPanel>
   );
 }
