@@ -1,13 +1,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
-import { checkNoShift } from "./support/vitals.ts";
 import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
@@ -112,18 +107,6 @@ describeInBrowser("the audit", () => {
     await page.getByRole("link", { name: "acme" }).click();
     await page.waitForURL(/\/providers\?open=acme$/);
   });
-
-  test.each(["light", "dark"] as const)(
-    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
-    async (theme) => {
-      const { page } = await open("/audit", { theme });
-      await checkNoShift(page);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await tabThrough(page);
-      await shoot(page, `audit-${theme}`);
-    },
-  );
 });
 
 describeInBrowser("the audit of what is done meanwhile", () => {

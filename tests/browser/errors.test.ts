@@ -1,11 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { callApi } from "../support/installation.ts";
-import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFits, checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
 import type { Site } from "./support/site.ts";
 import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
@@ -229,22 +225,5 @@ describeInBrowser("the page of errors", () => {
     await visitor.page.goto(`/errors?${time}`);
     await visitor.page.getByRole("note").filter({ hasText: "The report is truncated" }).waitFor();
     await visitor.page.unrouteAll({ behavior: "wait" });
-  });
-
-  for (const theme of ["light", "dark"] as const) {
-    test(`has no fault that axe finds in the ${theme} theme, and fits`, async () => {
-      const { page } = await visit(`/errors?${time}&ok=1&heat=share`, { theme });
-      await checkAccessibility(page, theme);
-      await checkFits(page);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `errors-${theme}`, { fullPage: true });
-    });
-  }
-
-  test("is walked by Tab, every stop in sight", async () => {
-    const { page } = await visit(`/errors?${time}`);
-    const stops = await tabThrough(page);
-    expect(stops.some((stop) => stop.includes("Requests by hour and outcome"))).toBe(true);
-    expect(stops.some((stop) => stop.includes("Errors by route"))).toBe(true);
   });
 });

@@ -19,8 +19,8 @@ beforeEach(async () => {
   site = await browser.newSite();
 });
 
-async function open(path: string, theme: "light" | "dark" = "light"): Promise<Visitor> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, theme });
+async function open(path: string): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url });
   await signInAsAdmin(visitor, site);
   await visitor.page.goto(path);
   await visitor.page.getByRole("heading", { level: 1 }).waitFor();
@@ -55,60 +55,62 @@ async function calls(key: string): Promise<number> {
 const row = (page: Page, label: string) => page.getByRole("row").filter({ hasText: label });
 
 describeInBrowser("a key of one's own", () => {
-  for (const theme of ["light", "dark"] as const) {
-    test(`gets an expiry, models, a scope and a pause, keeps what was typed when it is refused, and shows them (${theme})`, async () => {
-      const visitor = await open("/keys", theme);
-      const { page } = visitor;
-      const key = await create(page, "key", "ci");
-      await page.getByRole("button", { name: "Edit key ci" }).click();
-      const dialog = page.getByRole("dialog", { name: "Edit key ci" });
-      await dialog.getByRole("textbox", { name: "Expires" }).fill("2020-01-31 12:00");
-      const models = dialog.getByRole("combobox", { name: "Models" });
-      await models.fill("small-chat");
-      await models.press("Enter");
-      await models.fill("later");
-      await dialog.getByText("There is no model small-chat, later.").waitFor();
-      await models.press("Escape");
-      const inference = dialog.getByRole("switch", { name: "Inference only" });
-      expect(await inference.isChecked()).toBe(false);
-      await inference.click();
-      await dialog.getByRole("switch", { name: "Paused" }).click();
-      await dialog.getByRole("button", { name: "Save" }).click();
-      await dialog.getByText("Enter a later date and time: this one has passed").waitFor();
-      await waitForFocus(dialog.getByRole("textbox", { name: "Expires" }));
-      expect(await models.inputValue()).toBe("later");
-      await dialog.getByText("There is no model small-chat, later.").waitFor();
+  test(`gets an expiry, models, a scope and a pause, keeps what was typed when it is refused, and shows them`, async () => {
+    const visitor = await open("/keys");
+    const { page } = visitor;
+    const key = await create(page, "key", "ci");
+    await page.getByRole("button", { name: "Edit key ci" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit key ci" });
+    await dialog.getByRole("textbox", { name: "Expires" }).fill("2020-01-31 12:00");
+    const models = dialog.getByRole("combobox", { name: "Models" });
+    await models.fill("small-chat");
+    await models.press("Enter");
+    await models.fill("later");
+    await dialog.getByText("There is no model small-chat, later.").waitFor();
+    await models.press("Escape");
+    const inference = dialog.getByRole("switch", { name: "Inference only" });
+    expect(await inference.isChecked()).toBe(false);
+    await inference.click();
+    await dialog.getByRole("switch", { name: "Paused" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("Enter a later date and time: this one has passed").waitFor();
+    await waitForFocus(dialog.getByRole("textbox", { name: "Expires" }));
+    expect(await models.inputValue()).toBe("later");
+    await dialog.getByText("There is no model small-chat, later.").waitFor();
+    await inBothThemes(page, async () => {
       await checkAccessibility(page);
-      await shoot(page, `key-edit-${theme}`);
-      expect(await told(key)).toBe("ok");
-      await dialog.getByRole("textbox", { name: "Expires" }).fill("2126-01-31 12:00");
-      await dialog.getByRole("button", { name: "Save" }).click();
-      await dialog.waitFor({ state: "detached" });
-      expect(await told(key)).toContain("is paused");
-      for (const text of ["Paused", "Inference", "Expires 2126-01-31", "2 models"])
-        await row(page, "ci").getByText(text).waitFor();
-      await checkAccessibility(page);
-      await shoot(page, `key-terms-${theme}`);
-      await waitForFocus(page.getByRole("button", { name: "Edit key ci" }));
-
-      await page.keyboard.press("Enter");
-      await inference.click();
-      await dialog.getByRole("switch", { name: "Paused" }).click();
-      await dialog.getByRole("textbox", { name: "Expires" }).fill("");
-      for (const alias of ["small-chat", "later"])
-        await dialog.getByRole("button", { name: `Remove the model ${alias}` }).click();
-      await dialog.getByRole("button", { name: "Save" }).click();
-      await dialog.waitFor({ state: "detached" });
-      await row(page, "ci").getByText("Paused").waitFor({ state: "detached" });
-      expect(
-        await row(page, "ci")
-          .getByText(/Expires|models|Inference/)
-          .count(),
-      ).toBe(0);
-      expect(await told(key)).toBe("ok");
-      expect(await told(key, "/my/keys")).toBe("ok");
+      await shoot(page, "key-edit");
     });
-  }
+    expect(await told(key)).toBe("ok");
+    await dialog.getByRole("textbox", { name: "Expires" }).fill("2126-01-31 12:00");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await told(key)).toContain("is paused");
+    for (const text of ["Paused", "Inference", "Expires 2126-01-31", "2 models"])
+      await row(page, "ci").getByText(text).waitFor();
+    await inBothThemes(page, async () => {
+      await checkAccessibility(page);
+      await shoot(page, "key-terms");
+    });
+    await waitForFocus(page.getByRole("button", { name: "Edit key ci" }));
+
+    await page.keyboard.press("Enter");
+    await inference.click();
+    await dialog.getByRole("switch", { name: "Paused" }).click();
+    await dialog.getByRole("textbox", { name: "Expires" }).fill("");
+    for (const alias of ["small-chat", "later"])
+      await dialog.getByRole("button", { name: `Remove the model ${alias}` }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await row(page, "ci").getByText("Paused").waitFor({ state: "detached" });
+    expect(
+      await row(page, "ci")
+        .getByText(/Expires|models|Inference/)
+        .count(),
+    ).toBe(0);
+    expect(await told(key)).toBe("ok");
+    expect(await told(key, "/my/keys")).toBe("ok");
+  });
 
   test("is rotated: the new secret is shown once, and the old one works for the grace that was chosen", async () => {
     const { page } = await open("/keys");

@@ -1,16 +1,12 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFitsSmall } from "./support/layout.ts";
 import { addPeople, type LimitedPeople, PRICED_LAB } from "./support/limited-people.ts";
 import { openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
-import { checkNoShift } from "./support/vitals.ts";
 import { eventually, waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
@@ -241,23 +237,6 @@ describeInBrowser("a limit", () => {
     await row(page, "idle").getByText("off", { exact: true }).waitFor();
   });
 
-  test("is found by its name, whom it holds for and its amount, and one that is gone says so", async () => {
-    for (const [name, subject] of [
-      ["first", { principal: "robin" }],
-      ["second", { model: "team/slow" }],
-    ] as const) {
-      await ask("POST", "/admin/v1/limits", { name, subject, measure: "concurrent", amount: 2 });
-    }
-    const { page } = await open("/limits?open=nothing");
-    await page.getByText("This limit does not exist").waitFor();
-    await page.getByRole("button", { name: "Show the list" }).click();
-    await page.keyboard.press("/");
-    await page.keyboard.type("slow");
-    await row(page, "first").waitFor({ state: "detached" });
-    await row(page, "second").waitFor();
-    await page.waitForURL(/\?q=slow$/);
-  });
-
   test("of which more than ten are told apart shows them all on demand, a page at a time", async () => {
     for (let index = 0; index < 12; index += 1) expect(await send(`team:t${index}`)).toBe(200);
     const { id } = await ask("POST", "/admin/v1/limits", {
@@ -288,45 +267,4 @@ describeInBrowser("the audit", () => {
     await page.getByRole("link", { name: "five at once" }).click();
     await panel(page, "five at once").waitFor();
   });
-});
-
-describeInBrowser("the page of limits", () => {
-  test.each(["light", "dark"] as const)(
-    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
-    async (theme) => {
-      for (const [name, amount, more] of [
-        ["cost of all", 100, { measure: "cost", window: "month" }],
-        ["nearly used up", 3, { measure: "cost", window: "month" }],
-        ["used up", 1, { measure: "requests", window: "day", each: "principal" }],
-        ["warns", 2, { measure: "cost", window: "week", action: "warn" }],
-        ["two at once", 2, { measure: "concurrent", subject: { model: "team/slow" } }],
-        ["off", 60, { measure: "requests", window: "minute", enabled: false }],
-      ] as const) {
-        if (name === "used up") expect(await send("team:search")).toBe(200);
-        await ask("POST", "/admin/v1/limits", { name, amount, subject: {}, ...more });
-      }
-      const { page } = await open("/limits", { theme });
-      await checkNoShift(page);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await tabThrough(page);
-      await shoot(page, `limits-${theme}`);
-
-      await row(page, "used up").click();
-      await panel(page, "used up").waitFor();
-      await rest(page);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `limits-panel-${theme}`);
-      await tabThrough(page, { within: "[role=dialog]" });
-      await page.keyboard.press("Escape");
-      await page.locator("[aria-label='Details of used up']:focus").waitFor();
-
-      await startMaking(page, "A monthly budget for a team by tag");
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `limits-form-${theme}`);
-      await tabThrough(page, { within: "[role=dialog]" });
-    },
-  );
 });

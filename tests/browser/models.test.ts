@@ -5,12 +5,10 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { tabThrough } from "./support/keyboard.ts";
-import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
-import { shoot } from "./support/screenshots.ts";
 import { makeLoginLink, signInAsAdmin, signInBySso } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
-import { checkNoShift } from "./support/vitals.ts";
+import { inBothThemes } from "./support/themes.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
@@ -157,6 +155,9 @@ describeInBrowser("the models of a member", () => {
     const panel = page.getByRole("dialog", { name: "gpt-5" });
     await panel.getByText("Prices per million").waitFor();
     await page.waitForURL((url) => url.searchParams.get("open") === "gpt-5");
+    await rest(page);
+    await inBothThemes(page, () => checkAccessibility(page));
+    await tabThrough(page, { within: "[role=dialog]" });
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
     await page.waitForURL((url) => !url.searchParams.has("open"));
@@ -199,33 +200,6 @@ describeInBrowser("the models of a member", () => {
     expect(await vectors.locator("pre").allTextContents()).not.toContainEqual(
       expect.stringContaining("chat/completions"),
     );
-  });
-
-  for (const theme of ["light", "dark"] as const) {
-    test(`has no fault that axe finds in the ${theme} theme, fits, and does not shift`, async () => {
-      const { page } = await visit("/models?hidden=1", { theme });
-      await rest(page);
-      await checkNoShift(page);
-      await checkAccessibility(page, theme);
-      await checkFits(page);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `models-${theme}`, { fullPage: true });
-      await page.goto("/models?hidden=1&open=default");
-      await page.getByRole("dialog").getByText("failed").waitFor();
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `models-panel-${theme}`);
-    });
-  }
-
-  test("is walked by Tab, also in the panel, which keeps the focus", async () => {
-    const { page } = await visit("/models");
-    const stops = await tabThrough(page);
-    expect(stops).toContainEqual(expect.stringMatching(/^input/));
-    expect(stops).toContainEqual(expect.stringContaining("How to call"));
-    await page.goto("/models?open=gpt-5");
-    await page.getByRole("dialog").getByText("Prices per million").waitFor();
-    await tabThrough(page, { within: '[role="dialog"]' });
   });
 });
 

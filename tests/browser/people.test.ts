@@ -1,14 +1,9 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
-import { checkNoShift } from "./support/vitals.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
 import { eventually, waitForFocus } from "./support/waiting.ts";
 
@@ -243,26 +238,4 @@ describeInBrowser("everybody's keys and relay tokens", () => {
     const { limits } = await ask("GET", "/admin/v1/limits");
     expect(limits.map(({ name }: { name: string }) => name)).toEqual(["of all"]);
   });
-});
-
-describeInBrowser("the page of people and keys", () => {
-  test.each(["light", "dark"] as const)(
-    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
-    async (theme) => {
-      const { page } = await open({ theme });
-      await checkNoShift(page);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await tabThrough(page);
-      await shoot(page, `people-${theme}`);
-      await openPerson(page, "ci-runner");
-      await page.getByRole("button", { name: "Delete key <i>build</i>" }).waitFor();
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await tabThrough(page, { within: "[role=dialog]" });
-      await page.keyboard.press("Escape");
-      await panel(page, "ci-runner").waitFor({ state: "detached" });
-      await page.locator("[aria-label='Details of ci-runner']:focus").waitFor();
-    },
-  );
 });

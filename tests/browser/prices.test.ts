@@ -3,12 +3,8 @@ import type { Page } from "playwright-core";
 import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
-import { checkNoShift } from "./support/vitals.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
@@ -279,24 +275,4 @@ describeInBrowser("a pricing feed", () => {
     await table.getByText("$19.999").waitFor();
     await eventually(async () => expect(await table.locator("tbody tr").count()).toBe(1));
   });
-});
-
-describeInBrowser("the pricing page", () => {
-  test.each(["light", "dark"] as const)(
-    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
-    async (theme) => {
-      const { page } = await open({ theme });
-      await checkNoShift(page);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `pricing-${theme}`);
-      await page.getByRole("searchbox", { name: "Find a price" }).fill("vendor/fed");
-      await page.getByText("vendor/fed").waitFor();
-      await tabThrough(page);
-      await page.getByRole("button", { name: "Load prices" }).click();
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await tabThrough(page, { within: "[role=dialog]" });
-    },
-  );
 });

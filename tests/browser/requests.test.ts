@@ -6,9 +6,6 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { readDownload } from "./support/download.ts";
 import { copiedBy } from "./support/clipboard.ts";
-import { tabThrough } from "./support/keyboard.ts";
-import { checkFitsSmall } from "./support/layout.ts";
-import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site, SiteOptions } from "./support/site.ts";
 import type { Renewal, Visitor } from "./support/visitor.ts";
@@ -508,35 +505,6 @@ describeInBrowser("the requests page", () => {
     await page.getByText("No requests in this window").last().waitFor();
     await page.getByRole("button", { name: "Show all time" }).click();
     await place(page, /^1–100 of/);
-  });
-
-  for (const theme of ["light", "dark"] as const) {
-    test(`is accessible and fits small windows, ${theme}`, async () => {
-      const model = await addModel();
-      await ask(model);
-      const { page } = await visit("/requests", { theme });
-      await rows(page).nth(3).waitFor();
-      await place(page, /of \d/);
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `requests ${theme}`);
-      await rows(page).first().click();
-      await page.getByRole("dialog").waitFor();
-      await checkAccessibility(page, theme);
-      if (theme === "light") await checkFitsSmall(page);
-      await shoot(page, `requests open ${theme}`);
-    });
-  }
-
-  test("is reached by Tab in every part, and in the panel as well", async () => {
-    const model = await addModel();
-    await ask(model);
-    const { page } = await visit(`/requests?model=${model}`);
-    await rows(page).first().waitFor();
-    await tabThrough(page);
-    await rows(page).first().click();
-    await page.getByRole("dialog").waitFor();
-    await tabThrough(page);
   });
 });
 

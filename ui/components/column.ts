@@ -48,6 +48,16 @@ type FigureColumn<Row, Value> = Pick<Column<Row>, "id" | "header" | "headerTitle
   readonly value: (row: Row) => Value;
 };
 
+/** A column of short texts, sorted by them; one that is cut off is told whole by its title. */
+export function textColumn<Row>({
+  value,
+  ...column
+}: FigureColumn<Row, string> & Pick<Column<Row>, "rowHeader">): Column<Row> {
+  const cell = (row: Row) =>
+    createElement("span", { className: "block truncate", title: value(row) }, value(row));
+  return { ...column, sortValue: value, cell };
+}
+
 /** A column of whole numbers, sorted by them. */
 export function countColumn<Row>({ value, ...column }: FigureColumn<Row, number>): Column<Row> {
   return { ...column, align: "end", sortValue: value, cell: (row) => formatCount(value(row)) };

@@ -7,10 +7,10 @@ import { StackedBars } from "../charts/stacked-bars.tsx";
 import { Card } from "../components/card.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { Absent } from "../components/empty.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
+import { Failures } from "../lists/list-page.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
 import { CountedWindow, useCompared, useOutdated } from "../reports/answer.tsx";
 import { Tiles, type TileSpec } from "../reports/tiles.tsx";
@@ -58,11 +58,7 @@ export function ErrorsPage() {
         lead="Requests that failed at the provider or never reached it. Requests that the caller cancelled are counted separately."
       />
       <FilterBar report={report} />
-      {error !== null && (
-        <div className="mb-4">
-          <ErrorNotice failure={error} onRetry={() => void asked.refetch()} />
-        </div>
-      )}
+      <Failures asked={[asked]} />
       {(data !== undefined || error === null) && (
         <>
           <Outdated when={areTilesOutdated}>

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { type Limit, LIMITS, type LimitUse, limitUsesQuery, toUseName } from "../api/limits.ts";
 import { Button } from "../components/button.tsx";
-import { type Column, countColumn } from "../components/column.ts";
+import { type Column, countColumn, textColumn } from "../components/column.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Instant } from "../components/instant.tsx";
 import { useToast } from "../components/toast.tsx";
@@ -98,20 +98,12 @@ function toColumns(nameSecret: NameSecret): readonly Column<Limit>[] {
         </span>
       ),
     },
-    {
+    textColumn({
       id: "whom",
       header: "Applies to",
       width: "w-40",
-      sortValue: (limit) => toWhomWords(limit, nameSecret),
-      cell: (limit) => {
-        const words = toWhomWords(limit, nameSecret);
-        return (
-          <span className="block truncate" title={words}>
-            {words}
-          </span>
-        );
-      },
-    },
+      value: (limit) => toWhomWords(limit, nameSecret),
+    }),
     {
       id: "limit",
       header: "Limit",

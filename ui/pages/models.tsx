@@ -10,7 +10,7 @@ import { ListOffer } from "../catalog/list-offer.tsx";
 import { ArrowChain } from "../components/arrow-chain.tsx";
 import { Badge } from "../components/chip.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
-import type { Column } from "../components/column.ts";
+import { type Column, textColumn } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { Absent } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
@@ -57,13 +57,7 @@ function MemberModels() {
 }
 
 const PROVIDER: readonly Column<ModelRow>[] = [
-  {
-    id: "provider",
-    header: "Provider",
-    width: "w-28",
-    sortValue: ({ model }) => model.provider,
-    cell: ({ model }) => <span title={model.provider}>{model.provider}</span>,
-  },
+  textColumn({ id: "provider", header: "Provider", width: "w-28", value: ({ model }) => model.provider }),
 ];
 
 function toName({ model }: ModelRow) {

@@ -12,7 +12,7 @@ import { usageByPrincipalQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";
-import { agoColumn, type Column, costColumn, countColumn } from "../components/column.ts";
+import { agoColumn, type Column, costColumn, countColumn, textColumn } from "../components/column.ts";
 import { EmptyState } from "../components/empty.tsx";
 import { Instant } from "../components/instant.tsx";
 import { Tabs } from "../components/tabs.tsx";
@@ -225,13 +225,7 @@ const COLUMNS: readonly Column<Person>[] = [
       </>
     ),
   },
-  {
-    id: "kind",
-    header: "Kind",
-    width: "w-24",
-    sortValue: ({ kind }) => kind,
-    cell: ({ kind }) => kind,
-  },
+  textColumn({ id: "kind", header: "Kind", width: "w-24", value: ({ kind }) => kind }),
   {
     id: "role",
     header: "Role",

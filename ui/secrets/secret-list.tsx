@@ -6,7 +6,7 @@ import type { RemovalQuery } from "../api/resource.ts";
 import { teamSeriesQuery } from "../api/reports.ts";
 import { buttonClass, IconButton } from "../components/button.tsx";
 import { Badge } from "../components/chip.tsx";
-import { agoColumn, type Column } from "../components/column.ts";
+import { agoColumn, type Column, textColumn } from "../components/column.ts";
 import { Cost } from "../components/cost.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Instant, useNow } from "../components/instant.tsx";
@@ -171,13 +171,12 @@ const LABEL: Column<SecretRow> = {
   sortValue: ({ label }) => label,
   cell: (row) => <Label row={row} />,
 };
-const OWNER: Column<SecretRow> = {
+const OWNER: Column<SecretRow> = textColumn({
   id: "owner",
   header: "Owner",
   width: "w-36",
-  sortValue: ({ owner }) => owner ?? null,
-  cell: ({ owner }) => owner,
-};
+  value: ({ owner = "" }) => owner,
+});
 const SUFFIX: Column<SecretRow> = {
   id: "suffix",
   header: "Ends with",

@@ -5,7 +5,7 @@ import { UNIT_TABLE } from "#kernel/units.ts";
 import type { Pricing } from "../../../api/catalog.ts";
 import { Badge } from "../../../components/chip.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
-import type { Column } from "../../../components/column.ts";
+import { type Column, textColumn } from "../../../components/column.ts";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Segmented } from "../../../components/segmented.tsx";
@@ -262,13 +262,12 @@ const NAME: Column<FeedLine> = {
     </span>
   ),
 };
-const UNIT: Column<FeedLine> = {
+const UNIT: Column<FeedLine> = textColumn({
   id: "unit",
   header: "Unit",
   width: "w-44",
-  sortValue: ({ entry }) => entry.unit,
-  cell: ({ entry }) => UNIT_TABLE[entry.unit].label,
-};
+  value: ({ entry }) => UNIT_TABLE[entry.unit].label,
+});
 const OLD: Column<FeedLine> = {
   id: "old",
   header: "Now",
@@ -308,25 +307,8 @@ const COLUMNS = {
 } as const satisfies Record<LineKind, readonly Column<FeedLine>[]>;
 
 const SKIPPED_COLUMNS: readonly Column<SkippedPrice>[] = [
-  {
-    id: "name",
-    header: "Model",
-    rowHeader: true,
-    width: "w-64",
-    sortValue: ({ name }) => name,
-    cell: ({ name }) => (
-      <span className="block truncate" title={name}>
-        {name}
-      </span>
-    ),
-  },
-  {
-    id: "reason",
-    header: "Why",
-    width: "w-96",
-    sortValue: ({ reason }) => reason,
-    cell: ({ reason }) => <span title={reason}>{reason}</span>,
-  },
+  textColumn({ id: "name", header: "Model", rowHeader: true, width: "w-64", value: ({ name }) => name }),
+  textColumn({ id: "reason", header: "Why", width: "w-96", value: ({ reason }) => reason }),
 ];
 
 function toId({ id }: FeedLine): string {

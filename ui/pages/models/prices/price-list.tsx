@@ -9,7 +9,7 @@ import { toShownUnits } from "../../../catalog/price-set.ts";
 import { Button, IconButton } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
 import { Badge } from "../../../components/chip.tsx";
-import { type Column, countColumn } from "../../../components/column.ts";
+import { type Column, countColumn, textColumn } from "../../../components/column.ts";
 import { Absent, EmptyState, NotLoaded } from "../../../components/empty.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { DataTable } from "../../../components/table.tsx";
@@ -326,13 +326,7 @@ function toMissingColumns(
         </span>
       ),
     },
-    {
-      id: "unit",
-      width: "w-48",
-      header: "Unit",
-      sortValue: ({ unit }) => unit,
-      cell: ({ unit }) => UNIT_TABLE[unit].label,
-    },
+    textColumn({ id: "unit", width: "w-48", header: "Unit", value: ({ unit }) => UNIT_TABLE[unit].label }),
     countColumn({
       id: "quantity",
       width: "w-32",
