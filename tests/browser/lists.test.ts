@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
-import { tabThrough } from "./support/keyboard.ts";
+import { tabThrough, type TabWalkOptions } from "./support/keyboard.ts";
 import { openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import type { Site } from "./support/site.ts";
@@ -178,8 +178,15 @@ describeInBrowser("a list", () => {
   );
 });
 
+type Surface = readonly [
+  path: string,
+  open?: (page: Page) => Promise<unknown>,
+  /** Where Tab stays; a panel beside the page lets it go through both. */
+  walk?: TabWalkOptions,
+];
+
 /** Each page with what opens above it, by letters in its address where it would be long. */
-const SURFACES: readonly (readonly [path: string, open?: (page: Page) => Promise<unknown>])[] = [
+const SURFACES: readonly Surface[] = [
   ["/people?q=linus", press("Details of linus")],
   ["/people?tab=keys&q=ada"],
   ["/limits", press("Details of opus: month")],
@@ -192,15 +199,17 @@ const SURFACES: readonly (readonly [path: string, open?: (page: Page) => Promise
   ["/relay-tokens", press("Create a relay token")],
   ["/audit?action=key.create"],
   ["/errors?ok=1&heat=share"],
-  ["/requests?model=smart", (page) => page.locator("[data-row-open='0']").press("Enter")],
+  ["/requests?model=smart", (page) => page.locator("[data-row-open='0']").press("Enter"), {}],
 ];
 
 describeInBrowser("a page and what opens above it", () => {
   test.each(
-    SURFACES.flatMap(([path, open]) => (["light", "dark"] as const).map((theme) => ({ path, open, theme }))),
+    SURFACES.flatMap(([path, open, walk = { within: "[role=dialog]" }]) =>
+      (["light", "dark"] as const).map((theme) => ({ path, open, walk, theme })),
+    ),
   )(
     "$path has no accessibility fault and is walked through by Tab in the $theme theme",
-    async ({ path, open, theme }) => {
+    async ({ path, open, walk, theme }) => {
       const { page } = await browser.sharedVisitor(site, { theme });
       await openAtRest(page, path);
       await checkAccessibility(page, theme);
@@ -211,7 +220,7 @@ describeInBrowser("a page and what opens above it", () => {
       await rest(page);
       for (const folded of await page.locator("[role=dialog] summary").all()) await folded.click();
       await checkAccessibility(page, theme);
-      await tabThrough(page, { within: "[role=dialog]" });
+      await tabThrough(page, walk);
       await shoot(page, `list-open-${theme}-${path}`);
     },
   );
