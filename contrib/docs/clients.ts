@@ -51,15 +51,13 @@ const API_NAMES = {
   messages: "messages",
 } as const;
 
-function toWorking({ apis, uses, media, hasChatCases }: ClientRow): string {
+function toWorking({ apis, uses, media }: ClientRow): string {
   const kinds = [
     ...(uses.includes("unary") ? ["unary"] : []),
     ...(uses.includes("stream") ? ["streamed"] : []),
     ...(uses.includes("tools-stream") ? ["tools"] : []),
   ];
-  const spoken = [...(hasChatCases === true ? (["chat"] as const) : []), ...apis].map(
-    (api) => `${API_NAMES[api]} (${kinds.join(", ")})`,
-  );
+  const spoken = apis.map((api) => `${API_NAMES[api]} (${kinds.join(", ")})`);
   return [...spoken, ...(media?.endpoints ?? [])].join(", ");
 }
 

@@ -11,6 +11,7 @@ import {
   GREETING,
   OWN_CREDENTIAL,
   RECORDED,
+  RELAYED,
   RELAY_MODEL,
   SETUP_MS_MAX,
   WRITTEN,
@@ -122,7 +123,7 @@ test.skipIf(!isReady("claude-code"))(
         provider: "transparent:messages",
         streamed: true,
         tags: ["app:claude-code"],
-        ...RECORDED.relayText,
+        ...RELAYED.text,
       },
     ]);
     for (const { client } of events) expect(client).toMatch(/^claude-cli\/\d/);

@@ -8,7 +8,7 @@ import {
   isReady,
   type Site,
 } from "./support.ts";
-import { MEDIA_EVENTS, runQuickstart, startVendorSite, toEvents, toSeen } from "./quickstarts.ts";
+import { MEDIA_EVENTS, runQuickstart, startVendorSite, toEvents, toSeen, type Way } from "./quickstarts.ts";
 import { CLIENT_TABLE, type Medium } from "./table.ts";
 import { HEARD, PIXEL, SPOKEN, WARM } from "./vendors.ts";
 
@@ -34,16 +34,20 @@ const MEDIA_ANSWERS: { readonly [medium in Medium]: unknown } = {
   "rerank v2": [0, 1],
 };
 
+/** The SDKs that the relay is for. */
+const RELAYED_PROGRAMS: ReadonlySet<string> = new Set(["anthropic_messages.py", "anthropic.mjs"]);
+
 for (const client of CLIENT_TABLE) {
   const { name, group, apis, program, media } = client;
   const greeting = client.isWithoutLineSeparator === true ? PLAIN_GREETING : GREETING;
   describe.skipIf(!isReady(group))(`${name}, with a base URL and a key alone`, () => {
     if (typeof program === "string") {
-      test.each([...apis])(
+      const ways: readonly Way[] = RELAYED_PROGRAMS.has(program) ? [...apis, "relay"] : apis;
+      test.each([...ways])(
         "gets its answers from %s, streamed and with a tool, and leaves one priced event for each request",
-        async (api) => {
+        async (way) => {
           const before = await site.logLength();
-          const answers = await runQuickstart(site, client, { file: program, api });
+          const answers = await runQuickstart(site, client, { file: program, way });
           expect(answers).toEqual({
             unary: greeting,
             stream: greeting,
@@ -51,7 +55,7 @@ for (const client of CLIENT_TABLE) {
             "tools-stream": WARM,
             calls: [WEATHER, WEATHER],
           });
-          const expected = toEvents(api, client);
+          const expected = toEvents(way, client);
           const events = (await site.logAfter(before)).map(toSeen);
           expect(events).toMatchObject([...expected]);
           expect(events.map(({ billed }) => billed)).toEqual(expected.map(({ billed }) => billed));

@@ -6,8 +6,11 @@ import { runProcess } from "../support/process.ts";
 import {
   ALIAS,
   GREETING,
+  OWN_CREDENTIAL,
   PLAIN_GREETING,
   RECORDED,
+  RELAYED,
+  RELAY_MODEL,
   WEATHER,
   startSite,
   toInterpreter,
@@ -76,11 +79,14 @@ export async function startVendorSite(): Promise<Site> {
   };
 }
 
+/** An API of the table, or Anthropic's messages through the relay, with the client's own credential. */
+export type Way = Api | "relay";
+
 /** Runs a file of `quickstarts` with addresses and the key in the variables that its client reads. */
 export async function runQuickstart(
   site: Site,
   { group, isWithoutSlash, isWithoutLineSeparator }: ClientRow,
-  { file, api = "responses" }: { readonly file: string; readonly api?: Api },
+  { file, way = "responses" }: { readonly file: string; readonly way?: Way },
 ): Promise<Record<string, unknown>> {
   const folder = join(toGroupFolder(group), "quickstarts");
   mkdirSync(folder, { recursive: true });
@@ -91,15 +97,22 @@ export async function runQuickstart(
     cwd: folder,
     env: {
       HOME: folder,
-      API: api,
-      MODEL: isWithoutSlash === true ? MODELS.withoutSlash : MODELS[api],
+      API: way,
+      MODEL: way === "relay" ? RELAY_MODEL : isWithoutSlash === true ? MODELS.withoutSlash : MODELS[way],
       GREET: isWithoutLineSeparator === true ? `${GREET} plainly` : GREET,
       USE_TOOL,
       OPENAI_BASE_URL: `${site.url}/v1`,
       OPENAI_API_KEY: site.key,
-      // The Vercel AI SDK has the version in it.
-      ANTHROPIC_BASE_URL: file === "ai-sdk.mjs" ? `${site.url}/v1` : site.url,
-      ANTHROPIC_API_KEY: site.key,
+      ...(way === "relay"
+        ? {
+            ANTHROPIC_BASE_URL: `${site.url}/transparent/messages/${site.token}`,
+            ANTHROPIC_API_KEY: OWN_CREDENTIAL,
+          }
+        : {
+            // The Vercel AI SDK has the version in it.
+            ANTHROPIC_BASE_URL: file === "ai-sdk.mjs" ? `${site.url}/v1` : site.url,
+            ANTHROPIC_API_KEY: site.key,
+          }),
       CO_API_URL: site.url,
       CO_API_KEY: site.key,
       // Else it fetches a list of prices from elsewhere.
@@ -125,23 +138,25 @@ export function toSeen(event: SeenRequest): SeenRequest & Expected {
 
 /** The events of these uses in their order. */
 export function toEvents(
-  api: Api,
+  way: Way,
   { uses, isWithoutSlash, makesStreamsOf }: Pick<ClientRow, "uses" | "isWithoutSlash" | "makesStreamsOf">,
 ): readonly Expected[] {
+  const target =
+    way === "relay"
+      ? { endpoint: "/v1/messages", provider: "transparent:messages", model: RELAY_MODEL }
+      : { endpoint: way, model: isWithoutSlash === true ? MODELS.withoutSlash : MODELS[way] };
   return uses.flatMap((use) => {
     const stages = use.startsWith("tools") ? (["call", "done"] as const) : (["text"] as const);
     return stages.map((stage) => {
-      const { billed, cost } = api === "chat" ? toChatUse(stage) : toUse(stage);
-      return {
+      const { billed, cost } = toUse(way, stage);
+      return Object.assign({}, target, {
         outcome: "ok",
         status_code: 200,
         error_kind: null,
-        endpoint: api,
-        model: isWithoutSlash === true ? MODELS.withoutSlash : MODELS[api],
-        streamed: use.endsWith("stream") && api !== makesStreamsOf,
+        streamed: use.endsWith("stream") && way !== makesStreamsOf,
         billed,
         cost,
-      };
+      });
     });
   });
 }
@@ -151,12 +166,11 @@ interface Recorded {
   readonly cost: number;
 }
 
-function toChatUse(stage: keyof typeof TOKENS): Recorded {
-  const { units, cost } = RECORDED[stage];
-  return { billed: units, cost };
-}
-
-function toUse(stage: keyof typeof TOKENS): Recorded {
+function toUse(way: Way, stage: keyof typeof TOKENS): Recorded {
+  if (way === "chat" || way === "relay") {
+    const { units, cost } = (way === "chat" ? RECORDED : RELAYED)[stage];
+    return { billed: units, cost };
+  }
   const { plain, cached, written, output } = TOKENS[stage];
   const prices = DOLLARS_PER_MILLION;
   return {

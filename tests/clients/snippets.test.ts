@@ -13,6 +13,7 @@ import {
   GREETING,
   OWN_CREDENTIAL,
   RECORDED,
+  RELAYED,
   RELAY_MODEL,
   SETUP_MS_MAX,
   isReady,
@@ -116,7 +117,7 @@ const ANSWERS: { readonly [use in SnippetUse]: string } = {
 
 /** What has to be recorded of it. */
 function toRecorded(client: SnippetClient, use: SnippetUse): object {
-  if (client.kind === "relay") return RECORDED.relayText;
+  if (client.kind === "relay") return RELAYED.text;
   if (use === "chat" || use === "stream") return RECORDED.text;
   if (use === "embeddings") return { units: { input_tokens: 5 } };
   return { endpoint: use, model: toModel(client, use), cost: expect.any(Number) };

@@ -1,11 +1,10 @@
 import { LLMock } from "@copilotkit/aimock";
-import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isInstalled, isPython, toGroupFolder, type GroupName } from "../../contrib/clients/groups.ts";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { executable } from "../support/executable.ts";
-import { runProcess, type RunningProcess } from "../support/process.ts";
+import type { RunningProcess } from "../support/process.ts";
 
 export const SETUP_MS_MAX = 120_000;
 export const CLIENT_MS_MAX = 120_000;
@@ -35,9 +34,12 @@ export const RECORDED = {
   text: toRecorded(TEXT_TOKENS, DOLLARS_PER_MILLION),
   call: toRecorded(CALL_TOKENS, DOLLARS_PER_MILLION),
   done: toRecorded(DONE_TOKENS, DOLLARS_PER_MILLION),
-  relayText: toRecorded(TEXT_TOKENS, RELAY_DOLLARS_PER_MILLION),
-  relayCall: toRecorded(CALL_TOKENS, RELAY_DOLLARS_PER_MILLION),
-  relayDone: toRecorded(DONE_TOKENS, RELAY_DOLLARS_PER_MILLION),
+} as const;
+/** The same of an answer through the relay. */
+export const RELAYED = {
+  text: toRecorded(TEXT_TOKENS, RELAY_DOLLARS_PER_MILLION),
+  call: toRecorded(CALL_TOKENS, RELAY_DOLLARS_PER_MILLION),
+  done: toRecorded(DONE_TOKENS, RELAY_DOLLARS_PER_MILLION),
 } as const;
 
 /** The built executable before two model servers, with an alias, an embedding model and the relay. */
@@ -45,10 +47,6 @@ export interface Site {
   readonly url: string;
   readonly key: string;
   readonly token: string;
-  /** Bodies that reached the chat upstream, oldest first. */
-  upstreamBodies(): readonly unknown[];
-  /** Events with this tag, oldest first. */
-  log(tag: string): Promise<readonly SeenRequest[]>;
   /** Every event after the first `count`, oldest first. */
   logAfter(count: number): Promise<readonly SeenRequest[]>;
   logLength(): Promise<number>;
@@ -97,9 +95,9 @@ export async function startSite(): Promise<Site> {
   await readJson(await callApi(server.url, adminKey, "POST", "/admin/v1/pricing", { version: "1", entries }));
   const { token } = await readJson(await callApi(server.url, adminKey, "POST", "/my/relay-tokens", {}));
 
-  const readLog = async (filter: string): Promise<{ requests: SeenRequest[]; total: number }> => {
+  const readLog = async (): Promise<{ requests: SeenRequest[]; total: number }> => {
     const { requests, total } = await readJson(
-      await callApi(server.url, adminKey, "GET", `/admin/v1/requests?limit=500${filter}`),
+      await callApi(server.url, adminKey, "GET", "/admin/v1/requests?limit=500"),
     );
     return { requests: requests.toReversed(), total };
   };
@@ -107,10 +105,8 @@ export async function startSite(): Promise<Site> {
     url: server.url,
     key: adminKey,
     token,
-    upstreamBodies: () => mock.getRequests().map(({ body }) => body),
-    log: async (tag) => (await readLog(`&tag=${encodeURIComponent(tag)}`)).requests,
-    logAfter: async (count) => (await readLog("")).requests.slice(count),
-    logLength: async () => (await readLog("")).total,
+    logAfter: async (count) => (await readLog()).requests.slice(count),
+    logLength: async () => (await readLog()).total,
     async stop() {
       await installation.remove();
       await models.stop();
@@ -127,7 +123,7 @@ async function startMock(): Promise<LLMock> {
     auth: { apiKeys: [CREDENTIAL, OWN_CREDENTIAL] },
   });
   mock.onMessage("greet me plainly", { content: PLAIN_GREETING, usage: toUsage(TEXT_TOKENS) });
-  // The question of the snippets, and the one of the cases.
+  // The question of the snippets, and the one of everything else.
   for (const question of ["Say hello in one sentence.", "greet me"]) {
     mock.onMessage(question, { content: GREETING, usage: toUsage(TEXT_TOKENS) });
   }
@@ -138,10 +134,6 @@ async function startMock(): Promise<LLMock> {
   mock.onMessage("weather", {
     toolCalls: [{ id: "call_1", name: "weather", arguments: JSON.stringify(WEATHER) }],
     usage: toUsage(CALL_TOKENS),
-  });
-  mock.onMessage("too fast", {
-    status: 429,
-    error: { message: "Slow down.", type: "rate_limit_error", code: "rate_limit_exceeded" },
   });
   // In the form that aider asks of a model that it does not know: a file in whole.
   mock.onMessage("write the greeting", {
@@ -202,33 +194,6 @@ export async function placeFile(group: GroupName, name: string, text: string): P
   const path = join(toGroupFolder(group), "run", name);
   await Bun.write(path, text);
   return path;
-}
-
-/** What a program of `cases/` found: one answer for each case. */
-export async function runCases(
-  site: Site,
-  group: GroupName,
-  file: string,
-): Promise<Record<string, Record<string, unknown>>> {
-  const folder = join(toGroupFolder(group), "run");
-  mkdirSync(folder, { recursive: true });
-  const path = join(folder, file);
-  copyFileSync(join(import.meta.dir, "cases", file), path);
-  const { code, data, messages } = await runProcess([toInterpreter(group), path], {
-    cwd: folder,
-    env: {
-      HOME: folder,
-      LOCKPORT_URL: site.url,
-      LOCKPORT_KEY: site.key,
-      LOCKPORT_RELAY_TOKEN: site.token,
-      ANTHROPIC_API_KEY: OWN_CREDENTIAL,
-      ALIAS,
-      EMBEDDER,
-      RELAY_MODEL,
-    },
-  });
-  if (code !== 0) throw new Error(`${file} ended with ${code}: ${data}${messages}`);
-  return JSON.parse(data);
 }
 
 /** The one program that runs a group's source files. */

@@ -29,8 +29,6 @@ export interface ClientRow {
   /** A file of `quickstarts`, or the test that has its own way of running it. */
   readonly program: string | { readonly test: string };
   readonly media?: { readonly program: string; readonly endpoints: readonly Medium[] };
-  /** Whether `cases.test.ts` tries its chat completions. */
-  readonly hasChatCases?: true;
   /** Whose streams it makes itself, of an answer in whole. */
   readonly makesStreamsOf?: Api;
   /** Whether it is asked for a text without U+2028, which its reader takes for the end of a line. */
@@ -64,10 +62,9 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     group: "python",
     packages: ["openai"],
     settings: OPENAI,
-    apis: ["responses"],
+    apis: ["chat", "responses"],
     uses: USES,
-    program: "openai_responses.py",
-    hasChatCases: true,
+    program: "openai_sdk.py",
     media: { program: "openai_media.py", endpoints: OPENAI_MEDIA },
     notes: [],
   },
@@ -76,10 +73,9 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     group: "javascript",
     packages: ["openai"],
     settings: OPENAI,
-    apis: ["responses"],
+    apis: ["chat", "responses"],
     uses: USES,
     program: "openai.mjs",
-    hasChatCases: true,
     media: { program: "openai-media.mjs", endpoints: OPENAI_MEDIA },
     notes: [],
   },
@@ -88,10 +84,9 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     group: "javascript",
     packages: ["ai", "@ai-sdk/openai"],
     settings: OPENAI,
-    apis: ["responses"],
+    apis: ["chat", "responses"],
     uses: USES,
     program: "ai-sdk.mjs",
-    hasChatCases: true,
     notes: ["`openai.chat(…)` calls chat completions."],
   },
   {
@@ -109,10 +104,9 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     group: "python",
     packages: ["langchain-openai", "langchain-anthropic"],
     settings: `${OPENAI}; for \`ChatAnthropic\` ${ANTHROPIC}`,
-    apis: ["responses", "messages"],
+    apis: ["chat", "responses", "messages"],
     uses: USES,
     program: "langchain_models.py",
-    hasChatCases: true,
     notes: ["`use_responses_api=True` is set; without it some calls go to chat completions, others do not."],
   },
   {
@@ -120,10 +114,9 @@ export const CLIENT_TABLE: readonly ClientRow[] = [
     group: "javascript",
     packages: ["@langchain/openai", "@langchain/anthropic"],
     settings: `${OPENAI}; for \`ChatAnthropic\` \`anthropicApiUrl: URL\`, \`ANTHROPIC_API_KEY\``,
-    apis: ["responses", "messages"],
+    apis: ["chat", "responses", "messages"],
     uses: USES,
     program: "langchain.mjs",
-    hasChatCases: true,
     notes: ["`useResponsesApi: true` is set, as above."],
   },
   {

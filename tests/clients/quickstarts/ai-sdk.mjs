@@ -1,11 +1,12 @@
-/** The Vercel AI SDK with the first lines of its quickstart. Address and key come from its variables; API says which of both. */
+/** The Vercel AI SDK with the first lines of its quickstart. Address and key come from its variables; API says which of them. */
 import { anthropic } from "@ai-sdk/anthropic";
 import { openai } from "@ai-sdk/openai";
 import { generateText, isStepCount, streamText, tool } from "ai";
 import { env } from "node:process";
 import { z } from "zod";
 
-const model = env.API === "messages" ? anthropic(env.MODEL) : openai(env.MODEL);
+const open = { chat: openai.chat, responses: openai, messages: anthropic };
+const model = open[env.API](env.MODEL);
 const calls = [];
 const tools = {
   weather: tool({

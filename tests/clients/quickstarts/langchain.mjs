@@ -1,4 +1,4 @@
-/** LangChain for TypeScript: the Responses API, or Anthropic's messages. Address and key come from its variables. */
+/** LangChain for TypeScript: chat completions, the Responses API, or Anthropic's messages. Address and key come from its variables. */
 import { ChatAnthropic } from "@langchain/anthropic";
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
@@ -9,7 +9,7 @@ import { z } from "zod";
 const model =
   env.API === "messages"
     ? new ChatAnthropic({ model: env.MODEL, anthropicApiUrl: env.ANTHROPIC_BASE_URL, maxRetries: 0 })
-    : new ChatOpenAI({ model: env.MODEL, useResponsesApi: true, maxRetries: 0 });
+    : new ChatOpenAI({ model: env.MODEL, useResponsesApi: env.API === "responses", maxRetries: 0 });
 const weather = tool(() => "20 degrees", {
   name: "weather",
   schema: z.object({ city: z.string(), days: z.number() }),

@@ -1,4 +1,4 @@
-"""LangChain for Python: the Responses API, or Anthropic's messages. Address and key come from its variables."""
+"""LangChain for Python: chat completions, the Responses API, or Anthropic's messages. Address and key come from its variables."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from langchain_openai import ChatOpenAI
 if os.environ["API"] == "messages":
     model = ChatAnthropic(model=os.environ["MODEL"], max_retries=0)
 else:
-    model = ChatOpenAI(model=os.environ["MODEL"], use_responses_api=True, max_retries=0)
+    model = ChatOpenAI(model=os.environ["MODEL"], use_responses_api=os.environ["API"] == "responses", max_retries=0)
 calls = []
 
 

@@ -1,4 +1,7 @@
-/** The OpenAI SDK for TypeScript on the Responses API. Address and key come from OPENAI_BASE_URL and OPENAI_API_KEY. */
+/**
+ * The OpenAI SDK for TypeScript: chat completions, or the Responses API. Address and key come from OPENAI_BASE_URL and
+ * OPENAI_API_KEY.
+ */
 import OpenAI from "openai";
 import { env } from "node:process";
 
@@ -10,35 +13,61 @@ const parameters = {
   required: ["city", "days"],
   additionalProperties: false,
 };
-const tools = [{ type: "function", name: "weather", parameters, strict: true }];
 const calls = [];
+const say = (content) => ({ role: "user", content });
 
-async function ask(request, isStreamed) {
+async function complete(request, isStreamed) {
+  const { completions } = client.chat;
+  const { choices } = isStreamed
+    ? await completions.stream(request).finalChatCompletion()
+    : await completions.create(request);
+  return choices[0].message;
+}
+
+const chat = {
+  async greet(isStreamed) {
+    return (await complete({ model, messages: [say(env.GREET)] }, isStreamed)).content;
+  },
+  async useTool(isStreamed) {
+    const tools = [{ type: "function", function: { name: "weather", parameters } }];
+    const messages = [say(env.USE_TOOL)];
+    const message = await complete({ model, messages, tools }, isStreamed);
+    const [call] = message.tool_calls;
+    calls.push(JSON.parse(call.function.arguments));
+    messages.push(message, { role: "tool", tool_call_id: call.id, content: "20 degrees" });
+    return (await complete({ model, messages, tools }, isStreamed)).content;
+  },
+};
+
+async function respond(request, isStreamed) {
   if (!isStreamed) return client.responses.create(request);
   return client.responses.stream(request).finalResponse();
 }
 
-async function greet(isStreamed) {
-  return (await ask({ model, input: env.GREET }, isStreamed)).output_text;
-}
+const responses = {
+  async greet(isStreamed) {
+    return (await respond({ model, input: env.GREET }, isStreamed)).output_text;
+  },
+  async useTool(isStreamed) {
+    const tools = [{ type: "function", name: "weather", parameters, strict: true }];
+    const input = [say(env.USE_TOOL)];
+    const first = await respond({ model, input, tools }, isStreamed);
+    const call = first.output.find(({ type }) => type === "function_call");
+    calls.push(JSON.parse(call.arguments));
+    const { id, call_id, name, arguments: text, type } = call;
+    input.push({ id, call_id, name, arguments: text, type });
+    input.push({ type: "function_call_output", call_id, output: "20 degrees" });
+    return (await respond({ model, input, tools }, isStreamed)).output_text;
+  },
+};
 
-async function useTool(isStreamed) {
-  const input = [{ role: "user", content: env.USE_TOOL }];
-  const first = await ask({ model, input, tools }, isStreamed);
-  const call = first.output.find(({ type }) => type === "function_call");
-  calls.push(JSON.parse(call.arguments));
-  const { id, call_id, name, arguments: text, type } = call;
-  input.push({ id, call_id, name, arguments: text, type });
-  input.push({ type: "function_call_output", call_id, output: "20 degrees" });
-  return (await ask({ model, input, tools }, isStreamed)).output_text;
-}
-
+const api = env.API === "chat" ? chat : responses;
 console.log(
   JSON.stringify({
-    unary: await greet(false),
-    stream: await greet(true),
-    tools: await useTool(false),
-    "tools-stream": await useTool(true),
+    unary: await api.greet(false),
+    stream: await api.greet(true),
+    tools: await api.useTool(false),
+    "tools-stream": await api.useTool(true),
     calls,
   }),
 );

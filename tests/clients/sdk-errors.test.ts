@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { startWorld, type World } from "../limits/world.ts";
 import { runProcess } from "../support/process.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
+import { until } from "../support/waiting.ts";
 import { CLIENT_MS_MAX, isReady, toProgram } from "./support.ts";
 
 /** The official SDKs, each making one request with its own settings. Those for TypeScript are among the tests' packages. */
 const SUBJECTS = [
-  { id: "the OpenAI SDK for TypeScript", file: "limits_openai.mjs", isRelay: false },
-  { id: "the OpenAI SDK for Python", file: "limits_openai.py", isRelay: false },
-  { id: "the Anthropic SDK for TypeScript", file: "limits_anthropic.mjs", isRelay: true },
-  { id: "the Anthropic SDK for Python", file: "limits_anthropic.py", isRelay: true },
+  { id: "the OpenAI SDK for TypeScript", file: "openai_request.mjs", isRelay: false },
+  { id: "the OpenAI SDK for Python", file: "openai_request.py", isRelay: false },
+  { id: "the Anthropic SDK for TypeScript", file: "anthropic_request.mjs", isRelay: true },
+  { id: "the Anthropic SDK for Python", file: "anthropic_request.py", isRelay: true },
 ] as const;
 type Subject = (typeof SUBJECTS)[number];
 
@@ -33,12 +34,15 @@ const MESSAGE = JSON.stringify({
 let world: World;
 let messages: ScriptedUpstream;
 let token: string;
+/** The answer of both upstreams to every request, in place of their usual one. */
+let refusal: { readonly status: number; readonly body: string } | null;
 /** Calls that wait for the test, while it holds them. */
 let held: UpstreamCall[] | null;
 beforeEach(async () => {
   held = null;
+  refusal = null;
   const script = (call: UpstreamCall, body: string) =>
-    held === null ? call.reply({ body }) : void held.push(call);
+    held === null ? call.reply(refusal ?? { body }) : void held.push(call);
   messages = await startUpstream({ script: (call) => script(call, MESSAGE) });
   world = await startWorld({
     script: (call) => script(call, CHAT),
@@ -50,11 +54,6 @@ afterEach(async () => {
   await world.stop();
   await messages.stop();
 });
-
-/** Waits for the condition itself; a test's own time limit ends it. */
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await Bun.sleep(10);
-}
 
 /** A request without an SDK. */
 function send({ isRelay }: Subject): Promise<Response> {
@@ -76,26 +75,58 @@ interface Outcome {
   readonly elapsedMs: number;
 }
 
-async function ask({ file, isRelay }: Subject, retries = ""): Promise<Outcome> {
+interface Asked {
+  readonly retries?: string;
+  readonly model?: string;
+  /** The key, or the relay token. */
+  readonly secret?: string;
+}
+
+async function ask({ file, isRelay }: Subject, { retries = "", model = "m", secret }: Asked = {}) {
   const program = file.endsWith(".py") ? toProgram("python", "python") : "node";
   const {
     code,
     data,
     messages: said,
-  } = await runProcess([program, join(import.meta.dir, "cases", file)], {
+  } = await runProcess([program, join(import.meta.dir, "requests", file)], {
     env: {
       LOCKPORT_URL: world.app.url,
-      LOCKPORT_KEY: isRelay ? token : world.app.adminKey,
-      MODEL: "m",
+      LOCKPORT_KEY: secret ?? (isRelay ? token : world.app.adminKey),
+      MODEL: model,
       RETRIES: retries,
     },
   });
   if (code !== 0) throw new Error(`${file} ended with ${code}: ${said}`);
-  return JSON.parse(data);
+  const outcome: Outcome = JSON.parse(data);
+  return outcome;
 }
 
 for (const subject of SUBJECTS) {
   describe.skipIf(subject.file.endsWith(".py") && !isReady("python"))(subject.id, () => {
+    test(
+      "reads a refusal of ours and one of the provider's as errors of its own, with their sentences",
+      async () => {
+        const ours: readonly (readonly [asked: Asked, name: string, status: number, sentence: string])[] =
+          subject.isRelay
+            ? [[{ secret: "lpt_nobody" }, "NotFoundError", 404, "This relay token is not known."]]
+            : [
+                [{ model: "nope" }, "NotFoundError", 404, "is not served here."],
+                [{ secret: "lp_nobody" }, "AuthenticationError", 401, "This API key is not valid."],
+              ];
+        for (const [asked, name, status, sentence] of ours) {
+          const outcome = await ask(subject, { ...asked, retries: "0" });
+          expect(outcome).toMatchObject({ name, status });
+          expect(outcome.message).toContain(sentence);
+        }
+        const error = { message: "Slow down.", type: "rate_limit_error" };
+        refusal = { status: 429, body: JSON.stringify({ type: "error", error }) };
+        const outcome = await ask(subject, { retries: "0" });
+        expect(outcome).toMatchObject({ name: "RateLimitError", status: 429 });
+        expect(outcome.message).toContain("Slow down.");
+      },
+      CLIENT_MS_MAX,
+    );
+
     test(
       "meets a used up limit with one request and no other, and its error has our sentence",
       async () => {
@@ -146,9 +177,15 @@ for (const subject of SUBJECTS) {
         held = [];
         const waiting = held;
         const first = send(subject);
-        await until(() => waiting.length === 1);
-        const asked = ask(subject, "10");
-        await until(async () => Number((await world.readLimit(id))["refused"]) > 0);
+        await until(
+          () => waiting.length === 1,
+          () => "the first request did not reach its provider",
+        );
+        const asked = ask(subject, { retries: "10" });
+        await until(
+          async () => Number((await world.readLimit(id))["refused"]) > 0,
+          () => "the second request was not refused",
+        );
         held = null;
         await waiting[0]?.reply({ body: subject.isRelay ? MESSAGE : CHAT });
         expect((await first).status).toBe(200);
