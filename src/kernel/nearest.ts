@@ -3,8 +3,8 @@ import { toQuoted } from "./printable.ts";
 import { ALIAS_LENGTH_MAX } from "./text.ts";
 
 const DISTANCE_MAX = 3;
-/** Candidates of about the same length that are compared letter by letter (8 ms at most): what is behind them is not suggested. */
-const COMPARED_MAX = 2_000;
+/** Candidates of about the same length that are compared letter by letter (some 10 ms): what is behind them is not suggested. */
+const COMPARED_MAX = 1_000;
 /** A suggestion shares more than this much with what was typed, as commander's own do. */
 const SIMILARITY_MIN = 0.4;
 /** Shortest name for which two slips are accepted: four letters of which two differ may be any word. */

@@ -44,7 +44,7 @@ test("of several near ones the nearest is meant, of equally near ones the first"
 });
 
 test("a search compares so many names of about one length and no more, and passes over all others for nothing", () => {
-  const others = Array.from({ length: 2_000 }, (_, index) => `zzzz${index.toString().padStart(4, "0")}`);
+  const others = Array.from({ length: 1_000 }, (_, index) => `zzzz${index.toString().padStart(4, "0")}`);
   expect(findNearest("gpt-4.1x", [...others.slice(1), "gpt-4.1"])).toBe("gpt-4.1");
   expect(findNearest("gpt-4.1x", [...others, "gpt-4.1"])).toBeNull();
   expect(findNearest("gp-5", [...others, "gpt-5"])).toBe("gpt-5");
