@@ -368,8 +368,10 @@ function addTo(part: UsePart, sum: FoldSum, sign: 1 | -1): void {
   part.unknown += sign * (sum.pending_requests + sum.unmetered_requests);
   part.costHi += sign * sum.cost_hi;
   part.costLo += sign * sum.cost_lo;
-  for (const [index, unit] of COUNTED_UNITS.entries())
+  // Some hundred thousand sums are added: to iterate over entries takes twice as long.
+  COUNTED_UNITS.forEach((unit, index) => {
     part.quantities[index] = (part.quantities[index] ?? 0) + sign * (sum.units[unit] ?? 0);
+  });
 }
 
 function toAmount({ measure }: Limit, { requests, costHi, costLo, quantities }: UsePart): bigint {
