@@ -195,16 +195,6 @@ export function choiceArgument(name: string, description: string, words: readonl
   return new Argument(name, description).choices(words).argParser((text: string) => readWord(text, words));
 }
 
-/** An option that takes one of these words and can be given again: its value is a list. */
-export function choicesOption(flags: string, description: string, words: readonly string[]): Option {
-  return new Option(flags, description)
-    .choices(words)
-    .argParser((text: string, before: readonly string[] | undefined): readonly string[] | undefined => [
-      ...(before ?? []),
-      readWord(text, words),
-    ]);
-}
-
 export interface PairsOption<Value> {
   readonly flags: string;
   readonly description: string;
