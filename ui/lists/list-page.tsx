@@ -7,7 +7,8 @@ import { ErrorNotice } from "../components/error-notice.tsx";
 import { PageHead, type PageHeadProps } from "../components/page-head.tsx";
 import { GonePanel } from "../components/panel.tsx";
 import { DataTable, type DataTableProps } from "../components/table.tsx";
-import { TextField } from "../components/text-field.tsx";
+import { SelectField, type SelectFieldProps } from "../components/select-field.tsx";
+import { TextField, type TextFieldProps } from "../components/text-field.tsx";
 import type { AuditSearch, LimitsSearch, ModelsSearch, PeopleSearch } from "../search/pages.ts";
 import { formatCount } from "../text/format.ts";
 
@@ -145,17 +146,13 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
       <Failures asked={asked} />
       {above}
       <div role="search" aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-3">
-        <TextField
+        <FindField
           label={find.label}
           labelHidden
-          type="search"
-          icon="search"
           placeholder={find.placeholder}
           className="w-full sm:w-72"
-          isPageFilter
-          value={search.q ?? ""}
-          // Each letter would be a step back otherwise.
-          onValueChange={(q) => change({ q: q === "" ? undefined : q }, { replace: true })}
+          value={search.q}
+          onChange={(q, options) => change({ q }, options)}
         />
         {filters?.(shown?.length ?? 0)}
       </div>
@@ -183,6 +180,57 @@ export function ListPage<Row>(props: ListPageProps<Row>): ReactNode {
 }
 
 const NONE: readonly never[] = [];
+
+interface FindFieldProps extends Pick<TextFieldProps, "label" | "labelHidden" | "placeholder" | "className"> {
+  readonly value: string | undefined;
+  readonly onChange: (text: string | undefined, options: { readonly replace: true }) => void;
+}
+
+/** The text by which the rows of a page are found; the key `/` leads to it. */
+export function FindField({ value = "", onChange, ...field }: FindFieldProps): ReactNode {
+  return (
+    <TextField
+      {...field}
+      type="search"
+      icon="search"
+      isPageFilter
+      value={value}
+      // Each letter would be a step back otherwise.
+      onValueChange={(text) => onChange(text === "" ? undefined : text, { replace: true })}
+    />
+  );
+}
+
+/** Stands for every value: no name is spelled so. */
+const ALL = "*";
+
+interface FilterFieldProps<Value extends string> extends Pick<
+  SelectFieldProps<string>,
+  "label" | "labelHidden" | "className"
+> {
+  /** The choice that filters nothing: `All providers`. */
+  readonly all: string;
+  readonly options: readonly {
+    readonly value: Value;
+    readonly label: string;
+    readonly detail?: string | undefined;
+  }[];
+  readonly value: Value | undefined;
+  readonly onChange: (value: Value | undefined) => void;
+}
+
+/** Narrows a list to the rows of one value. */
+export function FilterField<Value extends string>(props: FilterFieldProps<Value>): ReactNode {
+  const { all, options, value, onChange, ...field } = props;
+  return (
+    <SelectField<string>
+      {...field}
+      options={[{ value: ALL, label: all }, ...options]}
+      value={value ?? ALL}
+      onValueChange={(next) => onChange(options.find((option) => option.value === next)?.value)}
+    />
+  );
+}
 
 type SearchPatch = PeopleSearch & LimitsSearch & ModelsSearch & AuditSearch;
 

@@ -10,9 +10,8 @@ import { Badge } from "../components/chip.tsx";
 import { EmptyState } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { PageHead } from "../components/page-head.tsx";
-import { SelectField } from "../components/select-field.tsx";
 import { SkeletonText } from "../components/skeleton.tsx";
-import { TextField } from "../components/text-field.tsx";
+import { FilterField, FindField } from "../lists/list-page.tsx";
 import { type FindTarget, type KnownTarget, useTargets } from "./audit/targets.ts";
 import type { AuditSearch } from "../search/pages.ts";
 import { SetupLink } from "../setup/setup-link.tsx";
@@ -95,7 +94,9 @@ interface AuditFiltersProps {
   readonly onChange: (patch: AuditSearch, options?: { readonly replace?: boolean }) => void;
 }
 
-const ANY = "any";
+function toOption(value: string) {
+  return { value, label: value };
+}
 
 /** By action, by actor, by part of the target's name. */
 function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
@@ -103,35 +104,25 @@ function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
     search.actor === undefined || actors.includes(search.actor) ? actors : [search.actor, ...actors];
   return (
     <div role="search" aria-label="Filters" className="mb-4 grid gap-2 sm:grid-cols-3 lg:max-w-3xl">
-      <SelectField
+      <FilterField<string>
         label="Action"
-        value={search.action ?? ANY}
-        options={[
-          { value: ANY, label: "Any action" },
-          ...AUDIT_ACTIONS.map((action) => ({ value: action, label: action })),
-        ]}
-        onValueChange={(action: string) => onChange({ action: action === ANY ? undefined : action })}
+        all="Any action"
+        options={AUDIT_ACTIONS.map(toOption)}
+        value={search.action}
+        onChange={(action) => onChange({ action })}
       />
-      <SelectField
+      <FilterField
         label="Actor"
-        value={search.actor ?? ANY}
-        options={[
-          { value: ANY, label: "Any actor" },
-          ...known.map((actor) => ({ value: actor, label: actor })),
-        ]}
-        onValueChange={(actor: string) => onChange({ actor: actor === ANY ? undefined : actor })}
+        all="Any actor"
+        options={known.map(toOption)}
+        value={search.actor}
+        onChange={(actor) => onChange({ actor })}
       />
-      <TextField
+      <FindField
         label="Target contains"
-        type="search"
-        icon="search"
         placeholder="Name or id"
-        isPageFilter
-        value={search.target ?? ""}
-        // Each letter would be a step back otherwise.
-        onValueChange={(target) =>
-          onChange({ target: target === "" ? undefined : target }, { replace: true })
-        }
+        value={search.target}
+        onChange={(target, options) => onChange({ target }, options)}
       />
     </div>
   );

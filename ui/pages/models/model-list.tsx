@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
-import { CAPABILITIES } from "#catalog/capability.ts";
 import type { Provider } from "../../api/catalog.ts";
 import { teamSummaryQuery } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
@@ -11,12 +10,11 @@ import { CAPABILITIES_SHOWN, toCapabilityLabel } from "../../components/capabili
 import { SwitchField } from "../../components/choice-field.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import type { EmptyStateProps } from "../../components/empty.tsx";
-import { SelectField } from "../../components/select-field.tsx";
 import { type ModelColumnsOptions, toModelCard, toModelColumns, toRequestCounts } from "./model-columns.tsx";
 import { matchesRow, type ModelRow, type PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
 import { type ModelsSearch, readModelsSearch } from "../../search/pages.ts";
-import { ListPage, type ListPageProps, useListSearch } from "../../lists/list-page.tsx";
+import { FilterField, ListPage, type ListPageProps, useListSearch } from "../../lists/list-page.tsx";
 import { ModelSections } from "./sections.tsx";
 import { toTimeWindow } from "../../search/window.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
@@ -154,13 +152,10 @@ interface ModelFiltersProps {
   readonly total: number | null;
 }
 
-const ANY = "any";
-/** No provider has this name. */
-const ANY_PROVIDER = "*";
-const OPTIONS = [
-  { value: ANY, label: "All capabilities" },
-  ...CAPABILITIES_SHOWN.map((capability) => ({ value: capability, label: toCapabilityLabel(capability) })),
-];
+const CAPABILITY_OPTIONS = CAPABILITIES_SHOWN.map((capability) => ({
+  value: capability,
+  label: toCapabilityLabel(capability),
+}));
 
 /** Filters the models by text, capability, and provider or listing. */
 function ModelFilters({ providers, shown, total }: ModelFiltersProps) {
@@ -170,33 +165,28 @@ function ModelFilters({ providers, shown, total }: ModelFiltersProps) {
   return (
     <>
       {providers !== undefined && (
-        <SelectField
+        <FilterField
           label="Provider"
           labelHidden
           className="w-44"
-          options={[
-            { value: ANY_PROVIDER, label: "All providers" },
-            ...providers.map(({ name, enabled }) => ({
-              value: name,
-              label: name,
-              detail: enabled ? undefined : "disabled",
-            })),
-          ]}
-          value={search.provider ?? ANY_PROVIDER}
-          onValueChange={(provider: string) =>
-            onChange({ provider: provider === ANY_PROVIDER ? undefined : provider })
-          }
+          all="All providers"
+          options={providers.map(({ name, enabled }) => ({
+            value: name,
+            label: name,
+            detail: enabled ? undefined : "disabled",
+          }))}
+          value={search.provider}
+          onChange={(provider) => onChange({ provider })}
         />
       )}
-      <SelectField
+      <FilterField
         label="Capability"
         labelHidden
         className="w-44"
-        options={OPTIONS}
-        value={search.capability ?? ANY}
-        onValueChange={(capability: string) =>
-          onChange({ capability: CAPABILITIES.find((known) => known === capability) })
-        }
+        all="All capabilities"
+        options={CAPABILITY_OPTIONS}
+        value={search.capability}
+        onChange={(capability) => onChange({ capability })}
       />
       {providers === undefined && (
         <SwitchField

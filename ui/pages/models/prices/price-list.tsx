@@ -13,7 +13,7 @@ import { type Column, countColumn, textColumn } from "../../../components/column
 import { Absent, EmptyState, NotLoaded } from "../../../components/empty.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { DataTable } from "../../../components/table.tsx";
-import { TextField } from "../../../components/text-field.tsx";
+import { FindField } from "../../../lists/list-page.tsx";
 import { formatCount, formatMoneyExact } from "../../../text/format.ts";
 
 interface KeptCardProps {
@@ -31,16 +31,13 @@ export function KeptCard({ pricing, rows, query, onQueryChange, onEdit, onLoad }
   return (
     <>
       <div role="search" aria-label="Filters" className="mb-4">
-        <TextField
+        <FindField
           label="Find a price"
           labelHidden
-          type="search"
-          icon="search"
           placeholder="Model or version"
           className="w-full sm:w-72"
-          isPageFilter
-          value={query ?? ""}
-          onValueChange={(next) => onQueryChange(next === "" ? undefined : next)}
+          value={query}
+          onChange={onQueryChange}
         />
       </div>
       <Card title="Prices per million" lead={<LastFeed pricing={pricing} />} flush>
