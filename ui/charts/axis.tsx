@@ -53,7 +53,7 @@ export function toValueAxis({ max: highest, heightPx, format, isWhole }: ValueAx
   }
 }
 
-/** How wide its labels are. */
+/** The width of its labels. */
 export function toLabelWidth({ ticks }: ValueAxis): number {
   return Math.ceil(max(ticks, ({ label }) => toTextWidth(label)) ?? 0);
 }

@@ -26,7 +26,7 @@ export interface BrushRange {
 
 export interface BrushStep {
   readonly brush: Brush;
-  /** What the event chose. */
+  /** The choice that the event made. */
   readonly choice: BrushRange | null;
   /** False for a key that means nothing here and goes on to the page. */
   readonly isConsumed: boolean;

@@ -31,7 +31,7 @@ export interface CalendarProps {
   readonly since: string;
   /** Exclusive. */
   readonly until: string;
-  /** What the chart shows, in words. */
+  /** The chart's content in words. */
   readonly label: string;
   readonly format: (value: number) => string;
   readonly onDay: (startIso: string, endIso: string) => void;

@@ -26,13 +26,13 @@ export interface Plot {
   readonly count: number;
   /** The place at a point of the chart; null between places. */
   readonly toIndex: (x: number, y: number) => number | null;
-  /** What the places from one to another take, both inclusive. */
+  /** The box of the places from one to another, both inclusive. */
   readonly toBox: (from: number, to: number) => Box;
-  /** Whether the crosshair is a band behind the marks, over their height, or a frame around a place. */
+  /** True where the crosshair is a band behind the marks, over their height; else it is a frame around a place. */
   readonly isBand: boolean;
 }
 
-/** What a chart says of the places that are pointed at. */
+/** The words of a chart about the places that are pointed at. */
 export interface Reading {
   readonly title: string;
   readonly body: ReactNode;
@@ -48,7 +48,7 @@ export interface ChartFigures {
 }
 
 export interface ChartProps {
-  /** What the chart shows, in words. */
+  /** The chart's content in words. */
   readonly label: string;
   readonly legend: ReactNode;
   readonly frame: RefObject<HTMLDivElement | null>;
@@ -58,9 +58,9 @@ export interface ChartProps {
   /** Null until the width is known. */
   readonly plot: Plot | null;
   readonly figures: ChartFigures;
-  /** What to say over a plot without anything to see; null when there is something. */
+  /** A sentence over a plot without anything to see; null when there is something. */
   readonly empty: ReactNode;
-  /** How it is used without a mouse. */
+  /** Instructions for use without a mouse. */
   readonly help: string;
   /** Where a key leads, from nowhere as well; null for a key that leads nowhere. */
   readonly move: (cursor: number | null, key: string) => number | null;

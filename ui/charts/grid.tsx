@@ -40,7 +40,7 @@ export interface Shades {
   readonly to: number;
 }
 
-/** How strongly the color of a class covers the surface, from 0 to 1. */
+/** Opacity of a class's color, from 0 to 1. */
 export function toShade(place: number, count: number, { from, to }: Pick<Shades, "from" | "to">): number {
   return count <= 1 ? to : from + ((to - from) * place) / (count - 1);
 }
@@ -85,7 +85,7 @@ interface ClassLegendProps {
 
 const BOX_PX = 12;
 
-/** What the shades of a grid mean, from just above 0 to the largest value. */
+/** The meaning of a grid's shades, from just above 0 to the largest value. */
 export function ClassLegend({ scale, shades, format, children }: ClassLegendProps): ReactNode {
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1 text-xs text-ink-soft tabular-nums">

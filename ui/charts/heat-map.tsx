@@ -7,9 +7,9 @@ import { toFittedText, toTextWidth } from "./text-width.ts";
 export interface HeatMapProps {
   readonly rows: readonly HeatRow[];
   readonly columns: readonly string[];
-  /** What a row is, for the head of the table. */
+  /** The kind of a row, for the head of the table. */
   readonly rowsLabel: string;
-  /** What the chart shows, in words. */
+  /** The chart's content in words. */
   readonly label: string;
   readonly format: (value: number) => string;
   readonly onCell: (rowId: string, column: number) => void;

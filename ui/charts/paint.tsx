@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Series } from "./series.ts";
 
-/** How a layer is filled: a color of the theme, and a texture where the color alone must not carry the meaning. */
+/** The filling of a layer: a color of the theme, and a texture where the color alone must not carry the meaning. */
 export interface Paint {
   readonly color: string;
   readonly texture: Texture | null;
@@ -29,7 +29,7 @@ const OUTCOME_PAINTS: { readonly [outcome: string]: Paint | undefined } = {
   cancelled: { color: "var(--color-cancelled)", texture: "rules" },
 };
 
-/** What is left of a color while another series stands out. */
+/** Opacity of a color while another series stands out. */
 export const FADED_OPACITY = 0.22;
 
 /** The texture that says "unpriced" wherever a chart does. */
@@ -47,7 +47,7 @@ export function toPaints(series: readonly Series[]): readonly Paint[] {
   });
 }
 
-/** What to write into `fill` for a paint whose textures stand in the same document under `id`. */
+/** The value of `fill` for a paint whose textures stand in the same document under `id`. */
 export function toFill(id: string, paint: Paint, index: number): string {
   return paint.texture === null ? paint.color : `url(#${toPatternId(id, index)})`;
 }

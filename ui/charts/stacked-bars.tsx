@@ -16,7 +16,7 @@ export interface StackedBarsProps {
   /** The first lies at the bottom. */
   readonly series: readonly Series[];
   readonly bucket: Bucket;
-  /** What the chart shows, in words. */
+  /** The chart's content in words. */
   readonly label: string;
   readonly format: (value: number) => string;
   /** A bar was chosen, or several were brushed: `[startIso, endIso)`. */
@@ -25,7 +25,7 @@ export interface StackedBarsProps {
   readonly onSeries?: ((id: string) => void) | undefined;
   /** The height of the plot with its axes, in pixels; the legend stands above it. */
   readonly height?: number | undefined;
-  /** What to say when there is nothing to draw. */
+  /** A sentence for when there is nothing to draw. */
   readonly empty?: ReactNode;
 }
 

@@ -7,7 +7,7 @@ export interface ArrowChainProps {
   /** The target that the alias is a name for; null when it has a binding of its own. */
   readonly target?: string | null | undefined;
   readonly provider: string;
-  /** What the provider calls the model. */
+  /** The provider's name for the model. */
   readonly upstreamName?: string | null | undefined;
   /** Small print after the alias, for the cell of a table. */
   readonly isCompact?: boolean | undefined;

@@ -44,7 +44,7 @@ export function Button(props: ButtonProps): ReactNode {
 
 export interface IconButtonProps extends Omit<ButtonProps, "children" | "aria-label" | "icon" | "iconEnd"> {
   readonly icon: IconName;
-  /** What it does: the accessible name and the tooltip. */
+  /** The accessible name and the tooltip. */
   readonly label: string;
 }
 

@@ -7,12 +7,12 @@ export const CAPABILITY_GROUPS = ["Conversation", "Text", "Audio and images"] as
 
 interface CapabilityWords {
   readonly label: string;
-  /** What it opens, and for whom. */
+  /** The endpoints that it opens, and for whom. */
   readonly hint: string;
   readonly group: (typeof CAPABILITY_GROUPS)[number];
 }
 
-/** What a capability is called on the page, and what it means. */
+/** A capability's name on the page, and its meaning. */
 export const CAPABILITY_WORDS = {
   chat: { label: "Chat", hint: "/v1/chat/completions", group: "Conversation" },
   chat_stream: { label: "Streaming", hint: "Chat answers word by word", group: "Conversation" },
@@ -57,7 +57,7 @@ export interface CapabilityChipsProps {
   readonly capabilities: readonly Capability[];
 }
 
-/** What a model is declared to do, always in the same order. */
+/** The declared capabilities of a model, always in the same order. */
 export function CapabilityChips({ capabilities }: CapabilityChipsProps): ReactNode {
   return (
     <ul aria-label="Capabilities" className="flex flex-wrap gap-1">
@@ -70,7 +70,7 @@ export function CapabilityChips({ capabilities }: CapabilityChipsProps): ReactNo
   );
 }
 
-/** What the costs of a model that calls built-in tools leave out. */
+/** The part that the costs of a model with built-in tools leave out. */
 export function BuiltInToolsNote({ capabilities }: CapabilityChipsProps): ReactNode {
   if (!capabilities.includes("responses")) return null;
   return (

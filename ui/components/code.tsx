@@ -4,7 +4,7 @@ import { CopyButton } from "./copy.tsx";
 
 export interface CodeBlockProps {
   readonly code: string;
-  /** What it is, such as `curl` or `Python`: the name of the region. */
+  /** The name of the region, such as `curl` or `Python`. */
   readonly language: string;
   /** Wraps long lines instead of scrolling. */
   readonly wrap?: boolean | undefined;

@@ -12,7 +12,7 @@ export interface Column<Row> {
   /** The header is for a screen reader only: a column of buttons. */
   readonly headerHidden?: boolean | undefined;
   readonly cell: (row: Row) => ReactNode;
-  /** What the column is sorted by; null goes last either way. A column without it is not sorted. */
+  /** The value that the column is sorted by; null goes last either way. A column without it is not sorted. */
   readonly sortValue?: ((row: Row) => string | number | null) | undefined;
   /** The first press on the header sorts from the largest; so it is for numbers at the end when absent. */
   readonly descendingFirst?: boolean | undefined;

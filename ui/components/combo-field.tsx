@@ -17,7 +17,7 @@ export interface ComboFieldProps extends FieldLook {
   readonly onValueChange: (value: string) => void;
   /** An option was chosen, or Enter was pressed on text of one's own; on an empty field it submits its form. */
   readonly onCommit?: ((value: string) => void) | undefined;
-  /** What the list says when nothing matches; text of one's own counts all the same. */
+  /** The text of the list when nothing matches; text of one's own counts all the same. */
   readonly noneText?: string | undefined;
   readonly placeholder?: string | undefined;
   readonly mono?: boolean | undefined;

@@ -9,7 +9,7 @@ export interface ConfirmDialogProps {
   readonly open: boolean;
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
-  /** What will happen, and what will not. */
+  /** The consequence, and what stays as it is. */
   readonly body: ReactNode;
   /** The verb: `Delete key`. */
   readonly confirmLabel: string;

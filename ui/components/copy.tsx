@@ -4,7 +4,7 @@ import { Icon } from "./icon.tsx";
 
 export interface CopyButtonProps extends ButtonLook {
   readonly text: string;
-  /** What is copied: `Copy key`. The accessible name, and the text unless `iconOnly`. */
+  /** The accessible name, such as `Copy key`, and the text unless `iconOnly`. */
   readonly label: string;
   readonly iconOnly?: boolean | undefined;
   readonly onCopied?: (() => void) | undefined;

@@ -51,7 +51,7 @@ export function Unpriced({ reason }: Pick<CostProps, "reason">): ReactNode {
   );
 }
 
-/** How many decimals `Cost` writes; none where it writes no amount. */
+/** The number of decimals that `Cost` writes; none where it writes no amount. */
 export function countDecimals(value: number | null): number {
   return value === null ? 0 : (formatMoney(value).split(".")[1]?.length ?? 0);
 }

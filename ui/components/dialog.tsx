@@ -95,7 +95,7 @@ interface CloseButtonProps extends Pick<ButtonLook, "variant"> {
 
 const WIDTH = { sm: "max-w-md", md: "max-w-xl", lg: "max-w-3xl", xl: "max-w-5xl" } as const;
 
-/** What had the focus when the dialog opened. A field that takes it by itself is quicker than the dialog is to look. */
+/** The element that had the focus when the dialog opened. A field that takes it by itself is quicker than the dialog is to look. */
 function useOpener(open: boolean): RefObject<HTMLElement | null> {
   const opener = useRef<HTMLElement>(null);
   useInsertionEffect(() => {

@@ -16,7 +16,7 @@ export interface ErrorNoticeProps {
   readonly compact?: boolean | undefined;
 }
 
-/** What happened in a sentence, what to do, and the code to copy. It is read aloud when it appears. */
+/** A sentence of what happened, what to do, and the code to copy. It is read aloud when it appears. */
 export function ErrorNotice({ failure, onRetry, onDismiss, compact = false }: ErrorNoticeProps): ReactNode {
   const { code, param } = toCode(failure);
   const advice = compact ? null : findAdvice(code);

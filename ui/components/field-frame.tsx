@@ -3,7 +3,7 @@ import { ApiFailure } from "../api/failure.ts";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 
-/** What every field takes beside its value. */
+/** Properties of every field besides its value. */
 export interface FieldLook {
   readonly label: string;
   /** The label is for a screen reader only: a filter bar, a cell. */
@@ -13,7 +13,7 @@ export interface FieldLook {
   readonly required?: boolean | undefined;
   readonly disabled?: boolean | undefined;
   readonly className?: string | undefined;
-  /** What its form knows it by. */
+  /** The name that its form knows it by. */
   readonly name?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export function toFieldError(failure: Error | null | undefined, param: string): 
   return isAbout ? failure.message : undefined;
 }
 
-/** What an input takes from its field besides its value. */
+/** Properties that an input takes from its field besides its value. */
 export function toInputProps(
   ids: FieldIds,
   props: FieldLook & { readonly placeholder?: string | undefined },

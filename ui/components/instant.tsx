@@ -75,7 +75,7 @@ interface DurationProps {
   readonly durationMs: number | null;
 }
 
-/** How long something took; the milliseconds are in the title. */
+/** A duration; the milliseconds are in the title. */
 export function Duration({ durationMs }: DurationProps): ReactNode {
   if (durationMs === null) return <Absent />;
   return (

@@ -16,7 +16,7 @@ export interface NumberFieldProps extends FieldLook {
   readonly placeholder?: string | undefined;
   readonly size?: "sm" | "md" | undefined;
   readonly autoFocus?: boolean | undefined;
-  /** What is typed then replaces the number. */
+  /** Text that is typed then replaces the number. */
   readonly selectsOnFocus?: boolean | undefined;
   readonly onBlur?: FocusEventHandler<HTMLInputElement> | undefined;
   readonly onKeyDown?: KeyboardEventHandler<HTMLInputElement> | undefined;

@@ -23,7 +23,7 @@ export type VerticalArrow = "ArrowDown" | "ArrowUp";
 export interface OpensOnDemandProps<Props extends object> extends Pick<OpenedProps, "trigger"> {
   readonly load: () => Promise<ComponentType<OpenedProps & Props>>;
   readonly opens: "menu" | "dialog";
-  /** What the part gets besides its button. */
+  /** Properties of the part besides its button. */
   readonly props: Props;
 }
 

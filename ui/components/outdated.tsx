@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 
 export interface OutdatedProps {
-  /** What is within answers an earlier question, and the answer to the new one is on its way. */
+  /** The content answers an earlier question, and the answer to the new one is on its way. */
   readonly when: boolean;
   readonly className?: string | undefined;
   readonly children: ReactNode;

@@ -74,7 +74,7 @@ const EDGE_CLASS = {
 } as const;
 
 interface GonePanelProps {
-  /** What the address asks for: `model`, `person or service`. */
+  /** The kind of thing that the address asks for: `model`, `person or service`. */
   readonly what: string;
   /** The name by which it was asked for, when people know it. */
   readonly name?: string | undefined;

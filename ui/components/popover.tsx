@@ -34,7 +34,7 @@ const POPUP =
   "max-h-(--available-height) max-w-(--available-width) overflow-y-auto rounded-card border border-line bg-raised p-3 text-sm text-ink shadow-raised outline-hidden transition-opacity duration-100 data-ending-style:opacity-0 data-starting-style:opacity-0";
 
 export interface BesideProps {
-  /** What it stands below. */
+  /** The element that it stands below. */
   readonly anchor: RefObject<HTMLElement | null>;
   /** The accessible name. */
   readonly title: string;

@@ -23,7 +23,7 @@ export interface ProgressProps {
   readonly label: string;
   /** From 0 to 1, or null when it is unknown. */
   readonly ratio: number | null;
-  /** What is written beside the bar, such as `3 of 12`. */
+  /** Text beside the bar, such as `3 of 12`. */
   readonly detail?: string | undefined;
 }
 

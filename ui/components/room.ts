@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 /** Below this width of the window, in pixels, a row is a card. */
 const COLUMNS_WIDTH_PX_MIN = 640;
 
-/** Whether the window is at least so wide; known before the first paint, so that nothing moves. */
+/** True when the window is at least so wide; known before the first paint, so that nothing moves. */
 export function useIsWide(widthPx: number = COLUMNS_WIDTH_PX_MIN): boolean {
   const query = toQuery(widthPx);
   return useSyncExternalStore(

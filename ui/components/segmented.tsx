@@ -6,7 +6,7 @@ export interface SegmentedOption<Value extends string> {
 }
 
 export interface SegmentedProps<Value extends string> {
-  /** What is chosen here, for a screen reader. */
+  /** The subject of the choice, for a screen reader. */
   readonly label: string;
   readonly options: readonly SegmentedOption<Value>[];
   readonly value: Value;

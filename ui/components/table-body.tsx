@@ -153,7 +153,7 @@ export function focusRow(region: HTMLDivElement | null, index: number): void {
   if (button instanceof HTMLElement) button.focus();
 }
 
-/** What all rows of a table share. */
+/** Properties that all rows of a table share. */
 interface LineContext<Row> {
   readonly columns: readonly DrawnColumn<Row>[];
   readonly onRowActivate: ((row: Row) => void) | undefined;

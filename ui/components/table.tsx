@@ -27,7 +27,7 @@ export interface DataTableProps<Row> extends SortOptions<Row> {
   readonly caption: string;
   /** Opens a row, by a press on it or by Enter. */
   readonly onRowActivate?: ((row: Row) => void) | undefined;
-  /** What a row is where there is no room for columns (below 640 px); always the same function. Without it the table scrolls sideways. */
+  /** A row where there is no room for columns (below 640 px); always the same function. Without it the table scrolls sideways. */
   readonly card?: ((row: Row) => ReactNode) | undefined;
   /** The name of the button that opens a row: `Open the request of 12:00:01`. */
   readonly rowLabel?: ((row: Row) => string) | undefined;
@@ -41,7 +41,7 @@ export interface DataTableProps<Row> extends SortOptions<Row> {
   /** Rows that have just come, by themselves: they are seen to come. */
   readonly freshRowIds?: ReadonlySet<string> | undefined;
   readonly stickyHeader?: boolean | undefined;
-  /** What stands in the place of rows when there are none. */
+  /** Content in the place of rows when there are none. */
   readonly empty: ReactNode;
   /** Before the first answer: rows of grey. With rows there, they stay, dimmed, and the table is `aria-busy`. */
   readonly busy?: boolean | undefined;

@@ -3,7 +3,7 @@ import { type ReactNode, type Ref, useEffect, useMemo } from "react";
 import { focusRow, SkeletonBody, type TableBodyProps, TableLine, useRovingRow } from "./table-body.tsx";
 
 const ROW_HEIGHT_PX = 37;
-/** What the sticky header covers: a row that is scrolled to the lower edge would lie that much below it. */
+/** The height that the sticky header covers: a row that is scrolled to the lower edge would lie that much below it. */
 const HEADER_HEIGHT_PX = 36;
 const OVERSCAN_ROWS = 12;
 

@@ -17,9 +17,9 @@ export interface FilterOption {
   readonly id: string;
   readonly label: string;
   readonly isOn: boolean;
-  /** What the address gets. */
+  /** The value for the address. */
   readonly patch: Filters;
-  /** How many requests in the window have it; null where that is not counted. */
+  /** The number of requests in the window that have it; null where that is not counted. */
   readonly requests: number | null;
   /** The id of a request that is opened instead. */
   readonly request?: string | undefined;
@@ -33,7 +33,7 @@ export interface FilterGroup {
 /** More would not be read, and would be slow to draw. */
 export const OPTIONS_SHOWN_MAX = 60;
 
-/** What stands in the box. */
+/** The text in the box. */
 export interface Search {
   readonly typed: string;
   /** Nothing is guessed before it is known what there is: Enter takes what stands first. */

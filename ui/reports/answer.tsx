@@ -6,7 +6,7 @@ import { ErrorNotice } from "../components/error-notice.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { formatInstant } from "../text/format.ts";
 
-/** What a question was answered with, and what is shown meanwhile. */
+/** The answer to a question, and what is shown meanwhile. */
 export interface Answer<Data> {
   /** Absent before the first answer; the last one while the next is on its way. */
   readonly data: Data | null | undefined;
@@ -45,7 +45,7 @@ export function AnswerView<Data>({
   );
 }
 
-/** What `useQuery` gives for a report. */
+/** The result of `useQuery` for a report. */
 export type AskedReport<Report> = Pick<
   UseQueryResult<Report & { readonly notes: ReportNotes }>,
   "data" | "error" | "isPlaceholderData" | "isPending"

@@ -15,7 +15,7 @@ export interface CsvRequest {
   readonly path: CsvPath;
   /** Filters and window, as the figures beside it are asked for. */
   readonly query: QueryParams & FileWindow;
-  /** What the file is about, for its name. */
+  /** The subject of the file, for its name. */
   readonly subject: string;
 }
 
@@ -72,7 +72,7 @@ export function CsvButton({ state, title, size }: CsvButtonProps) {
 
 interface CsvStatusProps {
   readonly state: CsvExport;
-  /** How many rows there are, null while it is not known; a small file goes without a bar. */
+  /** The number of rows, null while it is not known; a small file goes without a bar. */
   readonly total?: number | null;
   /** Around it, where there is something to say. */
   readonly className: string;

@@ -14,14 +14,14 @@ export const MEASURE_OPTIONS = MEASURES.map((measure) => ({
   label: MEASURE_LABELS[measure],
 }));
 
-/** How an axis, a tooltip and a legend write it. */
+/** The spelling of an axis, a tooltip and a legend. */
 export const MEASURE_FORMATS: { readonly [measure in Measure]: (value: number) => string } = {
   cost: formatMoneyCompact,
   requests: formatCountCompact,
   tokens: formatCountCompact,
 };
 
-/** What reports tell of a bucket, a row or a group. */
+/** Figures of a bucket, a row or a group. */
 interface Figures {
   readonly requests: number;
   /** Null when nothing was priced. */

@@ -4,7 +4,7 @@ import { OTHER_ID } from "../charts/series.ts";
 import type { Breakdown } from "../search/breakdown.ts";
 import { addTag, type Filters } from "../search/filters.ts";
 
-/** What the usage is cut by. */
+/** The dimension that the usage is cut by. */
 export interface Cut {
   readonly by: Breakdown;
   /** The tag whose values are told apart, when it is cut by tag; null when nothing is tagged. */
@@ -15,7 +15,7 @@ export interface Cut {
 export interface Group extends Omit<UsageGroup, "value"> {
   readonly id: string;
   readonly label: string;
-  /** What narrows the page to it; null where no filter says so. */
+  /** The filter that narrows the page to it; null where no filter says so. */
   readonly patch: Filters | null;
 }
 
@@ -30,7 +30,7 @@ export function toGroupSearch({ patch }: Group, cut: Cut) {
   return { ...patch, by: cut.by === "model" ? ("principal" as const) : undefined, tagged: undefined };
 }
 
-/** How the report is asked for it. */
+/** The parameter that asks the report for it. */
 export function toGroupBy(cut: Cut): string {
   const { by } = cut;
   return by === "app" || by === "tag" ? `tag:${toTagKey(cut)}` : by;

@@ -26,9 +26,9 @@ interface TilesProps<Figures> {
 /** A figure of a window. */
 export interface TileSpec<Figures> {
   readonly label: string;
-  /** What is compared with the previous window; null when there is no number. */
+  /** The number that is compared with the previous window; null when there is no number. */
   readonly of: (figures: Figures) => number | null;
-  /** How it is written; a count when absent. */
+  /** Its spelling; a count when absent. */
   readonly write?: (figures: Figures) => ReactNode;
   readonly hint?: (figures: Figures) => string;
   /** Which change is a good one. */
@@ -129,7 +129,7 @@ function Change({
   );
 }
 
-/** What a tile has room for. */
+/** Figures that a tile has room for. */
 const WHOLE_MAX = 100_000;
 
 /** A count in a tile, the whole number in its title. */

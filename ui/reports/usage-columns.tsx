@@ -46,7 +46,7 @@ export interface ColumnsOptions {
 /** As the order stands in the address. */
 export const NAME_IDS = { team: "name", own: "model" } as const;
 
-/** What the groups are told by. */
+/** The name of the groups. */
 export function toColumns({
   scope,
   stack,

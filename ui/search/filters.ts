@@ -88,7 +88,7 @@ export type Filters = Single & {
     | undefined;
 };
 
-/** What a report is asked with; what is left out or empty does not filter. */
+/** The filters of a report; one that is left out or empty does not filter. */
 export type ReportQuery = Filters & {
   /** Inclusive, ISO 8601. */
   readonly since?: string | undefined;
@@ -186,7 +186,7 @@ export function toSpec(name: ListFilter): ListFilterSpec {
   return LIST_FILTERS[name];
 }
 
-/** What a value is called; a key by what the window knows of it. */
+/** A value's name; a key's is what the window knows of it. */
 export function toValueText(name: ListFilter, value: string, facets: Facets | undefined): string {
   const outcome = OUTCOME_FILTERS.find((known) => known === value);
   if (name === "outcome" && outcome !== undefined) {

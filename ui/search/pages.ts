@@ -25,7 +25,7 @@ function word<const Word extends string>(...words: readonly Word[]): Reader<Word
 export const HEAT_MEASURES = ["failures", "all", "share"] as const;
 export type HeatMeasure = (typeof HEAT_MEASURES)[number];
 
-/** How many rows of the request log stand on a page; the middle one when the address does not say. */
+/** The number of rows on a page of the request log; the middle one when the address does not say. */
 export const ROWS_A_PAGE = ["50", "100", "500"] as const;
 
 export function isDefaultOrder(order: LogOrder | undefined): boolean {

@@ -13,7 +13,7 @@ export interface WindowSearch {
   readonly bucket?: Bucket | undefined;
 }
 
-/** What the address gets for all time. */
+/** The address's value for all time. */
 export const ALL_TIME: WindowSearch = {
   range: "all",
   since: undefined,
@@ -21,7 +21,7 @@ export const ALL_TIME: WindowSearch = {
   bucket: undefined,
 };
 
-/** What the reports are asked with. */
+/** The window as reports are asked for it. */
 export interface TimeWindow {
   readonly since: string | undefined;
   readonly until: string | undefined;
@@ -151,7 +151,7 @@ export function toZoomedOut(window: TimeWindow, now: number): WindowSearch | nul
   return toChosenSearch(toIso(toMinute(widerMs)), isOpen ? undefined : toIso(toMinute(untilMs)));
 }
 
-/** What the picker can show. */
+/** The windows that the picker can show. */
 function toMinute(ms: number): number {
   return Math.floor(ms / MINUTE_MS) * MINUTE_MS;
 }

@@ -11,7 +11,7 @@ export interface NavigationItem {
   readonly formerKey?: string;
 }
 
-/** What everyone sees. */
+/** Pages for everyone. */
 export const MEMBER_PAGES: readonly NavigationItem[] = [
   { to: "/", label: "Overview", icon: "overview", key: "o" },
   { to: "/usage", label: "My usage", icon: "usage", key: "u" },
@@ -24,7 +24,7 @@ export const MEMBER_PAGES: readonly NavigationItem[] = [
   { to: "/settings", label: "Settings", icon: "settings", key: "s" },
 ];
 
-/** What only administrators see. */
+/** Pages for administrators only. */
 export const ADMIN_PAGES: readonly NavigationItem[] = [
   { to: "/providers", label: "Providers", icon: "provider", key: "v" },
   { to: "/people", label: "People & keys", icon: "people", key: "h" },

@@ -11,7 +11,7 @@ export function keepReturnPath(path: string): void {
   }
 }
 
-/** What was kept, once. */
+/** The path that was kept, once. */
 export function takeReturnPath(): string | null {
   try {
     const path = sessionStorage.getItem(STORAGE_KEY);

@@ -15,7 +15,7 @@ export interface ShortcutDeeds {
   readonly onPalette: () => void;
 }
 
-/** How the keys of the palette are written here. */
+/** The palette's keys as they are written here. */
 export const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
 
 /**

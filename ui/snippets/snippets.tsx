@@ -22,7 +22,7 @@ export interface SnippetsProps {
   readonly kind: "openai" | "relay";
   /** An alias; without one, the first that can chat. */
   readonly model?: string | undefined;
-  /** What the model can do: only examples that it answers are shown. All of them without it. */
+  /** The model's capabilities: only examples that it answers are shown. All of them without it. */
   readonly capabilities?: readonly Capability[] | undefined;
   /** The only aliases that the key may use: the model and the examples are those of one of them. */
   readonly only?: readonly string[] | undefined;
@@ -44,7 +44,7 @@ function toUseLabel(use: SnippetUse): string {
   return USE_LABELS[use] ?? toCapabilityLabel(NEEDS[use][0]);
 }
 
-/** Whether there is an example for a model that can do this. */
+/** True when there is an example for a model that can do this. */
 export function hasSnippets(capabilities: readonly Capability[]): boolean {
   return SNIPPET_USES.some((use) => isServed(use, capabilities));
 }

@@ -100,7 +100,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long something took: `<1 ms`, `340 ms`, `1.23 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`. */
+/** A duration: `<1 ms`, `340 ms`, `1.23 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`. */
 export function formatDuration(durationMs: number): string {
   if (!Number.isFinite(durationMs) || durationMs < 0) return UNKNOWN;
   if (durationMs === 0) return "0 ms";

@@ -1,7 +1,7 @@
 import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Outcome } from "#usage/event.ts";
 
-/** What an outcome is called on the page. */
+/** The name of an outcome on the page. */
 export const OUTCOME_LABEL = {
   ok: "OK",
   upstream_error: "Upstream error",
@@ -9,7 +9,7 @@ export const OUTCOME_LABEL = {
   cancelled: "Cancelled",
 } as const satisfies Record<Outcome, string>;
 
-/** What an outcome means, for titles and legends. */
+/** The meaning of an outcome, for titles and legends. */
 export const OUTCOME_MEANING = {
   ok: "The provider answered, and the caller received the complete answer.",
   upstream_error: "The provider answered with an error.",

@@ -26,7 +26,7 @@ export function formatInZone(iso: string, as: Exclude<InstantFormat, "relative">
   return as === "date" || as === "time" ? `${text} UTC` : text;
 }
 
-/** What names the zone of an instant, for a heading above times of day. */
+/** The name of an instant's zone, for a heading above times of day. */
 export function toZoneLabel(at: Date, zone: TimeZone): string {
   return zone === "utc" ? "UTC" : toZoneName(at);
 }
