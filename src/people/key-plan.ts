@@ -43,6 +43,7 @@ export function planKeys(
   if (wanted === null) return { ...nothing, after: left };
   const find = createFinder(keys, wanted);
   const holders = new Map(keys.flatMap((key) => listStoredHashes(key).map((hash) => [hash, key])));
+  requireOneName(wanted);
   const ids = new Map<string, string | null>();
   const [steps, skipped, after]: [Step[], Skipped[], KeyFacts[]] = [[], [], []];
   const found = new Set<StoredKey>();
@@ -50,8 +51,6 @@ export function planKeys(
     const owner = context.owners.get(entry.owner);
     if (owner === undefined) throw refuseOwner(entry, context);
     const before = find(entry);
-    if (before !== null && found.has(before))
-      throw refuse(entry.place, `Another entry of this file is the same key, ${before.id}.`);
     const secret = findSecret(entry, before, { holders, context });
     if (before === null && secret === "kept") {
       ids.set(entry.id, null);
@@ -80,11 +79,24 @@ export function planKeys(
   };
 }
 
+/** Two names of one owner and label would be one key, or two that no later file can tell apart. */
+function requireOneName(wanted: readonly ParsedKey[]): void {
+  const names = new Map<string, string>();
+  for (const { place, id, hasUuid, owner, label } of wanted) {
+    if (hasUuid) continue;
+    const first = names.getOrInsert(toNames(owner, label), id);
+    if (first !== id) throw refuse(place, `It is the same key as "${first}": of one owner, with one label.`);
+  }
+}
+
+function toNames(owner: string, label: string): string {
+  return JSON.stringify([owner, label]);
+}
+
 /** By its id; under a name, by its owner and its label. */
 function createFinder(keys: readonly StoredKey[], wanted: readonly ParsedKey[]) {
   const byId = new Map(keys.map((key) => [key.id, key]));
   const named = new Set(wanted.map(({ id }) => id));
-  const toNames = (owner: string, label: string) => JSON.stringify([owner, label]);
   const byNames = Map.groupBy(
     keys.filter(({ id }) => !named.has(id)),
     ({ principalName, label }) => toNames(principalName, label),

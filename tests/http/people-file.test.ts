@@ -321,6 +321,14 @@ describe("a key of a file", () => {
     await expectRefused(withKey("ci", {}), { code: "invalid_request", param: "keys.ci" });
   });
 
+  test("may not stand twice in one file, be it stored or new", async () => {
+    const [one, two] = [SECRET, OTHER].map((secret) => ({ principal: "alice", label: "ci", secret }));
+    const twice = { ...alice, keys: { one, two } };
+    await expectRefused(twice, { code: "invalid_request", param: "keys.two" });
+    await apply({ ...alice, keys: { one } });
+    await expectRefused(twice, { code: "invalid_request", param: "keys.two" });
+  });
+
   test("keeps what its owner has narrowed where the file says nothing of it, and loses what only an admin has set", async () => {
     const terms = { scope: "inference", enabled: false, models: ["a"], expires_at: "2090-01-01T00:00:00Z" };
     await apply(withKey(KEY_ID, { secret: SECRET }));
