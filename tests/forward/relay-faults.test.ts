@@ -1,9 +1,7 @@
 import net from "node:net";
 import { afterEach, describe, expect, test } from "bun:test";
-import { RESPONSE_HEAD_BYTES_MAX } from "#forward/upstream.ts";
-import type { UpstreamCall } from "../support/upstream.ts";
-import { openBlackHole } from "../support/upstream.ts";
-import { headTaken, openCaller } from "./caller.ts";
+import { openBlackHole, type UpstreamCall } from "../support/upstream.ts";
+import { openCaller } from "./caller.ts";
 import { startTurns, withinASecond } from "../support/turns.ts";
 import {
   ANSWER,
@@ -43,29 +41,10 @@ describe("an upstream that gives no answer to relay is a clean 502, unary and st
     ["closes without a word", (call) => call.finish()],
     ["resets without a word", (call) => call.reset()],
     ["resets inside the head", async (call) => (await call.send("HTTP/1.1 200 OK\r\ncon"), call.reset())],
-    ["sends garbage", async (call) => (await call.send("\u0000\u0001garbage\r\n\r\n"), call.finish())],
-    [
-      "switches protocols",
-      (call) => call.send("HTTP/1.1 101 S\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
-    ],
-    ["answers 999", (call) => call.reply({ status: 999, body: "x" })],
-    [
-      "contradicts its own length",
-      (call) => call.send("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx"),
-    ],
-    [
-      "has one huge header",
-      (call) => call.reply({ headers: [`x-huge: ${"x".repeat(RESPONSE_HEAD_BYTES_MAX)}`], body: "x" }),
-    ],
-    [
-      "has a thousand headers",
-      (call) => call.reply({ headers: Array.from({ length: 1_000 }, (_, n) => `x-${n}: 1`), body: "x" }),
-    ],
     [
       "breaks after its head and before its body",
       async (call) => (await call.send(`HTTP/1.1 200 OK\r\n${LENGTH}: 9\r\n\r\n`), call.reset()),
     ],
-    ["sends bad chunks at once", async (call) => (await call.beginStream(), await call.send("zz\r\nxx\r\n"))],
   ];
   test.each(faults)("%s", async (_, fault) => {
     const { upstream, send, drained, events, logLines } = await startRelay(fault);
@@ -268,27 +247,9 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
   const phases: readonly [string, (call: UpstreamCall) => unknown, string, object][] = [
     ["before the head", () => undefined, "", { outcome: "cancelled", statusCode: 499, usage: null }],
     [
-      "after the head",
-      async (call) => (await call.beginStream(), await headTaken()),
-      "",
-      { outcome: "cancelled", statusCode: 200 },
-    ],
-    [
-      "after the first event",
-      async (call) => (await call.beginStream(), await call.sendChunk(START)),
-      "message_start",
-      { outcome: "cancelled", statusCode: 200, usage: { quantities: { input_tokens: 7, output_tokens: 1 } } },
-    ],
-    [
       "after the reason of the stop: it has had its answer",
       async (call) => (await call.beginStream(), await call.sendChunk(START + DELTA + USAGE)),
       "message_delta",
-      { outcome: "ok", usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
-    ],
-    [
-      "after message_stop: it has had its answer",
-      async (call) => (await call.beginStream(), await call.sendChunk(START + USAGE + STOP)),
-      "message_stop",
       { outcome: "ok", usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
     ],
     [
@@ -301,13 +262,13 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
       { outcome: "upstream_error", errorKind: "api_error" },
     ],
     [
-      "inside a unary body",
+      "after a whole document whose body has not ended",
       async (call) => (
         await call.beginStream(["content-type: application/json"]),
-        await call.sendChunk(ANSWER.slice(0, 90))
+        await call.sendChunk(ANSWER)
       ),
-      "msg_1",
-      { outcome: "cancelled", statusCode: 200, usage: null },
+      "output_tokens",
+      { outcome: "cancelled", statusCode: 200, usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
     ],
   ];
   test.each(phases)("%s", async (_, script, seen, expected) => {
@@ -336,48 +297,6 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
     expect(await onlyEvent()).toMatchObject({ outcome: "cancelled", statusCode: 499, model: null });
     expect(upstream.requests).toEqual([]);
     expect(logLines).toEqual([]);
-  });
-
-  test("while its body is being read: nothing has begun", async () => {
-    const { upstream, port, events, activeCount } = await startRelay();
-    const caller = await openCaller({
-      port,
-      raw: `POST ${PATH} HTTP/1.1\r\nhost: a\r\ncontent-length: 300\r\n\r\n{"model":"${MODEL}"`,
-    });
-    await Bun.sleep(30);
-    caller.hangUp();
-    await Bun.sleep(30);
-    expect([events, upstream.connectionCount(), activeCount()]).toEqual([[], 0, 0]);
-  });
-
-  test("while connecting", async () => {
-    const hole = await openBlackHole();
-    if (hole === null) return;
-    const { port, subjects, onlyEvent, drained } = await startRelay(undefined, { baseUrl: hole.baseUrl });
-    const caller = await openCaller({ port, path: PATH, body: MESSAGE });
-    while (subjects.length === 0) await Bun.sleep(1);
-    caller.hangUp();
-    await withinASecond(drained(), "giving up");
-    expect(await onlyEvent()).toMatchObject({ outcome: "cancelled", statusCode: 499, errorKind: null });
-    hole.stop();
-  });
-
-  test("while it does not read what is sent", async () => {
-    const { upstream, port, onlyEvent } = await startRelay();
-    const caller = await openCaller({ port, path: PATH, body: STREAMED_MESSAGE });
-    const call = await upstream.nextCall();
-    await call.beginStream();
-    await call.sendChunk(START);
-    await caller.waitFor("message_start");
-    caller.stopReading();
-    const piece = toEvent("content_block_delta", { x: "x".repeat(100_000) });
-    const sending = (async () => {
-      while (await call.sendChunk(piece));
-    })();
-    await Bun.sleep(100);
-    caller.hangUp();
-    await withinASecond(sending, "closing the upstream");
-    expect(await onlyEvent()).toMatchObject({ outcome: "cancelled", statusCode: 200 });
   });
 
   test("many at once, at any moment, streaming their bodies or not: as many events as requests", async () => {
