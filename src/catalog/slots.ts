@@ -21,7 +21,7 @@ export interface SlotHolder {
 /** The slots of one queue, as this process has them. */
 export interface SlotLease {
   /**
-   * How many requests of this process may be at the host at once, at most `limit`. Asked before a request goes and after one
+   * The number of requests of this process that may be at the host at once, at most `limit`. Asked before a request goes and after one
    * has come back, so that a source leases what is wanted and returns what is not.
    */
   allow(limit: number): number;

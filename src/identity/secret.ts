@@ -64,7 +64,7 @@ export function toSuffix(plaintext: string): string {
 }
 
 /**
- * What stands for the plaintext of a secret of which only the SHA-256 is known. No plaintext is such a text, which has no prefix of
+ * The text that stands for the plaintext of a secret of which only the SHA-256 is known. No plaintext is such a text, which has no prefix of
  * a secret: who knows the SHA-256 cannot sign in with it.
  */
 export function toDigestText(sha256Hex: string): string {

@@ -56,7 +56,7 @@ export interface FileLimit {
   readonly enabled?: boolean;
 }
 
-/** What a file leaves out, by the kind of resource. What is null is never written. */
+/** The defaults that a file leaves out, by the kind of resource. Null is never written. */
 export const PEOPLE_DEFAULTS = {
   principal: { kind: "user", role: "member", enabled: true, tags: [] },
   key: { label: "", enabled: true, expires_at: null, scope: "full", models: null, tags: [] },
@@ -163,7 +163,7 @@ function toFacts(limit: LimitFacts) {
   };
 }
 
-/** What `POST /admin/v1/catalog` answers of people besides; no secret is in it, only that one is set. */
+/** The part of people in the answer of `POST /admin/v1/catalog`; no secret is in it, only that one is set. */
 export function toPeopleOutcomeView({ changes, kept, skipped }: PeopleOutcome) {
   return { changes: changes.map(toChangeView), kept, skipped: [...skipped] };
 }

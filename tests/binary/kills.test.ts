@@ -63,7 +63,7 @@ describe("kills at random moments under mixed load", () => {
       expect(await first.stop()).toBe(0);
       for (let round = 0; round < KILLS; round += 1) await loadUntilKilled(ledger, chance);
 
-      // What was open at the last kill is settled by a start and a clean end.
+      // A start and a clean end settle the events that were open at the last kill.
       const last = await installation.start();
       await journalIsRead(last.url);
       await checkReports(last.url, installation.adminKey);
@@ -116,7 +116,7 @@ async function killWhileStarting(afterMs: number): Promise<void> {
   await child.exited;
 }
 
-/** What the invariants do not say: each event tells what its caller got, and every outcome was there to be counted. */
+/** Two rules beside the invariants: each event tells what its caller got, and every outcome was there to be counted. */
 function checkEvents(ledger: Ledger): void {
   const checked = checkLedger(installation.dataDir, {
     arrivals: upstream.arrivals,

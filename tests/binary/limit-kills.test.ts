@@ -52,7 +52,7 @@ function startCallers(server: RunningProcess): Promise<unknown> {
   return Promise.allSettled(Array.from({ length: CALLERS }, caller));
 }
 
-/** What the rows of the log add up to, in pico. */
+/** The sum of the log's rows, in pico. */
 function sumRows(): number {
   const database = new Database(join(installation.dataDir, "usage.db"), { readonly: true });
   try {

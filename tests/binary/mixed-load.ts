@@ -2,7 +2,7 @@ import type { Chance } from "../support/chance.ts";
 import { callApi } from "../support/installation.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 
-/** What a request asks its upstream to do, and what its caller does. */
+/** The part that a request gives its upstream, and the one of its caller. */
 const KINDS = [
   "unary",
   "unary",
@@ -25,7 +25,7 @@ const CHUNK = 'data: {"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n';
 
 export interface MixedUpstream {
   readonly baseUrl: string;
-  /** How often a request arrived, by its id. */
+  /** The number of times that a request arrived, by its id. */
   readonly arrivals: ReadonlyMap<string, number>;
   /** Fulfilled when this request is here. */
   arrived(id: string): Promise<void>;
@@ -81,7 +81,7 @@ async function answer(call: UpstreamCall, kind: Kind): Promise<void> {
   await call.endStream();
 }
 
-/** What became of the requests, as their callers and their upstream saw it. */
+/** The outcomes of the requests, as their callers and their upstream saw them. */
 export interface Ledger {
   readonly sent: Set<string>;
   /** Requests whose response came to its end at the caller. */

@@ -40,7 +40,7 @@ const COMPLETION = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens"
 const HELLO = 'data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\n';
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}\n\n';
 const FILES_MAX = 64;
-/** Of a laptop's disk under load; injected before each sync. */
+/** The pause of a laptop's disk under load; injected before each sync. */
 const SLOW_SYNC_US = 300_000;
 /** A log of the catalog that is longer is copied into the database. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
@@ -451,7 +451,7 @@ describe("a data folder that cannot be used", () => {
       expect((await post(server)).status).toBe(200);
       expect(await server.stop()).toBe(0);
       const path = join(installation.dataDir, name);
-      // What waits in a write-ahead log would be written over the damage, as it should be.
+      // A write-ahead log would be written over the damage, as it should be.
       for (const log of [`${path}-wal`, `${path}-shm`]) rmSync(log, { force: true });
       const file = openSync(path, "r+");
       writeSync(file, Buffer.alloc(statSync(path).size, "no database "));
@@ -535,7 +535,7 @@ describe("a disk that syncs slowly", () => {
       expect(answered.filter((name) => name === "health").length).toBeGreaterThan(10);
       const key = await change;
       await fault.end();
-      // What was answered is in the file, whatever happens to the process.
+      // Every answered change is in the file, whatever happens to the process.
       server.signal("SIGKILL");
       await server.exited;
       const again = await installation.start();
@@ -639,7 +639,7 @@ async function traceSyncs(
   };
 }
 
-/** What the kernel says of each thread; one that has just ended is left out. */
+/** The kernel's status of each thread; one that has just ended is left out. */
 function readThreads(pid: number): string[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     try {

@@ -161,7 +161,7 @@ async function startBalancer(path: string, { name, file, wrap, args }: Balancer,
   await until(isUp, () => `${name} does not start`);
 }
 
-/** Whether a request to a model has been answered since its start. */
+/** True when a request to a model has been answered since its start. */
 async function hasServed(url: string): Promise<boolean> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return /^proxy_requests_total\{.*\} [1-9]/m.test(text);

@@ -80,7 +80,7 @@ afterAll(async () => {
   await mock?.stop();
 });
 
-/** What a response was on the wire, before the SDK made sense of it. */
+/** A response as it was on the wire, before the SDK made sense of it. */
 interface OnTheWire {
   readonly status: number;
   readonly headers: Headers;

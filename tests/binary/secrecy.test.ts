@@ -21,7 +21,7 @@ import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../supp
 const SETUP_MS_MAX = 120_000;
 const TEST_MS_MAX = 90_000;
 
-/** What must not be found, by what it is; in small letters, so that nothing that folds case hides it. */
+/** Secrets that must not be found, by name; in small letters, so that nothing that folds case hides it. */
 const planted = new Map<string, string>();
 function plant(
   what: string,
@@ -66,7 +66,7 @@ describe("with PROXY_LOG=debug, after every kind of request, failure and bad inp
       await misuseIt();
       await misuseEveryRow();
       await administer();
-      // What a killed process leaves: write-ahead logs and a journal that nobody has cleared up.
+      // A killed process leaves write-ahead logs and a journal that nothing has cleared up.
       server.signal("SIGKILL");
       await server.exited;
       const left = readDataDir();
@@ -150,7 +150,7 @@ async function setUp(): Promise<void> {
   });
 }
 
-/** What the upstream does, by the `user` of the request. */
+/** The behavior of the upstream, by the `user` of the request. */
 async function answer(call: UpstreamCall): Promise<unknown> {
   const name = call.request.headers.get("x-row");
   const row = ENDPOINTS.find((endpoint) => endpoint.name === name);

@@ -27,7 +27,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-/** What a thief of the disk who has no secret key can do. */
+/** The means of a thief of the disk who has no secret key. */
 function write(sql: string, ...values: (string | Uint8Array)[]): void {
   const database = new Database(join(dataDir, "catalog.db"), { readwrite: true, strict: true });
   database.run("PRAGMA busy_timeout = 5000");

@@ -7,7 +7,7 @@ import { runProcess } from "../support/process.ts";
 
 const LOCKPORT = await executable();
 const DISK_BYTES = 4 * 1024 * 1024;
-/** What is free, so that each of the files of a first start is the one that finds no room. */
+/** Free bytes, so that each of the files of a first start is the one that finds no room. */
 const FREE_KIB = [0, 4, 8, 12, 24, 64, 128] as const;
 const TEST_MS_MAX = 60_000;
 

@@ -47,7 +47,7 @@ test("a connection that is accepted keeps less than one read of the runtime in t
   const client = net.connect(server.port ?? 0, "127.0.0.1");
   const answer = await fetch(server.url, { method: "POST", body: "x".repeat(BODY_BYTES) });
   expect(await answer.json()).toEqual({ bytes: BODY_BYTES });
-  // What was accepted after it has it as well.
+  // Connections that were accepted after it have it as well.
   expect(bounded()).toBeGreaterThan(listening);
   client.destroy();
   await server.stop(true);
@@ -77,7 +77,7 @@ test("a caller that reads nothing holds its stream up before half a megabyte, so
   client.pause();
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await stalled.promise;
-  // What the caller's own side of the kernel takes comes on top.
+  // The caller's own side of the kernel takes some more.
   expect(writtenBytes).toBeLessThan(SEND_BUFFER_BYTES * 2 + 2 * 1024 * 1024);
   client.destroy();
   await server.stop(true);

@@ -28,7 +28,7 @@ let server: TestServer;
 let upstream: ScriptedUpstream;
 let env: Record<string, string>;
 
-/** What no line of a log and no answer to a stranger may hold. */
+/** Words that no line of a log and no answer to a stranger may hold. */
 const secrets = (key: string) => [
   PASSWORD,
   ROLE,
@@ -161,7 +161,7 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
         );
         const again = await callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON });
         expect([201, 409]).toContain(again.status);
-        // What was recorded meanwhile comes in.
+        // Events that were recorded meanwhile come in.
         await until(
           async () => {
             const text = await (await fetch(`${running.url}/metrics`)).text();

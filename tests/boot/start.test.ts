@@ -10,7 +10,7 @@ const root = join(import.meta.dir, "../..");
 const BUILD_MS_MAX = 120_000;
 const WORKER_THREAD = "Worker";
 
-/** What `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
+/** The files that `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
 const SERVING = [
   "main.ts",
   "cli/program.ts",
@@ -44,7 +44,7 @@ function loadedWith(entries: readonly string[]) {
   return { files: [...files].toSorted(), packages: [...packages].toSorted(), modules };
 }
 
-/** What each process or thread that begins with these files of `src` loads of the executable, by the parts it is cut into. */
+/** The parts of the executable that each process or thread loads which begins with these files of `src`. */
 async function loadedOfParts(entries: readonly string[]): Promise<readonly string[]> {
   const { metafile } = await Bun.build({ ...PROGRAM, metafile: true });
   const outputs = new Map(

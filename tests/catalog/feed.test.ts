@@ -19,7 +19,7 @@ describe("a price per unit", () => {
     [1.1e-11, 11],
     [0.1, 100_000_000_000],
     [0.3, 300_000_000_000],
-    // What a client gets that divides by a million itself.
+    // The results of a client that divides by a million itself.
     [0.1 + 0.2, 300_000_000_000],
     [0.05 / 1e6, 50_000],
     [0.17 / 1e6, 170_000],

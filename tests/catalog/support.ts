@@ -74,7 +74,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What a call is refused with; fails when it is not refused. */
+/** The refusal of a call; fails when it is not refused. */
 export async function refusalOf(call: () => unknown): Promise<Refusal> {
   try {
     await call();

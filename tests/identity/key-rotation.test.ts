@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const rotate = (graceSeconds: number) => fixture.keys.rotate({ id }, { graceSeconds }, null);
-/** What a request with this plaintext is told; `ok` when it is let in as the key. */
+/** The code of a request with this plaintext; `ok` when it is let in as the key. */
 async function tell(plaintext: string): Promise<string> {
   try {
     const { credential } = await fixture.authenticator.authenticate(new Headers({ "x-api-key": plaintext }));

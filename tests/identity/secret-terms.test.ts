@@ -99,7 +99,7 @@ describe("terms that change", () => {
     fc.assert(
       fc.property(changes, (steps) => {
         let terms: SecretTerms = NO_TERMS;
-        // What the admin has said last of each, told without the rule under test.
+        // The admin's last word on each, told without the rule under test.
         let latest: number | null = null;
         let widest: ReadonlySet<string> | null = null;
         let isHeld = false;

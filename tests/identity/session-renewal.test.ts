@@ -23,7 +23,7 @@ const toHeaders = ({ cookieValue }: { readonly cookieValue: string }) =>
   new Headers({ cookie: `proxy_session=${cookieValue}` });
 const pass = (seconds: number) => fixture.clock.advance(seconds * 1000);
 
-/** What a request with this cookie gets: another cookie, or null when none is due. Throws when it is not let in. */
+/** The result of a request with this cookie: another cookie, or null when none is due. Throws when it is not let in. */
 async function use(headers: Headers, by: Authenticator = fixture.authenticator): Promise<Headers | null> {
   const caller = await by.authenticate(headers);
   expect(caller.principal.name).toBe("ada");

@@ -47,7 +47,7 @@ export function createTestClock(): TestClock {
   };
 }
 
-/** What is handed over, and nothing on disk: the ledger that keeps it has tests of its own. */
+/** Records the values that are handed over, and nothing on disk: the ledger that keeps it has tests of its own. */
 export interface RecordedKeyUse extends KeyUseStore {
   readonly saved: (readonly [id: string, atUs: InstantUs])[];
 }
@@ -76,7 +76,7 @@ export interface TestIdentity {
   restartAuthenticator(): Authenticator;
   readonly sessions: SessionsDeps;
   readonly signIns: SignInLog;
-  /** What was logged of sign-ins, as JSON. */
+  /** The logged lines of sign-ins, as JSON. */
   readonly logged: readonly string[];
   readonly passwordPrint: PasswordPrint;
   /** The password in force; `PASSWORD` at first. */

@@ -69,7 +69,7 @@ interface Row {
   readonly unit_details?: { readonly [unit: string]: Line };
 }
 
-/** What the schema's description says, in exact decimals. */
+/** The sum that the schema's description tells, in exact decimals. */
 function toCost({ units, unit_prices: prices, unit_details: details = {} }: Row): number | null {
   const others = Object.entries(units)
     .filter(([unit]) => details[unit] === undefined)
