@@ -29,7 +29,7 @@ async function endSessions(name = "admin"): Promise<void> {
   expect((await site.cli("principal", "revoke-sessions", name, "--yes")).code).toBe(0);
 }
 
-/** What is asked for in vain. */
+/** The request that is made in vain. */
 const REFUSED = /^request: \w+ .* answered 401$/;
 
 const again = (page: Page) => page.getByRole("dialog", { name: "Sign in again" });

@@ -24,7 +24,7 @@ afterAll(() => provider.stop());
 
 const UI = join(import.meta.dir, "../../ui");
 
-/** How a person comes to a form, and what they do there. */
+/** A person's way to a form, and what they do there. */
 interface FormEntry {
   readonly path: string;
   readonly open: (page: Page) => Promise<unknown>;
@@ -34,7 +34,7 @@ interface FormEntry {
   /** The rest that the server asks for. */
   readonly fill?: (page: Page) => Promise<unknown>;
   readonly submit: string;
-  /** What the page shows once it is saved; by default the form is gone. */
+  /** The page's text once it is saved; by default the form is gone. */
   readonly saved?: (page: Page, signInAgain: () => Promise<unknown>) => Promise<unknown>;
 }
 

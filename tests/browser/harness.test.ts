@@ -63,7 +63,7 @@ async function open(shown: Draft, options: Partial<VisitorOptions> = {}) {
   return visitor;
 }
 
-/** What the promise throws; that it throws nothing fails. */
+/** The message that the promise throws; fails when it throws nothing. */
 async function complaint(check: Promise<unknown>): Promise<string> {
   const failure: unknown = await check.then(
     () => null,

@@ -133,7 +133,7 @@ describeInBrowser("the keyboard alone", () => {
   });
 });
 
-/** What opens on a page, by what, and what then has the focus inside. */
+/** Surfaces of a page: what opens them, and what then has the focus inside. */
 const SURFACES: readonly (readonly [
   path: string,
   opener: (page: Page) => Locator,

@@ -47,10 +47,10 @@ interface Moving {
   readonly open: () => string;
   readonly field: string;
   readonly typed: string;
-  /** What another person changes, and how the page tells it. */
+  /** The change of another person, and the page's words for it. */
   readonly change: () => Promise<unknown>;
   readonly told: string;
-  /** What the field has when the newer is taken. */
+  /** The field's value when the newer is taken. */
   readonly newer: string;
   readonly read: () => Promise<unknown>;
   readonly saved: readonly [newer: unknown, typed: unknown];

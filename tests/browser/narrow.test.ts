@@ -17,7 +17,7 @@ const SIZES = [
   { width: 640, height: 400 },
 ] as const;
 
-/** What is opened on a page, by hand where no address says it. */
+/** Surfaces of a page, opened by hand where no address says it. */
 const SURFACES: readonly (readonly [path: string, open: (page: Page) => Promise<unknown>])[] = [
   ["/", (page) => press(page, /^Window/)],
   ["/", (page) => press(page, "Open the menu")],
@@ -88,7 +88,7 @@ async function atEachSize(page: Page, check: (name: string) => Promise<unknown>)
   }
 }
 
-/** What scrolls in itself, and cannot be scrolled by the keyboard. */
+/** Boxes that scroll and that the keyboard cannot scroll. */
 async function findStuck(page: Page): Promise<readonly string[]> {
   return await page.evaluate(() =>
     [...document.querySelectorAll("main *")]

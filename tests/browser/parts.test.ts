@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 /** The steps of a new installation are a file of their own, which comes after the page. */
 const STEPS = "**/assets/checklist-*.js";
-/** What that file draws. */
+/** The text that that file draws. */
 const STEPS_TEXT = "Set up Lockport";
 const MESSAGES = "**/assets/toast-region-*.js";
 const THEME_MENU = "**/assets/menus-*.js";

@@ -15,7 +15,7 @@ const browser = useBrowser();
 
 let folder: ReturnType<typeof makeFolder>;
 let harness: Harness;
-/** What is served now. */
+/** The build that is served now. */
 let table: AssetTable;
 
 beforeAll(async () => {

@@ -19,7 +19,7 @@ const ZONES = [
 
 const DAY_MS = 86_400_000;
 
-/** What is typed below, as the button says it. */
+/** The window that is typed below, as the button says it. */
 const WINDOW_CHOSEN = "Window: 2026-01-02 22:30 – 2026-01-03 01:00 UTC";
 
 const DEMO = { demo: { days: 10 } } as const;

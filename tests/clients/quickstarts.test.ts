@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, SETUP_MS_MAX);
 afterAll(() => site?.stop());
 
-/** What the client gives its program for each call. */
+/** The answer that the client gives its program for each call. */
 const MEDIA_ANSWERS: { readonly [medium in Medium]: unknown } = {
   transcription: HEARD,
   translation: HEARD,

@@ -40,7 +40,7 @@ export const MODELS = {
   withoutSlash: "responder",
 } as const;
 
-/** What each model of a medium costs a million. */
+/** Prices of the models of media, by the million. */
 const MEDIA_MODELS = {
   transcription: { audio_seconds: 100 },
   speech: { requests: 15_000 },
@@ -125,7 +125,7 @@ export async function runQuickstart(
   return JSON.parse(data.trim().split("\n").at(-1) ?? "");
 }
 
-/** What an event has to have; `billed` are its quantities by unit, those of zero left out. */
+/** Fields that an event has to have; `billed` are its quantities by unit, those of zero left out. */
 type Expected = Partial<SeenRequest> & { readonly billed: Record<string, number> };
 
 /** The event as it is compared. */

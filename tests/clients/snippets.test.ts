@@ -74,7 +74,7 @@ function toSecret({ kind }: SnippetClient): { readonly text: string; readonly va
     : { text: site.key, variable: "LOCKPORT_KEY" };
 }
 
-/** What a program writes of its answer; `curl` writes the answer itself. */
+/** The text that a program writes of its answer; `curl` writes the answer itself. */
 async function readAnswer(
   client: SnippetClient,
   use: SnippetUse,
@@ -115,7 +115,7 @@ const ANSWERS: { readonly [use in SnippetUse]: string } = {
   rerank: "0",
 };
 
-/** What has to be recorded of it. */
+/** Fields that have to be recorded of it. */
 function toRecorded(client: SnippetClient, use: SnippetUse): object {
   if (client.kind === "relay") return RELAYED.text;
   if (use === "chat" || use === "stream") return RECORDED.text;

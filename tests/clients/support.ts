@@ -14,7 +14,7 @@ const CREDENTIAL = "sk-upstream-credential";
 export const OWN_CREDENTIAL = "sk-ant-own-credential";
 export const ALIAS = "team/chat";
 export const EMBEDDER = "embedder";
-/** What the upstream of the relay calls its model. */
+/** The model's name at the relay's upstream. */
 export const RELAY_MODEL = "claude-mock-1";
 
 export const GREETING = 'Grüße — 你好 \u2028 "quoted" 🎈 and some more words';

@@ -31,11 +31,11 @@ export interface ClientRow {
   readonly media?: { readonly program: string; readonly endpoints: readonly Medium[] };
   /** Whose streams it makes itself, of an answer in whole. */
   readonly makesStreamsOf?: Api;
-  /** Whether it is asked for a text without U+2028, which its reader takes for the end of a line. */
+  /** True: it is asked for a text without U+2028, which its reader takes for the end of a line. */
   readonly isWithoutLineSeparator?: true;
   /** In place of an alias with a slash. */
   readonly isWithoutSlash?: true;
-  /** What does not work, or not by itself, and why. */
+  /** Limits: what does not work, or not by itself, and why. */
   readonly notes: readonly string[];
 }
 

@@ -22,7 +22,7 @@ interface Turn {
   readonly call: { readonly name: string; readonly input: string } | null;
 }
 
-/** What each answer costs its vendor's customer: `written` and `cached` are parts of the prompt. */
+/** Tokens of each answer: `written` and `cached` are parts of the prompt. */
 export const TOKENS = {
   text: { plain: 11, cached: 4, written: 2, output: 7 },
   call: { plain: 30, cached: 0, written: 0, output: 12 },

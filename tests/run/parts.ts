@@ -7,15 +7,15 @@ export interface Part {
   readonly name: "programs" | "browser" | "clients" | "postgres";
   /** Parts of one lane run one after the other, lanes beside each other: a test waits now and then, which leaves no core idle. */
   readonly lane: 0 | 1;
-  /** Whether it runs only as a part of all, by its name, or where a path in it is named. */
+  /** True when it runs only as a part of all, by its name, or where a path in it is named. */
   readonly isExtra: boolean;
   /** Processes side by side. A browser's test mostly waits for the browser. */
   readonly workers: number;
   /** As many where no other part runs beside it: a test waits for threads, processes and limits, and leaves its core idle. */
   readonly workersAlone?: number;
-  /** How often a test that failed is tried again. */
+  /** The number of further tries of a test that failed. */
   readonly retries: number;
-  /** Whether each file has a module graph of its own, which costs it a fifth of a second: clients leave things in the global object. */
+  /** True when each file has a module graph of its own, which costs it a fifth of a second: clients leave things in the global object. */
   readonly isIsolated: boolean;
   /** Files that take longest, the longest first: begun last, one of them would leave the other cores idle. */
   readonly longest: readonly string[];

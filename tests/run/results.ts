@@ -1,4 +1,4 @@
-/** What one test came to, as the last line about it says. */
+/** The result of one test, as the last line about it says. */
 interface Result {
   readonly kind: "pass" | "fail" | "skip" | "todo";
   readonly name: string;

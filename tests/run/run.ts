@@ -80,7 +80,7 @@ async function run(): Promise<number> {
   }
 }
 
-/** What a test leaves behind goes with the run. Open to everybody, as the system's own is: servers in it run as other users. */
+/** Files that a test leaves behind go with the run. Open to everybody, as the system's own is: servers in it run as other users. */
 function makeTemporary(folder: string): string {
   const path = join(folder, "tmp");
   mkdirSync(path);
@@ -109,7 +109,7 @@ async function lint(): Promise<boolean> {
   return complaints.every((complaint) => complaint === null);
 }
 
-/** What the tool says when it finds fault; null: it finds none. */
+/** The tool's complaint; null when it finds no fault. */
 async function runTool([name, ...args]: readonly [string, ...string[]]): Promise<string | null> {
   const tool = Bun.spawn([join(root, "node_modules/.bin", name), ...args], {
     cwd: root,

@@ -22,7 +22,7 @@ export interface TestApp {
    * A text or bytes go as they are.
    */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
-  /** Of a login link of `admin`. */
+  /** The token of a login link of `admin`. */
   makeLoginToken(): Promise<string>;
   /** Ends it, and fails where its ledger does not add up. */
   stop(): Promise<void>;

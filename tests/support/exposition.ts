@@ -14,7 +14,7 @@ export interface ParsedFamily {
   readonly samples: readonly ParsedSample[];
 }
 
-/** What a family of each kind may add to its name. */
+/** Suffixes that a family of each kind may add to its name. */
 const SUFFIXES: { readonly [kind: string]: readonly string[] } = {
   counter: [""],
   gauge: [""],

@@ -6,7 +6,7 @@ export const CLIENT_ID = "lockport";
 /** Characters that form encoding changes: a provider decodes them again (RFC 6749, section 2.3.1). */
 export const CLIENT_SECRET = "a client's secret: 100% & more/+=";
 
-/** What the provider says of somebody, besides `sub`. */
+/** Claims of an account, besides `sub`. */
 export type AccountClaims = Readonly<Record<string, unknown>>;
 
 export interface IdentityProvider {

@@ -7,7 +7,7 @@ import type { CheckedEvent } from "./ledger-totals.ts";
 import { checkLimitSums } from "./limit-sums.ts";
 import { checkTotals, EVENTS_SQL, SEAM, toBilled, toPico } from "./ledger-totals.ts";
 
-/** What callers and upstreams saw, as far as a test knows. */
+/** Requests that callers and upstreams saw, as far as a test knows. */
 export interface Attempts {
   /** How often each request reached its upstream, by the id that it was tagged with (`id:<id>`). */
   readonly arrivals?: ReadonlyMap<string, number>;

@@ -14,7 +14,7 @@ export function makeSchemaLater(): Disposable {
   };
 }
 
-/** How many migrations the catalog has. */
+/** The number of the catalog's migrations. */
 export function countMigrations(path: string): number {
   const database = openSqlite(path);
   try {

@@ -75,7 +75,7 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly cost_lo: number | null;
 }
 
-/** What an event is counted by. */
+/** The dimensions that an event is counted by. */
 type Measured = Pick<
   CheckedEvent,
   "id" | "outcome" | "status_code" | "duration_us" | "shape" | "prices" | "cost_hi" | "cost_lo"
@@ -330,7 +330,7 @@ function toMonth(atUs: number): number {
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** What one event adds to every total that it is in. */
+/** The amounts that one event adds to every total that it is in. */
 export function toEventTotal(event: Measured): Total {
   const cost = toPico(event);
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);

@@ -30,7 +30,7 @@ export async function openLedger(options: Omit<LedgerOptions, "lock">): Promise<
 
 export interface TestLedger extends OpenedLedger, AsyncDisposable {
   readonly dataDir: string;
-  /** What the ledger has logged, a line each. */
+  /** Lines that the ledger has logged. */
   readonly lines: readonly string[];
   /** Records requests that arrive so many microseconds after the new year, one after the other. */
   record(...laterUs: readonly number[]): Promise<void>;

@@ -26,7 +26,7 @@ export interface TestServerOptions {
 /** Debian's PostgreSQL on loopback, in a folder of its own, as a user who is not root. Every connection is trusted but those by password. */
 export interface TestServer extends AsyncDisposable {
   readonly port: number;
-  /** Of the superuser. */
+  /** The superuser's URL. */
   readonly url: string;
   readonly binFolder: string;
   /** The folder of its unix socket. */

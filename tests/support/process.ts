@@ -35,9 +35,9 @@ export interface RunningProcess {
   readonly url: string;
   readonly pid: number;
   readonly exited: Promise<number>;
-  /** What it has said so far, on both streams. */
+  /** Its output so far, on both streams. */
   output(): string;
-  /** What it has said on stderr alone: its log. */
+  /** Its output on stderr alone: its log. */
   messages(): string;
   /** Closes our end of its stdout. */
   closeStdout(): Promise<void>;
@@ -132,7 +132,7 @@ export function errorsOf(messages: string): readonly string[] {
   });
 }
 
-/** What a process starts with here: nothing of this one's environment but where programs are found. */
+/** The environment of a process here: nothing of this one's environment but where programs are found. */
 export function cleanEnvironment(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...env };
 }

@@ -1,6 +1,6 @@
 import { type ScriptedUpstream, startUpstream, type UpstreamCall } from "./upstream.ts";
 
-/** What a provider has of one response. */
+/** A provider's record of one response. */
 export interface ProvidedResponse {
   readonly id: string;
   readonly isBackground: boolean;

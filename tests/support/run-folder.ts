@@ -6,7 +6,7 @@ const PREFIX = "lockport-tests-";
 
 let folder: string | null = null;
 
-/** What every file of one run may use. The run's own process makes it and removes it; a file that runs alone makes its own. */
+/** The folder that every file of one run may use. The run's own process makes it and removes it; a file that runs alone makes its own. */
 export function runFolder(): string {
   return (folder ??= process.env["LOCKPORT_TEST_RUN"] ?? makeRunFolder(tmpdir()));
 }

@@ -20,7 +20,7 @@ function countWanting(): number {
   return Math.max(loadavg()[0] ?? 0, Number(now?.[1] ?? 0));
 }
 
-/** What `work` comes to, and how long it took. */
+/** The result of `work`, and how long it took. */
 export async function timed<Result>(
   work: () => Promise<Result>,
 ): Promise<{ readonly result: Result; readonly tookMs: number }> {

@@ -17,7 +17,7 @@ const press = (index: number): BrushEvent => ({ kind: "press", index });
 const release: BrushEvent = { kind: "release", index: 3, isTouch: false };
 const lift: BrushEvent = { kind: "release", index: 3, isTouch: true };
 
-/** What the events chose, and where they left the brush. */
+/** Choices of the events, and the brush after them. */
 function play(events: readonly BrushEvent[], { count = 10, canSelect = true } = {}) {
   let brush: Brush = IDLE;
   const choices: BrushRange[] = [];

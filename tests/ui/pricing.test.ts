@@ -56,7 +56,7 @@ function judge(feed: { readonly version?: unknown; readonly entries: readonly un
   }
 }
 
-/** What it throws; null when it does not. */
+/** The error that it throws; null when it throws none. */
 async function failureOf(reading: Promise<unknown>): Promise<unknown> {
   return await reading.then(
     () => null,

@@ -10,7 +10,7 @@ export interface InPage {
   beginTabWalk(within: string | null): void;
   /** Judges where the focus is now, and how the stop before it looks without. */
   stepTabWalk(): Promise<TabStep>;
-  /** What Tab has not reached. */
+  /** Elements that Tab has not reached. */
   endTabWalk(): readonly string[];
 }
 
@@ -22,7 +22,7 @@ export const REPORT_NAME = "__lockportReport";
 export interface Overflow {
   readonly viewportWidthPx: number;
   readonly contentWidthPx: number;
-  /** How far the page could be scrolled sideways. */
+  /** The distance that the page could be scrolled sideways. */
   readonly scrolledPx: number;
   /** The innermost elements that reach beyond the viewport without a box around them that scrolls or cuts. */
   readonly elements: readonly string[];

@@ -2,7 +2,7 @@ import { REPORT_NAME } from "./shapes.ts";
 
 type Report = (text: string) => void;
 
-/** What the bodies of the reports have, whose types the library does not tell apart. */
+/** Fields of the reports' bodies, whose types the library does not tell apart. */
 interface ViolationBody {
   readonly effectiveDirective?: string;
   readonly blockedURL?: string | null;

@@ -15,7 +15,7 @@ export const PRICED_LAB = {
 } satisfies SiteOptions;
 
 export interface LimitedPeople {
-  /** What the interface answers an admin; fails when it refuses. */
+  /** The interface's answer to an admin; fails when it refuses. */
   ask(method: string, path: string, body?: unknown): Promise<any>;
   /** The status that a request of `robin` gets, with the key `laptop`. */
   send(tags?: string): Promise<number>;

@@ -7,7 +7,7 @@ export interface Problem {
 }
 
 export interface ProblemWatch {
-  /** What was seen so far, each once, in order. */
+  /** Problems seen so far, each once, in order. */
   readonly problems: readonly Problem[];
   readonly leaving: Leaving;
   forget(): void;

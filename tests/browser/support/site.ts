@@ -41,7 +41,7 @@ export interface Site {
   readonly upstream: ScriptedUpstream | null;
   /** Null: without `people`. */
   readonly identityProvider: IdentityProvider | null;
-  /** What the server has said since it was last started. */
+  /** The server's output since it was last started. */
   output(): string;
   /** A local command on the data folder, while the server runs. */
   cli(...args: string[]): ReturnType<typeof runProcess>;

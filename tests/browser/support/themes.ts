@@ -18,7 +18,7 @@ export async function inBothThemes(page: Page, check: (page: Page) => Promise<un
   }
 }
 
-/** Whether the page was checked before in another theme, just as it is. */
+/** True when the page was checked before in another theme, just as it is. */
 export function isOtherTheme(page: Page): boolean {
   return inOtherTheme.has(page);
 }

@@ -10,9 +10,9 @@ const STEP_MS_MAX = 10_000;
 const VIEWPORT = { width: 1280, height: 800 };
 
 export interface VisitorOptions {
-  /** What relative addresses are relative to, such as a site's `url`. */
+  /** The base of relative addresses, such as a site's `url`. */
   readonly baseUrl: string;
-  /** What the system asks for. Default `light`. */
+  /** The theme that the system asks for. Default `light`. */
   readonly theme?: "light" | "dark";
   /** Default Asia/Kathmandu, 5:45 ahead of UTC: local time that slips onto the page is seen. */
   readonly timezoneId?: string;
@@ -28,7 +28,7 @@ export interface VisitorOptions {
   readonly motion?: "reduced" | "full";
 }
 
-/** What a test may want of a profile that was another's before. */
+/** Options of a profile that was another test's before. */
 export type Renewal = Pick<VisitorOptions, "theme" | "viewport">;
 
 export interface Visitor {
@@ -36,7 +36,7 @@ export interface Visitor {
   readonly context: BrowserContext;
   /** Where this visitor comes by, without a slash at the end. */
   readonly baseUrl: string;
-  /** What was said so far, expected or not. */
+  /** Problems that were reported so far, expected or not. */
   readonly problems: readonly Problem[];
   readonly leaving: Leaving;
   /** The page will say this, as `<kind>: <text>`; that it does not is a failure too. */

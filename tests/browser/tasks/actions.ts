@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** What the page calls for each action. */
+/** The function that the page calls for each action. */
 const BINDING = "noteTaskAction";
 
 /**
