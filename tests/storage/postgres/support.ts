@@ -5,7 +5,6 @@ import type { PostgresOptions } from "#storage/postgres/connection/pool.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { giveToServer } from "../../support/postgres-cluster.ts";
-import { until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
 
 /** An empty database of the current schema, of a test's own: `await using database = await createDatabase()`. */
@@ -86,23 +85,6 @@ export async function restartAs(server: TestServer, role: "standby" | "recovery"
   giveToServer(signal);
   await server.start();
   return signal;
-}
-
-/** Tells whether the server runs a statement with this text in it. */
-export async function isRunning(postgres: Postgres, text: string): Promise<boolean> {
-  const rows = await postgres.all(
-    `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND strpos(query, $1) > 0 AND pid <> pg_backend_pid()`,
-    [text],
-  );
-  return rows.length > 0;
-}
-
-/** Fulfilled when the server runs a statement with this text in it. */
-export function untilRunning(postgres: Postgres, text: string): Promise<void> {
-  return until(
-    () => isRunning(postgres, text),
-    () => `${text} runs`,
-  );
 }
 
 /** Returns what an attempt throws; null when it is fulfilled. */
