@@ -46,7 +46,7 @@ process.exitCode = await run();
 await log.end();
 
 async function run(): Promise<number> {
-  // Mostly waits for registries, while checks and other parts have the cores.
+  // Mostly waits for registries, while the checks and the build have the cores.
   const clients = values["set-up-clients"] ? setUpClients() : Promise.resolve();
   const linting = values.lint ? lint() : Promise.resolve(true);
   const files = findFiles(positionals);
@@ -61,13 +61,14 @@ async function run(): Promise<number> {
   if (!isAlone && !(await linting)) return end(0, 1);
   // Before anything counts against the time of a test.
   await timed("build", executable);
+  // Beside tests it would take a core from promises with a time.
+  await clients;
   const folder = makeRunFolder(findMemory() ?? tmpdir());
   const env = { LOCKPORT_TEST_RUN: folder, TMPDIR: makeTemporary(folder) };
   try {
     const runAll = async (some: typeof parts) => {
       const ended: Ended[] = [];
       for (const { part, files: paths } of some) {
-        if (part.name === "clients") await clients;
         const workers = isAlone ? (part.workersAlone ?? part.workers) : part.workers;
         ended.push(await runPart(part, paths, { env, workers }));
       }

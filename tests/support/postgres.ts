@@ -14,6 +14,11 @@ export const postgresMissing =
 
 const START_MS_MAX = 30_000;
 const POLL_MS = 5;
+/**
+ * The runtime ends the children of a test that takes too long by SIGTERM: a server that others share would refuse all of them. A
+ * shell that knows no SIGTERM stands between, and ends the server when the test process has died.
+ */
+const GUARD = `trap '' TERM; "$@" & server=$!; trap 'kill -QUIT $server' QUIT; wait $server; wait $server`;
 
 export interface TestServerOptions {
   /** Off: what a killed machine would lose is no matter here, and a test is quicker. */
@@ -72,22 +77,25 @@ export async function startPostgres(options: TestServerOptions = {}): Promise<Te
   );
   const port = findFreePort();
   const settings = toSettings(folder, data, port, options);
-  let server: Bun.Subprocess | null = null;
+  let server: { readonly guard: Bun.Subprocess; readonly pid: number } | null = null;
 
   const start = async (): Promise<void> => {
-    const started = Bun.spawn(asServer([join(binFolder, "postgres"), "-D", data, ...settings]), {
+    rmSync(join(data, "postmaster.pid"), { force: true });
+    const command = ["sh", "-c", GUARD, "postgres", join(binFolder, "postgres"), "-D", data, ...settings];
+    const guard = Bun.spawn(asServer(command), {
       cwd: folder,
       env: cleanEnvironment({}),
       stdio: ["ignore", Bun.file(join(folder, "log")), Bun.file(join(folder, "log"))],
     });
-    server = started;
     const end = performance.now() + START_MS_MAX;
-    while (!isReady(data, started.pid)) {
-      if (started.exitCode !== null || performance.now() > end) {
+    let pid = findReady(data);
+    for (; pid === null; pid = findReady(data)) {
+      if (guard.exitCode !== null || performance.now() > end) {
         throw new Error(`PostgreSQL did not start: ${readFileSync(join(folder, "log"), "utf8")}`);
       }
       await Bun.sleep(POLL_MS);
     }
+    server = { guard, pid };
   };
   let client: SQL | null = null;
   const disconnect = async (): Promise<void> => {
@@ -99,15 +107,16 @@ export async function startPostgres(options: TestServerOptions = {}): Promise<Te
     const running = server;
     server = null;
     await disconnect();
-    running?.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
-    await running?.exited;
+    if (running === null) return;
+    signal(running.pid, mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await running.guard.exited;
   };
   const pidOf = (): number => {
     if (server === null) throw new Error("the server is stopped");
     return server.pid;
   };
   const end = () => {
-    if (server !== null) server.kill("SIGQUIT");
+    if (server !== null) signal(server.pid, "SIGQUIT");
     rmSync(folder, { recursive: true, force: true });
   };
   process.on("exit", end);
@@ -188,22 +197,24 @@ function toSettings(
   return Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 }
 
-/** The last line of its lock file tells when connections are taken (PostgreSQL's pidfile.h). */
-function isReady(data: string, pid: number): boolean {
+/** The postmaster's process, once connections are taken: its lock file says both (PostgreSQL's pidfile.h). */
+function findReady(data: string): number | null {
   const path = join(data, "postmaster.pid");
-  if (!existsSync(path)) return false;
+  if (!existsSync(path)) return null;
   const lines = readFileSync(path, "utf8").split("\n");
-  return lines[0] === String(pid) && lines[7]?.trim() === "ready";
+  return lines[7]?.trim() === "ready" ? Number(lines[0]) : null;
 }
 
 /** The postmaster and its children, which a signal to it alone does not reach. */
-function signalAll(pid: number, signal: "SIGSTOP" | "SIGCONT"): void {
+function signalAll(pid: number, name: "SIGSTOP" | "SIGCONT"): void {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  for (const one of [pid, ...children.split(" ").filter(Boolean).map(Number)]) {
-    try {
-      process.kill(one, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
+  for (const one of [pid, ...children.split(" ").filter(Boolean).map(Number)]) signal(one, name);
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
   }
 }
