@@ -170,6 +170,9 @@ describeInBrowser("a list", () => {
       await page.locator(`[aria-label="${opener}"]:focus`).waitFor();
       await page.goto(address);
       await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator(`[aria-label="${opener}"]:focus`).waitFor();
       await page.goto(`${path}?open=nothing`);
       await page.getByText(`This ${noun} does not exist`).waitFor();
       await page.getByRole("button", { name: "Show the list" }).click();
