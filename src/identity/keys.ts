@@ -253,6 +253,18 @@ function requireOwnRotation(id: string, { setter = "owner", key = null }: Secret
   throw refuse("This key has limits of its own: it may rotate only itself.");
 }
 
+/**
+ * Throws `admin_required` when a key that has terms would set keys as a file has them: their terms are set as by an admin, and
+ * their secrets are known to whoever wrote it.
+ */
+export function requireFreeMaker({ key = null }: SecretMaker): void {
+  if (key === null || !hasTerms(key)) return;
+  throw refuse(
+    "This key has limits of its own: it cannot apply a file that has keys. Use a key without an expiry and models, or sign in.",
+    "keys",
+  );
+}
+
 function hasTerms({ terms }: OwnedSecret): boolean {
   return terms.expiresAtUs !== null || terms.models !== null;
 }

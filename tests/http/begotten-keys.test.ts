@@ -110,6 +110,48 @@ describe("a key that has an expiry or models", () => {
     expect(await token.json()).toMatchObject({ expires_at: END });
   });
 
+  const SECRET_OF_FILE = `lp_${"Ab3".repeat(14)}z`;
+  const OF_FILE = { wide: { principal: "anna", secret: SECRET_OF_FILE } };
+  const applyFile = (key: string, sections: object, query = "") =>
+    call(harness, "POST", `/admin/v1/catalog${query}`, {
+      body: { lockport_catalog: 1, ...sections },
+      ...by(key),
+    });
+
+  test.each([
+    ["an expiry", ENDS],
+    ["models", MODELS],
+    ["both", { ...ENDS, ...MODELS }],
+  ])("by %s applies no file that has keys, also as a dry run, and a file without them", async (_, terms) => {
+    const { freeId, key } = await makeKey(terms, "admin");
+    const before = await listSecrets();
+    for (const keys of [OF_FILE, { [freeId]: { principal: "anna", secret: SECRET_OF_FILE } }, {}])
+      for (const query of ["", "?dry_run=1", "?prune=1"]) {
+        const sections = { principals: { bert: {} }, keys };
+        await expectError(await applyFile(key, sections, query), "403 admin_required", "keys");
+      }
+    expect(await listSecrets()).toEqual(before);
+    const { principals } = await (await call(harness, "GET", "/admin/v1/principals")).json();
+    expect(principals.map(({ name }: { name: string }) => name)).not.toContain("bert");
+    // Their own routes are open to it.
+    const limits = { all: { measure: "requests", amount: 5, window: "day" } };
+    for (const sections of [{ principals: { bert: {} } }, { limits }, { providers: {} }])
+      expect((await applyFile(key, sections)).status).toBe(200);
+  });
+
+  test("does not bind files that its owner applies with a key without terms, or signed in", async () => {
+    const { principal, id, free, key } = await makeKey({ expires_at: END }, "admin");
+    expect((await applyFile(free, { keys: OF_FILE })).status).toBe(200);
+    const cookie = await openSession(harness, principal);
+    const body = { lockport_catalog: 1, keys: OF_FILE };
+    expect((await call(harness, "POST", "/admin/v1/catalog", { body, headers: { cookie } })).status).toBe(
+      200,
+    );
+    // Fixed tags alone bind no admin's key.
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { expires_at: null, tags: ["team:a"] } });
+    expect((await applyFile(key, { keys: OF_FILE })).status).toBe(200);
+  });
+
   test("narrows, pauses and deletes keys, names them, and rotates itself", async () => {
     const { id, freeId, key } = await makeKey({ expires_at: END });
     const patch = (body: object) => call(harness, "PATCH", `/my/keys/${freeId}`, { body, ...by(key) });

@@ -1,12 +1,13 @@
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { CatalogMode } from "#catalog/catalog-draft.ts";
-import { toActor } from "#http/door/guard.ts";
+import { toActor, toMaker } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
 import { readSwitch, Switch } from "#http/door/switch.ts";
 import { CatalogOutcome } from "#http/schemas/catalog.ts";
 import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
 import { CatalogFile, CatalogRequest } from "#http/schemas/catalog-file.ts";
+import { requireFreeMaker } from "#identity/keys.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
 import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
@@ -66,7 +67,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
       access: "admin",
       summary: "Bring the catalog to a file",
       description:
-        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent, and so are `providers`, `models` and `feeds` where one of the former is there and none of these; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
+        "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root of a provider always stays. `principals`, `keys` and `limits` are left alone where they are absent, and so are `providers`, `models` and `feeds` where one of the former is there and none of these; terms of a key are set as by an admin, a secret that differs from a key's takes its place, and a limit goes on with what was used of it. `prune` keeps principals of single sign-on, the caller, and the keys of both. A key that has an expiry or models is refused `keys` with `admin_required`, also in a dry run. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
       query: [
         {
           name: "dry_run",
@@ -129,6 +130,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
       run: async ({ body, request, caller }) => {
         const query = new URL(request.url).searchParams;
         const isDryRun = readSwitch(query, "dry_run");
+        if (body.keys !== undefined) requireFreeMaker(toMaker(caller));
         const [mode, actor] = [readMode(query), toActor(caller)];
         const ofPeople = PEOPLE.find((section) => body[section] !== undefined);
         if (ofPeople === undefined) {

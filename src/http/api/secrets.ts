@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { toActor } from "#http/door/guard.ts";
+import { toActor, toMaker } from "#http/door/guard.ts";
 import { DRY_RUN, isDryRun } from "#http/door/switch.ts";
 import { toSecretRemovalView } from "#views/removals.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
@@ -37,10 +37,10 @@ import {
 } from "#http/schemas/secret-requests.ts";
 import { DeletedOrRemoval, listOf, pageOf } from "#http/schemas/shared.ts";
 import type { Caller } from "#identity/caller.ts";
-import type { Keys, OwnedSecrets, SecretPatch, SecretMaker } from "#identity/keys.ts";
+import type { Keys, OwnedSecrets, SecretPatch } from "#identity/keys.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Principals } from "#identity/principals.ts";
-import { type ListedSecret, toTermSetter } from "#identity/secret.ts";
+import type { ListedSecret } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
@@ -273,11 +273,6 @@ interface TermsBody {
 
 function toPatch({ label, expires_at, enabled, tags }: TermsBody, caller: Caller): SecretPatch {
   return { label, expiresAt: expires_at, enabled, tags, ...toMaker(caller) };
-}
-
-/** The role in which a caller sets terms, and the key by which. */
-function toMaker({ principal, credential }: Caller): SecretMaker {
-  return { setter: toTermSetter(principal), key: credential.kind === "key" ? credential.key : null };
 }
 
 /** One kind on one surface: a caller's own, or those of every principal. */

@@ -1,6 +1,8 @@
 import { Elysia } from "elysia";
 import type { Actor } from "#audit/event.ts";
 import type { Caller } from "#identity/caller.ts";
+import type { SecretMaker } from "#identity/keys.ts";
+import { toTermSetter } from "#identity/secret.ts";
 import { JSON_BODY_BYTES_MAX, type BodyOwner, toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { BodyLimits } from "./body-reader.ts";
@@ -85,6 +87,11 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
 /** Who an audit entry names. */
 export function toActor({ principal }: Pick<Caller, "principal">): Actor {
   return { principalId: principal.id };
+}
+
+/** The role in which a caller sets terms, and the key by which. */
+export function toMaker({ principal, credential }: Caller): SecretMaker {
+  return { setter: toTermSetter(principal), key: credential.kind === "key" ? credential.key : null };
 }
 
 /** Whose the bodies of routes without credentials are; no principal has this name, and none of these bodies is large. */
