@@ -38,11 +38,11 @@ export function planKeys(
   wanted: readonly ParsedKey[] | null,
   context: KeyContext,
 ): KeyPlan {
-  const left = keys.filter(({ principalName }) => context.owners.has(principalName));
+  const left = new Set(keys.filter(({ principalName }) => context.owners.has(principalName)));
   const nothing = { steps: [], removals: [], skipped: [], ids: new Map<string, never>(), kept: 0 };
-  if (wanted === null) return { ...nothing, after: left };
+  if (wanted === null) return { ...nothing, after: [...left] };
   const find = createFinder(keys, wanted);
-  const holders = new Map(keys.flatMap((key) => listStoredHashes(key).map((hash) => [hash, key])));
+  const holders = toHolders(keys);
   requireOneName(wanted);
   const ids = new Map<string, string | null>();
   const [steps, skipped, after]: [Step[], Skipped[], KeyFacts[]] = [[], [], []];
@@ -67,15 +67,15 @@ export function planKeys(
   }
   const others = keys.filter((key) => !found.has(key));
   const removable = others.filter((key) => !context.isKept(key));
-  const removed = context.isPruned ? removable : [];
-  const stays = others.filter((key) => left.includes(key) && !removed.includes(key));
+  const removed = new Set(context.isPruned ? removable : []);
+  const stays = others.filter((key) => left.has(key) && !removed.has(key));
   return {
     steps,
-    removals: removed.map(toRemoval),
+    removals: [...removed].map(toRemoval),
     skipped,
     after: [...after, ...stays],
     ids,
-    kept: removable.length - removed.length,
+    kept: removable.length - removed.size,
   };
 }
 
@@ -122,8 +122,10 @@ function refuseOwner({ place, owner }: ParsedKey, { owners }: KeyContext) {
   return refuse(`${place}.principal`, message, "principal_not_found");
 }
 
-function listStoredHashes({ hash, formerHash }: StoredKey): readonly string[] {
-  return formerHash === null ? [hash] : [hash, formerHash];
+/** By every hash, a key that has it now before one that had it. */
+function toHolders(keys: readonly StoredKey[]): Map<string, StoredKey> {
+  const former = keys.flatMap((key) => (key.formerHash === null ? [] : [[key.formerHash, key] as const]));
+  return new Map([...former, ...keys.map((key) => [key.hash, key] as const)]);
 }
 
 /** `kept`: the file has none, or the one that is stored. `former`: the one before, which a file must not bring back. */
@@ -138,13 +140,15 @@ function findSecret(
   if (secret === null) return "kept";
   const hashes = toHashes(secret, secrets);
   const [hash = ""] = hashes;
-  const held = hashes.find((known) => holders.has(known));
+  // A secret that came by its SHA-256 in place of its plaintext is both the present one and the former one.
+  const held =
+    hashes.find((known) => holders.get(known)?.hash === known) ?? hashes.find((known) => holders.has(known));
   const holder = held === undefined ? undefined : holders.get(held);
   if (holder === undefined) {
     const suffix = secret.kind === "plaintext" ? toSuffix(secret.text) : "";
     const rotation: Rotation = { hash, suffix, formerUntilUs: null };
-    // Two entries of one file may not share a secret either.
-    holders.set(hash, before ?? NO_KEY);
+    // Two entries of one file may not share a secret either, be it a plaintext in one and a SHA-256 in the other.
+    for (const known of hashes) holders.set(known, before ?? NO_KEY);
     return rotation;
   }
   if (holder !== before) {
@@ -237,12 +241,12 @@ function toStep(
 }
 
 /**
- * What the file asks of the terms, where it differs. What the file does not speak of is lifted where an admin has set it; what the
- * owner alone has narrowed stays: a file that knows nothing of a leak must not resume the key that its owner has paused for it.
+ * What the file asks of the terms, where it differs. What the file does not speak of is lifted where it is as an admin has set it;
+ * what the owner has narrowed stays: a file that knows nothing of a leak must not resume the key that its owner has paused for it.
  */
 function toDifference(before: SecretTerms, asked: TermsChange): TermsChange {
-  const { expiresAtUs = before.adminExpiresAtUs === null ? before.expiresAtUs : null } = asked;
-  const { models = before.adminModels === null ? before.models : null } = asked;
+  const { expiresAtUs = before.expiresAtUs === before.adminExpiresAtUs ? null : before.expiresAtUs } = asked;
+  const { models = isSameSet(before.models, before.adminModels) ? null : before.models } = asked;
   const { enabled = before.pausedBy !== "owner" } = asked;
   const { scope = before.scopedBy === "owner" ? "inference" : "full" } = asked;
   return {

@@ -35,11 +35,12 @@ export function planLimits(
   // One of a principal that is pruned goes with it.
   const left = relayTokens.filter(({ principalId }) => ownerIds.has(principalId));
   const relayTokenIds = new Set(left.map(({ id }) => id));
+  const keyIds = new Set(context.keys.after.map(({ id }) => id));
   const steps: Step[] = [];
   const skipped: Skipped[] = [];
   for (const entry of wanted) {
     const { name } = entry.limit;
-    const found = findSubject(entry, relayTokenIds, context);
+    const found = findSubject(entry, { ...context, relayTokenIds, keyIds });
     if ("reason" in found) {
       skipped.push({ kind: "limit", name, reason: found.reason });
       continue;
@@ -79,14 +80,19 @@ export function planLimits(
   return { steps, removals, skipped, after, kept: others.length - removed.length };
 }
 
+interface SubjectContext extends LimitContext {
+  /** Those that are there when the file is applied. */
+  readonly relayTokenIds: ReadonlySet<string>;
+  readonly keyIds: ReadonlySet<string>;
+}
+
 type FoundSubject =
   /** `id`: of its principal, key or relay token; null for everybody and for a tag. */
   { readonly subject: NamedSubject; readonly id: string | null } | { readonly reason: Skipped["reason"] };
 
 function findSubject(
   { place, limit: { subject } }: ParsedLimit,
-  relayTokenIds: ReadonlySet<string>,
-  { owners, keys }: LimitContext,
+  { owners, keys, relayTokenIds, keyIds }: SubjectContext,
 ): FoundSubject {
   switch (subject.kind) {
     case "principal": {
@@ -99,7 +105,7 @@ function findSubject(
     case "key": {
       const ofFile = keys.ids.get(subject.id);
       if (ofFile === null) return { reason: "no_key" };
-      const id = ofFile ?? keys.after.find((key) => key.id === subject.id)?.id;
+      const id = ofFile ?? (keyIds.has(subject.id) ? subject.id : undefined);
       if (id !== undefined) return { subject: { ...subject, id }, id };
       const hint = toHint(subject.id, [...keys.ids.keys()]);
       const message = `Neither the file nor the installation has a key under this id.${hint}`;

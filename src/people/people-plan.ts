@@ -45,22 +45,23 @@ export function planPeople(draft: PeopleDraft, birth: PeopleBirth): PeoplePlan<P
 /** Removals with what goes with each by the schema's own rules, and has no change of its own. */
 function tellAlong(removals: readonly Step[], { keys, relayTokens, limits }: PeoplePicture): readonly Step[] {
   const told = new Set(removals.flatMap(({ write }) => ("id" in write ? write.id : [])));
+  const untold = <Row extends { readonly id: string }>(rows: readonly Row[]) =>
+    rows.filter(({ id }) => !told.has(id));
+  const keysByOwner = Map.groupBy(untold(keys), ({ principalId }) => principalId);
+  const tokensByOwner = Map.groupBy(untold(relayTokens), ({ principalId }) => principalId);
+  const limitsBySubject = Map.groupBy(untold(limits), ({ subject }) => ("id" in subject ? subject.id : null));
   return removals.map((step) => {
     const { write, change } = step;
     if (write.kind !== "delete_principal" && write.kind !== "delete_key") return step;
-    const isOwned = ({ id, principalId }: Pick<StoredKey, "id" | "principalId">) =>
-      principalId === write.id && !told.has(id);
-    const secrets = { keys: keys.filter(isOwned), relayTokens: relayTokens.filter(isOwned) };
-    const subjects = new Set([
-      write.id,
-      ...Object.values(secrets).flatMap((owned) => owned.map(({ id }) => id)),
-    ]);
+    const secrets = {
+      keys: keysByOwner.get(write.id) ?? [],
+      relayTokens: tokensByOwner.get(write.id) ?? [],
+    };
+    const subjects = [write, ...secrets.keys, ...secrets.relayTokens];
     const along = {
       keys: secrets.keys.map(toLabel),
       relayTokens: secrets.relayTokens.map(toLabel),
-      limits: limits
-        .filter(({ id, subject }) => "id" in subject && subjects.has(subject.id) && !told.has(id))
-        .map(({ name }) => name),
+      limits: subjects.flatMap(({ id }) => limitsBySubject.get(id) ?? []).map(({ name }) => name),
     };
     const isAlone = Object.values(along).every(({ length }) => length === 0);
     return { ...step, change: { ...change, along: isAlone ? null : along } };
@@ -93,14 +94,14 @@ function planPrincipals(
   const names = new Set(wanted.map(({ name }) => name));
   const others = current.principals.filter(({ name }) => !names.has(name));
   const removable = others.filter(({ id }) => !isAlwaysKept(current, id, actor));
-  const removed = isPruned ? removable : [];
-  const left = others.filter((principal) => !removed.includes(principal));
-  const removals = removed.map((principal): Step => ({
+  const removed = new Set(isPruned ? removable : []);
+  const left = others.filter((principal) => !removed.has(principal));
+  const removals = [...removed].map((principal): Step => ({
     change: { kind: "principal", name: principal.name, before: principal, after: null },
     write: { kind: "delete_principal", id: principal.id },
     audit: [{ action: "principal.delete", targetKind: "principal", targetRef: principal.id }],
   }));
-  return { steps, removals, after: [...after, ...left], kept: removable.length - removed.length };
+  return { steps, removals, after: [...after, ...left], kept: removable.length - removed.size };
 }
 
 function toPrincipalStep(

@@ -346,6 +346,43 @@ describe("a key of a file", () => {
     expect((await read()).keys[KEY_ID]).toEqual({ principal: "alice", scope: "inference" });
   });
 
+  test("keeps what its owner has narrowed below what an admin has set, and loses what is as an admin has set it", async () => {
+    const expires_at = "2091-01-01T00:00:00Z";
+    await apply(withKey(KEY_ID, { secret: SECRET, models: ["a", "b"], expires_at }));
+    const narrow = (change: object) =>
+      harness.deps.keys.update({ id: KEY_ID }, { ...change, setter: "owner" }, null);
+    await narrow({ models: ["a"] });
+    await apply(withKey(KEY_ID, {}));
+    expect((await read()).keys[KEY_ID]).toEqual({ principal: "alice", models: ["a"] });
+    await apply(withKey(KEY_ID, { models: ["c"], expires_at }));
+    await narrow({ expiresAt: "2090-01-01T00:00:00Z" });
+    await apply(withKey(KEY_ID, {}));
+    expect((await apply(withKey(KEY_ID, {}))).changes).toEqual([]);
+    const kept = { principal: "alice", expires_at: "2090-01-01T00:00:00.000000Z" };
+    expect((await read()).keys[KEY_ID]).toEqual(kept);
+  });
+
+  test("whose secret came by its SHA-256 in place of its plaintext has the present one, not a former one", async () => {
+    await apply(withKey("ci", { secret: SECRET }));
+    await apply(withKey("ci", { secret_sha256: sha256Hex(SECRET) }));
+    expect(await apply(withKey("ci", { secret: SECRET }))).toMatchObject({ changes: [], skipped: [] });
+    expect((await open(SECRET)).status).toBe(200);
+  });
+
+  test.each(["one", "two"])(
+    "may not have the secret that another has by its SHA-256, %s first",
+    async (first) => {
+      const entries = {
+        one: { principal: "alice", secret: SECRET },
+        two: { principal: "alice", secret_sha256: sha256Hex(SECRET) },
+      };
+      const second = first === "one" ? "two" : "one";
+      const keys = first === "one" ? entries : { two: entries.two, one: entries.one };
+      const field = second === "one" ? "secret" : "secret_sha256";
+      await expectRefused({ ...alice, keys }, { code: "invalid_request", param: `keys.${second}.${field}` });
+    },
+  );
+
   const REFUSED: readonly (readonly [what: string, key: object, code: string, field: string])[] = [
     ["a secret of another form", { secret: "sk-short-secret" }, "invalid_request", "secret"],
     ["a SHA-256 that is none", { secret_sha256: "A".repeat(64) }, "invalid_request", "secret_sha256"],
