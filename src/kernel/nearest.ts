@@ -74,8 +74,15 @@ export async function withHint<Result>(
     return await change;
   } catch (failure) {
     if (!(failure instanceof ProxyError) || failure.code !== code) throw failure;
-    const { message, param } = failure;
-    throw new ProxyError(code, `${message}${await readHint()}`, param === null ? {} : { param });
+    // What was refused stays refused in these words where the hint cannot be read.
+    const hint = await readHint().catch(() => "");
+    if (hint === "") throw failure;
+    const { message, param, headers } = failure;
+    throw new ProxyError(code, `${message}${hint}`, {
+      ...(param !== null && { param }),
+      headers,
+      cause: failure.cause,
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { findNearest } from "#kernel/nearest.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { findNearest, withHint } from "#kernel/nearest.ts";
 
 const SETTINGS = ["PROXY_LOG", "PROXY_PORT", "PROXY_HOST", "PROXY_DATA_DIR"];
 
@@ -65,3 +66,21 @@ function toWholeDistance(left: string, right: string): number {
     }
   return at(left.length, right.length);
 }
+
+test("a hint goes to the end of a refusal with its code, which keeps all else, and one that fails leaves it as it is", async () => {
+  const headers = { "x-tried": "one" };
+  const refused = new ProxyError("model_not_found", "No such model.", { param: "model", headers, cause: 7 });
+  const failureOf = (readHint: () => Promise<string>, code: "model_not_found" | "key_not_found") =>
+    withHint(Promise.reject(refused), code, readHint).catch((failure: unknown) => failure);
+  const hinted = await failureOf(async () => " Did you mean `gpt`?", "model_not_found");
+  expect(hinted).toMatchObject({
+    code: "model_not_found",
+    message: "No such model. Did you mean `gpt`?",
+    param: "model",
+    headers,
+    cause: 7,
+  });
+  const fail = () => Promise.reject(new Error("the database is away"));
+  expect(await failureOf(fail, "model_not_found")).toBe(refused);
+  expect(await failureOf(fail, "key_not_found")).toBe(refused);
+});
