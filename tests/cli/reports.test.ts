@@ -344,6 +344,36 @@ describe("requests tail", () => {
   }, 20_000);
 });
 
+test("usage as JSON says that it was cut, and nothing of it where all rows are there", async () => {
+  const { app } = installation;
+  const readUsage = async (truncated: boolean) => {
+    // It answers as a server with more values than rows does.
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch({ url, headers }) {
+        const { pathname, search } = new URL(url);
+        const answer = await fetch(`${app.url}${pathname}${search}`, { headers });
+        const body: object = JSON.parse(await answer.text());
+        return Response.json({ ...body, truncated });
+      },
+    });
+    const told = await runLocal(
+      "/nonexistent/lockport",
+      ["usage", "--json", "--since", "2026-03-01", "--url", server.url.origin],
+      {
+        env: { LOCKPORT_API_KEY: app.adminKey },
+      },
+    );
+    await server.stop(true);
+    expect([told.code, told.messages.includes("cost the most")]).toEqual([0, truncated]);
+    return JSON.parse(told.data);
+  };
+  const { truncated, ...cut } = await readUsage(true);
+  expect(truncated).toBe(true);
+  expect(await readUsage(false)).toEqual(cut);
+});
+
 describe("a ledger without a server", () => {
   test("that was never made has no usage, and no report makes a file", async () => {
     const folder = makeFolder();

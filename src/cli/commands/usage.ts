@@ -60,12 +60,13 @@ export function addCommands(program: Command, terminal: Terminal): void {
       const groups = await readGroups(installation, by, { counted, rows: body.rows });
       const total = { ...toSums(body.total), unpriced_requests: all.unpriced };
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
-      if (body.truncated && by in TO_BREAKDOWN)
+      const isCut = body.truncated && by in TO_BREAKDOWN;
+      if (isCut)
         terminal.writeMessage(`These are the ${body.rows.length} that cost the most; the total has all.\n`);
       if (options.json === true) {
         const views = groups.map(({ name, ...figures }) => ({ [by]: name, ...figures }));
         const { since = null, until = null } = query;
-        writeJson(terminal, { by, since, until, usage: views, total });
+        writeJson(terminal, { by, since, until, usage: views, ...(isCut && { truncated: true }), total });
         return;
       }
       const toName = by === "key" ? await readKeyNames(installation) : (name: string) => name;
