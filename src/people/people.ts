@@ -66,7 +66,7 @@ export function createPeople({ store, limits, secrets, clock, ids }: PeopleDeps)
       const toPeople = planPeople(draft.people, { isPruned, ...birth });
       await setImmediate();
       if (isDryRun) {
-        const { catalog, people } = await store.snapshot();
+        const { catalog, people } = await store.rehearse();
         return { catalog: toCatalog(catalog).result(catalog), people: toPeople(people).result };
       }
       const outcome = await store.change(toCatalog, toPeople);

@@ -57,6 +57,8 @@ export type PeoplePlan<Result> = (current: PeoplePicture) => PeopleChange<Result
 export interface PeopleStore {
   /** As of now, including what another process committed just before. */
   snapshot(): Promise<InstallationPicture>;
+  /** The same for a dry run: refuses what `change` refuses whatever the plans are. */
+  rehearse(): Promise<InstallationPicture>;
   /** As `CatalogStore.change`: one transaction, the catalog first; plans are pure and may be asked more than once. */
   change<OfCatalog, OfPeople>(
     catalog: CatalogPlan<OfCatalog>,

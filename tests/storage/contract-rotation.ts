@@ -92,6 +92,10 @@ export function testRotationContract(engineName: string, createEngine: () => Cat
         });
       expect(openCredential(next, await add(left, "one", keyrings[0]))).toBe("sk-upstream");
       expect(await codeOf(add(lost, "two", keyring))).toBe("internal_error");
+      // A dry run of a file says so too, and what is there can be read.
+      expect(await codeOf(lost.people.rehearse())).toBe("internal_error");
+      expect((await lost.people.snapshot()).catalog.findProvider("two")).toBeNull();
+      expect((await left.people.rehearse()).catalog.findProvider("two")).toBeNull();
       expect((await left.catalog.snapshot()).findProvider("two")).toBeNull();
     });
 

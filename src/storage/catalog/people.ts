@@ -22,12 +22,18 @@ import { apiKeys, limits, oidcSubjects, principals, relayTokens } from "./tables
 
 /** Principals, keys and limits together with the catalog, for a file of the whole installation. */
 export function createPeopleStore({ read, change, memory, current }: CatalogDriver): PeopleStore {
+  const snapshot = async () => {
+    await current();
+    return read(function* () {
+      return { catalog: memory.catalog(), people: (yield* readPeople(memory)).picture };
+    });
+  };
   return {
-    async snapshot() {
-      await current();
-      return read(function* () {
-        return { catalog: memory.catalog(), people: (yield* readPeople(memory)).picture };
-      });
+    snapshot,
+    async rehearse() {
+      const found = await snapshot();
+      requireSecretPresent(memory.secrets);
+      return found;
     },
     async change(toCatalog, toPeople) {
       const after: CatalogSnapshot[] = [];
