@@ -30,7 +30,7 @@ interface ResourceChange<Kind, Facts> {
   readonly name: string;
   readonly before: Facts | null;
   readonly after: Facts | null;
-  /** Of what is removed; null: nothing goes with it but what has a change of its own. */
+  /** It tells what a removal takes along; null: nothing but what has a change of its own. */
   readonly along?: Along | null;
 }
 

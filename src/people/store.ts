@@ -10,7 +10,7 @@ import type { NewLimit } from "#limits/store.ts";
 /** A key with what it is looked for by: neither hash leaves the plan. */
 export interface StoredKey extends ListedSecret {
   readonly hash: string;
-  /** Of the secret before the last rotation. */
+  /** It hashes the secret before the last rotation. */
   readonly formerHash: string | null;
 }
 
@@ -57,7 +57,7 @@ export type PeoplePlan<Result> = (current: PeoplePicture) => PeopleChange<Result
 export interface PeopleStore {
   /** As of now, including what another process committed just before. */
   snapshot(): Promise<InstallationPicture>;
-  /** The same for a dry run: refuses what `change` refuses whatever the plans are. */
+  /** A dry run asks this: it refuses what `change` refuses whatever the plans are. */
   rehearse(): Promise<InstallationPicture>;
   /** As `CatalogStore.change`: one transaction, the catalog first; plans are pure and may be asked more than once. */
   change<OfCatalog, OfPeople>(

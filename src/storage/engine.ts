@@ -235,7 +235,7 @@ export interface LimitCheck {
   readonly rowsFromUs: InstantUs;
   /** Usage that arrived from `rowsFromUs` on, by the rows. */
   readonly byRows: readonly LimitSum[];
-  /** The same usage, by the totals. */
+  /** Usage that arrived from `rowsFromUs` on, by the totals. */
   readonly byTotals: readonly LimitSum[];
   /** Everything, by the totals: what a server has to say. */
   readonly whole: readonly LimitSum[];

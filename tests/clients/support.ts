@@ -35,7 +35,7 @@ export const RECORDED = {
   call: toRecorded(CALL_TOKENS, DOLLARS_PER_MILLION),
   done: toRecorded(DONE_TOKENS, DOLLARS_PER_MILLION),
 } as const;
-/** The same of an answer through the relay. */
+/** The units and the cost of one answer through the relay. */
 export const RELAYED = {
   text: toRecorded(TEXT_TOKENS, RELAY_DOLLARS_PER_MILLION),
   call: toRecorded(CALL_TOKENS, RELAY_DOLLARS_PER_MILLION),

@@ -52,7 +52,7 @@ const INTERRUPTED =
 
 /** Where a secret comes from, in words. */
 export interface SecretSources {
-  /** Of providers. */
+  /** The sources of providers' API keys. */
   readonly keys: ReadonlyMap<string, string>;
   readonly trustRoots: ReadonlyMap<string, string>;
   /** The file's own keys. */

@@ -189,7 +189,7 @@ const FeedPrices = Type.Record(Type.String(), ModelPricing, {
   description: "Of a feed: the prices that change, by alias or upstream name.",
 });
 const Texts = Type.Array(Type.String());
-/** Of principals, keys and limits, under the names that a file has for them. */
+/** A change tells these fields of principals, keys and limits, under the names that a file has for them. */
 const CHANGED_PEOPLE = {
   kind: oneOf(PRINCIPAL_KINDS),
   role: oneOf(ROLES),
