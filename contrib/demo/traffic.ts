@@ -141,10 +141,8 @@ interface Asking {
 }
 
 /** The usage subject of a request to `/v1`, as the data plane makes it. */
-export function toSubject(
-  { model, provider, upstreamName, prices }: ResolvedModel,
-  asking: Asking,
-): AccountSubject {
+export function toSubject(resolved: ResolvedModel, asking: Asking): AccountSubject {
+  const { model, provider, upstreamName } = resolved;
   const { headers, ...asked } = asking;
   return {
     subject: {
@@ -156,6 +154,6 @@ export function toSubject(
       ...toAttribution(headers, []),
     },
     providerName: provider.name,
-    pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },
+    pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
   };
 }

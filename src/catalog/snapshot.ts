@@ -1,5 +1,6 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
+import type { ModelPrices } from "#kernel/price-variants.ts";
 import type { Capability } from "./capability.ts";
 import { type Model, isInScope, type ModelScope } from "./model.ts";
 import { type PriceBook, createPriceBook, type LoadedFeed, type PriceRow } from "./pricing.ts";
@@ -16,7 +17,7 @@ interface CatalogRows {
 }
 
 /** A model with everything that it inherits, ready to route and to price. */
-export interface ResolvedModel {
+export interface ResolvedModel extends ModelPrices {
   readonly model: Model;
   /** The model that routes: the row itself, or its target. */
   readonly bound: Model;
@@ -131,7 +132,7 @@ export function resolveRow(
     prices[unit] = row.pricePico;
     pricesInherited ||= row.name !== model.alias;
   }
-  return { model, bound, provider, upstreamName, capabilities, prices, pricesInherited };
+  return { model, bound, provider, upstreamName, capabilities, prices, variants: [], pricesInherited };
 }
 
 interface ListingFilter {

@@ -3,8 +3,8 @@ import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
-import type { PriceSet } from "#kernel/units.ts";
-import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
+import type { ModelPrices } from "#kernel/price-variants.ts";
+import { choosePrices, priceUsage, withBilledRequest } from "#usage/cost.ts";
 import {
   isSuccess,
   type Outcome,
@@ -62,9 +62,9 @@ export interface AccountSubject {
 /** The prices that a request's quantities cost. */
 export interface SubjectPricing {
   /** Prices in force now; null when the catalog no longer knows what was asked for. */
-  readonly findIn: (catalog: CatalogSnapshot) => PriceSet | null;
+  readonly findIn: (catalog: CatalogSnapshot) => ModelPrices | null;
   /** Prices in force when the request came. */
-  readonly known: PriceSet;
+  readonly known: ModelPrices;
 }
 
 export interface AccountsDeps {
@@ -223,8 +223,12 @@ class RecordedAccount implements LateAccount {
       const usedNothing = isUnsent || of.usesNothing === true;
       const inForce = this.#findPrices(of.pricing);
       const tier = usedNothing ? undefined : ending.metered?.tier;
-      const prices = toTierPrices(inForce instanceof Promise ? await inForce : inForce, tier);
       const told = usedNothing ? NOTHING_USED : toReported(ending, outcome);
+      const prices = choosePrices(inForce instanceof Promise ? await inForce : inForce, {
+        tier,
+        usage: told,
+        endedAtUs: begun.subject.arrivedAtUs + durationUs,
+      });
       const { isBilled = !usedNothing } = of;
       const isAnswered = isBilled && this.#upstreamStatus !== null && isSuccess(this.#upstreamStatus);
       const reported = isAnswered ? withBilledRequest(told, prices) : told;
@@ -284,9 +288,9 @@ class RecordedAccount implements LateAccount {
   }
 
   /** The prices in force now, since a request may run for minutes after it came. */
-  #findPrices({ findIn, known }: SubjectPricing): PriceSet | Promise<PriceSet> {
+  #findPrices({ findIn, known }: SubjectPricing): ModelPrices | Promise<ModelPrices> {
     const { catalog, log } = this.#accounts.deps;
-    const toKnown = (failure: unknown): PriceSet => {
+    const toKnown = (failure: unknown): ModelPrices => {
       log.warn("prices could not be read again", describeCause(failure));
       return known;
     };

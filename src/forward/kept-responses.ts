@@ -187,7 +187,7 @@ export class KeptResponses {
       usage: told.usage,
       tier: told.tier,
       providerName,
-      findPrices: (current) => current.findModelById(modelId)?.prices ?? null,
+      findPrices: (current) => current.findModelById(modelId),
       counter: metrics.open({ endpoint: "responses", provider: providerName, model }),
     });
   }

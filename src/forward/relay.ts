@@ -30,7 +30,8 @@ import type { Caller } from "#kernel/cancellation.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
-import { type PriceSet, byUnit, UNITS } from "#kernel/units.ts";
+import { type ModelPrices, NO_PRICES } from "#kernel/price-variants.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 import { toAttribution } from "./attribution.ts";
 
 export interface Relay {
@@ -214,7 +215,8 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   function admit(input: RelayInput, { subject, pricing }: AccountSubject): readonly string[] | null {
     const hasPrice = () => {
       const catalog = accounts.deps.catalog.peek();
-      return hasPrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known, "messages");
+      const { prices } = (catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known;
+      return hasPrices(prices, "messages");
     };
     return accounts.limits.admit(subject, () => !isMetered(input) || hasPrice());
   }
@@ -362,7 +364,7 @@ export function toAccountSubject(
     },
     providerName: RELAY_PROVIDER,
     usesNothing: !isMetered(input),
-    pricing: { known: {}, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
+    pricing: { known: NO_PRICES, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
     ...(model === null && {
       named: (told: string) => {
         const name = toModelName(told);
@@ -388,6 +390,7 @@ export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">)
 }
 
 /** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */
-function findPrices(catalog: CatalogSnapshot, model: string): PriceSet {
-  return byUnit(UNITS, (unit) => catalog.findPrice(model, unit)?.pricePico ?? undefined);
+function findPrices(catalog: CatalogSnapshot, model: string): ModelPrices {
+  const prices = byUnit(UNITS, (unit) => catalog.findPrice(model, unit)?.pricePico ?? undefined);
+  return { prices, variants: [] };
 }

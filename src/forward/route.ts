@@ -64,7 +64,7 @@ export function makeRoute(
   { endpoint, id }: { readonly endpoint: EndpointName; readonly id: string },
   { secrets, limiter, metrics, upstream }: RouteDeps,
 ): Route {
-  const { model, provider, upstreamName, prices } = resolved;
+  const { model, provider, upstreamName } = resolved;
   const url = upstreamUrl(provider, endpoint, id);
   const credential = openCredential(secrets, provider);
   return {
@@ -79,6 +79,6 @@ export function makeRoute(
     isBilled: !UNBILLED_ENDPOINTS.has(endpoint),
     counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
     // A model that is deleted while its request runs is charged as it was.
-    pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },
+    pricing: { known: resolved, findIn: (catalog) => catalog.findModelById(model.id) },
   };
 }

@@ -4,8 +4,8 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { type EventOrigin, eventIdToUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { LimitGate } from "#limits/limit-gate.ts";
-import type { PriceSet } from "#kernel/units.ts";
-import { priceUsage, withBilledRequest, toTierPrices } from "#usage/cost.ts";
+import { type ModelPrices, NO_PRICES } from "#kernel/price-variants.ts";
+import { choosePrices, priceUsage, withBilledRequest } from "#usage/cost.ts";
 import {
   type FoundEvent,
   type Outcome,
@@ -28,7 +28,7 @@ export interface BackgroundEnd {
   readonly tier?: string | undefined;
   readonly providerName: string;
   /** Prices in force now; null when its model is gone, which leaves it unpriced. */
-  readonly findPrices: (catalog: CatalogSnapshot) => PriceSet | null;
+  readonly findPrices: (catalog: CatalogSnapshot) => ModelPrices | null;
   readonly counter: Pick<UsageCounter, "settle">;
 }
 
@@ -114,10 +114,11 @@ export class Settlements {
     const snapshot = catalog.peek() ?? (await catalog.snapshot());
     // Nothing is awaited from here to `#count`: sums of the ledger have both, or neither.
     const { event, outcome, errorKind, tier, providerName, counter } = end;
-    const prices = toTierPrices(end.findPrices(snapshot) ?? {}, tier);
+    const settledAtUs = clock.nowUs();
+    const facts = { tier, usage: end.usage, endedAtUs: settledAtUs };
+    const prices = choosePrices(end.findPrices(snapshot) ?? NO_PRICES, facts);
     const usage = withBilledRequest(end.usage, prices);
     const { costPico, unpriced } = priceUsage(usage, prices);
-    const settledAtUs = clock.nowUs();
     const before = found?.kind === "unsettled" ? found.ending : null;
     const isAnswered = before !== null && before.outcome !== "unreachable";
     const statusCode = isAnswered ? before.statusCode : STATUS_ANSWERED;

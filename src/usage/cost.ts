@@ -13,6 +13,16 @@ import {
   DETAILS_OF,
   isUnit,
 } from "#kernel/units.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import {
+  type AppliedPrices,
+  type ModelPrices,
+  type PriceConditions,
+  type PriceVariant,
+  STANDARD_TIERS,
+  toConditionName,
+  toMinutes,
+} from "#kernel/price-variants.ts";
 import type { ReportedUsage } from "./event.ts";
 
 export interface Cost {
@@ -183,9 +193,6 @@ export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
   });
 }
 
-const TIER_LENGTH_MAX = 32;
-/** Providers' names for the service that has the usual price. */
-const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
 const FAST = "fast";
 
 /** The member that tells it; some providers do so in every event of a stream. */
@@ -211,11 +218,7 @@ export function toTier({ own, ofUsage, speed }: ToldTier): string | undefined {
 
 function toName(told: string | null): string | undefined {
   if (told === null) return undefined;
-  const name = told
-    .slice(0, 2 * TIER_LENGTH_MAX)
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]/gu, "_")
-    .slice(0, TIER_LENGTH_MAX);
+  const name = toConditionName(told);
   return STANDARD_TIERS.has(name) ? undefined : name;
 }
 
@@ -224,11 +227,64 @@ export function readTier(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-const NO_PRICES: PriceSet = {};
+/** The facts of a request that decide between the prices of its model. */
+export interface PricedFacts {
+  readonly tier?: string | undefined;
+  readonly geo?: string | undefined;
+  readonly usage: ReportedUsage | null;
+  readonly endedAtUs: InstantUs;
+}
 
-/** The prices that hold for a tier: prices are kept for the standard one alone, and no other is billed at them. */
-export function toTierPrices(prices: PriceSet, tier: string | undefined): PriceSet {
-  return tier === undefined ? prices : NO_PRICES;
+const LACKS_TIER: AppliedPrices = { lacks: "tier" };
+const LACKS_GEO: AppliedPrices = { lacks: "geo" };
+
+/**
+ * The prices of the whole request (specification of money, section 1): of the variants whose conditions all hold, the one with
+ * the most. They must name the tier and the region that its answer tells: the standard prices are another tier's.
+ */
+export function choosePrices({ prices, variants }: ModelPrices, facts: PricedFacts): AppliedPrices {
+  const { tier, geo } = facts;
+  const chosen = variants.length === 0 ? null : findVariant(variants, facts);
+  if (tier !== undefined && chosen?.when.tier !== tier) return LACKS_TIER;
+  if (geo !== undefined && chosen?.when.geo !== geo) return LACKS_GEO;
+  return chosen ?? prices;
+}
+
+function findVariant(variants: readonly PriceVariant[], facts: PricedFacts): PriceVariant | null {
+  const input = toWholeInput(facts.usage);
+  const minute = Math.floor(facts.endedAtUs / US_PER_MINUTE) % MINUTES_PER_DAY;
+  const { tier, geo } = facts;
+  let best: PriceVariant | null = null;
+  for (const variant of variants) {
+    const { when } = variant;
+    const holds =
+      (when.tier === undefined || when.tier === tier) &&
+      (when.geo === undefined || when.geo === geo) &&
+      (when.inputOver === undefined || input > when.inputOver) &&
+      (when.hours === undefined || isWithin(minute, when.hours));
+    if (holds && (best === null || outranks(when, best.when))) best = variant;
+  }
+  return best;
+}
+
+const US_PER_MINUTE = 60_000_000;
+const MINUTES_PER_DAY = 1440;
+
+/** Cached and written tokens included. */
+function toWholeInput(usage: ReportedUsage | null): number {
+  if (usage === null) return 0;
+  const { input_tokens: input = 0, cached_input_tokens: cached = 0 } = normaliseUsage(usage);
+  return input + cached;
+}
+
+function isWithin(minute: number, hours: string): boolean {
+  const [start, end] = toMinutes(hours);
+  return start < end ? start <= minute && minute < end : start <= minute || minute < end;
+}
+
+function outranks(when: PriceConditions, best: PriceConditions): boolean {
+  const more = Object.keys(when).length - Object.keys(best).length;
+  return more === 0 ? (when.inputOver ?? 0) > (best.inputOver ?? 0) : more > 0;
 }
 
 /** Why a request has no price although its model may have one. */

@@ -1,7 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { EventOrigin } from "#kernel/ids.ts";
-import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import type { Pico, Quantities } from "#kernel/units.ts";
 
 export const OUTCOMES = ["ok", "upstream_error", "unreachable", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -115,8 +116,8 @@ export interface UsageEnding {
   readonly usage: ReportedUsage | null;
   /** The service tier that it was answered at (`toTier`); absent for the standard one. */
   readonly tier?: string | undefined;
-  /** The prices that it was billed at, as they were in force when the event was written; none for a tier that has none. */
-  readonly prices: PriceSet;
+  /** As they were in force when the event was written. */
+  readonly prices: AppliedPrices;
   /** Null when no unit was priced. */
   readonly costPico: Pico | null;
   /** True when a unit with a quantity above zero had no price. */

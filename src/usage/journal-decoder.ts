@@ -1,4 +1,5 @@
-import { type PriceSet, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import { type Settlement, type UsageDimensions, toArrival, toDuration } from "./event.ts";
 import {
   type JournalEntry,
@@ -45,7 +46,7 @@ const END_NUMBERS = 5;
 /** Reads the lines of one segment in order, from its start. */
 export class JournalDecoder {
   readonly #dimensions = new Map<number, UsageDimensions>();
-  readonly #prices = new Map<number, PriceSet>();
+  readonly #prices = new Map<number, AppliedPrices>();
   readonly #manners = new Map<number, UsageManner>();
   /** Fields of the line that is being read; reused, so that a line makes no array. */
   readonly #numbers: (number | null)[] = [];

@@ -11,7 +11,8 @@ import {
   OUTCOMES,
   USAGE_SHAPES,
 } from "./event.ts";
-import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
+import type { AppliedPrices, PriceConditions } from "#kernel/price-variants.ts";
+import { type Quantities, byUnit, UNITS } from "#kernel/units.ts";
 import { CONNECTION_FAILURES, type ConnectionFailure } from "#kernel/system-code.ts";
 
 /** An ending without the prices, which repeat as well. */
@@ -45,7 +46,7 @@ export interface JournalLine {
 export type JournalEntry =
   | { readonly kind: "run" }
   | { readonly kind: "dimensions"; readonly number: number; readonly dimensions: UsageDimensions }
-  | { readonly kind: "prices"; readonly number: number; readonly prices: PriceSet }
+  | { readonly kind: "prices"; readonly number: number; readonly prices: AppliedPrices }
   /** Says what has ended before it: sums that are asked for in its name count that, and nothing behind it. */
   | { readonly kind: "watermark"; readonly number: number }
   | { readonly kind: "manner"; readonly number: number; readonly manner: UsageManner }
@@ -62,7 +63,7 @@ export type JournalEntry =
       readonly kind: "end";
       readonly sequence: number;
       readonly ending: UsageFigures;
-      readonly prices: number | PriceSet;
+      readonly prices: number | AppliedPrices;
     }
   | { readonly kind: "settle"; readonly settlement: Settlement };
 
@@ -359,10 +360,28 @@ export function toQuantities(members: Members): Quantities {
 }
 
 /** In the order of UNITS, so that equal sets have equal texts. Also reads a price set back from its stored JSON text. */
-export function toPrices(value: unknown): PriceSet {
+export function toPrices(value: unknown): AppliedPrices {
   const members = toMembers(value);
-  return byUnit(UNITS, (unit) => {
+  const prices = byUnit(UNITS, (unit) => {
     const price = members?.get(unit);
     return price === null || typeof price === "number" ? price : undefined;
   });
+  const when = toConditions(toMembers(members?.get("when")));
+  const lacks = members?.get("lacks");
+  if (lacks === "tier" || lacks === "geo") return { ...prices, lacks };
+  return when === null ? prices : { ...prices, when };
+}
+
+/** In the order of `PriceConditions`; null for none. */
+export function toConditions(members: Members | null): PriceConditions | null {
+  const [tier, inputOver, geo, hours] = ["tier", "inputOver", "geo", "hours"].map((name) =>
+    members?.get(name),
+  );
+  const when = {
+    ...(typeof tier === "string" && { tier }),
+    ...(typeof inputOver === "number" && { inputOver }),
+    ...(typeof geo === "string" && { geo }),
+    ...(typeof hours === "string" && { hours }),
+  };
+  return Object.keys(when).length === 0 ? null : when;
 }

@@ -44,7 +44,7 @@ function toEnd({ metrics }: Pick<Awaited<ReturnType<typeof createBench>>, "metri
     errorKind: null,
     usage: ENDING.usage,
     providerName: "openai",
-    findPrices: () => ENDING.prices,
+    findPrices: () => ({ prices: ENDING.prices, variants: [] }),
     counter: metrics.open({ endpoint: "responses", provider: "openai", model: "fast" }),
   };
 }
@@ -60,7 +60,10 @@ describe("an answer in the background", () => {
     const end = toEnd(bench);
     await Promise.all([settlements.settle(end), settlements.settle(end)]);
     clock.now += 60_000_000;
-    await settlements.settle({ ...end, findPrices: () => ({ input_tokens: 9, output_tokens: 9 }) });
+    await settlements.settle({
+      ...end,
+      findPrices: () => ({ prices: { input_tokens: 9, output_tokens: 9 }, variants: [] }),
+    });
     expect(await ask()).toMatchObject([
       {
         arrivedAtUs: SUBJECT.arrivedAtUs,

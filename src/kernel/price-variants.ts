@@ -1,0 +1,62 @@
+import type { PriceSet } from "./units.ts";
+
+/** Prices of what has none. */
+export const NO_PRICES: ModelPrices = { prices: {}, variants: [] };
+
+/** The prices of a model: those of standard requests, and those that hold under conditions. */
+export interface ModelPrices {
+  readonly prices: PriceSet;
+  /** In the order in which they were written, which decides between equals. */
+  readonly variants: readonly PriceVariant[];
+}
+
+/** A complete price set, of at least one price, for the requests that meet every condition (specification of money, section 1). */
+export type PriceVariant = PriceSet & { readonly when: PriceConditions };
+
+/** At least one condition, in this order. */
+export interface PriceConditions {
+  /** The service tier that an answer tells (`toConditionName`). */
+  readonly tier?: string;
+  /** Holds for a request whose whole input, cached and written tokens included, has more tokens. From 1. */
+  readonly inputOver?: number;
+  /** The region of inference that an answer tells (`toConditionName`). */
+  readonly geo?: string;
+  /** `HH:MM-HH:MM`, hours of the day in UTC by the end of a request. They may pass midnight, and the end is outside. */
+  readonly hours?: string;
+}
+
+/** The prices that a request was billed at. None where the answer tells a tier or a region that no price names. */
+export type AppliedPrices = PriceSet & {
+  /** The conditions of the variant that priced it; absent: the standard prices did. */
+  readonly when?: PriceConditions;
+  /** The kind of condition that no price names. */
+  readonly lacks?: "tier" | "geo";
+};
+
+const NAME_LENGTH_MAX = 32;
+
+/** The name of a tier or region, as answers and conditions are compared by it: lower case, `[a-z0-9_-]`, at most 32. */
+export function toConditionName(told: string): string {
+  return (
+    told
+      // An answer may tell a name of any length.
+      .slice(0, 2 * NAME_LENGTH_MAX)
+      .toLowerCase()
+      .replace(/[^a-z0-9_-]/gu, "_")
+      .slice(0, NAME_LENGTH_MAX)
+  );
+}
+
+/** Service tiers that have the standard prices. */
+export const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
+/** Regions that have the standard prices. */
+export const STANDARD_GEOS: ReadonlySet<string> = new Set(["global", "not_available"]);
+
+const MINUTES_PER_HOUR = 60;
+
+/** The minutes of the day at which hours start and end. */
+export function toMinutes(hours: string): readonly [start: number, end: number] {
+  const toMinute = (from: number) =>
+    Number(hours.slice(from, from + 2)) * MINUTES_PER_HOUR + Number(hours.slice(from + 3, from + 5));
+  return [toMinute(0), toMinute("HH:MM-".length)];
+}
