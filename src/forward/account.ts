@@ -222,16 +222,18 @@ class RecordedAccount implements LateAccount {
       const durationUs = this.#sinceArrivalUs();
       const usedNothing = isUnsent || of.usesNothing === true;
       const inForce = this.#findPrices(of.pricing);
-      const tier = usedNothing ? undefined : ending.metered?.tier;
+      const { tier, geo, costReportedPico } = (usedNothing ? null : ending.metered) ?? NOTHING_TOLD;
       const told = usedNothing ? NOTHING_USED : toReported(ending, outcome);
-      const prices = choosePrices(inForce instanceof Promise ? await inForce : inForce, {
+      const priced = inForce instanceof Promise ? await inForce : inForce;
+      const prices = choosePrices(priced, {
         tier,
+        geo,
         usage: told,
         endedAtUs: begun.subject.arrivedAtUs + durationUs,
       });
       const { isBilled = !usedNothing } = of;
       const isAnswered = isBilled && this.#upstreamStatus !== null && isSuccess(this.#upstreamStatus);
-      const reported = isAnswered ? withBilledRequest(told, prices) : told;
+      const reported = isAnswered ? withBilledRequest(told, prices, priced) : told;
       const { costPico, unpriced } = priceUsage(reported, prices);
       const ended = {
         outcome,
@@ -242,9 +244,11 @@ class RecordedAccount implements LateAccount {
         timeToFirstByteUs: this.#timeToFirstByteUs,
         usage: reported,
         tier,
+        geo,
         prices,
         costPico,
         unpriced,
+        costReportedPico,
       };
       step = "end";
       const written = usage.end(ended, named);
@@ -303,6 +307,8 @@ class RecordedAccount implements LateAccount {
     }
   }
 }
+
+const NOTHING_TOLD: Pick<MeterReading, "tier" | "geo" | "costReportedPico"> = {};
 
 function toNamed(begun: AccountSubject, { metered }: AccountEnding): AccountSubject {
   const model = metered?.model;

@@ -186,6 +186,8 @@ export class KeptResponses {
       ...toOutcome(told),
       usage: told.usage,
       tier: told.tier,
+      geo: told.geo,
+      costReportedPico: told.costReportedPico,
       providerName,
       findPrices: (current) => current.findModelById(modelId),
       counter: metrics.open({ endpoint: "responses", provider: providerName, model }),

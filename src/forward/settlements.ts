@@ -9,23 +9,20 @@ import { choosePrices, priceUsage, withBilledRequest } from "#usage/cost.ts";
 import {
   type FoundEvent,
   type Outcome,
-  type ReportedUsage,
   type UsageBeginning,
   type UsageEnding,
   toDuration,
 } from "#usage/event.ts";
+import type { MeterReading } from "#usage/meter.ts";
 import type { UsageCounter } from "#usage/metrics.ts";
 import type { UsageLedger, UsageWatch } from "#usage/store.ts";
 
 /** The first terminal status of an answer that was given in the background. */
-export interface BackgroundEnd {
+export interface BackgroundEnd extends Pick<MeterReading, "usage" | "tier" | "geo" | "costReportedPico"> {
   /** The event of the request that the answer was begun by. */
   readonly event: EventOrigin;
   readonly outcome: Outcome;
   readonly errorKind: string | null;
-  /** Null when it was not reported. */
-  readonly usage: ReportedUsage | null;
-  readonly tier?: string | undefined;
   readonly providerName: string;
   /** Prices in force now; null when its model is gone, which leaves it unpriced. */
   readonly findPrices: (catalog: CatalogSnapshot) => ModelPrices | null;
@@ -113,16 +110,18 @@ export class Settlements {
     if (found?.kind === "settled") return;
     const snapshot = catalog.peek() ?? (await catalog.snapshot());
     // Nothing is awaited from here to `#count`: sums of the ledger have both, or neither.
-    const { event, outcome, errorKind, tier, providerName, counter } = end;
+    const { event, outcome, errorKind, tier, geo, costReportedPico, providerName, counter } = end;
     const settledAtUs = clock.nowUs();
-    const facts = { tier, usage: end.usage, endedAtUs: settledAtUs };
-    const prices = choosePrices(end.findPrices(snapshot) ?? NO_PRICES, facts);
-    const usage = withBilledRequest(end.usage, prices);
+    const facts = { tier, geo, usage: end.usage, endedAtUs: settledAtUs };
+    const inForce = end.findPrices(snapshot) ?? NO_PRICES;
+    const prices = choosePrices(inForce, facts);
+    const usage = withBilledRequest(end.usage, prices, inForce);
     const { costPico, unpriced } = priceUsage(usage, prices);
     const before = found?.kind === "unsettled" ? found.ending : null;
     const isAnswered = before !== null && before.outcome !== "unreachable";
     const statusCode = isAnswered ? before.statusCode : STATUS_ANSWERED;
-    const figures = { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced };
+    const priced = { usage, tier, geo, prices, costPico, unpriced, costReportedPico };
+    const figures = { statusCode, outcome, errorKind, ...priced };
     const written = ledger.settle({ event, settledAtUs, ...figures });
     const after: UsageEnding = {
       ...figures,

@@ -34,6 +34,9 @@ export type AppliedPrices = PriceSet & {
 };
 
 const NAME_LENGTH_MAX = 32;
+const FAST = "fast";
+/** Ends the name of a tier beside which an answer tells the speed `fast`. */
+const BESIDE_FAST = `+${FAST}`;
 
 /** The name of a tier or region, as answers and conditions are compared by it: lower case, `[a-z0-9_-]`, at most 32. */
 export function toConditionName(told: string): string {
@@ -51,6 +54,27 @@ export function toConditionName(told: string): string {
 export const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
 /** Regions that have the standard prices. */
 export const STANDARD_GEOS: ReadonlySet<string> = new Set(["global", "not_available"]);
+
+/**
+ * The name of a service tier, undefined for a standard one. The speed `fast` is the tier `fast`, and beside another tier it
+ * ends that one's name: `priority+fast`, which is read back as what it is.
+ */
+export function toTierName(told: string | null, isFast = false): string | undefined {
+  if (told?.toLowerCase().endsWith(BESIDE_FAST) === true)
+    return toTierName(told.slice(0, -BESIDE_FAST.length), true);
+  const name = told === null ? "" : toConditionName(told);
+  const isStandard = name === "" || STANDARD_TIERS.has(name);
+  if (!isFast) return isStandard ? undefined : name;
+  return isStandard || name === FAST
+    ? FAST
+    : name.slice(0, NAME_LENGTH_MAX - BESIDE_FAST.length) + BESIDE_FAST;
+}
+
+/** The name of a region of inference; undefined for a standard one. */
+export function toGeoName(told: string | null): string | undefined {
+  const name = told === null ? "" : toConditionName(told);
+  return name === "" || STANDARD_GEOS.has(name) ? undefined : name;
+}
 
 const MINUTES_PER_HOUR = 60;
 

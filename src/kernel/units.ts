@@ -332,6 +332,17 @@ export function toPricePerUnit(pricePico: PricePico): number {
 
 const PICO_DIGITS = 12;
 
+/** The exact amount that a JSON number from 0 on spells, by its decimal text; rounded half up to whole pico. */
+export function numberToPico(amount: number): Pico {
+  const [digits = "", exponent = "0"] = String(amount).split("e");
+  const [whole = "", fraction = ""] = digits.split(".");
+  const places = PICO_DIGITS + Number(exponent) - fraction.length;
+  const coefficient = BigInt(whole + fraction);
+  if (places >= 0) return coefficient * 10n ** BigInt(places);
+  const divisor = 10n ** BigInt(-places);
+  return (coefficient + divisor / 2n) / divisor;
+}
+
 /** The JSON number nearest to an exact amount: made from its decimal text, never by floating-point division. */
 export function picoToNumber(amount: Pico): number {
   const negative = amount < 0n;

@@ -13,7 +13,7 @@ import { type NoticeDraft, toQuotedName } from "./notice.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
 import { findUnitPrice, UNITS } from "#kernel/units.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
-import { toDisjointQuantities, toUnpricedReason } from "#usage/cost.ts";
+import { findLack, toDisjointQuantities, toUnpricedReason } from "#usage/cost.ts";
 
 /** What tells an installation's operators what happens in it, by a webhook of theirs. */
 export interface Notices {
@@ -154,10 +154,11 @@ function toDraft(secret: ExpiringSecret, days: number): NoticeDraft {
 export const UNPRICED_MODELS_MAX = 1_000;
 /** Models that are told of in one day and that one principal has used first. */
 export const UNPRICED_MODELS_OF_PRINCIPAL_MAX = 100;
+const ANSWERED = { tier: "at the service tier", geo: "from the region" } as const;
 /** As long as an alias may be. */
 const MODEL_LENGTH_MAX = 200;
 
-/** Tells of the first use of a model without a price, and at a tier without prices, on each UTC day. */
+/** Tells of the first use of a model without a price, and at a tier or from a region without prices, on each UTC day. */
 export class PriceNotices {
   readonly #tell: Tell;
   #day = 0;
@@ -173,7 +174,7 @@ export class PriceNotices {
     providerName: string,
     ending: UsageEnding,
   ): void {
-    const { unpriced, usage, prices, durationUs, tier } = ending;
+    const { unpriced, usage, prices, durationUs } = ending;
     if (!unpriced || usage === null || name === null) return;
     const day = Math.floor((arrivedAtUs + durationUs) / DAY_US);
     if (day !== this.#day) {
@@ -182,8 +183,9 @@ export class PriceNotices {
       this.#byPrincipal = new Map();
     }
     const model = truncateCodePoints(name, MODEL_LENGTH_MAX).toWellFormed();
+    const [lack, reason] = [findLack(ending), toUnpricedReason(ending)];
     // A tier without prices is another gap than a model without them.
-    const gap = tier === undefined ? model : `${model} (${toUnpricedReason(tier)})`;
+    const gap = reason === undefined ? model : `${model} (${reason})`;
     if (this.#gaps.has(gap) || this.#gaps.size >= UNPRICED_MODELS_MAX) return;
     const own = (this.#byPrincipal.get(principalId) ?? 0) + 1;
     if (own > UNPRICED_MODELS_OF_PRINCIPAL_MAX) return;
@@ -195,14 +197,14 @@ export class PriceNotices {
       {
         type: "price.missing",
         text:
-          tier === undefined
+          lack === undefined
             ? `The model ${toQuotedName(model)} was used and has no price for ${units.join(", ")}: what that costs is counted nowhere.`
-            : `The model ${toQuotedName(model)} was answered at the service tier ${toQuotedName(tier)}, for which there are no prices: what that costs is counted nowhere.`,
+            : `The model ${toQuotedName(model)} was answered ${ANSWERED[lack]} ${toQuotedName(ending[lack] ?? "")}, for which there are no prices: what that costs is counted nowhere.`,
         facts: {
           model,
           provider: providerName,
           units,
-          ...(tier !== undefined && { reason: toUnpricedReason(tier) }),
+          ...(reason !== undefined && { reason }),
         },
       },
       { mark: { name: `price.missing ${day} ${gap}`, untilUs: (day + 2) * DAY_US } },

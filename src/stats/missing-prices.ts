@@ -13,12 +13,12 @@ export interface UnpricedUse extends Omit<UnpricedUnit, "quantity"> {
   readonly total: number;
 }
 
-/** Adds the parts up by model, those of the relay last, tier, the standard one first, and unit. */
+/** Adds the parts up by model, those of the relay last, what they lack, prices alone first, and unit. */
 export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrices, "snapped"> {
   const sums = new Map<string, Growing>();
-  for (const { model, isRelayed, tier, unit, ...part } of parts) {
-    const key = JSON.stringify([model, isRelayed, tier, unit]);
-    const sum = sums.get(key) ?? { model, isRelayed, tier, unit, requests: 0, total: 0, lastSeenUs: 0 };
+  for (const { model, isRelayed, lack, unit, ...part } of parts) {
+    const key = JSON.stringify([model, isRelayed, lack, unit]);
+    const sum = sums.get(key) ?? { model, isRelayed, lack, unit, requests: 0, total: 0, lastSeenUs: 0 };
     sums.set(key, sum);
     sum.requests += part.requests;
     sum.total += part.total;
@@ -28,13 +28,14 @@ export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrice
     (left, right) =>
       compareCodeUnits(left.model, right.model) ||
       Number(left.isRelayed) - Number(right.isRelayed) ||
-      compareCodeUnits(left.tier ?? "", right.tier ?? "") ||
+      compareCodeUnits(left.lack?.kind ?? "", right.lack?.kind ?? "") ||
+      compareCodeUnits(left.lack?.value ?? "", right.lack?.value ?? "") ||
       REPORT_UNITS.indexOf(left.unit) - REPORT_UNITS.indexOf(right.unit),
   );
   const { rows, truncated } = keepMostUsed(sorted, MISSING_PRICES_MAX);
-  const units = rows.map(({ model, isRelayed, tier, unit, requests, total, lastSeenUs }) => {
+  const units = rows.map(({ model, isRelayed, lack, unit, requests, total, lastSeenUs }) => {
     const quantity = total / UNIT_TABLE[unit].scale;
-    return { model, isRelayed, tier, unit, requests, quantity, lastSeenUs };
+    return { model, isRelayed, lack, unit, requests, quantity, lastSeenUs };
   });
   return { rows: units, truncated };
 }

@@ -1,7 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Paged } from "#kernel/page.ts";
-import type { Pico, PriceSet } from "#kernel/units.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import type { Pico } from "#kernel/units.ts";
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
@@ -31,7 +32,11 @@ export interface RequestLogRow {
   readonly usage: ReportedUsage | null;
   /** The service tier; absent for the standard one. */
   readonly tier?: string | undefined;
-  readonly prices: PriceSet;
+  /** The region of inference; absent for a standard one. */
+  readonly geo?: string | undefined;
+  readonly prices: AppliedPrices;
+  /** The cost that the provider told; absent where it told none. */
+  readonly costReportedPico?: Pico | undefined;
   readonly tags: readonly string[];
 }
 

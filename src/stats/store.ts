@@ -133,8 +133,8 @@ export interface UnpricedUnit {
   readonly model: string;
   /** Passed on by the relay, whose prices are those of exactly this name. */
   readonly isRelayed: boolean;
-  /** The service tier that they were answered at, for which there are no prices; null for the standard one. */
-  readonly tier: string | null;
+  /** The service tier or the region that they were answered at, for which there are no prices; null where prices hold. */
+  readonly lack: { readonly kind: "tier" | "geo"; readonly value: string } | null;
   readonly unit: ReportUnit;
   readonly requests: number;
   /** Normalised as reports count it. */

@@ -19,11 +19,13 @@ import {
   type ModelPrices,
   type PriceConditions,
   type PriceVariant,
-  STANDARD_TIERS,
+  NO_PRICES,
   toConditionName,
   toMinutes,
+  toTierName,
 } from "#kernel/price-variants.ts";
-import type { ReportedUsage } from "./event.ts";
+import type { ReportedUsage, UsageEnding } from "./event.ts";
+import { isJsonObject } from "./json.ts";
 
 export interface Cost {
   /** Null when no unit was priced. */
@@ -132,13 +134,19 @@ export function isPricedByRequestAlone(prices: PriceSet): boolean {
 }
 
 /**
- * The usage with the request itself, where `prices` has a price for it: of one metered request that its upstream answered
- * 2xx. An answer that told nothing else stays without its usage, unless nothing else has a price; one that is still to be
- * told is counted with what settles it.
+ * The usage with the request itself, where the prices that it was billed at have one for it: of one metered request that its
+ * upstream answered 2xx. One without prices (`lacks`) counts itself where some price `of` its model is by the request: it would
+ * be taken for free otherwise. An answer that told nothing else stays without its usage, unless nothing else has a price; one
+ * that is still to be told is counted with what settles it.
  */
-export function withBilledRequest(usage: ReportedUsage | null, prices: PriceSet): ReportedUsage | null {
-  if (!isPriced(prices, "requests") || usage?.shape === "pending") return usage;
-  const shape = usage?.shape ?? (isPricedByRequestAlone(prices) ? "inclusive" : "begun");
+export function withBilledRequest(
+  usage: ReportedUsage | null,
+  prices: AppliedPrices,
+  of: ModelPrices = NO_PRICES,
+): ReportedUsage | null {
+  const sets: readonly PriceSet[] = prices.lacks === undefined ? [prices] : [of.prices, ...of.variants];
+  if (!sets.some((set) => isPriced(set, "requests")) || usage?.shape === "pending") return usage;
+  const shape = usage?.shape ?? (sets.every(isPricedByRequestAlone) ? "inclusive" : "begun");
   return { shape, quantities: { ...usage?.quantities, requests: 1 } };
 }
 
@@ -193,38 +201,39 @@ export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
   });
 }
 
-const FAST = "fast";
-
-/** The member that tells it; some providers do so in every event of a stream. */
+/** The member that tells the service tier; some providers do so in every event of a stream. */
 export const TIER = "service_tier";
 
-/** The service tier that an answer tells; null for each member that is absent. */
-interface ToldTier {
-  /** `service_tier` of the answer, or of its `response`. */
-  readonly own: string | null;
-  /** `service_tier` of its usage. */
-  readonly ofUsage: string | null;
-  /** `speed` of its usage. */
+const FAST = "fast";
+
+/** The conditions that the usage of an answer tells; null for each that it does not. */
+export interface ToldConditions {
+  readonly tier: string | null;
   readonly speed: string | null;
+  readonly geo: string | null;
 }
 
 /**
- * The tier that an answer was served at (specification of money, section 1); undefined for the standard one. The speed `fast`
- * is the tier `fast`: a service tier that is told beside it is not kept.
+ * The tier that an answer was served at (specification of money, section 1), which says `own` of itself, or in its `response`;
+ * undefined for the standard one.
  */
-export function toTier({ own, ofUsage, speed }: ToldTier): string | undefined {
-  return speed !== null && toName(speed) === FAST ? FAST : toName(own ?? ofUsage);
+export function toTier(own: string | null, { tier, speed }: ToldConditions): string | undefined {
+  const isFast = speed !== null && toConditionName(speed) === FAST;
+  return toTierName(own ?? tier, isFast);
 }
 
-function toName(told: string | null): string | undefined {
-  if (told === null) return undefined;
-  const name = toConditionName(told);
-  return STANDARD_TIERS.has(name) ? undefined : name;
-}
-
-/** A member that may tell a tier; null when it tells nothing. */
-export function readTier(value: unknown): string | null {
+/** A member that may tell a condition; null when it tells nothing. */
+export function readCondition(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** A cost beyond it, in currency units, is nonsense: the high halves of its sums would leave what a double holds exactly. */
+const COST_REPORTED_MAX = 1e9;
+
+/** The cost that a usage object tells of its request, a number or its `total_cost`; null when it tells none. */
+export function readCost(value: unknown): number | null {
+  const told = isJsonObject(value) ? value["total_cost"] : value;
+  return typeof told === "number" && told >= 0 && told <= COST_REPORTED_MAX ? told : null;
 }
 
 /** The facts of a request that decide between the prices of its model. */
@@ -287,7 +296,14 @@ function outranks(when: PriceConditions, best: PriceConditions): boolean {
   return more === 0 ? (when.inputOver ?? 0) > (best.inputOver ?? 0) : more > 0;
 }
 
+/** The kind of condition that no price of a request names; undefined where its prices hold. */
+export function findLack({ tier, prices }: Pick<UsageEnding, "tier" | "prices">): AppliedPrices["lacks"] {
+  // Events of before there were variants do not say what they lack.
+  return prices.lacks ?? (tier !== undefined && prices.when === undefined ? "tier" : undefined);
+}
+
 /** Why a request has no price although its model may have one. */
-export function toUnpricedReason(tier: string): string {
-  return `tier: ${tier}`;
+export function toUnpricedReason(ending: Pick<UsageEnding, "tier" | "geo" | "prices">): string | undefined {
+  const lack = findLack(ending);
+  return lack === undefined ? undefined : `${lack}: ${ending[lack] ?? ""}`;
 }

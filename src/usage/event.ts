@@ -116,12 +116,16 @@ export interface UsageEnding {
   readonly usage: ReportedUsage | null;
   /** The service tier that it was answered at (`toTier`); absent for the standard one. */
   readonly tier?: string | undefined;
+  /** The region that it was answered from (`toGeoName`); absent for a standard one. */
+  readonly geo?: string | undefined;
   /** As they were in force when the event was written. */
   readonly prices: AppliedPrices;
   /** Null when no unit was priced. */
   readonly costPico: Pico | null;
   /** True when a unit with a quantity above zero had no price. */
   readonly unpriced: boolean;
+  /** The cost that the provider told, which is never mixed with ours; absent where it told none. */
+  readonly costReportedPico?: Pico | undefined;
 }
 
 /**
@@ -130,7 +134,16 @@ export interface UsageEnding {
  */
 export interface Settlement extends Pick<
   UsageEnding,
-  "statusCode" | "outcome" | "errorKind" | "usage" | "tier" | "prices" | "costPico" | "unpriced"
+  | "statusCode"
+  | "outcome"
+  | "errorKind"
+  | "usage"
+  | "tier"
+  | "geo"
+  | "prices"
+  | "costPico"
+  | "unpriced"
+  | "costReportedPico"
 > {
   readonly event: EventOrigin;
   /** Limits count the event from then on, and reports where it arrived. */

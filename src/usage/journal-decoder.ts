@@ -100,9 +100,9 @@ export class JournalDecoder {
   #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {
     const prices = typeof named === "number" ? this.#prices.get(named) : named;
     if (prices === undefined) return null;
-    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier } = ending;
+    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier, geo } = ending;
     const shape = usage?.shape ?? null;
-    const manner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, prices };
+    const manner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, geo, prices };
     return { kind: "end", sequence, ending, manner };
   }
 
@@ -125,7 +125,7 @@ export class JournalDecoder {
     const [sequence, number, durationUs, timeToFirstByteUs = null, costPico = null] = this.#numbers;
     const manner = this.#manners.get(number ?? 0);
     if (manner === undefined) return null;
-    const { statusCode, outcome, errorKind, failure, unpriced, shape, tier } = manner;
+    const { statusCode, outcome, errorKind, failure, unpriced, shape, tier, geo } = manner;
     return {
       kind: "end",
       sequence: sequence ?? 0,
@@ -135,6 +135,7 @@ export class JournalDecoder {
         errorKind,
         failure,
         tier,
+        geo,
         durationUs: toDuration(durationUs),
         timeToFirstByteUs: timeToFirstByteUs === null ? null : toDuration(timeToFirstByteUs),
         usage: shape === null ? null : { shape, quantities: this.#toQuantities(count) },

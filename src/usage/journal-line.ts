@@ -24,7 +24,7 @@ export interface UsageFigures extends Omit<UsageEnding, "prices" | "costPico"> {
 /** The part of an ending that repeats from request to request. */
 export interface UsageManner extends Pick<
   UsageEnding,
-  "statusCode" | "outcome" | "errorKind" | "failure" | "unpriced" | "tier" | "prices"
+  "statusCode" | "outcome" | "errorKind" | "failure" | "unpriced" | "tier" | "geo" | "prices"
 > {
   /** Null when the upstream reported nothing. */
   readonly shape: UsageShape | null;
@@ -131,7 +131,7 @@ function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "manner") {
     const { statusCode, outcome, errorKind, unpriced, shape, prices } = entry.manner;
     const fields = ["m", entry.number, statusCode, outcome, errorKind, unpriced ? 1 : 0, shape, prices];
-    return withConditions(fields, entry.manner);
+    return [...fields, ...toRareFields([entry.manner.tier, entry.manner.failure, entry.manner.geo])];
   }
   if (entry.kind === "begin") {
     const { sequence, arrivedAtUs, streamed, dimensions, isBackground = false } = entry;
@@ -156,7 +156,8 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     ending.usage?.shape ?? null,
     ending.usage?.quantities ?? null,
   ];
-  return withConditions(fields, ending);
+  const { tier, failure, geo, costReportedPico } = ending;
+  return [...fields, ...toRareFields([tier, failure, geo, costReportedPico?.toString()])];
 }
 
 /** Spelled out, since it may be kept apart from the lines around it until its event comes. */
@@ -174,16 +175,14 @@ function fromSettlement({ event, settledAtUs, ...ending }: Settlement): readonly
     ending.unpriced ? 1 : 0,
     ending.usage?.shape ?? null,
     ending.usage?.quantities ?? null,
-    ending.tier ?? null,
+    ...toRareFields([ending.tier, ending.geo, ending.costReportedPico?.toString()]),
   ];
 }
 
-/** Fields that most endings lack stand last, and take no byte where they are absent. */
-function withConditions(
-  fields: readonly unknown[],
-  { tier, failure }: Pick<UsageManner, "tier" | "failure">,
-): readonly unknown[] {
-  return tier === undefined && failure === undefined ? fields : [...fields, tier ?? null, failure ?? null];
+/** Fields that most endings lack stand last, and take no byte where neither they nor those behind them are there. */
+function toRareFields(fields: readonly (string | undefined)[]): readonly (string | null)[] {
+  const count = 1 + fields.findLastIndex((field) => field !== undefined);
+  return fields.slice(0, count).map((field) => field ?? null);
 }
 
 function fromDimensions(d: UsageDimensions): readonly unknown[] {
@@ -226,6 +225,7 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
           prices: toPrices(fields[7]),
           tier: toText(fields[8]) ?? undefined,
           failure: toFailure(fields[9]),
+          geo: toText(fields[10]) ?? undefined,
         },
       };
     case "b": {
@@ -292,6 +292,8 @@ function toSettlement(fields: readonly unknown[]): Settlement {
     unpriced: fields[9] === 1,
     usage: toUsage(fields[10], fields[11]),
     tier: toText(fields[12]) ?? undefined,
+    geo: toText(fields[13]) ?? undefined,
+    costReportedPico: toCost(fields[14]) ?? undefined,
   };
 }
 
@@ -319,6 +321,8 @@ function toEnding(fields: readonly unknown[]): UsageFigures | null {
     unpriced: fields[9] === 1,
     tier: toText(fields[12]) ?? undefined,
     failure: toFailure(fields[13]),
+    geo: toText(fields[14]) ?? undefined,
+    costReportedPico: toCost(fields[15]) ?? undefined,
   };
 }
 

@@ -3,7 +3,9 @@ import { type ReportedUsage, ERROR_KIND_LENGTH_MAX } from "./event.ts";
 import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
 import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
 import { type LongData, type SseEvent, type SseParser, type SseSink, createSseParser } from "./sse.ts";
-import { readTier, TIER } from "./cost.ts";
+import { readCondition, TIER, toTier } from "./cost.ts";
+import { toGeoName } from "#kernel/price-variants.ts";
+import { numberToPico, type Pico } from "#kernel/units.ts";
 import { UsageAccumulator } from "./usage-accumulator.ts";
 
 /** The usage and the end that a response told. */
@@ -20,6 +22,10 @@ export interface MeterReading {
   readonly model?: string;
   /** The service tier (`toTier`); absent for the standard one. */
   readonly tier?: string | undefined;
+  /** The region of inference (`toGeoName`); absent for a standard one. */
+  readonly geo?: string | undefined;
+  /** What the provider says that the request costs; absent where it says nothing. */
+  readonly costReportedPico?: Pico | undefined;
   /** Absent for an answer that is no response of the Responses API. */
   readonly response?: ToldResponse;
 }
@@ -117,7 +123,7 @@ class StreamMeter implements Meter, SseSink {
       ...(this.#isUsageBegun && { isUsageBegun: true }),
       ...(this.#model !== null && { model: this.#model }),
       ...(this.#response !== null && { response: this.#response }),
-      tier: this.#accumulator.tier(this.#tier),
+      ...readConditions(this.#accumulator, this.#tier),
     };
   }
 
@@ -162,7 +168,21 @@ class StreamMeter implements Meter, SseSink {
 
 function readOwnTier(message: JsonObject): string | null {
   const { response } = message;
-  return readTier(message[TIER]) ?? (isJsonObject(response) ? readTier(response[TIER]) : null);
+  return readCondition(message[TIER]) ?? (isJsonObject(response) ? readCondition(response[TIER]) : null);
+}
+
+/** The conditions of an answer that says `ownTier` of itself, and its cost. */
+function readConditions(
+  accumulator: UsageAccumulator,
+  ownTier: string | null,
+): Pick<MeterReading, "tier" | "geo" | "costReportedPico"> {
+  const told = accumulator.conditions();
+  const { cost } = accumulator;
+  return {
+    tier: toTier(ownTier, told),
+    geo: toGeoName(told.geo),
+    ...(cost !== null && { costReportedPico: numberToPico(cost) }),
+  };
 }
 
 class UnaryMeter implements Meter {
@@ -204,7 +224,7 @@ class UnaryMeter implements Meter {
       usage: accumulator.total(),
       errorKind: isFailure ? toErrorKind(this.#statusCode, failure ?? body) : null,
       complete: body !== undefined,
-      tier: accumulator.tier(isJsonObject(body) ? readOwnTier(body) : null),
+      ...readConditions(accumulator, isJsonObject(body) ? readOwnTier(body) : null),
     };
   }
 }

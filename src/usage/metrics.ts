@@ -1,7 +1,7 @@
 import { truncateCodePoints } from "#kernel/text.ts";
 import { type ReportQuantities, type ReportUnit, findUnitPrice, toReportUnit, UNITS } from "#kernel/units.ts";
 import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER, isUnmetered } from "./event.ts";
-import { toDisjointQuantities, toUnpricedReason } from "./cost.ts";
+import { findLack, toDisjointQuantities, toUnpricedReason } from "./cost.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
 type RequestLabels = {
@@ -39,6 +39,8 @@ export interface UsageMetrics {
   units(): readonly UnitSeries<UnitLabels>[];
   /** Quantities of units that had no price. */
   unpricedUnits(): readonly UnitSeries<UnpricedLabels>[];
+  /** Requests that used something without a price, by the kind of condition that no price names; null for none. */
+  unpricedRequests(): ReadonlyMap<"tier" | "geo" | null, number>;
 }
 
 export interface UsageCounter {
@@ -110,6 +112,7 @@ export function createUsageMetrics(): UsageMetrics {
   const requests: Requests[] = [];
   const units: Units<UnitLabels>[] = [];
   const unpricedUnits: Units<UnpricedLabels>[] = [];
+  const unpricedRequests = new Map<"tier" | "geo" | null, number>();
   const reasons = new Set<string>();
   let catalogCount = 0;
   let relayCount = 0;
@@ -167,6 +170,11 @@ export function createUsageMetrics(): UsageMetrics {
     return { plain: addTo(unpricedUnits, { model }), ofReason };
   }
 
+  const countUnpriced = (ending: UsageEnding) => {
+    const lack = findLack(ending) ?? null;
+    unpricedRequests.set(lack, (unpricedRequests.get(lack) ?? 0) + 1);
+  };
+
   const getSeries = ({ endpoint, provider, model }: CountedRequest) => {
     const labels = { endpoint, provider, model: model ?? "" };
     return find(labels) ?? findOrOpen(labels);
@@ -176,13 +184,20 @@ export function createUsageMetrics(): UsageMetrics {
     open(request) {
       let series: Requests | null = null;
       return {
-        count: (ending) => countEnding((series ??= getSeries(request)), ending),
-        settle: (ending) => countSettled((series ??= getSeries(request)), ending),
+        count(ending) {
+          countEnding((series ??= getSeries(request)), ending);
+          if (ending.unpriced) countUnpriced(ending);
+        },
+        settle(ending) {
+          countSettled((series ??= getSeries(request)), ending);
+          if (ending.unpriced) countUnpriced(ending);
+        },
       };
     },
     requests: () => requests,
     units: () => units,
     unpricedUnits: () => unpricedUnits,
+    unpricedRequests: () => unpricedRequests,
   };
 }
 
@@ -204,13 +219,10 @@ function countUsage(series: Requests, ending: UsageEnding): void {
   if (isUnmetered(ending)) series.unmeteredCount += 1;
 }
 
-function addUsage(
-  series: Requests,
-  usage: ReportedUsage,
-  { prices, tier }: Pick<UsageEnding, "prices" | "tier">,
-): void {
-  const unpriced =
-    tier === undefined ? series.unpriced.plain : series.unpriced.ofReason(toUnpricedReason(tier));
+function addUsage(series: Requests, usage: ReportedUsage, ending: UsageEnding): void {
+  const { prices } = ending;
+  const reason = toUnpricedReason(ending);
+  const unpriced = reason === undefined ? series.unpriced.plain : series.unpriced.ofReason(reason);
   const disjoint = toDisjointQuantities(usage);
   for (const unit of UNITS) {
     const quantity = disjoint[unit];

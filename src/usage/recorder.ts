@@ -219,11 +219,11 @@ export class JournalEncoder {
     this.#lines.append(encodeJournalLine({ ...begin, isBackground: true }));
   }
 
-  /** One or two lines; spelled out when a quantity has a fraction or the cost is no safe integer. */
+  /** One or two lines; spelled out when a quantity has a fraction, the cost is no safe integer, or the provider told one. */
   end(sequence: number, ending: UsageEnding): void {
-    const { durationUs, timeToFirstByteUs, costPico, usage, prices } = ending;
+    const { durationUs, timeToFirstByteUs, costPico, usage, prices, costReportedPico } = ending;
     const numbers = this.#end;
-    let isWhole = isPlain(durationUs) && isPlain(timeToFirstByteUs);
+    let isWhole = isPlain(durationUs) && isPlain(timeToFirstByteUs) && costReportedPico === undefined;
     numbers[0] = sequence;
     numbers[2] = durationUs;
     numbers[3] = timeToFirstByteUs;
@@ -256,7 +256,7 @@ export class JournalEncoder {
   }
 
   #numberOfManner(ending: UsageEnding): number {
-    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier, prices } = ending;
+    const { statusCode, outcome, errorKind, failure, unpriced, usage, tier, geo, prices } = ending;
     const shape = usage?.shape ?? null;
     const latest = findLatest(this.#latestOfPrices, prices);
     for (const { number, meaning } of latest) {
@@ -266,13 +266,15 @@ export class JournalEncoder {
         meaning.errorKind === errorKind &&
         meaning.failure === failure &&
         meaning.tier === tier &&
+        meaning.geo === geo &&
         meaning.unpriced === unpriced &&
         meaning.shape === shape
       ) {
         return number;
       }
     }
-    const manner: UsageManner = { statusCode, outcome, errorKind, failure, unpriced, shape, tier, prices };
+    const told = { statusCode, outcome, errorKind, failure, unpriced };
+    const manner: UsageManner = { ...told, shape, tier, geo, prices };
     const given = this.#give(JSON.stringify(manner), latest, manner);
     if (given.copies <= COPIES_MAX)
       this.#lines.append(encodeJournalLine({ kind: "manner", number: given.number, manner }));

@@ -1,7 +1,7 @@
 import { type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import { isJsonObject } from "./json.ts";
-import { readTier, toTier } from "./cost.ts";
+import { readCondition, readCost, type ToldConditions } from "./cost.ts";
 
 /** A member of a usage object, or a member of that member. */
 type Path = readonly [outer: string, inner?: string];
@@ -93,6 +93,8 @@ export class UsageAccumulator {
   #numbers: number[] | null = null;
   #tier: string | null = null;
   #speed: string | null = null;
+  #geo: string | null = null;
+  #cost: number | null = null;
 
   /** Both are for the messages dialect: only prompt or completion tokens make it inclusive, and it tells its searches. */
   constructor({ defaultsToExclusive, countsWebSearches = false }: AccumulatorOptions) {
@@ -117,8 +119,10 @@ export class UsageAccumulator {
   /** Takes what numbers a usage object holds; false when it is none, or holds none that is metered. */
   add(usage: unknown): boolean {
     if (!isJsonObject(usage)) return false;
-    this.#tier = readTier(usage["service_tier"]) ?? this.#tier;
-    this.#speed = readTier(usage["speed"]) ?? this.#speed;
+    this.#tier = readCondition(usage["service_tier"]) ?? this.#tier;
+    this.#speed = readCondition(usage["speed"]) ?? this.#speed;
+    this.#geo = readCondition(usage["inference_geo"]) ?? this.#geo;
+    this.#cost = readCost(usage["cost"]) ?? this.#cost;
     let hasQuantity = false;
     for (let place = 0; place < PATHS.length; place += 1) {
       const path = PATHS[place];
@@ -133,9 +137,14 @@ export class UsageAccumulator {
     return hasQuantity;
   }
 
-  /** The tier of an answer that says `own` of itself; undefined for the standard one. */
-  tier(own: string | null): string | undefined {
-    return toTier({ own, ofUsage: this.#tier, speed: this.#speed });
+  /** The conditions that usage objects told last. */
+  conditions(): ToldConditions {
+    return { tier: this.#tier, speed: this.#speed, geo: this.#geo };
+  }
+
+  /** The cost that a usage object told last, in currency units; null when none did. */
+  get cost(): number | null {
+    return this.#cost;
   }
 
   /** Null when no quantity was reported at all. */

@@ -2,8 +2,9 @@ import type { FeedLoad } from "#catalog/feed.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
-import { toUnpricedReason } from "#usage/cost.ts";
+import type { PriceConditions } from "#kernel/price-variants.ts";
+import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.ts";
+import { choosePrices } from "#usage/cost.ts";
 import type { MissingPrices } from "#stats/store.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
@@ -44,6 +45,15 @@ export function toListPricesView({ version, source, sourceUrl, asOf, entries }: 
   };
 }
 
+export function toConditionsView({ tier, inputOver, geo, hours }: PriceConditions) {
+  return {
+    ...(tier !== undefined && { tier }),
+    ...(inputOver !== undefined && { input_over: inputOver }),
+    ...(geo !== undefined && { geo }),
+    ...(hours !== undefined && { hours }),
+  };
+}
+
 /** A name that usage is priced under: a model of the catalog, one that the relay passes on, or one that is in the catalog no more. */
 export const PRICED_NAME_KINDS = ["model", "relay", "gone"] as const;
 
@@ -52,9 +62,11 @@ export function toMissingPricesView(
   { rows }: Pick<MissingPrices, "rows">,
   { findModel, findPrice }: Pick<CatalogSnapshot, "findModel" | "findPrice">,
 ) {
-  const missing = rows.map(({ model: name, isRelayed, tier, unit, requests, quantity, lastSeenUs }) => {
+  const missing = rows.map(({ model: name, isRelayed, lack, unit, requests, quantity, lastSeenUs }) => {
     const model = isRelayed ? null : findModel(name);
-    const price = model === null ? findPrice(name, unit)?.pricePico : model.prices[unit];
+    const known = model ?? { prices: byUnit(UNITS, (of) => findPrice(name, of)?.pricePico), variants: [] };
+    const conditions = lack === null ? {} : { [lack.kind]: lack.value };
+    const prices = choosePrices(known, { ...conditions, usage: null, endedAtUs: lastSeenUs });
     const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed ? "relay" : model === null ? "gone" : "model";
     return {
       model: name,
@@ -63,9 +75,8 @@ export function toMissingPricesView(
       requests,
       quantity,
       last_seen: formatInstant(lastSeenUs),
-      ...(tier !== null && { reason: toUnpricedReason(tier) }),
-      // Prices hold for the standard tier alone.
-      has_price: typeof price === "number" && tier === null,
+      ...(lack !== null && { reason: `${lack.kind}: ${lack.value}` }),
+      has_price: typeof prices[unit] === "number",
     };
   });
   return { missing };

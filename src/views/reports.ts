@@ -6,6 +6,8 @@ import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toUnpricedReason } from "#usage/cost.ts";
+import { picoToNumber } from "#kernel/units.ts";
+import { toConditionsView } from "./pricing.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
@@ -41,7 +43,10 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
+    ...(row.costReportedPico !== undefined && { cost_reported: picoToNumber(row.costReportedPico) }),
     ...(row.tier !== undefined && { tier: row.tier }),
+    ...(row.geo !== undefined && { geo: row.geo }),
+    ...(row.prices.when !== undefined && { price_when: toConditionsView(row.prices.when) }),
     ...(reason !== undefined && { unpriced_reason: reason }),
     ...(isUnmetered(row) && { unmetered: true as const }),
     ...(row.usage?.shape === "pending" && { pending: true as const }),
@@ -50,14 +55,12 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
 }
 
 /** Why all that a request used is without a price, where that is no matter of prices alone. */
-export function findUnpricedReason({
-  usage,
-  tier,
-  costPico,
-}: Pick<RequestLogRow, "usage" | "tier" | "costPico">): string | undefined {
-  if (usage === null || tier === undefined || costPico !== null) return undefined;
-  const isUsed = Object.values(usage.quantities).some((quantity) => quantity > 0);
-  return isUsed ? toUnpricedReason(tier) : undefined;
+export function findUnpricedReason(
+  row: Pick<RequestLogRow, "usage" | "tier" | "geo" | "prices" | "costPico">,
+): string | undefined {
+  if (row.usage === null || row.costPico !== null) return undefined;
+  const isUsed = Object.values(row.usage.quantities).some((quantity) => quantity > 0);
+  return isUsed ? toUnpricedReason(row) : undefined;
 }
 
 interface FacetsViewOptions {

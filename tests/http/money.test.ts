@@ -84,7 +84,7 @@ describe("an answer at another service tier than the standard one", () => {
     ],
     ["service_tier of a response", USAGE, { response: { service_tier: "scale" } }, "scale"],
     ["speed of its usage", { ...USAGE, speed: "fast" }, {}, "fast"],
-    ["both", { ...USAGE, speed: "fast" }, { service_tier: "priority" }, "fast"],
+    ["both", { ...USAGE, speed: "fast" }, { service_tier: "priority" }, "priority+fast"],
     [
       "a name of its own",
       USAGE,
@@ -113,6 +113,8 @@ describe("an answer at another service tier than the standard one", () => {
     const labels = { model: "m", unit: "input_tokens" };
     expect(findValue(families, "proxy_unpriced_units_total", { ...labels, reason })).toBe(200);
     expect(findValue(families, "proxy_unpriced_units_total", labels)).toBeNull();
+    expect(findValue(families, "proxy_unpriced_requests_total", { reason: "tier" })).toBe(2);
+    expect(findValue(families, "proxy_unpriced_requests_total", {})).toBeNull();
     const { series } = await read("/stats/series");
     expect(series.at(-1)).toMatchObject({ requests: 2, unpriced_requests: 2, cost: null });
     const csv = await readCsv();
@@ -155,6 +157,18 @@ describe("an answer at another service tier than the standard one", () => {
     expect(await read("/admin/v1/usage/missing-prices")).toEqual({ missing: [] });
   });
 
+  test("counts the request itself where its model is priced by the request, and is unpriced", async () => {
+    const patched = await app.api("PATCH", "/admin/v1/models/m", { pricing: { requests: 5 } });
+    expect(patched.status).toBe(200);
+    expect(await ask({}, { more: { service_tier: "flex" } })).toMatchObject({
+      units: { requests: 1 },
+      cost: null,
+      unpriced_reason: "tier: flex",
+    });
+    const { missing } = await read("/admin/v1/usage/missing-prices");
+    expect(missing).toMatchObject([{ unit: "requests", reason: "tier: flex", has_price: false }]);
+  });
+
   test("counts as unpriced under a limit of cost", async () => {
     const limit = { name: "all", subject: {}, measure: "cost", amount: 1, window: "day" };
     const made = await app.api("POST", "/admin/v1/limits", limit);
@@ -163,6 +177,45 @@ describe("an answer at another service tier than the standard one", () => {
     await ask(USAGE);
     const { limits } = await read("/admin/v1/limits");
     expect(limits).toMatchObject([{ used: 0.00016, unpriced_requests: 1 }]);
+  });
+});
+
+describe("an answer from one region only", () => {
+  test("is unpriced and says so, and a global one is priced without a field more", async () => {
+    for (const stream of [false, true]) {
+      const row = await ask({ ...USAGE, inference_geo: "US" }, { stream });
+      expect(row).toMatchObject({ geo: "us", cost: null, unpriced_reason: "geo: us", units: PRICED_UNITS });
+      for (const field of ["tier", "price_when"]) expect(field in row).toBe(false);
+      for (const geo of ["global", "not_available", null]) {
+        const standard = await ask({ ...USAGE, inference_geo: geo }, { stream });
+        expect(standard).toMatchObject({ cost: 0.00016 });
+        for (const field of ["geo", "unpriced_reason"]) expect(field in standard).toBe(false);
+      }
+    }
+    const { missing } = await read("/admin/v1/usage/missing-prices");
+    expect(missing).toMatchObject([
+      { unit: "input_tokens", reason: "geo: us", requests: 2, has_price: false },
+      { unit: "output_tokens", reason: "geo: us", requests: 2, has_price: false },
+    ]);
+    const families = parseExposition(await (await fetch(`${app.url}/metrics`)).text());
+    expect(findValue(families, "proxy_unpriced_requests_total", { reason: "geo" })).toBe(2);
+    expect(findValue(families, "proxy_unpriced_requests_total", { reason: "tier" })).toBeNull();
+  });
+});
+
+describe("the cost that a provider tells", () => {
+  test("stands in the row beside ours, also where ours is not known, and only where it was told", async () => {
+    for (const stream of [false, true]) {
+      const told = await ask({ ...USAGE, cost: 0.000123 }, { stream });
+      expect(told).toMatchObject({ cost: 0.00016, cost_reported: 0.000123 });
+      const flex = await ask(
+        { ...USAGE, cost: { total_cost: 0 } },
+        { stream, more: { service_tier: "flex" } },
+      );
+      expect(flex).toMatchObject({ cost: null, cost_reported: 0, tier: "flex" });
+      for (const cost of [null, "1", -1])
+        expect("cost_reported" in (await ask({ ...USAGE, cost }))).toBe(false);
+    }
   });
 });
 

@@ -24,6 +24,7 @@ const toRow = (measure: (adds: string) => fc.Arbitrary<number | null>) => {
     ...Object.fromEntries(BANDS.map((band) => [band, fc.nat({ max: 1e5 })])),
     band_over_120s: fc.integer({ min: 1, max: 1e5 }),
     cost_lo: fc.nat({ max: 999_999_999 }),
+    cost_reported_lo: fc.nat({ max: 999_999_999 }),
   };
   return fc
     .tuple(fc.record(measures), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3 }))

@@ -209,6 +209,67 @@ export function describeWriter(
       await bench.checkTotals();
     });
 
+    test("a label set with a tier or a region is one of its own, and one without keeps its fingerprint", async () => {
+      await using bench = await createBench();
+      const told = [{}, { tier: "flex" }, { geo: "us" }, { tier: "flex", geo: "us" }, { geo: "flex" }];
+      const usages = [...told, ...told].map((more, index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: { ...ENDING, ...more },
+      }));
+      bench.append(1, Buffer.concat(toLines(usages)));
+      const writer = await bench.openWriter();
+      await drain(writer);
+      await writer.close();
+      const rows = await bench.read<{ tier: string | null; geo: string | null; fingerprint: Uint8Array }>(
+        "SELECT tier, geo, fingerprint FROM event JOIN combination c ON c.id = combination ORDER BY event.id",
+      );
+      expect(rows.map(({ tier, geo }) => ({ tier, geo }))).toEqual(
+        [...told, ...told].map((more) => Object.assign({ tier: null, geo: null }, more)),
+      );
+      expect((await bench.read("SELECT 1 FROM combination")).length).toBe(told.length);
+      // As versions without regions, and those without tiers, have made them.
+      const { principalId, principalName, keyId, relayTokenId, providerId } = SUBJECT;
+      const named = [principalId, principalName, keyId, relayTokenId, providerId];
+      const before = [...named, "fast", "fast-2026", "chat", "curl/8.5", '["app:checkout"]', "inclusive"];
+      const toFingerprint = (row: readonly unknown[]) =>
+        new Bun.CryptoHasher("sha256").update(JSON.stringify(row)).digest("hex").slice(0, 32);
+      expect(rows.slice(0, 2).map(({ fingerprint }) => fingerprint.toHex())).toEqual([
+        toFingerprint(before),
+        toFingerprint([...before, "flex"]),
+      ]);
+      await bench.checkTotals();
+    });
+
+    test("the cost that a provider told is kept to the pico beside ours, and adds up apart from it", async () => {
+      await using bench = await createBench();
+      const reported = [0n, 999_999_999n, 1n, 10n ** 21n, undefined];
+      const usages = reported.map((costReportedPico, index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: { ...ENDING, costReportedPico },
+      }));
+      bench.append(1, Buffer.concat(toLines(usages)));
+      const writer = await bench.openWriter();
+      await drain(writer);
+      await writer.close();
+      const units = await bench.read<{ other: string | null }>(
+        "SELECT other_units AS other FROM event ORDER BY id",
+      );
+      expect(units.map(({ other }) => other)).toEqual([
+        '{"ch":0,"cl":0}',
+        '{"ch":0,"cl":999999999}',
+        '{"ch":0,"cl":1}',
+        '{"ch":1000000000000,"cl":0}',
+        null,
+      ]);
+      expect(
+        await bench.read(
+          `SELECT cost_reported_requests AS n, cost_reported_hi AS hi, cost_reported_lo AS lo, cost_hi * 1e9 + cost_lo AS own
+           FROM hour_total`,
+        ),
+      ).toEqual([{ n: 4, hi: 1_000_000_000_001, lo: 0, own: 875_000_000 }]);
+      await bench.checkTotals();
+    });
+
     test("torn at any byte gives every complete event once and no other", async () => {
       const usages = [0, 1, 2].map((index) => ({
         subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },

@@ -200,10 +200,33 @@ const quantities = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<Quantities>;
 
-/** A tier has no prices. */
+/** A tier and a region have the prices that name both of them, or none; events of before do not say what they lack. */
 const conditions = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
-  { weight: 1, arbitrary: fc.constantFrom({ tier: "flex", prices: {} }, { failure: "refused" as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Partial<UsageEnding>>(
+      { tier: "flex", prices: {} },
+      { tier: "flex", prices: { lacks: "tier" } },
+      { geo: "us", prices: { lacks: "geo" } },
+      { geo: "us", prices: { input_tokens: 7, when: { geo: "us" } } },
+      {
+        tier: "flex",
+        geo: "us",
+        prices: { output_tokens: 9, when: { tier: "flex", inputOver: 9, geo: "us" } },
+      },
+      { failure: "refused" },
+    ),
+  },
+);
+const costReported = fc.oneof(
+  { weight: 5, arbitrary: fc.constant({}) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .oneof(fc.bigInt({ min: 0n, max: 3_000_000_000n }), fc.constantFrom(0n, 999_999_999n, 10n ** 21n))
+      .map((costReportedPico) => ({ costReportedPico })),
+  },
 );
 export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
   .record({
@@ -246,7 +269,7 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
       { output_tokens: 50_000_000, cached_input_tokens: 0, audio_seconds: 100_000_000 },
     ),
   })
-  .chain((ending) => conditions.map((more) => Object.assign({}, ending, more)))
+  .chain((ending) => fc.tuple(conditions, costReported).map((more) => Object.assign({}, ending, ...more)))
   // The priced quantities follow from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
 

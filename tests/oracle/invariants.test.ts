@@ -109,7 +109,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ],
   [
     "a day that is sealed and open",
-    "INSERT INTO open_cell SELECT hour - 24, combination, result, requests, priced_requests, unpriced_requests, pending_requests, unmetered_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, images, search_units, web_searches, priced_by_request, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM open_cell",
+    "INSERT INTO open_cell SELECT hour - 24, combination, result, requests, priced_requests, unpriced_requests, pending_requests, unmetered_requests, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_us, images, search_units, web_searches, priced_by_request, cost_reported_requests, cost_reported_hi, cost_reported_lo, duration_us, last_seen_us, band_under_1s, band_under_5s, band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM open_cell",
   ],
   ["a begin that is still open", "INSERT INTO open_request VALUES (99, x'00')"],
 ];

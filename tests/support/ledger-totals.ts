@@ -73,16 +73,28 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly prices: string;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
+  readonly cost_reported_hi: number | null;
+  readonly cost_reported_lo: number | null;
 }
 
 /** The dimensions that an event is counted by. */
 type Measured = Pick<
   CheckedEvent,
-  "id" | "outcome" | "status_code" | "duration_us" | "shape" | "prices" | "cost_hi" | "cost_lo"
+  | "id"
+  | "outcome"
+  | "status_code"
+  | "duration_us"
+  | "shape"
+  | "prices"
+  | "cost_hi"
+  | "cost_lo"
+  | "cost_reported_hi"
+  | "cost_reported_lo"
 > & { readonly [unit in Stored]?: number | null };
 
 /** All events of a ledger, as `CheckedEvent`. */
-export const EVENTS_SQL = `SELECT event.*, ${[...MEMBERS].map(([unit, name]) => `other_units ->> '${name}' AS ${unit}`).join(", ")}, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
+export const EVENTS_SQL = `SELECT event.*, ${[...MEMBERS].map(([unit, name]) => `other_units ->> '${name}' AS ${unit}`).join(", ")},
+  other_units ->> 'ch' AS cost_reported_hi, other_units ->> 'cl' AS cost_reported_lo, manner.result, outcome, status_code, error_kind, shape, endpoint, tags, principal_id, key_id,
   relay_token_id, provider_id, model, upstream_name, prices FROM event
   LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
   LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
@@ -198,7 +210,7 @@ export async function checkHandedIn(ledger: Readable, usages: readonly RandomUsa
 }
 
 function toMeasured({ subject, ending }: RandomUsage): Measured & { readonly model: string | null } {
-  const { costPico, usage } = ending;
+  const { costPico, costReportedPico, usage } = ending;
   return {
     ...usage?.quantities,
     id: subject.arrivedAtUs,
@@ -210,10 +222,13 @@ function toMeasured({ subject, ending }: RandomUsage): Measured & { readonly mod
     prices: JSON.stringify(ending.prices),
     cost_hi: costPico === null ? null : Number(costPico / SEAM),
     cost_lo: costPico === null ? null : Number(costPico % SEAM),
+    cost_reported_hi: costReportedPico === undefined ? null : Number(costReportedPico / SEAM),
+    cost_reported_lo: costReportedPico === undefined ? null : Number(costReportedPico % SEAM),
   };
 }
 
-const withPico = (row: TotalRow): TotalRow => Object.assign(row, { pico: toPico(row) ?? 0n });
+const withPico = (row: TotalRow): TotalRow =>
+  Object.assign(row, { pico: toPico(row) ?? 0n, reported: toReportedPico(row) ?? 0n });
 
 function sumCells(rows: readonly TotalRow[]): Totals {
   const toKey = ({ hour, combination, result }: TotalRow) => `${hour} ${combination} ${result}`;
@@ -288,12 +303,17 @@ export function toPico({
   return cost_hi === null || cost_lo === null ? null : BigInt(cost_hi) * SEAM + BigInt(cost_lo);
 }
 
+function toReportedPico(row: Pick<CheckedEvent, "cost_reported_hi" | "cost_reported_lo">) {
+  return toPico({ cost_hi: row.cost_reported_hi, cost_lo: row.cost_reported_lo });
+}
+
 const COUNTS = [
   "requests",
   "priced_requests",
   "unpriced_requests",
   "pending_requests",
   "unmetered_requests",
+  "cost_reported_requests",
 ] as const;
 /** Time bands with their ends in seconds. */
 const BANDS = [
@@ -309,8 +329,8 @@ const HOURLY = [...COUNTS, ...COLUMNS] as const;
 const DAILY = [...HOURLY, "duration_us", "last_seen_us", ...BANDS.map(([band]) => band)] as const;
 type Measure = (typeof DAILY)[number];
 
-/** The measures of a total by their columns; its amount in pico. */
-type Total = Readonly<Record<Measure, number | null>> & { readonly pico: bigint };
+/** The measures of a total by their columns; its amounts in pico, that which providers told apart. */
+type Total = Readonly<Record<Measure, number | null>> & { readonly pico: bigint; readonly reported: bigint };
 type Totals = ReadonlyMap<string, Partial<Total>>;
 
 /** A row of totals, with whatever else its statement has selected. */
@@ -321,6 +341,8 @@ interface TotalRow extends Total {
   readonly result: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
+  readonly cost_reported_hi: number;
+  readonly cost_reported_lo: number;
 }
 
 const toDay = (atUs: number) => Math.floor(atUs / DAY_US);
@@ -332,13 +354,15 @@ function toMonth(atUs: number): number {
 
 /** The amounts that one event adds to every total that it is in. */
 export function toEventTotal(event: Measured): Total {
-  const cost = toPico(event);
+  const [cost, reported] = [toPico(event), toReportedPico(event)];
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);
   const units = toNormalised(event);
   const seconds = event.duration_us / 1e6;
   const ofBand = BANDS.find(([, end]) => seconds < end)?.[0];
   return Object.fromEntries([
     ["pico", cost ?? 0n],
+    ["reported", reported ?? 0n],
+    ["cost_reported_requests", reported === null ? 0 : 1],
     ["requests", 1],
     ["priced_requests", cost === null ? 0 : 1],
     ["unpriced_requests", isUnpriced ? 1 : 0],
@@ -368,9 +392,10 @@ function sum<Row>(
   const sums = new Map<string, Record<string, number | bigint | null>>();
   for (const row of rows) {
     const [key, total] = [toKey(row), toTotal(row)];
-    const have = sums.get(key) ?? { pico: 0n };
+    const have = sums.get(key) ?? { pico: 0n, reported: 0n };
     sums.set(key, have);
     have["pico"] = BigInt(have["pico"] ?? 0) + total.pico;
+    have["reported"] = BigInt(have["reported"] ?? 0) + total.reported;
     for (const name of names) {
       const [before, more] = [Number(have[name] ?? 0), total[name]];
       if (more === null) have[name] ??= null;

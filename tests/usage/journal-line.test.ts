@@ -54,17 +54,29 @@ test("a manner and an end of the version before are read, and neither has a tier
   expect([ending.tier, ending.failure]).toEqual([undefined, undefined]);
 });
 
-test("a tier and a failure are kept, and take no byte where there is none", () => {
+test("what few endings have is kept, and takes no byte where there is none", () => {
   const toEnd = (ending: UsageEnding) => encodeJournalLine({ kind: "end", sequence: 7, ending, prices: 1 });
   const toManner = (more: object) => {
     const manner = { ...ENDING, shape: null, ...more };
     return encodeJournalLine({ kind: "manner", number: 7, manner });
   };
-  for (const more of [{ tier: "flex" }, { failure: "refused" }, { tier: "flex", failure: "tls" }] as const) {
+  const rare = [
+    { tier: "flex" },
+    { failure: "refused" },
+    { tier: "flex", failure: "tls" },
+    { geo: "us" },
+    { tier: "priority+fast", geo: "us" },
+  ] as const;
+  for (const more of rare) {
     expect(decode(toEnd({ ...ENDING, ...more }))).toMatchObject({ ending: more });
     expect(decode(toManner(more))).toMatchObject({ manner: more });
+    const told = { ...more, costReportedPico: 2n ** 60n };
+    expect(decode(toEnd({ ...ENDING, ...told }))).toMatchObject({ ending: told });
   }
-  expect(toEnd({ ...ENDING, tier: undefined, failure: undefined })).toEndWith("}]\n");
+  const reported = decode(toEnd({ ...ENDING, costReportedPico: 0n }));
+  expect(reported).toMatchObject({ ending: { costReportedPico: 0n } });
+  const none = { tier: undefined, failure: undefined, geo: undefined, costReportedPico: undefined };
+  expect(toEnd({ ...ENDING, ...none })).toEndWith("}]\n");
   expect(toManner({})).toEndWith("}]\n");
 });
 

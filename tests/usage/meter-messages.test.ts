@@ -69,7 +69,10 @@ describe("the service tier of the messages dialect", () => {
     ["batch", [start({ service_tier: "standard" }), delta({ service_tier: "batch" })]],
     ["fast", [start({ service_tier: "standard", speed: "fast" }), delta({})]],
     ["fast", [start({}), delta({ speed: "fast" })]],
-    ["fast", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: null })]],
+    ["priority+fast", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: null })]],
+    ["batch+fast", [start({ service_tier: "priority" }), delta({ service_tier: "batch", speed: "Fast" })]],
+    ["fast", [start({ service_tier: "fast", speed: "fast" }), delta({ speed: "" })]],
+    ["priority", [start({ service_tier: "priority", speed: "fast" }), delta({ speed: "standard" })]],
     ["flex", [{ type: "response.completed", response: { service_tier: "flex" } }]],
   ] as const)("is %s as %j says it", (tier, events) => {
     expect(tierOf(...events)).toBe(tier);

@@ -4,6 +4,8 @@ import {
   type PriceVariant,
   NO_PRICES,
   toConditionName,
+  toGeoName,
+  toTierName,
 } from "#kernel/price-variants.ts";
 import { choosePrices, type PricedFacts } from "#usage/cost.ts";
 
@@ -97,4 +99,26 @@ test("a tier's name is lower case, of letters, digits, _ and -, and cut at 32 ch
   expect(toConditionName("Flex Plus/€")).toBe("flex_plus__");
   expect(toConditionName("A-b_9")).toBe("a-b_9");
   expect(toConditionName("x".repeat(100))).toBe("x".repeat(32));
+});
+
+test("a standard tier or region has no name, and the speed fast beside a tier ends that one's name", () => {
+  for (const told of [null, "", "default", "Standard", "auto", "ON_DEMAND"]) {
+    expect(toTierName(told)).toBeUndefined();
+    expect(toTierName(told, true)).toBe("fast");
+  }
+  expect(["priority", "fast"].map((told) => toTierName(told, true))).toEqual(["priority+fast", "fast"]);
+  // As conditions are written: they are normalised as answers are.
+  expect(["Priority+Fast", "priority+fast", "standard+fast"].map((told) => toTierName(told))).toEqual([
+    "priority+fast",
+    "priority+fast",
+    "fast",
+  ]);
+  expect(toTierName("x".repeat(100), true)).toBe(`${"x".repeat(27)}+fast`);
+  expect([null, "", "global", "Not_Available"].map(toGeoName)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(toGeoName("US")).toBe("us");
 });

@@ -78,8 +78,17 @@ export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFam
     {
       name: "proxy_unpriced_units_total",
       kind: "counter",
-      help: "The part of the metered quantities that had no price: growth signals a gap in the prices, or with a `reason` a service tier that has none.",
+      help: "The part of the metered quantities that had no price: growth signals a gap in the prices, or with a `reason` a service tier or a region that has none.",
       samples: usage.unpricedUnits().flatMap(toUnitSamples),
+    },
+    {
+      name: "proxy_unpriced_requests_total",
+      kind: "counter",
+      help: "Requests that used something without a price; `reason` is the kind of condition that no price names: `tier` or `geo`.",
+      samples: [...usage.unpricedRequests()].map(([reason, value]) => ({
+        labels: reason === null ? {} : { reason },
+        value,
+      })),
     },
   ];
 }

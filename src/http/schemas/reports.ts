@@ -120,7 +120,7 @@ export const MissingPrices = view("MissingPrices", {
       reason: Type.Optional(
         Type.String({
           description:
-            "Why prices do not hold for it: `tier: flex`. Absent for usage that lacks a price and nothing else.",
+            "Why prices do not hold for it: `tier: flex` or `geo: us`. Absent for usage that lacks a price and nothing else.",
         }),
       ),
       has_price: Type.Boolean({ description: "Whether the next request will be priced." }),
@@ -133,6 +133,18 @@ const Failure = Type.Optional(oneOf(CONNECTION_FAILURES));
 
 const UNIT_DETAILS_DESCRIPTION =
   "What was billed otherwise than `units` and `unit_prices` tell: cache writes, and a unit whose billed quantity differs from the one that the provider reported, such as `input_tokens` without what was read from a cache. `price` is per million, null for none. Quantity × price, summed over these and over the units that are not among them, divided by a million and rounded to twelve decimals, is `cost`. Absent when empty.";
+
+const PriceConditions = fields(
+  {
+    tier: Type.Optional(Type.String()),
+    input_over: Type.Optional(Type.Integer({ minimum: 1 })),
+    geo: Type.Optional(Type.String()),
+    hours: Type.Optional(Type.String({ description: "UTC, such as `01:00-04:00`." })),
+  },
+  {
+    description: "The conditions of the price variant that priced it. Absent where the standard prices did.",
+  },
+);
 
 export const RequestRow = view("RequestRow", {
   id: Id,
@@ -157,7 +169,7 @@ export const RequestRow = view("RequestRow", {
   cost: Cost,
   units: Units,
   unit_prices: someOf(REPORT_UNITS, nullable(Type.Number({ minimum: 0 })), {
-    description: "Per million; null for a unit without a price.",
+    description: "Per million, as they were applied; null for a unit without a price.",
   }),
   unit_details: Type.Optional(
     someOf(
@@ -168,15 +180,27 @@ export const RequestRow = view("RequestRow", {
       },
     ),
   ),
+  cost_reported: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      description: "What the provider says that it costs (`usage.cost`). Absent where it says nothing.",
+    }),
+  ),
   tier: Type.Optional(
     Type.String({
       description: "The service tier that the answer told, such as `flex`. Absent for the standard one.",
     }),
   ),
+  geo: Type.Optional(
+    Type.String({
+      description: "The region of inference that the answer told, such as `us`. Absent for a standard one.",
+    }),
+  ),
+  price_when: Type.Optional(PriceConditions),
   unpriced_reason: Type.Optional(
     Type.String({
       description:
-        "Why nothing of it is priced, though its units may have prices: `tier: flex`. Absent otherwise.",
+        "Why nothing of it is priced, though its units may have prices: `tier: flex` or `geo: us`. Absent otherwise.",
     }),
   ),
   unmetered: Type.Optional(

@@ -189,16 +189,15 @@ export function toNothing(adds: Adding): number {
   return adds === "reported" ? NOTHING_WIDE : 0;
 }
 
-const HIGH = CELL_MEASURES.findIndex(({ adds }) => adds === "high");
-const LOW = CELL_MEASURES.findIndex(({ adds }) => adds === "low");
-
 function carry(measures: readonly Float64Array[]): void {
-  const [high, low] = [measures[HIGH], measures[LOW]];
-  if (high === undefined || low === undefined) return;
-  for (let row = 0; row < low.length; row += 1) {
-    const carried = Math.floor((low[row] ?? 0) / COST_SEAM);
-    high[row] = (high[row] ?? 0) + carried;
-    low[row] = (low[row] ?? 0) - carried * COST_SEAM;
+  for (const [index, { adds }] of CELL_MEASURES.entries()) {
+    const [high, low] = measures.slice(index, index + 2);
+    if (adds !== "high" || high === undefined || low === undefined) continue;
+    for (let row = 0; row < low.length; row += 1) {
+      const carried = Math.floor((low[row] ?? 0) / COST_SEAM);
+      high[row] = (high[row] ?? 0) + carried;
+      low[row] = (low[row] ?? 0) - carried * COST_SEAM;
+    }
   }
 }
 
@@ -247,6 +246,9 @@ const STORED_COLUMNS: readonly string[] = [
   "band_over_120s",
   "pending_requests",
   "unmetered_requests",
+  "cost_reported_requests",
+  "cost_reported_hi",
+  "cost_reported_lo",
 ];
 const COMBINATION = STORED_COLUMNS.indexOf("combination");
 const RESULT = STORED_COLUMNS.indexOf("result");

@@ -65,6 +65,9 @@ const COUNT_OF = new Map<string, Counted>([
   ["cost_hi", ({ cost }) => cost?.hi ?? 0],
   ["cost_lo", ({ cost }) => cost?.lo ?? 0],
   ...UNIT_COLUMNS.map((column, unit): [string, Counted] => [column, ({ amounts }) => amounts[unit] ?? null]),
+  ["cost_reported_requests", ({ costReported }) => (costReported === null ? 0 : 1)],
+  ["cost_reported_hi", ({ costReported }) => costReported?.hi ?? 0],
+  ["cost_reported_lo", ({ costReported }) => costReported?.lo ?? 0],
   ["duration_us", ({ ending }) => ending.durationUs],
   ["last_seen_us", ({ id }) => id],
   ...BANDS.map((band, index): [string, Counted] => {
@@ -154,8 +157,8 @@ class Sums {
 
   *store(): Script<void> {
     const rows = [...this.#rows.values()].sort(({ keys: one }, { keys: other }) => compareKeys(one, other));
-    const high = this.#table.measures.findIndex(({ adds }) => adds === "high");
-    for (const { values } of rows) carry(values, high);
+    const highs = this.#table.measures.flatMap(({ adds }, index) => (adds === "high" ? [index] : []));
+    for (const { values } of rows) for (const high of highs) carry(values, high);
     yield* insert(
       toTarget(this.#table, yield* dialectOf()),
       rows.map(({ keys, values }) => [keys, values].flat()),
@@ -180,7 +183,7 @@ function compareKeys(one: readonly Key[], other: readonly Key[]): number {
   return 0;
 }
 
-/** Keeps the low half of a cost below the seam; it stands behind the high one. */
+/** Keeps the low half of an amount below the seam; it stands behind the high one. */
 function carry(values: Value[], high: number): void {
   const carried = Math.floor((values[high + 1] ?? 0) / COST_SEAM);
   values[high] = (values[high] ?? 0) + carried;

@@ -1,8 +1,8 @@
-import { byUnit, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import { byUnit, type Pico, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import type { ColumnTypes } from "#storage/sql/script.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
-import type { SplitCost } from "./sums.ts";
+import { joinCost, type SplitCost } from "./sums.ts";
 
 /** Units that most requests tell: each has a column of `event`. */
 const COLUMN_UNITS = ["input_tokens", "output_tokens", "cached_input_tokens"] as const;
@@ -30,6 +30,9 @@ const OTHER_UNITS = UNITS.flatMap((unit) => {
   return member === undefined ? [] : [[unit, member] as const];
 });
 
+/** Members of `other_units` with the halves of the cost that the provider told. */
+const COST_REPORTED = { hi: "ch", lo: "cl" } as const;
+
 /** The columns of `event`, without the lane, in the order in which `toEventRow` has their values. */
 export const EVENT_COLUMNS: ColumnTypes = [
   ["id", "bigint"],
@@ -50,6 +53,7 @@ interface StoredEvent {
   readonly eventClass: number;
   readonly ending: UsageFigures;
   readonly cost: SplitCost | null;
+  readonly costReported: SplitCost | null;
 }
 
 export function toEventRow({
@@ -58,6 +62,7 @@ export function toEventRow({
   eventClass,
   ending,
   cost,
+  costReported,
 }: StoredEvent): (number | string | null)[] {
   const quantities = ending.usage?.quantities ?? {};
   return [
@@ -71,15 +76,19 @@ export function toEventRow({
     quantities.input_tokens ?? null,
     quantities.output_tokens ?? null,
     quantities.cached_input_tokens ?? null,
-    toOtherUnits(quantities),
+    toOtherUnits(quantities, costReported),
   ];
 }
 
-function toOtherUnits(quantities: Quantities): string | null {
+function toOtherUnits(quantities: Quantities, costReported: SplitCost | null): string | null {
   let members: { [member: string]: number } | null = null;
   for (const [unit, member] of OTHER_UNITS) {
     const quantity = quantities[unit];
     if (quantity !== undefined) (members ??= {})[member] = quantity;
+  }
+  if (costReported !== null) {
+    const { hi, lo } = costReported;
+    members = { ...members, [COST_REPORTED.hi]: hi, [COST_REPORTED.lo]: lo };
   }
   return members === null ? null : JSON.stringify(members);
 }
@@ -91,12 +100,29 @@ export type QuantityColumns = { readonly [unit in ColumnUnit]: number | null } &
 };
 
 export function readQuantities(row: QuantityColumns): Quantities {
-  const members: unknown = row.other_units === null ? {} : JSON.parse(row.other_units);
-  const others = new Map<string, unknown>(Object.entries(members ?? {}));
+  const others = readMembers(row);
   return byUnit(UNITS, (unit) => {
     const quantity = isColumnUnit(unit) ? row[unit] : others.get(MEMBERS[unit]);
     return typeof quantity === "number" ? quantity : undefined;
   });
+}
+
+/** The cost that the provider told; undefined where it told none. */
+export function readCostReported(row: Pick<QuantityColumns, "other_units">): Pico | undefined {
+  if (row.other_units === null) return undefined;
+  const members = readMembers(row);
+  const [hi, lo] = [members.get(COST_REPORTED.hi), members.get(COST_REPORTED.lo)];
+  return typeof hi === "number" && typeof lo === "number" ? joinCost(hi, lo) : undefined;
+}
+
+function readMembers({ other_units }: Pick<QuantityColumns, "other_units">): ReadonlyMap<string, unknown> {
+  const members: unknown = other_units === null ? {} : JSON.parse(other_units);
+  return new Map<string, unknown>(Object.entries(members ?? {}));
+}
+
+/** A half of the cost that the provider told, of a row of `event AS e`, in SQL; NULL where it told none. */
+export function toCostReportedSql({ toMember }: Dialect, half: keyof SplitCost): string {
+  return `CASE WHEN ${HAS_OTHER_UNITS} THEN CAST(${toMember("e.other_units", COST_REPORTED[half])} AS DOUBLE PRECISION) END`;
 }
 
 /** A quantity of a row of `event AS e`, in SQL; NULL where the unit was not reported. */

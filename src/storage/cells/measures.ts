@@ -31,9 +31,11 @@ export const BANDS = [
 ] as const;
 
 const toCount = (name: string): Measure => ({ name, adds: "sum", sqlite: "INTEGER" });
-const COST: readonly Measure[] = [
-  { name: "cost_hi", adds: "high", sqlite: "REAL" },
-  { name: "cost_lo", adds: "low", sqlite: "REAL" },
+/** Measures of amounts are two halves, the low one behind the high one. */
+export const AMOUNTS = ["cost", "cost_reported"] as const;
+const toHalves = (amount: (typeof AMOUNTS)[number]): readonly Measure[] => [
+  { name: `${amount}_hi`, adds: "high", sqlite: "REAL" },
+  { name: `${amount}_lo`, adds: "low", sqlite: "REAL" },
 ];
 
 /** The measures of `hour_total` and `carried_total`. A unit of `UNIT_TABLE` is one by itself. */
@@ -44,8 +46,11 @@ export const HOUR_MEASURES: readonly Measure[] = [
   // Its usage is still to come (`Settlement`), or it ended without one (`isUnmetered`).
   toCount("pending_requests"),
   toCount("unmetered_requests"),
-  ...COST,
+  ...toHalves("cost"),
   ...UNIT_COLUMNS.map((name): Measure => ({ name, adds: "reported", sqlite: "REAL" })),
+  // Its provider told a cost (`costReportedPico`).
+  toCount("cost_reported_requests"),
+  ...toHalves("cost_reported"),
 ];
 
 /**
@@ -82,9 +87,10 @@ const ADDING_SQL: { readonly [way in Adding]: (have: string, more: string, carri
 
 /** The end of an INSERT into `table` that adds measures to those that are there; SQL that every engine speaks. */
 export function toAddingSql(table: string, keys: readonly string[], measures: readonly Measure[]): string {
-  const carries = `${table}.cost_lo + excluded.cost_lo >= ${COST_SEAM}`;
-  const sums = measures.map(
-    ({ name, adds }) => `${name} = ${ADDING_SQL[adds](`${table}.${name}`, `excluded.${name}`, carries)}`,
-  );
+  const sums = measures.map(({ name, adds }) => {
+    const low = name.replace(/_hi$/, "_lo");
+    const carries = `${table}.${low} + excluded.${low} >= ${COST_SEAM}`;
+    return `${name} = ${ADDING_SQL[adds](`${table}.${name}`, `excluded.${name}`, carries)}`;
+  });
   return `ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
 }

@@ -21,6 +21,8 @@ export interface CountedEvent {
   readonly result: number;
   readonly ending: UsageFigures;
   readonly cost: SplitCost | null;
+  /** The cost that its provider told. */
+  readonly costReported: SplitCost | null;
   readonly amounts: Amounts;
 }
 
@@ -54,10 +56,11 @@ export function joinCost(hi: number, lo: number): bigint {
 }
 
 /**
- * The SQL that adds up the two halves, as `cost_hi` and `cost_lo`. As whole numbers: from nine million rows on, low halves
- * add up to more than a REAL holds exactly.
+ * The SQL that adds up the two halves of an amount, such as `cost_hi` and `cost_lo`. As whole numbers: from nine million rows
+ * on, low halves add up to more than a REAL holds exactly.
  */
-export function toCostSums(toColumn: (column: "cost_hi" | "cost_lo") => string): string {
-  const low = `sum(CAST(${toColumn("cost_lo")} AS INTEGER))`;
-  return `sum(${toColumn("cost_hi")}) + ${low} / ${COST_SEAM} AS cost_hi, ${low} % ${COST_SEAM} AS cost_lo`;
+export function toCostSums(amount: string, toColumn: (column: string) => string): string {
+  const [high, low] = [`${amount}_hi`, `${amount}_lo`];
+  const sum = `sum(CAST(${toColumn(low)} AS INTEGER))`;
+  return `sum(${toColumn(high)}) + ${sum} / ${COST_SEAM} AS ${high}, ${sum} % ${COST_SEAM} AS ${low}`;
 }

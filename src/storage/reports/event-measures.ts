@@ -1,7 +1,7 @@
 import { STATUS_CANCELLED } from "#usage/event.ts";
 import { findUnitPrice, type PriceSet, type ReportUnit, type Unit } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
-import { HAS_OTHER_UNITS, toQuantitySql } from "#storage/cells/event-row.ts";
+import { HAS_OTHER_UNITS, toCostReportedSql, toQuantitySql } from "#storage/cells/event-row.ts";
 import { DETAILS_OF, REPORT_UNITS, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 
 /** Conditions on an event, by its label set and result. */
@@ -86,6 +86,9 @@ export function toEventMeasures(
       UNIT_TABLE[unit].column,
       toTotalSql(dialect, unit, isInclusive),
     ]),
+    ["cost_reported_requests", toNumber(`${toCostReportedSql(dialect, "hi")} IS NOT NULL`)],
+    ["cost_reported_hi", `coalesce(${toCostReportedSql(dialect, "hi")}, 0.0)`],
+    ["cost_reported_lo", `coalesce(${toCostReportedSql(dialect, "lo")}, 0.0)`],
     ["duration_us", "e.duration_us"],
     ["last_seen_us", "e.id"],
     ["band_under_1s", toNumber("e.duration_us < 1e6")],

@@ -23,6 +23,9 @@ export interface FoldSum {
   readonly unmetered_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
+  readonly cost_reported_requests: number;
+  readonly cost_reported_hi: number;
+  readonly cost_reported_lo: number;
   readonly duration_us: number;
   readonly last_seen_us: number;
   readonly units: UnitTotals;
@@ -125,14 +128,18 @@ export class Fold {
     const [requests, priced, unpriced] = [of("requests"), of("priced_requests"), of("unpriced_requests")];
     const [pending, unmetered] = [of("pending_requests"), of("unmetered_requests")];
     const [costHi, costLo] = [of("cost_hi"), of("cost_lo")];
+    const reported = of("cost_reported_requests");
+    const [reportedHi, reportedLo] = [of("cost_reported_hi"), of("cost_reported_lo")];
     const [durationUs, lastSeenUs] = [of("duration_us"), of("last_seen_us")];
     for (let at = 0; at < this.#count; at += 1) {
       const low = costLo[at] ?? 0;
       const carry = Math.floor(low / COST_SEAM);
+      const lowReported = reportedLo[at] ?? 0;
+      const carryReported = Math.floor(lowReported / COST_SEAM);
       const count = requests[at] ?? 0;
       const units = toUnitTotals((column) => toReported(unit[column]?.[at]));
       // A settlement changes what is known of a request that was counted before, and is no request more.
-      const isSame = !pending[at] && !unmetered[at] && !priced[at] && !unpriced[at];
+      const isSame = !pending[at] && !unmetered[at] && !priced[at] && !unpriced[at] && !reported[at];
       const isNothing = isSame && count === 0 && low === 0 && !costHi[at] && !durationUs[at];
       if (isNothing && UNIT_COLUMNS.every((column) => !units[column])) continue;
       yield {
@@ -146,6 +153,9 @@ export class Fold {
         unmetered_requests: unmetered[at] ?? 0,
         cost_hi: (costHi[at] ?? 0) + carry,
         cost_lo: low - carry * COST_SEAM,
+        cost_reported_requests: reported[at] ?? 0,
+        cost_reported_hi: (reportedHi[at] ?? 0) + carryReported,
+        cost_reported_lo: lowReported - carryReported * COST_SEAM,
         duration_us: durationUs[at] ?? 0,
         last_seen_us: lastSeenUs[at] ?? 0,
         bands: bands.length === 0 ? NO_BANDS : bands.map((band) => band[at] ?? 0),

@@ -1,5 +1,5 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import { CELL_MEASURES, HOUR_MEASURES } from "#storage/cells/measures.ts";
+import { AMOUNTS, CELL_MEASURES, HOUR_MEASURES } from "#storage/cells/measures.ts";
 import { toCostSums } from "#storage/cells/sums.ts";
 import { type Binding, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import { type OpenCellRow, toColumns } from "#storage/cells/cells.ts";
@@ -188,12 +188,13 @@ function* toMonths({ fromUs, toUs }: RawRange): Generator<RawRange> {
   }
 }
 
-const ADDED_IN_PAIRS = new Set(["cost_hi", "cost_lo"]);
+const ADDED_IN_PAIRS = new Set(AMOUNTS.flatMap((amount) => [`${amount}_hi`, `${amount}_lo`]));
 
 /** The SQL that adds up measures, each as it adds. */
 export function toSums(names: readonly string[], toColumn: (name: string) => string): string {
   const sums = names
     .filter((name) => !ADDED_IN_PAIRS.has(name))
     .map((name) => `${name === "last_seen_us" ? "max" : "sum"}(${toColumn(name)}) AS ${name}`);
-  return [...sums, ...(names.includes("cost_lo") ? [toCostSums(toColumn)] : [])].join(", ");
+  const pairs = AMOUNTS.filter((amount) => names.includes(`${amount}_lo`));
+  return [...sums, ...pairs.map((amount) => toCostSums(amount, toColumn))].join(", ");
 }

@@ -14,6 +14,7 @@ export const LABELS = [
   "tags",
   "shape",
   "tier",
+  "geo",
 ] as const;
 export type Label = (typeof LABELS)[number];
 export type LabelRow = { readonly [label in Label]: string | null };

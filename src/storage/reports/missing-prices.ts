@@ -5,7 +5,10 @@ import { OTHER } from "#stats/grouping.ts";
 import { MISSING_PRICES_MAX, toUnpricedUses, type UnpricedUse } from "#stats/missing-prices.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import { findLack } from "#usage/cost.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
+import { toPrices } from "#usage/journal-line.ts";
 import { toChosenBindings, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
@@ -21,11 +24,12 @@ const NAMES_MAX = Math.floor(MISSING_PRICES_MAX / REPORT_UNITS.length) - 2;
 type MissingQuery = Parameters<StatsStore["readMissingPrices"]>[0];
 
 const RELAYED = "relayed";
-/** The labels that a label set is priced under: the model that was asked for, whether the relay was, and the tier. */
+/** The labels that a label set is priced under: the model that was asked for, whether the relay was, the tier and the region. */
 const NAME: readonly GroupLabel[] = [
   { label: "model" },
   { label: "provider_id", toValue: (id) => (id === RELAY_PROVIDER ? RELAYED : null) },
   { label: "tier" },
+  { label: "geo" },
 ];
 
 /**
@@ -51,23 +55,29 @@ export function* readMissingPrices(
   const dialect = yield* dialectOf();
   const joins = toEventJoins(dialect, filter);
   const chosen = toChosenBindings({ filter, groups });
-  const uses = new Map<number, NameUse>();
+  const uses = new Map<string, NameUse>();
+  const pricesOf = yield* readPriceSets();
   for (const { fromUs, toUs } of ranges) {
     yield* each<UnpricedRow>(
-      `SELECT e.combination, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
-       WHERE e.id >= ? AND e.id < ? GROUP BY e.combination`,
+      `SELECT e.combination, m.price_set, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
+       WHERE e.id >= ? AND e.id < ? GROUP BY e.combination, m.price_set`,
       [...chosen, fromUs, toUs],
-      (row) => addUse(uses, groups.groupOf[row.combination] ?? NOT_CHOSEN, row),
+      (row) => {
+        const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
+        const [, , tier = null, geo = null] = groups.values[group] ?? [];
+        addUse(uses, { group, lack: toLack({ tier, geo }, pricesOf.get(row.price_set)) }, row);
+      },
     );
   }
   const isFolded = uses.size > sumsMax;
   const named = [...uses.values()].sort((one, other) => other.requests - one.requests);
   const namesMax = isFolded ? Math.max(Math.min(sumsMax, NAMES_MAX), 1) : named.length;
   const found = named.flatMap((use, rank) => {
-    const [model = null, relayed = null, tier = null] = groups.values[use.group] ?? [];
+    const [model = null, relayed = null] = groups.values[use.group] ?? [];
     const isRelayed = relayed === RELAYED;
+    const { lack } = use;
     const name =
-      rank < namesMax ? { model: model ?? "", isRelayed, tier } : { model: OTHER, isRelayed, tier: null };
+      rank < namesMax ? { model: model ?? "", isRelayed, lack } : { model: OTHER, isRelayed, lack: null };
     return toUses(use, name);
   });
   const report = toUnpricedUses(found);
@@ -104,7 +114,26 @@ function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Scrip
   return ranges;
 }
 
-type UnpricedRow = { readonly combination: number; readonly requests: number } & {
+/** The condition of a label set that no price names; null where these prices hold. */
+function toLack(
+  conditions: { readonly tier: string | null; readonly geo: string | null },
+  prices: AppliedPrices = {},
+): UnpricedUse["lack"] {
+  const kind = findLack({ tier: conditions.tier ?? undefined, prices });
+  return kind === undefined ? null : { kind, value: conditions[kind] ?? "" };
+}
+
+/** Price sets by their ids: some hundred. */
+function* readPriceSets(): Script<ReadonlyMap<number, AppliedPrices>> {
+  const rows = yield* all<{ id: number; prices: string }>("SELECT id, prices FROM price_set");
+  return new Map(rows.map(({ id, prices }) => [id, toPrices(JSON.parse(prices))]));
+}
+
+type UnpricedRow = {
+  readonly combination: number;
+  readonly price_set: number;
+  readonly requests: number;
+} & {
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
 };
 
@@ -117,23 +146,29 @@ function toUnpricedSums(dialect: Parameters<typeof toUnpricedMeasure>[0]): strin
   return columns.join(", ");
 }
 
-/** The usage under one name. */
-interface NameUse {
+/** The usage under one name that lacks one thing. */
+interface NameUse extends Pick<UnpricedUse, "lack"> {
   readonly group: number;
   requests: number;
   /** For each of the report's units. */
   readonly units: { requests: number; total: number; lastSeenUs: number }[];
 }
 
-function addUse(uses: Map<number, NameUse>, group: number, row: UnpricedRow): void {
+function addUse(
+  uses: Map<string, NameUse>,
+  { group, lack }: Pick<NameUse, "group" | "lack">,
+  row: UnpricedRow,
+): void {
   const isUnpriced = REPORT_UNITS.some((unit) => (row[`${unit}_requests`] ?? 0) > 0);
   if (group === NOT_CHOSEN || !isUnpriced) return;
-  const use = uses.get(group) ?? {
+  const key = `${group} ${lack?.kind ?? ""}`;
+  const use = uses.get(key) ?? {
     group,
+    lack,
     requests: 0,
     units: REPORT_UNITS.map(() => ({ requests: 0, total: 0, lastSeenUs: 0 })),
   };
-  uses.set(group, use);
+  uses.set(key, use);
   use.requests += row.requests;
   for (const [index, unit] of REPORT_UNITS.entries()) {
     const sum = use.units[index];
@@ -146,7 +181,7 @@ function addUse(uses: Map<number, NameUse>, group: number, row: UnpricedRow): vo
 
 function toUses(
   { units }: NameUse,
-  name: Pick<UnpricedUse, "model" | "isRelayed" | "tier">,
+  name: Pick<UnpricedUse, "model" | "isRelayed" | "lack">,
 ): readonly UnpricedUse[] {
   return REPORT_UNITS.flatMap((unit, index) => {
     const sum = units[index];

@@ -11,6 +11,7 @@ import {
   type QuantityColumns,
   readQuantities,
   toQuantitySql,
+  readCostReported,
 } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { joinCost } from "#storage/cells/sums.ts";
@@ -194,6 +195,7 @@ interface StoredForms extends QuantityColumns, EventKey {
   /** Null when nothing was reported. */
   readonly shape: UsageShape | null;
   readonly tier: string | null;
+  readonly geo: string | null;
   readonly failure: string | null;
   readonly streamed: number;
   readonly cost_hi: number | null;
@@ -304,7 +306,7 @@ function toRowsSql(dialect: Dialect, events: string): string {
   return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us AS "durationUs", e.first_byte_us AS "timeToFirstByteUs",
          e.cost_hi, e.cost_lo, ${QUANTITY_COLUMNS.map((column) => `e.${column}`).join(", ")},
          c.principal_name AS principal, c.key_id AS "keyId", c.relay_token_id AS "relayTokenId", c.provider_id AS "providerId",
-         c.model, c.upstream_name AS "upstreamName", c.endpoint, c.client, c.tags, c.shape, c.tier,
+         c.model, c.upstream_name AS "upstreamName", c.endpoint, c.client, c.tags, c.shape, c.tier, c.geo,
          r.status_code AS "statusCode", r.outcome, r.error_kind AS "errorKind", r.failure, p.prices
        FROM (${events}) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
@@ -337,6 +339,8 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     costPico: costHi === null || costLo === null ? null : joinCost(costHi, costLo),
     usage: shape === null ? null : { shape, quantities: readQuantities(row) },
     tier: row.tier ?? undefined,
+    geo: row.geo ?? undefined,
+    costReportedPico: readCostReported(row),
     prices: toPrices(JSON.parse(row.prices)),
     tags: parseStoredTags(row.tags).tags,
   };

@@ -41,6 +41,7 @@ export function toEnded(
     manner,
     ending: usage === ending.usage ? ending : { ...ending, usage },
     cost: splitCost(ending.costPico),
+    costReported: splitCost(ending.costReportedPico ?? null),
     amounts: toAmounts(usage),
     combination: 0,
     result: 0,

@@ -204,9 +204,9 @@ interface LabelSet {
   readonly text: string;
 }
 
-/** Without a tier the row ends before it: its fingerprint is what it was before there were any. */
+/** A row ends before what most requests lack: its fingerprint is what it was before there were tiers and regions. */
 function toLabelSet(
-  { dimensions, manner: { shape, tier } }: Pick<Interned, "dimensions" | "manner">,
+  { dimensions, manner: { shape, tier, geo } }: Pick<Interned, "dimensions" | "manner">,
   { toStored }: Dialect,
 ): LabelSet {
   const row = [
@@ -221,14 +221,14 @@ function toLabelSet(
     dimensions.client,
     toStoredTags(dimensions),
     shape,
-    ...(tier === undefined ? [] : [tier]),
+    ...(geo !== undefined ? [tier ?? null, geo] : tier !== undefined ? [tier] : []),
   ].map((text) => (text === null ? null : toStored(text)));
   return { row, text: JSON.stringify(row) };
 }
 
 /** Tells label sets of the same dimensions apart. */
-function toVariant({ shape, tier }: Pick<UsageManner, "shape" | "tier">): string | null {
-  return tier === undefined ? shape : `${shape} ${tier}`;
+function toVariant({ shape, tier, geo }: Pick<UsageManner, "shape" | "tier" | "geo">): string | null {
+  return (tier ?? geo) === undefined ? shape : `${shape} ${tier ?? ""} ${geo ?? ""}`;
 }
 
 /** Finds a label set by its text; hexadecimal. */

@@ -217,6 +217,7 @@ function toUnsettled({
     dimensions: { ...labels, ...parseStoredTags(tags) },
     ending: { ...figures, costPico: null, unpriced: false },
     cost: null,
+    costReported: null,
     amounts: toAmounts(null),
   };
 }
@@ -224,13 +225,15 @@ function toUnsettled({
 /** The event as it is from now on. It lasts until it is settled, so that limits, which count by the end, have it there. */
 function toSettled(
   { id, streamed, dimensions, ending: { timeToFirstByteUs } }: UnsettledEvent,
-  { settledAtUs, statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced }: Settlement,
+  settlement: Settlement,
 ): EndedEvent {
-  const figures = { statusCode, outcome, errorKind, usage, tier, costPico, unpriced };
+  const { settledAtUs, statusCode, outcome, errorKind, usage, tier, geo, unpriced, prices } = settlement;
+  const { costPico, costReportedPico } = settlement;
+  const figures = { statusCode, outcome, errorKind, usage, tier, geo, costPico, unpriced, costReportedPico };
   return toEnded(
     { arrivedAtUs: id, streamed, dimensions },
     { ...figures, durationUs: toDuration(settledAtUs - id), timeToFirstByteUs },
-    { statusCode, outcome, errorKind, unpriced, tier, prices, shape: usage?.shape ?? null },
+    { statusCode, outcome, errorKind, unpriced, tier, geo, prices, shape: usage?.shape ?? null },
   );
 }
 

@@ -4,7 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, listMissingColumns } from "./schema.ts";
 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {
@@ -23,7 +23,7 @@ const READER_CACHE_KIB = 65_536;
 const READER_BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * Makes or checks usage.db before anything is served. Throws SetupError for a file that is damaged, foreign, newer than this
+ * Makes, upgrades or checks usage.db before anything is served. Throws SetupError for a file that is damaged, foreign, newer than this
  * executable or not writable. Returns how far the journal is committed.
  */
 export function prepareUsageDatabase(path: string): JournalPosition {
@@ -59,13 +59,22 @@ export function openForWriting(path: string): Database {
   return database;
 }
 
-/** The reader's connection: it could not change an event if it wanted to. */
+/**
+ * The reader's connection: it could not change an event if it wanted to. A database of an earlier version, which its server has
+ * not upgraded yet, is read as one of this version.
+ */
 export function openForReading(path: string): Database {
   const database = new Database(path, { readonly: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${READER_BUSY_TIMEOUT_MS}`);
   database.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
+  const added = Map.groupBy(listMissingColumns(readSchemaVersion(database, path)), ({ table }) => table);
+  for (const [table, columns] of added) {
+    const values = columns.map(({ name, value }) => `${value} AS ${name}`);
+    // A name without its schema is looked up among temporary ones first.
+    database.run(`CREATE TEMP VIEW ${table} AS SELECT *, ${values.join(", ")} FROM main.${table}`);
+  }
   return database;
 }
 
@@ -132,15 +141,19 @@ function createSchema(database: Database, path: string): void {
   database.run("BEGIN IMMEDIATE");
   try {
     // Asked again under the lock: another process may have made it meanwhile.
-    if (readSchemaVersion(database, path) === 0) {
+    const version = readSchemaVersion(database, path);
+    if (version === 0) {
       const { tables } = database
         .query<{ tables: number }, []>("SELECT count(*) AS tables FROM sqlite_schema")
         .get() ?? { tables: 0 };
       if (tables > 0) throw toForeignError(path);
       database.run(SCHEMA_SQL);
       database.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-      database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    } else {
+      for (const { table, name, type, value } of listMissingColumns(version))
+        database.run(`ALTER TABLE ${table} ADD COLUMN ${name} ${type} DEFAULT ${value}`);
     }
+    database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     database.run("COMMIT");
   } finally {
     if (database.inTransaction) database.run("ROLLBACK");

@@ -2,7 +2,34 @@ import { CELL_MEASURES, HOUR_MEASURES, LONG_REQUEST_US, toSqliteColumns } from "
 
 /** "LPUD": tells usage.db from any other SQLite file, and from those of versions that were not released. */
 export const APPLICATION_ID = 0x4c505544;
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
+
+/** A column that a version of the schema has added, and what it holds in rows of before. */
+interface AddedColumn {
+  readonly table: string;
+  readonly name: string;
+  readonly type: string;
+  readonly value: string;
+}
+
+const toCostReported = (table: string): readonly AddedColumn[] => [
+  { table, name: "cost_reported_requests", type: "INTEGER NOT NULL", value: "0" },
+  { table, name: "cost_reported_hi", type: "REAL NOT NULL", value: "0.0" },
+  { table, name: "cost_reported_lo", type: "REAL NOT NULL", value: "0.0" },
+];
+
+/** By version, the columns that it has added to those of the version before; the first one is 2. */
+const ADDED: readonly (readonly AddedColumn[])[] = [
+  [
+    { table: "combination", name: "geo", type: "TEXT", value: "NULL" },
+    ...["hour_total", "open_cell", "carried_total"].flatMap(toCostReported),
+  ],
+];
+
+/** The columns that a database of this version lacks. */
+export function listMissingColumns(version: number): readonly AddedColumn[] {
+  return ADDED.slice(version - 1).flat();
+}
 
 const HOUR_COLUMNS = toSqliteColumns(HOUR_MEASURES);
 const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
@@ -67,7 +94,8 @@ CREATE TABLE combination (
   client TEXT,
   tags TEXT NOT NULL,
   shape TEXT,
-  tier TEXT
+  tier TEXT,
+  geo TEXT
 ) STRICT;
 
 CREATE TABLE result (
