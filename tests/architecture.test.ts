@@ -14,6 +14,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
     "views",
     "people",
     "snippets",
+    "bills",
     "stats",
     "limits",
     "catalog",
@@ -39,6 +40,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
     "views",
     "forward",
     "people",
+    "bills",
     "notices",
     "limits",
     "stats",
@@ -48,7 +50,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
     "audit",
     "kernel",
   ],
-  views: ["people", "limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],
+  views: ["people", "bills", "limits", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   snippets: ["catalog"],
   interchange: ["views", "people", "catalog", "kernel"],
   forward: ["limits", "usage", "catalog", "identity", "kernel"],
@@ -56,6 +58,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   people: ["limits", "catalog", "identity", "audit", "kernel"],
   notices: ["limits", "usage", "kernel"],
   limits: ["stats", "usage", "catalog", "audit", "kernel"],
+  bills: ["stats", "kernel"],
   stats: ["usage", "kernel"],
   catalog: ["audit", "kernel"],
   identity: ["audit", "kernel"],
@@ -154,6 +157,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
   yaml: "interchange/",
+  papaparse: "bills/",
 };
 
 /** What only these files may say, and how it looks in the source. */

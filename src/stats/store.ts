@@ -146,6 +146,28 @@ export interface MissingPrices extends ReportNotes {
   readonly rows: readonly UnpricedUnit[];
 }
 
+/** What was used of one upstream model at one tier on one day, UTC. */
+export interface UpstreamDay {
+  readonly dayUs: InstantUs;
+  /** The upstream's name for it, or of relayed requests the name that their caller sent. */
+  readonly model: string;
+  /** Null for the standard one. */
+  readonly tier: string | null;
+  /** Those that told their usage or will, and those that were answered: what a provider may count. */
+  readonly requests: number;
+  /** Those that told no usage, however they ended: a provider may bill them, and no answer said how much. */
+  readonly unmeteredRequests: number;
+  readonly unpricedRequests: number;
+  /** Null when nothing was priced. */
+  readonly costPico: Pico | null;
+  /** Normalised as reports count them. */
+  readonly units: ReportQuantities;
+}
+
+export interface UpstreamDays extends ReportNotes {
+  readonly days: readonly UpstreamDay[];
+}
+
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
   readonly signal?: AbortSignal;
@@ -232,4 +254,6 @@ export interface StatsStore {
   ): Promise<EncodedReport>;
   /** By model and unit. Of requests that name a model, however they ended; the prices are those in force when they were recorded. */
   readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
+  /** By day, upstream model and tier, of requests that name a model and whose endpoint bills. The window has both ends. */
+  readUpstreamDays(query: StatsQuery, options?: ReportOptions): Promise<UpstreamDays>;
 }

@@ -32,6 +32,7 @@ async function start(stats: Partial<StatsStore>) {
     readFacets: unasked,
     readErrors: unasked,
     readMissingPrices: unasked,
+    readUpstreamDays: unasked,
     ...stats,
   };
   harness = await startHarness({ stats: store });

@@ -386,6 +386,7 @@ const NO_STATS: StatsStore = {
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
   readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
+  readUpstreamDays: async () => ({ days: [], snapped: null, truncated: false }),
   readFacets: async () => ({
     principals: [],
     keyIds: [],

@@ -52,6 +52,7 @@ const ADVICE = {
   invalid_override: CHECK_FIELD,
   invalid_target: "Choose a model that routes to a provider.",
   invalid_pricing: "Correct the named price: a number from 0 with at most six decimals per million.",
+  invalid_bill: "Export the file again as the provider offers it, or name its columns.",
   invalid_host:
     "Open the page at a host name that the server allows (PROXY_PUBLIC_URL, PROXY_ALLOWED_HOSTS).",
   sso_denied: "Try again. If your account should have access, ask the operator of single sign-on.",

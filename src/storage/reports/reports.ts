@@ -11,6 +11,7 @@ import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
 
 import { readGroupedSeries, readSeries } from "./series.ts";
 import { readSummary } from "./summary.ts";
+import { readUpstreamDays } from "./upstream-days.ts";
 
 /**
  * Everything that a ledger is asked, by name; a new report is one line here. Each script is read within one transaction. It
@@ -29,6 +30,7 @@ export const REPORTS = {
   readFacets,
   readErrors: compressed(readErrors),
   readMissingPrices,
+  readUpstreamDays,
   sumLimits,
 };
 

@@ -67,5 +67,6 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readFacets: toReport("readFacets"),
     readErrors: toReport("readErrors"),
     readMissingPrices: toReport("readMissingPrices"),
+    readUpstreamDays: toReport("readUpstreamDays"),
   };
 }

@@ -14,6 +14,7 @@ import { readFacets } from "#storage/reports/facets.ts";
 import { readGroupedSeries, readSeries } from "#storage/reports/series.ts";
 
 import { readSummary } from "#storage/reports/summary.ts";
+import { readUpstreamDays } from "#storage/reports/upstream-days.ts";
 import { readFrom } from "#storage/postgres/report-connection.ts";
 import { readFrom as readFromSqlite } from "#storage/sqlite/drive.ts";
 import { arbitraryCase, CONTEXT, openUsages } from "../../ledger/reports.ts";
@@ -141,6 +142,7 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
       summary: () => readSummary({ ...query, grouping: "team", format: "json", context: CONTEXT }),
       facets: () => readFacets({ ...failed, context: CONTEXT }),
       prices: () => readMissingPrices(query),
+      "upstream days": () => readUpstreamDays(query),
     };
     for (const [name, toReading] of Object.entries(asked)) {
       const looked = new Set<string>();

@@ -1,0 +1,153 @@
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Pico } from "#kernel/units.ts";
+
+/** The formats of providers' exports, each of JSON and of CSV where the provider has both; `csv` is any other, by its columns. */
+export const BILL_FORMATS = [
+  "openai-usage",
+  "openai-costs",
+  "anthropic-usage",
+  "anthropic-costs",
+  "openrouter",
+  "azure",
+  "csv",
+] as const;
+export type BillFormat = (typeof BILL_FORMATS)[number];
+
+/** The fields of `--map`, which name columns of a CSV file. */
+export const MAPPED_FIELDS = [
+  "date",
+  "model",
+  "tier",
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "output_tokens",
+  "cost",
+] as const;
+export type MappedField = (typeof MAPPED_FIELDS)[number];
+export type ColumnMap = { readonly [field in MappedField]?: string };
+
+/** The units that bills tell of. */
+export const BILLED_UNITS = [
+  "input_tokens",
+  "cached_input_tokens",
+  "output_tokens",
+  "images",
+  "web_searches",
+] as const;
+export type BilledUnit = (typeof BILLED_UNITS)[number];
+/** Without `cached_input_tokens`, `input_tokens` is the whole input; else the rest of it, what was written to a cache included. */
+export type BilledUnits = { readonly [unit in BilledUnit]?: number };
+
+/** Days since 1970-01-01, UTC. */
+export type Day = number;
+
+/** A part of a bill. A measure that it does not tell is absent, and so is a model or tier that it does not tell apart. */
+export interface BillRow {
+  readonly day: Day;
+  readonly model?: string;
+  /** Null is the standard tier. */
+  readonly tier?: string | null;
+  readonly requests?: number;
+  readonly units: BilledUnits;
+  readonly costPico?: Pico;
+  /** True where the cost is of a tool that is billed by the call. */
+  readonly isTool?: boolean;
+  /** Conditions other than the tier that may have a price of their own, such as `context 200k-1M`. */
+  readonly conditions?: readonly string[];
+}
+
+export interface Bill {
+  readonly file: string;
+  readonly format: BillFormat;
+  readonly rows: readonly BillRow[];
+  /** Rows of other products. */
+  readonly skippedRows: number;
+  /** The days that it tells of, those without usage included. */
+  readonly firstDay: Day;
+  readonly lastDay: Day;
+}
+
+/** One row of a file: its fields by their names in lower case, those of JSON that lie within another joined by `_`. */
+export class BillRecord {
+  readonly #fields: ReadonlyMap<string, string>;
+  /** Where it stands, for messages: `usage.csv, row 12`. */
+  readonly #place: string;
+
+  constructor(fields: ReadonlyMap<string, string>, place: string) {
+    this.#fields = fields;
+    this.#place = place;
+  }
+
+  has(name: string): boolean {
+    return this.#fields.has(name);
+  }
+
+  /** The first of these fields that is not empty. */
+  text(...names: readonly string[]): string | undefined {
+    for (const name of names) {
+      const text = this.#fields.get(name);
+      if (text !== undefined && text !== "") return text;
+    }
+    return undefined;
+  }
+
+  /** A quantity. Throws `invalid_bill`. */
+  count(...names: readonly string[]): number | undefined {
+    const pico = this.amount(...names);
+    if (pico === undefined) return undefined;
+    if (pico < 0n || pico > COUNT_MAX_PICO)
+      throw this.#refuse(names, "is not a number from 0 to 2^53, as a quantity is");
+    return Number(pico / PICO) + Number(pico % PICO) / Number(PICO);
+  }
+
+  /** An amount of money in units of the currency, exact to 10⁻¹². Throws `invalid_bill`. */
+  amount(...names: readonly string[]): Pico | undefined {
+    const text = this.text(...names);
+    if (text === undefined) return undefined;
+    return parseDecimal(text) ?? this.refuse(names, "is not a number");
+  }
+
+  /** The UTC day: an ISO date or date-time, seconds since 1970, or month/day/year. Throws `invalid_bill`. */
+  day(parse: (text: string) => InstantUs | null, ...names: readonly string[]): Day {
+    const text = this.text(...names) ?? this.refuse(names, "is missing");
+    const instantUs = parse(text) ?? this.refuse(names, "is not a date such as 2026-01-31");
+    return Math.floor(instantUs / DAY_US);
+  }
+
+  refuse(names: readonly string[], what: string): never {
+    throw this.#refuse(names, what);
+  }
+
+  #refuse(names: readonly string[], what: string): ProxyError {
+    return new ProxyError("invalid_bill", `${this.#place}: ${names[0] ?? ""} ${what}.`);
+  }
+}
+
+const PICO_DIGITS = 12;
+const PICO = 10n ** 12n;
+const COUNT_MAX_PICO = BigInt(Number.MAX_SAFE_INTEGER) * PICO;
+const DECIMAL = /^(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?:e(?<exponent>[+-]?\d{1,3}))?$/i;
+const THOUSANDS = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/;
+/** Far above any amount; an exponent could otherwise ask for a number of any length. */
+const DIGITS_MAX = 40;
+
+/** A decimal text in units of 10⁻¹², rounded to the nearest; null for what is none. A leading dollar sign is passed over. */
+export function parseDecimal(text: string): Pico | null {
+  const bare = text.trim().replace(/^\$/, "");
+  const groups = DECIMAL.exec(THOUSANDS.test(bare) ? bare.replaceAll(",", "") : bare)?.groups;
+  if (groups === undefined) return null;
+  const { sign = "", whole = "", fraction = "", exponent = "0" } = groups;
+  const digits = `${whole}${fraction}`;
+  if (digits === "") return null;
+  const shift = PICO_DIGITS + Number(exponent) - fraction.length;
+  if (digits.length + Math.max(shift, 0) > DIGITS_MAX) return /^0+$/.test(digits) ? 0n : null;
+  const exact = BigInt(digits);
+  const pico = shift >= 0 ? exact * 10n ** BigInt(shift) : roundedDivision(exact, 10n ** BigInt(-shift));
+  return sign === "-" ? -pico : pico;
+}
+
+function roundedDivision(amount: bigint, by: bigint): bigint {
+  return (amount * 2n + by) / (by * 2n);
+}

@@ -1,0 +1,147 @@
+import type { Pico } from "#kernel/units.ts";
+import type { BilledUnit, Day } from "./bill.ts";
+
+/** How the two sides of a line stand to each other. `within`: they differ by 1 %, or by five requests, at most. */
+export const LINE_KINDS = [
+  "equal",
+  "within",
+  "lockport_more",
+  "bill_more",
+  "only_here",
+  "only_there",
+] as const;
+export type LineKind = (typeof LINE_KINDS)[number];
+
+/** What is known of one day, model and tier. */
+export interface Cell {
+  readonly day: Day;
+  readonly model: string | null;
+  readonly tier: string | null;
+  readonly here: LedgerSum;
+  readonly there: BillSum;
+}
+
+export interface Sum {
+  isThere: boolean;
+  requests: number;
+  costPico: Pico;
+  readonly units: { [unit in BilledUnit]: number };
+}
+interface LedgerSum extends Sum {
+  isPriced: boolean;
+  unpricedRequests: number;
+  unmeteredRequests: number;
+  /** Tiers other than the standard one. */
+  readonly tiers: Set<string>;
+}
+interface BillSum extends Sum {
+  readonly names: Set<string>;
+  readonly conditions: Set<string>;
+  toolPico: Pico;
+}
+
+/** The measures that the bills of a grain tell. */
+export interface Told {
+  readonly requests: boolean;
+  readonly units: readonly BilledUnit[];
+  readonly cost: boolean;
+}
+
+/** One number that both sides have, scaled to a whole one. */
+export interface Measure {
+  readonly name: "requests" | "cost" | BilledUnit;
+  readonly here: bigint;
+  readonly there: bigint;
+}
+
+/** `audio_seconds` and the like are fractions, of millionths at most. */
+const UNIT_SCALE = 1_000_000;
+
+function toWhole(quantity: number): bigint {
+  return Number.isInteger(quantity)
+    ? BigInt(quantity) * BigInt(UNIT_SCALE)
+    : BigInt(Math.round(quantity * UNIT_SCALE));
+}
+
+/** Requests that are no difference worth a look, whatever they used. */
+const REQUESTS_WITHIN = 5n;
+const PERCENT = 100n;
+
+/** A cell with its measures compared. */
+export class ComparedCell {
+  readonly cell: Cell;
+  readonly told: Told;
+  readonly measures: readonly Measure[];
+  readonly kind: LineKind;
+
+  constructor(cell: Cell, told: Told) {
+    const { here, there } = cell;
+    this.cell = cell;
+    this.told = told;
+    this.measures = [
+      ...(told.cost ? [{ name: "cost" as const, here: here.costPico, there: there.costPico }] : []),
+      ...told.units.map((name) => ({
+        name,
+        here: toWhole(here.units[name]),
+        there: toWhole(there.units[name]),
+      })),
+      ...(told.requests
+        ? [{ name: "requests" as const, here: BigInt(here.requests), there: BigInt(there.requests) }]
+        : []),
+    ];
+    this.kind = this.#toKind();
+  }
+
+  /** True when neither side has anything of what is compared: a failed request that no bill tells of. */
+  get isNothing(): boolean {
+    return this.measures.every(({ here, there }) => here === 0n && there === 0n);
+  }
+
+  get agrees(): boolean {
+    return this.kind === "equal" || this.kind === "within";
+  }
+
+  /** The units that are compared. */
+  get units(): readonly Measure[] {
+    return this.measures.filter(({ name }) => name !== "cost" && name !== "requests");
+  }
+
+  find(name: Measure["name"]): Measure | undefined {
+    return this.measures.find((measure) => measure.name === name);
+  }
+
+  isWithin(measure: Measure): boolean {
+    return areWithin([measure], this.find("requests"));
+  }
+
+  #toKind(): LineKind {
+    const { here, there } = this.cell;
+    const isEmpty = (side: "here" | "there") => this.measures.every((measure) => measure[side] === 0n);
+    if (!here.isThere || isEmpty("here")) return "only_there";
+    if (!there.isThere || isEmpty("there")) return "only_here";
+    if (this.measures.every((measure) => measure.here === measure.there)) return "equal";
+    const outside = this.measures.find((measure) => !this.isWithin(measure));
+    if (outside === undefined) return "within";
+    return outside.here > outside.there ? "lockport_more" : "bill_more";
+  }
+}
+
+/** True when all differ by 1 % at most, or by what five requests may have used where the numbers of requests differ by so many. */
+export function areWithin(measures: readonly Measure[], requests: Measure | undefined): boolean {
+  const apart = requests === undefined ? 0n : distance(requests);
+  const most = requests === undefined ? 0n : larger(requests);
+  const isFew = apart > 0n && apart <= REQUESTS_WITHIN;
+  return measures.every((measure) => {
+    const [difference, amount] = [distance(measure), larger(measure)];
+    return difference * PERCENT <= amount || (isFew && difference * most <= amount * REQUESTS_WITHIN);
+  });
+}
+
+function distance({ here, there }: Measure): bigint {
+  return here > there ? here - there : there - here;
+}
+
+function larger({ here, there }: Measure): bigint {
+  const [one, other] = [here < 0n ? -here : here, there < 0n ? -there : there];
+  return one > other ? one : other;
+}

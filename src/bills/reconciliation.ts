@@ -1,0 +1,255 @@
+import { DAY_US } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import type { Pico } from "#kernel/units.ts";
+import type { UpstreamDay } from "#stats/store.ts";
+import { type Bill, type BilledUnit, BILLED_UNITS, type BillRow, type Day } from "./bill.ts";
+import { pairNames } from "./model-names.ts";
+import { type Cell, ComparedCell, type LineKind, type Sum, type Told } from "./compared-cell.ts";
+import { findReasons, type Reason } from "./reasons.ts";
+
+/** Lines of one comparison: three megabytes of JSON. */
+export const LINES_MAX = 10_000;
+
+/** What one side says. Only measures that the bill tells are compared; the others are shown where they are known. */
+export interface Side {
+  readonly requests: number | null;
+  readonly units: { readonly [unit in BilledUnit]?: number };
+  /** Null where nothing was priced, and where the bill tells no cost. */
+  readonly costPico: Pico | null;
+}
+
+/** The ledger's side, with what may explain a difference. */
+export interface LedgerSide extends Side {
+  readonly requests: number;
+  readonly unpricedRequests: number;
+  /** Cancelled and failed requests, and answers, that told no usage. */
+  readonly unmeteredRequests: number;
+}
+
+export interface Line {
+  readonly day: Day;
+  /** Null where the bill does not tell models apart. */
+  readonly model: string | null;
+  /** The bill's names for it, where they are others. */
+  readonly billedAs: readonly string[];
+  /** `standard` for the standard one; null where the bill does not tell tiers apart. */
+  readonly tier: string | null;
+  readonly kind: LineKind;
+  /** Null where there is nothing. */
+  readonly here: LedgerSide | null;
+  readonly there: Side | null;
+  readonly reasons: readonly Reason[];
+}
+
+export interface Reconciliation {
+  readonly lines: readonly Line[];
+  readonly counts: { readonly [kind in LineKind]: number };
+  /** True when each line is equal or within. */
+  readonly agrees: boolean;
+}
+
+/**
+ * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart: a file of costs without
+ * tiers is compared with the sum of them. Throws `range_too_large` for more than `LINES_MAX` lines.
+ */
+export function reconcile(bills: readonly Bill[], ledger: readonly UpstreamDay[]): Reconciliation {
+  const grains = Map.groupBy(bills, toGrainKey);
+  const lines = [...grains.values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)).sort(byPlace);
+  if (lines.length > LINES_MAX)
+    throw new ProxyError(
+      "range_too_large",
+      `The comparison has ${lines.length} lines, and ${LINES_MAX} are answered at most: choose fewer days with since and until.`,
+      { param: "since" },
+    );
+  const countOf = (kind: LineKind) => lines.filter((line) => line.kind === kind).length;
+  const counts = {
+    equal: countOf("equal"),
+    within: countOf("within"),
+    lockport_more: countOf("lockport_more"),
+    bill_more: countOf("bill_more"),
+    only_here: countOf("only_here"),
+    only_there: countOf("only_there"),
+  };
+  return { lines, counts, agrees: counts.equal + counts.within === lines.length };
+}
+
+/** What a bill tells apart. */
+interface Grain {
+  readonly tellsModel: boolean;
+  readonly tellsTier: boolean;
+}
+
+function toGrain({ rows }: Bill): Grain {
+  return {
+    tellsModel: rows.some(({ model }) => model !== undefined),
+    tellsTier: rows.some(({ tier }) => tier !== undefined),
+  };
+}
+
+function toGrainKey(bill: Bill): string {
+  const { tellsModel, tellsTier } = toGrain(bill);
+  return `${tellsModel} ${tellsTier}`;
+}
+
+export const STANDARD_TIER = "standard";
+
+function compareGrain(bills: readonly Bill[], ledger: readonly UpstreamDay[]): readonly Line[] {
+  const [first] = bills;
+  if (first === undefined) return [];
+  const grain = toGrain(first);
+  const rows = bills.flatMap((bill) => bill.rows);
+  const told = toTold(rows);
+  const firstDay = Math.min(...bills.map((bill) => bill.firstDay));
+  const lastDay = Math.max(...bills.map((bill) => bill.lastDay));
+  const days = ledger
+    .map((use) => ({ ...use, day: Math.floor(use.dayUs / DAY_US) }))
+    .filter(({ day }) => day >= firstDay && day <= lastDay);
+  const names = grain.tellsModel ? toPairs(days, rows, told) : new Map<string, string>();
+  const cells = new Map<string, Cell>();
+  for (const use of days) addUse(getCell(cells, { ...use, grain, names }), use, told);
+  for (const row of rows) addRow(getCell(cells, { ...row, grain, names }), row);
+  const compared = [...cells.values()]
+    .map((cell) => new ComparedCell(cell, told))
+    .filter((cell) => !cell.isNothing);
+  const byKey = new Map(compared.map((cell) => [toCellKey(cell.cell), cell]));
+  const byModel = Map.groupBy(compared, ({ cell }) => `${cell.day} ${cell.model ?? ""}`);
+  return compared.map((each) => {
+    const { cell } = each;
+    const neighbors = [cell.day - 1, cell.day + 1].flatMap(
+      (day) => byKey.get(toCellKey({ ...cell, day })) ?? [],
+    );
+    const tiers = grain.tellsTier ? (byModel.get(`${cell.day} ${cell.model ?? ""}`) ?? []) : [each];
+    return toLine(each, findReasons(each, { neighbors, tiers }));
+  });
+}
+
+function toTold(rows: readonly BillRow[]): Told {
+  return {
+    requests: rows.some(({ requests }) => requests !== undefined),
+    units: BILLED_UNITS.filter((unit) => rows.some(({ units }) => units[unit] !== undefined)),
+    cost: rows.some(({ costPico }) => costPico !== undefined),
+  };
+}
+
+function toPairs(
+  days: readonly UpstreamDay[],
+  rows: readonly BillRow[],
+  told: Told,
+): ReadonlyMap<string, string> {
+  const here = new Map<string, Cell>();
+  const there = new Map<string, Cell>();
+  const whole = { grain: { tellsModel: true, tellsTier: false }, names: new Map<string, string>(), day: 0 };
+  for (const use of days) addUse(getCell(here, { ...use, ...whole }), use, told);
+  for (const row of rows) if (row.isTool !== true) addRow(getCell(there, { ...row, ...whole }), row);
+  const toText = ({ requests, units }: Sum) => {
+    const quantities = [...(told.requests ? [requests] : []), ...told.units.map((unit) => units[unit])];
+    return quantities.every((quantity) => quantity === 0) ? null : quantities.join(" ");
+  };
+  return pairNames(
+    new Map([...here.values()].map((cell) => [cell.model ?? "", toText(cell.here)])),
+    new Map([...there.values()].map((cell) => [cell.model ?? "", toText(cell.there)])),
+  );
+}
+
+interface Placed {
+  readonly day: Day;
+  readonly model?: string | undefined;
+  readonly tier?: string | null | undefined;
+  readonly grain: Grain;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function getCell(cells: Map<string, Cell>, { day, model, tier, grain, names }: Placed): Cell {
+  const place = {
+    day,
+    model: grain.tellsModel ? (names.get(model ?? "") ?? model ?? "") : null,
+    tier: grain.tellsTier ? (tier ?? STANDARD_TIER) : null,
+  };
+  const key = toCellKey(place);
+  const found = cells.get(key);
+  if (found !== undefined) return found;
+  const cell: Cell = {
+    ...place,
+    here: { ...toNothing(), isPriced: false, unpricedRequests: 0, unmeteredRequests: 0, tiers: new Set() },
+    there: { ...toNothing(), names: new Set(), conditions: new Set(), toolPico: 0n },
+  };
+  cells.set(key, cell);
+  return cell;
+}
+
+function toCellKey({ day, model, tier }: Pick<Cell, "day" | "model" | "tier">): string {
+  return JSON.stringify([day, model, tier]);
+}
+
+function toNothing(): Sum {
+  const units = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, images: 0, web_searches: 0 };
+  return { isThere: false, requests: 0, costPico: 0n, units };
+}
+
+/** Where a bill does not tell cached tokens, they are part of the input. */
+function addUse({ here }: Cell, use: UpstreamDay, told: Told): void {
+  const { units } = use;
+  const isCachedApart = told.units.includes("cached_input_tokens");
+  here.isThere = true;
+  here.requests += use.requests;
+  here.unpricedRequests += use.unpricedRequests;
+  here.unmeteredRequests += use.unmeteredRequests;
+  for (const unit of BILLED_UNITS)
+    here.units[!isCachedApart && unit === "cached_input_tokens" ? "input_tokens" : unit] += units[unit] ?? 0;
+  if (use.tier !== null) here.tiers.add(use.tier);
+  if (use.costPico === null) return;
+  here.isPriced = true;
+  here.costPico += use.costPico;
+}
+
+function addRow({ there }: Cell, row: BillRow): void {
+  const { requests = 0, costPico = 0n, conditions = [] } = row;
+  there.isThere = true;
+  there.requests += requests;
+  there.costPico += costPico;
+  if (row.isTool === true) there.toolPico += costPico;
+  for (const unit of BILLED_UNITS) there.units[unit] += row.units[unit] ?? 0;
+  for (const condition of conditions) there.conditions.add(condition);
+  if (row.model !== undefined) there.names.add(row.model);
+}
+
+function toLine({ cell, kind, told }: ComparedCell, reasons: readonly Reason[]): Line {
+  const { here, there } = cell;
+  const toUnits = ({ units }: Sum) => Object.fromEntries(told.units.map((unit) => [unit, units[unit]]));
+  return {
+    day: cell.day,
+    model: cell.model,
+    billedAs:
+      cell.model === null
+        ? []
+        : [...there.names].filter((name) => name !== cell.model).sort(compareCodeUnits),
+    tier: cell.tier,
+    kind,
+    here: here.isThere
+      ? {
+          requests: here.requests,
+          units: toUnits(here),
+          costPico: here.isPriced ? here.costPico : null,
+          unpricedRequests: here.unpricedRequests,
+          unmeteredRequests: here.unmeteredRequests,
+        }
+      : null,
+    there: there.isThere
+      ? {
+          requests: told.requests ? there.requests : null,
+          units: toUnits(there),
+          costPico: told.cost ? there.costPico : null,
+        }
+      : null,
+    reasons,
+  };
+}
+
+function byPlace(one: Line, other: Line): number {
+  return (
+    one.day - other.day ||
+    compareCodeUnits(one.model ?? "", other.model ?? "") ||
+    compareCodeUnits(one.tier ?? "", other.tier ?? "")
+  );
+}

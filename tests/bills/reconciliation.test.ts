@@ -1,0 +1,400 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { join } from "node:path";
+import type { Bill } from "#bills/bill.ts";
+import { LINE_KINDS } from "#bills/compared-cell.ts";
+import { pairNames, toModelFamily } from "#bills/model-names.ts";
+import { readBill } from "#bills/read-bill.ts";
+import { REASON_CODES } from "#bills/reasons.ts";
+import { type Line, reconcile as compare, type Reconciliation } from "#bills/reconciliation.ts";
+import { DAY_US } from "#kernel/clock.ts";
+import type { UpstreamDay } from "#stats/store.ts";
+import { toCsvRow } from "#stats/csv.ts";
+
+const FIRST = Date.UTC(2026, 2, 1) / 86_400_000;
+const DOLLAR = 1_000_000_000_000n;
+const CENT = DOLLAR / 100n;
+
+/** What the ledger has of a day. */
+function use(model: string, given: Partial<UpstreamDay> & { readonly day?: number } = {}): UpstreamDay {
+  const { day = FIRST, ...figures } = given;
+  return {
+    dayUs: day * DAY_US,
+    model,
+    tier: null,
+    requests: 100,
+    unmeteredRequests: 0,
+    unpricedRequests: 0,
+    costPico: DOLLAR,
+    units: { input_tokens: 100_000, output_tokens: 10_000 },
+    ...figures,
+  };
+}
+
+const COLUMNS = [
+  "date",
+  "model",
+  "tier",
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "output_tokens",
+  "cost",
+];
+const MAP = Object.fromEntries(COLUMNS.map((column) => [column, column]));
+
+/** A bill of the ledger's own figures, each row changed. */
+function toBill(days: readonly UpstreamDay[], columns: readonly string[] = COLUMNS): Bill {
+  const rows = days.map((day) => {
+    const cells: Record<string, string | number | bigint | null> = {
+      date: new Date(day.dayUs / 1000).toISOString(),
+      model: day.model,
+      tier: day.tier ?? "standard",
+      requests: day.requests,
+      input_tokens: day.units.input_tokens ?? 0,
+      cached_input_tokens: day.units.cached_input_tokens ?? 0,
+      output_tokens: day.units.output_tokens ?? 0,
+      cost: day.costPico,
+    };
+    return toCsvRow(columns.map((column) => cells[column] ?? null));
+  });
+  const map = Object.fromEntries(columns.map((column) => [column, MAP[column] ?? ""]));
+  return readBill({ name: "own.csv", text: toCsvRow(columns) + rows.join("") }, { map });
+}
+
+const seen = new Set<string>();
+
+function reconcile(bills: readonly Bill[], days: readonly UpstreamDay[]): Reconciliation {
+  const compared = compare(bills, days);
+  for (const { kind, reasons } of compared.lines)
+    for (const word of [kind, ...reasons.map(({ code }) => code)]) seen.add(word);
+  return compared;
+}
+
+const toKinds = (lines: readonly Line[]) =>
+  lines.map(({ model, tier, kind, reasons }) => [model, tier, kind, reasons.map(({ code }) => code)]);
+
+async function readFixture(name: string): Promise<Bill> {
+  return readBill({ name, text: await Bun.file(join(import.meta.dir, "fixtures", name)).text() }, {});
+}
+
+describe("a bill that is made of the ledger's own figures", () => {
+  test("is equal in every line, whatever they are", () => {
+    const quantity = fc.nat({ max: 2 ** 40 });
+    const arbitrary = fc.record({
+      day: fc.nat({ max: 40 }).map((days) => FIRST + days),
+      model: fc.constantFrom("gpt-5", "gpt-5-2025-08-07", "openai/gpt-5", "claude-opus-4-6", "m:free"),
+      tier: fc.constantFrom(null, "flex", "priority"),
+      requests: fc.integer({ min: 1, max: 2 ** 31 }),
+      costPico: fc.bigInt({ min: 1n, max: 10n ** 19n }),
+      units: fc.record({ input_tokens: quantity, cached_input_tokens: quantity, output_tokens: quantity }),
+    });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(arbitrary, {
+          minLength: 1,
+          maxLength: 30,
+          selector: ({ day, model, tier }) => `${day} ${model} ${tier}`,
+        }),
+        (given) => {
+          const days = given.map(({ model, ...figures }) => use(model, figures));
+          const { lines, agrees, counts } = reconcile([toBill(days)], days);
+          expect(new Set(lines.map(({ kind }) => kind))).toEqual(new Set(["equal"]));
+          expect(lines).toHaveLength(days.length);
+          expect(lines.flatMap(({ reasons }) => reasons)).toEqual([]);
+          expect([agrees, counts.equal]).toEqual([true, days.length]);
+          // One request more than may be missing, of each measure, is not.
+          const [first, ...rest] = days;
+          if (first === undefined) return;
+          const dearer = { ...first, costPico: (first.costPico ?? 0n) * 2n };
+          expect(reconcile([toBill([dearer, ...rest])], days).agrees).toBe(false);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("each kind of line", () => {
+  const of = (there: Partial<UpstreamDay>, here: Partial<UpstreamDay> = {}) =>
+    reconcile([toBill([use("gpt-5", there)])], [use("gpt-5", here)]).lines.map(({ kind }) => kind);
+
+  test("equal: not a pico apart", () => {
+    expect(of({})).toEqual(["equal"]);
+    expect(of({ costPico: DOLLAR + 1n })).toEqual(["within"]);
+  });
+
+  test("within: 1 %, of each measure, and no more", () => {
+    expect(of({ costPico: DOLLAR - CENT })).toEqual(["within"]);
+    expect(of({ costPico: DOLLAR - CENT - 1n })).toEqual(["lockport_more"]);
+    expect(of({ units: { input_tokens: 101_010, output_tokens: 10_000 } })).toEqual(["within"]);
+    expect(of({ units: { input_tokens: 101_011, output_tokens: 10_000 } })).toEqual(["bill_more"]);
+  });
+
+  test("within: five requests, and what they may have used", () => {
+    const five = {
+      requests: 105,
+      costPico: (DOLLAR * 105n) / 100n,
+      units: { input_tokens: 105_000, output_tokens: 10_500 },
+    };
+    expect(of(five)).toEqual(["within"]);
+    expect(of({ ...five, requests: 106 })).toEqual(["bill_more"]);
+    // Of as many requests the tokens are no more.
+    expect(of({ ...five, requests: 100 })).toEqual(["bill_more"]);
+  });
+
+  test("more on one side: cost decides before tokens", () => {
+    expect(of({ costPico: 2n * DOLLAR, units: { input_tokens: 1, output_tokens: 1 } })).toEqual([
+      "bill_more",
+    ]);
+    expect(of({ costPico: CENT, units: { input_tokens: 1e6, output_tokens: 1e6 } })).toEqual([
+      "lockport_more",
+    ]);
+  });
+
+  test("only on one side", () => {
+    const { lines } = reconcile(
+      [toBill([use("o3")])],
+      [use("gpt-5", { requests: 1, units: { input_tokens: 7 } })],
+    );
+    expect(toKinds(lines)).toEqual([
+      ["gpt-5", "standard", "only_here", []],
+      ["o3", "standard", "only_there", []],
+    ]);
+    expect([lines[0]?.there, lines[1]?.here]).toEqual([null, null]);
+  });
+
+  test("a failed request that no bill tells of is no line, and neither is a day beyond the bill's", () => {
+    const failed = use("o3", { requests: 0, unmeteredRequests: 3, costPico: null, units: {} });
+    const days = [use("gpt-5"), failed, use("gpt-5", { day: FIRST + 1 }), use("gpt-5", { day: FIRST - 1 })];
+    expect(toKinds(reconcile([toBill([use("gpt-5")])], days).lines)).toEqual([
+      ["gpt-5", "standard", "equal", []],
+    ]);
+  });
+});
+
+describe("the likely reason", () => {
+  test("unpriced units, where the bill costs more", () => {
+    const here = [use("gpt-5", { costPico: CENT, unpricedRequests: 12 })];
+    const { lines } = reconcile([toBill([use("gpt-5")])], here);
+    expect(lines[0]?.reasons[0]).toEqual({
+      code: "unpriced",
+      text: "12 requests used a unit that has no price here.",
+    });
+    // The prices of both are no reason where some are missing.
+    expect(lines[0]?.reasons.map(({ code }) => code)).toEqual(["unpriced", "cost_alone"]);
+    const cheaper = reconcile([toBill([use("gpt-5", { costPico: CENT / 100n })])], here);
+    expect(cheaper.lines[0]?.reasons.map(({ code }) => code)).not.toContain("unpriced");
+  });
+
+  test("cancelled and failed requests without usage, with our count of them", () => {
+    const there = use("gpt-5", {
+      requests: 120,
+      units: { input_tokens: 120_000, output_tokens: 12_000 },
+      costPico: (DOLLAR * 6n) / 5n,
+    });
+    const { lines } = reconcile([toBill([there])], [use("gpt-5", { unmeteredRequests: 20 })]);
+    expect(lines[0]?.reasons).toEqual([
+      {
+        code: "no_usage",
+        text: "The provider billed what no answer told us: 20 requests ended without usage.",
+      },
+    ]);
+    const less = reconcile(
+      [toBill([use("gpt-5", { requests: 10 })])],
+      [use("gpt-5", { unmeteredRequests: 20 })],
+    );
+    expect(less.lines[0]?.reasons).toEqual([]);
+  });
+
+  test("other prices, with the unit cost of both; tokens equal and cost not", () => {
+    const { lines } = reconcile([toBill([use("gpt-5", { costPico: (DOLLAR * 11n) / 10n })])], [use("gpt-5")]);
+    expect(lines[0]?.reasons).toEqual([
+      { code: "other_prices", text: "A million tokens cost 9.09091 here and 10 there, on average." },
+      { code: "cost_alone", text: "Tokens are equal, and cost is not." },
+    ]);
+    // Twice the tokens at twice the cost have the same price.
+    const twice = use("gpt-5", {
+      costPico: 2n * DOLLAR,
+      units: { input_tokens: 200_000, output_tokens: 20_000 },
+    });
+    expect(reconcile([toBill([twice])], [use("gpt-5")]).lines[0]?.reasons).toEqual([]);
+  });
+
+  test("a tier: what we counted as standard is billed as flex", () => {
+    const bill = toBill([
+      use("gpt-5", { requests: 60, units: { input_tokens: 60_000, output_tokens: 6000 } }),
+      use("gpt-5", { tier: "flex", requests: 40, units: { input_tokens: 40_000, output_tokens: 4000 } }),
+    ]);
+    const { lines } = reconcile([bill], [use("gpt-5", { costPico: 3n * DOLLAR })]);
+    expect(lines.map(({ tier, kind }) => [tier, kind])).toEqual([
+      ["flex", "only_there"],
+      ["standard", "lockport_more"],
+    ]);
+    for (const { reasons } of lines) expect(reasons.map(({ code }) => code)).toContain("tier_or_band");
+    expect(lines[0]?.reasons[0]?.text).toContain("flex, standard");
+  });
+
+  test("a tier of ours that the bill does not tell apart", () => {
+    const columns = COLUMNS.filter((column) => column !== "tier");
+    const { lines } = reconcile(
+      [toBill([use("gpt-5")], columns)],
+      [use("gpt-5", { tier: "priority", costPico: 2n * DOLLAR })],
+    );
+    expect(toKinds(lines)).toEqual([
+      ["gpt-5", null, "lockport_more", ["other_prices", "tier_or_band", "cost_alone"]],
+    ]);
+    expect(lines[0]?.reasons[1]?.text).toContain("priority");
+  });
+
+  test("a band: the bill's usage of a long context", async () => {
+    const bills = [await readFixture("anthropic-usage.json"), await readFixture("anthropic-costs.json")];
+    const [usage] = bills;
+    const long = usage?.rows.find(({ tier }) => tier === "priority");
+    const costs = {
+      ...(bills[1] ?? never()),
+      rows: [{ day: FIRST, model: long?.model ?? "", tier: "priority", units: {}, costPico: 4n * DOLLAR }],
+    };
+    const here = use("claude-sonnet-4-5-20250929", {
+      tier: "priority",
+      units: { input_tokens: 300_000, output_tokens: 4000 },
+      costPico: 2n * DOLLAR,
+    });
+    const { lines } = reconcile([usage ?? never(), costs], [here]);
+    const line = lines.find(({ tier }) => tier === "priority");
+    expect(line?.reasons.find(({ code }) => code === "tier_or_band")?.text).toBe(
+      "It has usage with prices of its own: context 200k-1M, region us.",
+    );
+  });
+
+  test("a day shifted: two days together are the same", () => {
+    const half = {
+      requests: 50,
+      costPico: DOLLAR / 2n,
+      units: { input_tokens: 50_000, output_tokens: 5000 },
+    };
+    const more = {
+      requests: 150,
+      costPico: (DOLLAR * 3n) / 2n,
+      units: { input_tokens: 150_000, output_tokens: 15_000 },
+    };
+    const bill = toBill([
+      use("gpt-5", half),
+      use("gpt-5", { ...more, day: FIRST + 1 }),
+      use("gpt-5", { ...more, day: FIRST + 2 }),
+    ]);
+    const here = [use("gpt-5"), use("gpt-5", { day: FIRST + 1 }), use("gpt-5", { day: FIRST + 2 })];
+    expect(toKinds(reconcile([bill], here).lines)).toEqual([
+      ["gpt-5", "standard", "lockport_more", ["day_shifted"]],
+      ["gpt-5", "standard", "bill_more", ["day_shifted"]],
+      ["gpt-5", "standard", "bill_more", []],
+    ]);
+    const whole = reconcile(
+      [toBill([use("o3", { day: FIRST + 1 }), use("gpt-5")])],
+      [use("o3"), use("gpt-5")],
+    );
+    expect(toKinds(whole.lines.filter(({ model }) => model === "o3"))).toEqual([
+      ["o3", "standard", "only_here", ["day_shifted"]],
+      ["o3", "standard", "only_there", ["day_shifted"]],
+    ]);
+  });
+
+  test("a model named otherwise: by its snapshot, and where nothing but the quantities tells", () => {
+    const snapshot = reconcile([toBill([use("gpt-5-2025-08-07")])], [use("gpt-5")]);
+    expect(toKinds(snapshot.lines)).toEqual([["gpt-5", "standard", "equal", ["named_otherwise"]]]);
+    expect(snapshot.lines[0]).toMatchObject({
+      billedAs: ["gpt-5-2025-08-07"],
+      reasons: [{ text: "The bill calls gpt-5 gpt-5-2025-08-07." }],
+    });
+    const deployment = reconcile([toBill([use("chat-prod")])], [use("gpt-5")]);
+    expect(toKinds(deployment.lines)).toEqual([["gpt-5", "standard", "equal", ["named_otherwise"]]]);
+    // Two that have the same could be either.
+    const two = reconcile([toBill([use("chat-prod")])], [use("gpt-5"), use("o3")]);
+    expect(two.lines.map(({ kind }) => kind).sort()).toEqual(["only_here", "only_here", "only_there"]);
+  });
+
+  test("tools that are billed by the call", async () => {
+    const here = use("gpt-5-2025-08-07", { costPico: 427_500_000_000n });
+    const { lines } = reconcile([await readFixture("openai-costs.json")], [here]);
+    expect(toKinds(lines)).toEqual([
+      ["gpt-5-2025-08-07", null, "equal", []],
+      ["web search tool calls", null, "only_there", ["tools_by_call"]],
+    ]);
+    expect(lines[1]?.reasons[0]?.text).toBe("0.25 of it is for tools, which are billed by the call.");
+  });
+});
+
+describe("bills of several kinds", () => {
+  test("usage and costs that tell the same apart are one line", async () => {
+    const text = await Bun.file(join(import.meta.dir, "fixtures", "openai-usage.csv")).text();
+    const flat = readBill({ name: "usage.csv", text: text.replaceAll(",False,default,", ",,,") }, {});
+    const units = { input_tokens: 100_000, cached_input_tokens: 20_000, output_tokens: 30_000 };
+    const here = use("gpt-5-2025-08-07", { requests: 60, units, costPico: 427_500_000_000n });
+    const costs = await readFixture("openai-costs.json");
+    const own = { ...costs, rows: costs.rows.filter(({ isTool }) => isTool !== true) };
+    const { lines } = reconcile([flat, own], [here]);
+    expect(toKinds(lines)).toEqual([["gpt-5-2025-08-07", null, "equal", []]]);
+    expect(lines[0]?.there).toEqual({ requests: 60, units, costPico: 427_500_000_000n });
+  });
+
+  test("a bill that tells no model is compared with the sum of all", async () => {
+    const days = [
+      use("gpt-5", { costPico: 400_000_000_000n }),
+      use("o3", { costPico: 27_500_000_000n, tier: "flex" }),
+    ];
+    const { lines } = reconcile([await readFixture("openai-costs.csv")], days);
+    expect(toKinds(lines)).toEqual([[null, null, "equal", []]]);
+    expect(lines[0]?.there).toEqual({ requests: null, units: {}, costPico: 427_500_000_000n });
+  });
+
+  test("where cached tokens are not told apart, they are part of the input", async () => {
+    const here = use("openai/gpt-4.1", {
+      requests: 5,
+      costPico: 15_000_000_000n,
+      units: { input_tokens: 20, cached_input_tokens: 30, output_tokens: 125 },
+    });
+    expect(toKinds(reconcile([await readFixture("openrouter-activity.json")], [here]).lines)).toEqual([
+      ["openai/gpt-4.1", null, "equal", []],
+    ]);
+  });
+
+  test("Azure's meters of one deployment are one line, under our name for it", async () => {
+    const units = { input_tokens: 1_200_000, cached_input_tokens: 300_000, output_tokens: 50_500 };
+    const here = [
+      use("gpt-4o-mini", { units, costPico: 232_800_000_000n }),
+      use("gpt-5.1", { tier: "priority", units: { input_tokens: 250_000 }, costPico: 625_000_000_000n }),
+    ];
+    expect(toKinds(reconcile([await readFixture("azure-costs.csv")], here).lines)).toEqual([
+      ["gpt-4o-mini", "standard", "equal", ["named_otherwise"]],
+      ["gpt-5.1", "priority", "equal", ["named_otherwise"]],
+    ]);
+  });
+});
+
+test("every kind and every reason was produced above", () => {
+  expect([...LINE_KINDS, ...REASON_CODES].filter((word) => !seen.has(word))).toEqual([]);
+});
+
+test("names of one family", () => {
+  for (const family of [
+    ["gpt-5", "gpt-5-2025-08-07", "openai/gpt-5", "GPT 5", "gpt-5-latest"],
+    [
+      "claude-3-5-sonnet",
+      "Claude 3.5 Sonnet 2024-10-22",
+      "anthropic/claude-3.5-sonnet:beta",
+      "claude-3-5-sonnet@20241022",
+    ],
+  ])
+    expect(new Set(family.map(toModelFamily)).size).toBe(1);
+  expect(toModelFamily("gpt-5-mini")).not.toBe(toModelFamily("gpt-5"));
+  // Both have both: nothing is put together.
+  const both = new Map([
+    ["gpt-4o", "1"],
+    ["gpt-4o-2024-08-06", "2"],
+  ]);
+  expect([...pairNames(both, both)]).toEqual([]);
+});
+
+function never(): never {
+  throw new Error("a fixture is missing");
+}
