@@ -47,7 +47,7 @@ Every command has these options, unless it says which of them it lacks:
 | Exit code | Meaning |
 | --- | --- |
 | 0 | Done. |
-| 1 | It failed; the message says why. |
+| 1 | It failed; the message says why. \`reconcile\`: a line differs. |
 | 2 | The command, an option or an argument is not right. |
 | 3 | \`apply --dry-run --exit-code\`: there is something to change. |
 | 69 | The server cannot be reached, or something else answers there. |

@@ -14,6 +14,40 @@ export const BILL_FORMATS = [
 ] as const;
 export type BillFormat = (typeof BILL_FORMATS)[number];
 
+/** A format by its name. Throws `invalid_request`. */
+export function parseBillFormat(name: string): BillFormat {
+  const format = BILL_FORMATS.find((known) => known === name);
+  if (format !== undefined) return format;
+  throw new ProxyError("invalid_request", `format must be one of ${BILL_FORMATS.join(", ")}.`, {
+    param: "format",
+  });
+}
+
+/** Bytes of a body that has files: two years of days for a dozen models, and parsed in a tenth of a second. */
+export const BILL_BODY_BYTES_MAX = 8 * 1024 * 1024;
+/** Files of one comparison: a page of an interface each. */
+export const BILL_FILES_MAX = 100;
+
+/** The vendor whose bill a format is; `csv` is anyone's. */
+export function toVendor(format: BillFormat): string {
+  return format.replace(/-.*/, "");
+}
+
+/** The domains under which a vendor's interface answers. */
+const VENDOR_DOMAINS: { readonly [vendor: string]: readonly string[] } = {
+  openai: ["openai.com"],
+  anthropic: ["anthropic.com"],
+  openrouter: ["openrouter.ai"],
+  azure: ["azure.com", "azure-api.net"],
+};
+
+/** True where a request to this address is on the bill of this vendor. Azure's OpenAI is Azure's. */
+export function isBilledBy(vendor: string, baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  const domains = VENDOR_DOMAINS[vendor] ?? [];
+  return domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`));
+}
+
 /** The fields of `--map`, which name columns of a CSV file. */
 export const MAPPED_FIELDS = [
   "date",
@@ -67,6 +101,18 @@ export interface Bill {
   /** The days that it tells of, those without usage included. */
   readonly firstDay: Day;
   readonly lastDay: Day;
+}
+
+/** The bill of some days, of which both are optional and the second is outside; null where it tells of none of them. */
+export function clipBill(
+  bill: Bill,
+  { fromDay, endDay }: { readonly fromDay: Day | null; readonly endDay: Day | null },
+): Bill | null {
+  const firstDay = Math.max(bill.firstDay, fromDay ?? bill.firstDay);
+  const lastDay = Math.min(bill.lastDay, (endDay ?? bill.lastDay + 1) - 1);
+  if (firstDay > lastDay) return null;
+  const rows = bill.rows.filter(({ day }) => day >= firstDay && day <= lastDay);
+  return { ...bill, rows, firstDay, lastDay };
 }
 
 /** One row of a file: its fields by their names in lower case, those of JSON that lie within another joined by `_`. */

@@ -12,6 +12,19 @@ export const LINE_KINDS = [
 ] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
+/** Why two sides may differ, as far as the facts show it. */
+export const REASON_CODES = [
+  "unpriced",
+  "no_usage",
+  "other_prices",
+  "tier_or_band",
+  "day_shifted",
+  "named_otherwise",
+  "tools_by_call",
+  "cost_alone",
+] as const;
+export type ReasonCode = (typeof REASON_CODES)[number];
+
 /** What is known of one day, model and tier. */
 export interface Cell {
   readonly day: Day;

@@ -1,19 +1,6 @@
 import { compareCodeUnits, toCounted } from "#kernel/text.ts";
 import { picoToNumber, type Pico } from "#kernel/units.ts";
-import { areWithin, type ComparedCell, type Measure } from "./compared-cell.ts";
-
-/** Why two sides may differ, as far as the facts show it. */
-export const REASON_CODES = [
-  "unpriced",
-  "no_usage",
-  "other_prices",
-  "tier_or_band",
-  "day_shifted",
-  "named_otherwise",
-  "tools_by_call",
-  "cost_alone",
-] as const;
-export type ReasonCode = (typeof REASON_CODES)[number];
+import { areWithin, type ComparedCell, type Measure, type ReasonCode } from "./compared-cell.ts";
 
 export interface Reason {
   readonly code: ReasonCode;

@@ -49,13 +49,22 @@ export interface Reconciliation {
   readonly agrees: boolean;
 }
 
+/** Bills of one vendor, and what the ledger has of its requests in their days. */
+export interface Billed {
+  readonly bills: readonly Bill[];
+  readonly ledger: readonly UpstreamDay[];
+}
+
 /**
  * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart: a file of costs without
  * tiers is compared with the sum of them. Throws `range_too_large` for more than `LINES_MAX` lines.
  */
-export function reconcile(bills: readonly Bill[], ledger: readonly UpstreamDay[]): Reconciliation {
-  const grains = Map.groupBy(bills, toGrainKey);
-  const lines = [...grains.values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)).sort(byPlace);
+export function reconcile(parts: readonly Billed[]): Reconciliation {
+  const lines = parts
+    .flatMap(({ bills, ledger }) =>
+      [...Map.groupBy(bills, toGrainKey).values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)),
+    )
+    .sort(byPlace);
   if (lines.length > LINES_MAX)
     throw new ProxyError(
       "range_too_large",

@@ -3,7 +3,7 @@ import { formatInstant } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import { refuseSecrets, holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/options.ts";
-import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
+import { ChangesFound, DifferencesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
 import {
   addGroupExamples,
   toHelpLine,
@@ -58,6 +58,12 @@ const COMMANDS: readonly CommandEntry[] = [
     name: "request",
     load: () => import("#cli/commands/requests.ts"),
     short: "why one failed, by its id",
+  },
+  {
+    group: "Usage",
+    name: "reconcile",
+    load: () => import("#cli/commands/reconcile.ts"),
+    short: "with a bill",
   },
   { group: "Operation", name: "backup", load: () => import("#cli/commands/backup.ts") },
   { group: "Operation", name: "restore", load: () => import("#cli/commands/backup.ts") },
@@ -177,6 +183,7 @@ function report(error: unknown, terminal: Terminal, isServer: boolean): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ChangesFound) return EXIT.changes;
+  if (error instanceof DifferencesFound) return EXIT.failure;
   const { kind, sentence } = toFailure(error);
   // The last line of a server's log is one as the others: what collects them takes no other.
   if (isServer && kind !== "usage" && !terminal.screens.messages) writeLast(sentence, EXIT[kind], terminal);

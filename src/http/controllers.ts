@@ -31,6 +31,7 @@ import { openApiRoutes } from "#http/openapi/routes.ts";
 import { createPage, uiRoutes } from "#http/page/page.ts";
 import { adminReportRoutes } from "#http/reports/admin-reports.ts";
 import { myUsageRoutes } from "#http/reports/own-usage.ts";
+import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
 import type { AppDeps } from "./deps.ts";
@@ -129,6 +130,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...eventRoutes(deps.audit),
     ...settingsRoutes(deps),
     ...adminReportRoutes(deps),
+    ...reconcileRoutes(deps),
     ...refusalRoutes(refusals),
     ...opsRoutes(operation),
     ...openApiRoutes(findRoutes),

@@ -2,10 +2,9 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { join } from "node:path";
 import type { Bill } from "#bills/bill.ts";
-import { LINE_KINDS } from "#bills/compared-cell.ts";
+import { LINE_KINDS, REASON_CODES } from "#bills/compared-cell.ts";
 import { pairNames, toModelFamily } from "#bills/model-names.ts";
 import { readBill } from "#bills/read-bill.ts";
-import { REASON_CODES } from "#bills/reasons.ts";
 import { type Line, reconcile as compare, type Reconciliation } from "#bills/reconciliation.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import type { UpstreamDay } from "#stats/store.ts";
@@ -65,7 +64,7 @@ function toBill(days: readonly UpstreamDay[], columns: readonly string[] = COLUM
 const seen = new Set<string>();
 
 function reconcile(bills: readonly Bill[], days: readonly UpstreamDay[]): Reconciliation {
-  const compared = compare(bills, days);
+  const compared = compare([{ bills, ledger: days }]);
   for (const { kind, reasons } of compared.lines)
     for (const word of [kind, ...reasons.map(({ code }) => code)]) seen.add(word);
   return compared;

@@ -468,6 +468,15 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_pricing", { body: { entries: feed.entries } }],
     ["model_not_found", { body: { model: "gone", pricing: {} } }],
   ]);
+  const bill = { name: "bill.csv", text: "date,model,requests\n2026-03-11,u,1\n" };
+  const bills = { files: [bill], map: { date: "date", model: "model", requests: "requests" } };
+  const years = { ...bill, text: `${bill.text}2006-03-11,u,1\n` };
+  await refuse("POST /admin/v1/reconcile", [
+    ["invalid_bill", { body: { files: [bill] } }],
+    ["invalid_date", { body: { ...bills, since: "soon" } }],
+    ["provider_not_found", { body: { ...bills, provider: "nobody" } }],
+    ["range_too_large", { body: { ...bills, files: [years] } }],
+  ]);
   const url = { base_url: upstream.baseUrl };
   const file = (ofProviders: object, models: object = {}) => ({
     body: { lockport_catalog: 1, providers: ofProviders, models },

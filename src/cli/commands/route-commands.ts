@@ -306,6 +306,7 @@ export const HAND_MADE: { readonly [words: string]: readonly string[] } = {
   usage: ["GET /stats/summary", "GET /admin/v1/usage/summary", "GET /admin/v1/usage/series"],
   "requests tail": ["GET /stats/requests", "GET /admin/v1/requests"],
   request: ["GET /stats/requests/:id"],
+  reconcile: ["POST /admin/v1/reconcile"],
   "notice test": ["POST /admin/v1/notices/test"],
   health: ["GET /healthz"],
   openapi: ["GET /openapi.json"],

@@ -36,6 +36,11 @@ export class ChangesFound extends Error {
   override readonly name = "ChangesFound";
 }
 
+/** Ends a command that has said all there is and found two sides that differ, with the exit code `failure`. */
+export class DifferencesFound extends Error {
+  override readonly name = "DifferencesFound";
+}
+
 /** Refusal of the interface, in a sentence that has its code. */
 export class Refusal extends CommandError {
   readonly code: string;

@@ -1,4 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import { BILL_FORMATS, BILLED_UNITS } from "#bills/bill.ts";
+import { LINE_KINDS, REASON_CODES } from "#bills/compared-cell.ts";
 import { CONNECTION_FAILURES } from "#kernel/system-code.ts";
 import { BREAKDOWN_SORTS, PERCENTILE_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
@@ -124,6 +126,61 @@ export const MissingPrices = view("MissingPrices", {
         }),
       ),
       has_price: Type.Boolean({ description: "Whether the next request will be priced." }),
+    }),
+  ),
+});
+
+const Day = Type.String({ format: "date", description: "UTC." });
+const billed = {
+  units: someOf(BILLED_UNITS, Type.Number({ minimum: 0 }), {
+    description:
+      "Units that the files tell. Where they tell no `cached_input_tokens`, these are part of `input_tokens`.",
+  }),
+  cost: nullable(Type.Number({ description: "Null where nothing was priced, or the files tell no cost." })),
+};
+
+export const Reconciliation = view("Reconciliation", {
+  agrees: Type.Boolean({ description: "Whether each line is `equal` or `within`." }),
+  counts: eachOf(LINE_KINDS, Count),
+  since: Day,
+  until: Type.String({ format: "date", description: "The day behind the last." }),
+  providers: nullable(
+    Type.Array(Type.String(), { description: "Whose usage was compared; null: everyone's." }),
+  ),
+  files: Type.Array(
+    fields({
+      name: Type.String(),
+      format: oneOf(BILL_FORMATS),
+      rows: Count,
+      skipped_rows: Type.Integer({ minimum: 0, description: "Rows of other products." }),
+    }),
+  ),
+  total: fields({ here: billed.cost, there: billed.cost }),
+  lines: Type.Array(
+    view("ReconciliationLine", {
+      day: Day,
+      model: nullable(
+        Type.String({ description: "The upstream's; null where the files do not tell models apart." }),
+      ),
+      billed_as: Type.Optional(
+        Type.Array(Type.String(), { description: "The files' names for it, where they are others." }),
+      ),
+      tier: nullable(
+        Type.String({ description: "`standard` or another; null where the files do not tell tiers apart." }),
+      ),
+      kind: oneOf(LINE_KINDS, {
+        description: "`within`: 1 % apart at most, or five requests and what they may have used.",
+      }),
+      here: nullable(
+        fields({ requests: Count, ...billed, unpriced_requests: Count, unmetered_requests: Count }),
+      ),
+      there: nullable(fields({ requests: nullable(Count), ...billed })),
+      reasons: Type.Array(
+        fields({
+          code: oneOf(REASON_CODES),
+          text: Type.String({ description: "With its facts, for a person; may change." }),
+        }),
+      ),
     }),
   ),
 });

@@ -1,4 +1,5 @@
 import { t, type TSchema } from "elysia";
+import { BILL_FILES_MAX, BILL_FORMATS, MAPPED_FIELDS } from "#bills/bill.ts";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
@@ -16,6 +17,7 @@ import {
 } from "#kernel/text.ts";
 import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
 import { UNITS } from "#kernel/units.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
 import { closed, judged, open, told, toRequestFields } from "./fields.ts";
 
 /**
@@ -148,6 +150,36 @@ export const PricePreviewRequest = t.Object(
     entries: t.Optional(t.Array(FeedEntry, { description: "Alone: what `POST /admin/v1/pricing` takes." })),
   },
   closed("PricePreviewRequest"),
+);
+
+export const ReconcileRequest = t.Object(
+  {
+    files: t.Array(
+      t.Object(
+        {
+          name: t.String({ description: "For messages.", maxLength: 255 }),
+          text: t.String({ description: "The file, JSON or CSV in UTF-8." }),
+        },
+        { additionalProperties: false },
+      ),
+      { minItems: 1, maxItems: BILL_FILES_MAX },
+    ),
+    format: t.Optional(told(BILL_FORMATS)),
+    map: t.Optional(
+      t.Partial(
+        t.Object(
+          Object.fromEntries(
+            MAPPED_FIELDS.map((field) => [field, t.String({ description: "The column of the CSV." })]),
+          ),
+          { additionalProperties: false },
+        ),
+      ),
+    ),
+    provider: t.Optional(t.String({ description: `Its usage alone; the relay's is \`${RELAY_PROVIDER}\`.` })),
+    since: t.Optional(t.String({ description: "The first day, ISO 8601; absent: the files' first." })),
+    until: t.Optional(t.String({ description: "The day behind the last; absent: that of the files." })),
+  },
+  closed("ReconcileRequest"),
 );
 
 /** The domain judges them, with a code of their own. */

@@ -1,0 +1,131 @@
+import { type Bill, BILLED_UNITS } from "#bills/bill.ts";
+import type { LineKind, ReasonCode } from "#bills/compared-cell.ts";
+import type { LedgerSide, Line, Reconciliation, Side } from "#bills/reconciliation.ts";
+import { DAY_US, formatInstant } from "#kernel/clock.ts";
+import type { Pico } from "#kernel/units.ts";
+import { toCsvRow } from "#stats/csv.ts";
+import { toCost } from "#stats/series.ts";
+
+interface Compared extends Reconciliation {
+  readonly bills: readonly Bill[];
+  /** Names; null for every provider. */
+  readonly providers: readonly string[] | null;
+}
+
+/** Bills against the ledger → wire JSON. */
+export function toReconciliationView({ bills, providers, lines, counts, agrees }: Compared) {
+  return {
+    agrees,
+    counts,
+    since: toDate(Math.min(...bills.map(({ firstDay }) => firstDay))),
+    until: toDate(Math.max(...bills.map(({ lastDay }) => lastDay)) + 1),
+    providers,
+    files: bills.map(({ file, format, rows, skippedRows }) => ({
+      name: file,
+      format,
+      rows: rows.length,
+      skipped_rows: skippedRows,
+    })),
+    total: {
+      here: toCost(toSum(lines.map(({ here, there, kind }) => (isCosted(there, kind) ? here : null)))),
+      there: toCost(toSum(lines.map(({ there }) => there))),
+    },
+    lines: lines.map(toLineView),
+  };
+}
+
+/** A line counts in the sum of ours where the bill tells a cost, or has nothing of it. */
+function isCosted(there: Side | null, kind: LineKind): boolean {
+  return there === null ? kind === "only_here" : there.costPico !== null;
+}
+
+function toSum(sides: readonly (Side | null)[]): Pico | null {
+  const costs = sides.flatMap((side) => side?.costPico ?? []);
+  return costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0n);
+}
+
+function toDate(day: number): string {
+  return formatInstant(day * DAY_US).slice(0, "2026-01-31".length);
+}
+
+function toLineView({ day, model, billedAs, tier, kind, here, there, reasons }: Line) {
+  return {
+    day: toDate(day),
+    model,
+    ...(billedAs.length > 0 && { billed_as: billedAs }),
+    tier,
+    kind,
+    here: here === null ? null : toLedgerView(here),
+    there: there === null ? null : toSideView(there),
+    reasons,
+  };
+}
+
+function toSideView({ requests, units, costPico }: Side) {
+  return { requests, units, cost: toCost(costPico) };
+}
+
+function toLedgerView({ unpricedRequests, unmeteredRequests, ...side }: LedgerSide) {
+  return {
+    ...toSideView(side),
+    requests: side.requests,
+    unpriced_requests: unpricedRequests,
+    unmetered_requests: unmeteredRequests,
+  };
+}
+
+/** What the CSV is made of. */
+export interface ReconciledLine {
+  readonly day: string;
+  readonly model: string | null;
+  readonly billed_as?: readonly string[];
+  readonly tier: string | null;
+  readonly kind: LineKind;
+  readonly here: FiguresView | null;
+  readonly there: FiguresView | null;
+  readonly reasons: readonly { readonly code: ReasonCode; readonly text: string }[];
+}
+
+interface FiguresView {
+  readonly requests: number | null;
+  readonly units: { readonly [unit: string]: number };
+  readonly cost: number | null;
+  readonly unpriced_requests?: number;
+  readonly unmetered_requests?: number;
+}
+
+const MEASURES = ["requests", ...BILLED_UNITS, "cost"] as const;
+
+/** The lines as CSV (RFC 4180), a column for each measure of each side. */
+export function toReconciliationCsv(lines: readonly ReconciledLine[]): string {
+  const head = [
+    "day",
+    "model",
+    "billed_as",
+    "tier",
+    "kind",
+    ...MEASURES.flatMap((measure) => [`${measure}_here`, `${measure}_there`]),
+    "unpriced_requests",
+    "unmetered_requests",
+    "reasons",
+  ];
+  const rows = lines.map((line) =>
+    toCsvRow([
+      line.day,
+      line.model,
+      line.billed_as?.join(" ") ?? null,
+      line.tier,
+      line.kind,
+      ...MEASURES.flatMap((measure) => [toMeasure(line.here, measure), toMeasure(line.there, measure)]),
+      line.here?.unpriced_requests ?? null,
+      line.here?.unmetered_requests ?? null,
+      line.reasons.map(({ text }) => text).join(" "),
+    ]),
+  );
+  return [toCsvRow(head), ...rows].join("");
+}
+
+function toMeasure(side: FiguresView | null, measure: (typeof MEASURES)[number]): number | null {
+  if (side === null) return null;
+  return measure === "requests" || measure === "cost" ? side[measure] : (side.units[measure] ?? null);
+}
