@@ -3,7 +3,7 @@ import type { ReportUnit, UnitTotals } from "#kernel/units.ts";
 
 /** Limits on use (`docs/spec/limits.md`): what may be used, by whom, in which window. */
 
-export const LIMIT_MEASURES = ["cost", "requests", "tokens", "concurrent"] as const;
+export const LIMIT_MEASURES = ["cost", "requests", "tokens", "uncached_tokens", "concurrent"] as const;
 export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
 
 interface Measure {
@@ -25,6 +25,12 @@ export const MEASURES: { readonly [measure in LimitMeasure]: Measure } = {
     label: "Tokens",
     detail: "Input and output together",
     units: ["input_tokens", "cached_input_tokens", "output_tokens"],
+  },
+  uncached_tokens: {
+    noun: "uncached tokens",
+    label: "Uncached tokens",
+    detail: "Input and output without cache reads",
+    units: ["input_tokens", "output_tokens"],
   },
   concurrent: {
     noun: "requests",

@@ -45,6 +45,7 @@ const LIMITS: readonly Limit[] = [
     toLimit({ window }),
     toLimit({ window, measure: "requests", each: { kind: "principal" } }),
     toLimit({ window, measure: "tokens", each: { kind: "tag", key: "app" } }),
+    toLimit({ window, measure: "uncached_tokens", each: { kind: "key" } }),
   ]),
   toLimit({ window: "total", subject: { kind: "key", id: "key-1" }, model: "fast" }),
   toLimit({ window: "month", subject: { kind: "tag", pair: "env:prod" }, each: { kind: "key" } }),

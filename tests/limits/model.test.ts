@@ -250,7 +250,14 @@ class Play {
     expect(isAdmitted).toBe(expected.length === 0);
     if (!isAdmitted) return;
     machine.begin(begun);
-    const noted: OracleRequest = { ...begun, endedAtUs: null, costPico: 0n, tokens: 0, isUntold: false };
+    const noted: OracleRequest = {
+      ...begun,
+      endedAtUs: null,
+      costPico: 0n,
+      tokens: 0,
+      cachedTokens: 0,
+      isUntold: false,
+    };
     this.requests.push(noted);
     this.underWay.push({ begun, noted });
   }
@@ -289,6 +296,7 @@ class Play {
     }
     noted.costPico = priced ? BigInt(cost) : 0n;
     noted.tokens = tokens + 1 + cost;
+    noted.cachedTokens = 1;
     this.machine.end(begun, ending);
   }
 

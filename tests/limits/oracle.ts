@@ -7,6 +7,8 @@ export interface OracleRequest extends LimitedRequest {
   endedAtUs: number | null;
   costPico: bigint;
   tokens: number;
+  /** Those of `tokens` that were read from a cache. */
+  cachedTokens: number;
   /** It ended, and its usage was not told. */
   isUntold: boolean;
 }
@@ -35,11 +37,17 @@ export function isRefused(
   for (const one of alike) {
     const atUs = limit.measure === "requests" && isSliding ? one.arrivedAtUs : one.endedAtUs;
     if (atUs === null || !isWithin(limit, atUs, nowUs)) continue;
-    used += limit.measure === "requests" ? 1n : limit.measure === "cost" ? one.costPico : BigInt(one.tokens);
+    used += amountOf(limit.measure, one);
     if (one.isUntold) untold += 1;
   }
   if (limit.measure === "requests" && !isSliding) used += BigInt(underWay.length);
   return used >= limit.amount || (limit.unknownMax !== null && untold >= limit.unknownMax);
+}
+
+function amountOf(measure: Limit["measure"], { costPico, tokens, cachedTokens }: OracleRequest): bigint {
+  if (measure === "requests") return 1n;
+  if (measure === "cost") return costPico;
+  return BigInt(measure === "tokens" ? tokens : tokens - cachedTokens);
 }
 
 function isWithin({ window }: Limit, atUs: number, nowUs: number): boolean {
@@ -68,7 +76,7 @@ function holdsFor(limit: Limit, one: LimitedRequest): boolean {
   const usesNothing = /^responses\/(?!compact)|\/count_tokens$/.test(one.endpoint);
   const isPace = measure === "concurrent" || (measure === "requests" && /^(minute|hour)$/.test(window ?? ""));
   if (usesNothing && !isPace) return false;
-  if (one.endpoint === "moderation" && measure === "tokens") return false;
+  if (one.endpoint === "moderation" && (measure === "tokens" || measure === "uncached_tokens")) return false;
   const tags = fixed ? one.fixedTags : one.tags;
   if (model !== null && one.model !== model) return false;
   if (each?.kind === "key" && one.keyId === null) return false;

@@ -104,6 +104,34 @@ describe("a limit that is used up refuses the next request", () => {
     expect(metrics).not.toContain('window="minute"');
   });
 
+  test("counts cache reads as tokens and not as uncached ones; cache writes and output are both", async () => {
+    const clock = createSetClock("2026-11-10T12:00:00Z");
+    const usage = {
+      prompt_tokens: 1000,
+      completion_tokens: 20,
+      prompt_tokens_details: { cached_tokens: 900, cache_write_tokens: 60 },
+    };
+    const world = await openWorld({
+      clock,
+      script: (call) => call.reply({ body: JSON.stringify({ choices: [], usage }) }),
+    });
+    const draft = { subject: {}, each: "principal", amount: 120, window: "month" };
+    const all = await world.limit({ ...draft, name: "all", amount: 5000, measure: "tokens" });
+    const uncached = await world.limit({ ...draft, name: "uncached", measure: "uncached_tokens" });
+    expect(await outcomeOf(world.chat())).toBe("200");
+    const refused = await world.chat();
+    expect([refused.status, refused.headers.get("x-proxy-limit")]).toEqual([429, "uncached"]);
+    expect(await messageOf(refused)).toBe(
+      'The limit "uncached" is used up: 120 of 120 uncached tokens since 2026-11-01. It starts anew at 2026-12-01T00:00:00Z.',
+    );
+    expect((await world.readLimit(all.id)).used).toBe(1020);
+    expect(await world.readLimit(uncached.id)).toMatchObject({ used: 120, left: 0 });
+    const late = await world.limit({ ...draft, name: "late", measure: "uncached_tokens", window: "hour" });
+    expect(late.used).toBe(120);
+    const metrics = await (await world.app.api("GET", "/metrics")).text();
+    expect(metrics).toContain('proxy_limit_refusals_total{measure="uncached_tokens",window="month"} 1');
+  });
+
   test("and lets it through again when what a sliding minute holds has left it, exactly after retry-after", async () => {
     const clock = createSetClock("2026-11-10T12:00:00Z");
     const world = await openWorld({ clock });

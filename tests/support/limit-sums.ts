@@ -19,6 +19,8 @@ export const LIMIT_SAMPLES: readonly Limit[] = [
   { ...SAMPLE, id: "requests minute", measure: "requests", window: "minute" },
   { ...SAMPLE, id: "requests day", measure: "requests", window: "day", each: { kind: "key" } },
   { ...SAMPLE, id: "tokens hour", measure: "tokens", window: "hour" },
+  { ...SAMPLE, id: "uncached hour", measure: "uncached_tokens", window: "hour" },
+  { ...SAMPLE, id: "uncached month", measure: "uncached_tokens", window: "month", each: { kind: "key" } },
   { ...SAMPLE, id: "tokens total", measure: "tokens", window: "total", each: { kind: "principal" } },
 ];
 
@@ -39,7 +41,7 @@ export function checkLimitSums(
   // Fractions are rounded where they are added up, which an upstream that counts tokens has no use for.
   const isWhole = events.every((event) => toTokens(toEventTotal(event)).every(isWholeOrNone));
   const limits = [...LIMIT_SAMPLES, ...readLimits(catalogPath)].filter(
-    ({ measure }) => isWhole || measure !== "tokens",
+    ({ measure }) => isWhole || !isOfTokens(measure),
   );
   const ends = events.map(({ id, duration_us: durationUs }) => id + durationUs);
   const moments = new Set([ends[0] ?? 0, ends.at(-1) ?? 0, Date.now() * 1000]);
@@ -96,6 +98,7 @@ const toTokens = (total: ReturnType<typeof toEventTotal>) => [
   total.output_tokens,
   total.cached_input_tokens,
 ];
+const isOfTokens = (measure: Limit["measure"]) => measure === "tokens" || measure === "uncached_tokens";
 const isWholeOrNone = (quantity: number | null) => quantity === null || Number.isInteger(quantity);
 
 function addUp(
@@ -113,6 +116,7 @@ function addUp(
       cost: pico,
       requests: 1n,
       tokens: BigInt(Math.round((input ?? 0) + (output ?? 0) + (cached ?? 0))),
+      uncached_tokens: BigInt(Math.round((input ?? 0) + (output ?? 0))),
       concurrent: 0n,
     };
     for (const limit of limits) {
@@ -121,7 +125,7 @@ function addUp(
       if (window === null || value === null) continue;
       const isSliding = window === "minute" || window === "hour";
       if (USING_NOTHING.test(event.endpoint) && !(measure === "requests" && isSliding)) continue;
-      if (event.endpoint === "moderation" && measure === "tokens") continue;
+      if (event.endpoint === "moderation" && isOfTokens(measure)) continue;
       if (!isSliding && event.id < kept * DAY_US) continue;
       const atUs = isSliding && measure === "requests" ? event.id : event.id + event.duration_us;
       const startUs = toStart(window, atUs);

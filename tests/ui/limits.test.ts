@@ -86,6 +86,7 @@ describe("a limit in words", () => {
     [{ measure: "requests", amount: 60, window: "minute" }, "60 requests a minute"],
     [{ measure: "requests", amount: 1, window: "hour" }, "1 request an hour"],
     [{ measure: "tokens", amount: 1_000_000, window: "week" }, "1,000,000 tokens a week"],
+    [{ measure: "uncached_tokens", amount: 1, window: "day" }, "1 uncached token a day"],
     [{ measure: "concurrent", amount: 2 }, "2 concurrent"],
   ])("%j is %p", (limit, words) => {
     expect(toAmountWords(limit)).toBe(words);
@@ -95,6 +96,7 @@ describe("a limit in words", () => {
     [{ measure: "cost", amount: 50 }, 37.2, "$37.20 of $50.00", "$12.80 left"],
     [{ measure: "requests", amount: 20 }, 20, "20 of 20 requests", "none left"],
     [{ measure: "tokens", amount: 5000 }, 1200, "1,200 of 5,000 tokens", "3,800 left"],
+    [{ measure: "uncached_tokens", amount: 5000 }, 5000, "5,000 of 5,000 uncached tokens", "none left"],
     [{ measure: "concurrent", amount: 2 }, 1, "1 of 2 concurrent", "1 left"],
   ])("%j with %p used is %p, %p", (limit, used, words, left) => {
     expect(toUsedWords(limit, used)).toBe(words);
