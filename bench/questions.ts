@@ -20,6 +20,8 @@ export interface Question {
   /** A page in the middle or at the end of whatever matches. */
   readonly page?: "middle" | "last";
   readonly accept?: string;
+  /** Sent as JSON by a POST. */
+  readonly body?: object;
 }
 
 export interface Timing {
@@ -34,6 +36,7 @@ const GOAL_MS = 100;
 const SUMMARY_GOAL_MS = 150;
 const ERRORS_GOAL_MS = 250;
 const HOURS_GOAL_MS = 300;
+const WHAT_IF_GOAL_MS = 250;
 /** On PostgreSQL every report but hours under a filter has this goal. */
 const POSTGRES_GOAL_MS = 250;
 /** The widest prefix that people would type, and filters from broad to narrow. */
@@ -116,6 +119,16 @@ function listQuestions(filled: Filled): readonly Question[] {
     ask(`breakdown, 30 days, by ${by}`, `/stats/breakdown?${month}&by=${by}`, null);
   }
 
+  const others = { "model-0": "model-1", "model-1": "model-0" };
+  for (const [name, sinceUs] of [
+    ["12 months", fromUs],
+    ["30 days", untilUs - 30 * DAY_US],
+    ["a day", untilUs - DAY_US],
+  ] as const) {
+    const [since, until] = [sinceUs, untilUs].map(formatInstant);
+    ask(`what if, ${name}`, "/stats/what-if", WHAT_IF_GOAL_MS, { body: { since, until, models: others } });
+  }
+
   ask("facets, 12 months", `/stats/requests/facets?${year}`, GOAL_MS);
   ask("facets, 12 months, with counts", `/stats/requests/facets?${year}&counts=1`, GOAL_MS);
   ask("facets, 30 days", `/stats/requests/facets?${month}`, GOAL_MS);
@@ -176,7 +189,12 @@ export async function measureQuestion(
   runs: number,
 ): Promise<Timing | string> {
   const init = {
-    headers: { authorization: `Bearer ${question.asker.key}`, accept: question.accept ?? "application/json" },
+    headers: {
+      authorization: `Bearer ${question.asker.key}`,
+      accept: question.accept ?? "application/json",
+      ...(question.body !== undefined && { "content-type": "application/json" }),
+    },
+    ...(question.body !== undefined && { method: "POST", body: JSON.stringify(question.body) }),
   };
   const fetchOnce = async (path: string) => {
     const response = await fetch(origin + path, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) });

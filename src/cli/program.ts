@@ -51,7 +51,18 @@ const COMMANDS: readonly CommandEntry[] = [
     takesRoutes: true,
   },
   { group: "People", name: "limit", load: () => import("#cli/commands/limit.ts"), takesRoutes: true },
-  { group: "Usage", name: "usage", load: () => import("#cli/commands/usage.ts") },
+  {
+    group: "Usage",
+    name: "usage",
+    load: () => import("#cli/commands/usage.ts"),
+    short: "use and cost",
+  },
+  {
+    group: "Usage",
+    name: "what-if",
+    load: () => import("#cli/commands/what-if.ts"),
+    short: "at other prices",
+  },
   { group: "Usage", name: "requests", load: () => import("#cli/commands/requests.ts"), takesRoutes: true },
   {
     group: "Usage",

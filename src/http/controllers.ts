@@ -34,6 +34,7 @@ import { myUsageRoutes } from "#http/reports/own-usage.ts";
 import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
+import { whatIfRoutes } from "#http/reports/what-if.ts";
 import type { AppDeps } from "./deps.ts";
 
 /** Every route behind Elysia, as a typed client sees it. */
@@ -115,6 +116,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...ownSecretRoutes(deps),
     ...myUsageRoutes(deps),
     ...statsRoutes(deps, refusals),
+    ...whatIfRoutes(deps),
     ...providerRoutes(catalog),
     ...discoveryRoutes(deps.discovery),
     ...modelRoutes(catalog),

@@ -32,9 +32,9 @@ export interface Ranking {
   readonly limit: number;
 }
 
-/** Durations are read from rows: not when there are too many, nor when retention has removed some. */
-export const PERCENTILE_STATES = ["exact", "too_many_requests", "rows_removed"] as const;
-export type PercentileState = (typeof PERCENTILE_STATES)[number];
+/** What only rows tell, such as durations, is exact or absent: there are too many rows, or retention has removed some. */
+export const ROW_STATES = ["exact", "too_many_requests", "rows_removed"] as const;
+export type RowState = (typeof ROW_STATES)[number];
 
 /**
  * The query parameters `by` (`model` when absent), `sort` and `limit`; a limit out of range falls back to its default, like that of a page. Throws

@@ -2,10 +2,11 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
-import type { PercentileState, Ranking } from "./breakdown-query.ts";
+import type { RowState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
+import type { UnitCosts } from "#usage/cost.ts";
 
 export interface StatsQuery {
   readonly window: Window;
@@ -88,7 +89,7 @@ export interface Breakdown extends ReportNotes {
   readonly total: BreakdownFigures;
   /** How many values there are. */
   readonly rowCount: number;
-  readonly percentiles: PercentileState;
+  readonly percentiles: RowState;
 }
 
 /**
@@ -166,6 +167,29 @@ export interface UpstreamDay {
 
 export interface UpstreamDays extends ReportNotes {
   readonly days: readonly UpstreamDay[];
+}
+
+/** The usage of a model at one tier and in one region, to which other prices can be applied. */
+export interface ModelUse {
+  readonly model: string;
+  /** Null for the standard one. */
+  readonly tier: string | null;
+  /** Null where the standard prices hold. */
+  readonly geo: string | null;
+  readonly requests: number;
+  readonly unpricedRequests: number;
+  /** As it was recorded; null when nothing was priced. */
+  readonly costPico: Pico | null;
+  readonly units: ReportQuantities;
+  /** What each unit was billed at; null where rows were not read. */
+  readonly unitCosts: UnitCosts | null;
+}
+
+export interface ModelUses extends ReportNotes {
+  /** By model, tier and region, the standard ones first. */
+  readonly uses: readonly ModelUse[];
+  /** Tells why there are no costs by unit. */
+  readonly unitCosts: RowState;
 }
 
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
@@ -256,4 +280,6 @@ export interface StatsStore {
   readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
   /** By day, upstream model and tier, of requests that name a model and whose endpoint bills. The window has both ends. */
   readUpstreamDays(query: StatsQuery, options?: ReportOptions): Promise<UpstreamDays>;
+  /** What was used of each model that the filter names, and what it cost. */
+  readModelUse(query: StatsQuery, options?: ReportOptions): Promise<ModelUses>;
 }

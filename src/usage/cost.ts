@@ -12,6 +12,7 @@ import {
   UNITS,
   DETAILS_OF,
   isUnit,
+  toReportUnit,
 } from "#kernel/units.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import {
@@ -95,7 +96,7 @@ function priceInMillionths(disjoint: Quantities, prices: PriceSet): Cost {
     else if (quantity > 0 || isReportUnit(unit))
       costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
   }
-  const costPico = costPicoMicros === null ? null : (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
+  const costPico = costPicoMicros === null ? null : roundMicros(costPicoMicros);
   return { costPico, unpriced };
 }
 
@@ -115,8 +116,36 @@ export function priceTotals(totals: ReportQuantities, prices: PriceSet): PricedT
     if (pricePico !== null) costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
     else if (quantity > 0) unpricedUnits.push(unit);
   }
-  const costPico = costPicoMicros === null ? null : (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
+  const costPico = costPicoMicros === null ? null : roundMicros(costPicoMicros);
   return { costPico, unpricedUnits };
+}
+
+/** What requests used that were billed at one set of prices, each token once. */
+export interface BilledQuantities {
+  readonly prices: PriceSet;
+  readonly quantities: Quantities;
+}
+
+export type UnitCosts = { readonly [unit in ReportUnit]?: Pico };
+
+/** The cost by report's unit, each with its details, rounded to whole pico; without units that have no price. */
+export function toUnitCosts({ prices, quantities }: BilledQuantities): UnitCosts {
+  const costs: { [unit in ReportUnit]?: Pico } = {};
+  for (const unit of UNITS) {
+    const [quantity, pricePico] = [toBilledQuantity(quantities[unit]), findUnitPrice(prices, unit)];
+    const isTold = quantity !== undefined && (quantity > 0 || isReportUnit(unit));
+    if (!isTold || pricePico === null) continue;
+    const counted = toReportUnit(unit);
+    costs[counted] = (costs[counted] ?? 0n) + toMicros(quantity) * BigInt(pricePico);
+  }
+  return byUnit(REPORT_UNITS, (unit) => {
+    const costPicoMicros = costs[unit];
+    return costPicoMicros === undefined ? undefined : roundMicros(costPicoMicros);
+  });
+}
+
+function roundMicros(costPicoMicros: bigint): Pico {
+  return (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
 }
 
 /** By its decimal text, so that a reader who multiplies the same text gets the same cost. */

@@ -1,13 +1,7 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import {
-  DETAIL_UNITS,
-  findUnitPrice,
-  type Pico,
-  type PriceSet,
-  REPORT_UNITS,
-  toReportUnit,
-} from "#kernel/units.ts";
+import { type Pico, type PriceSet, REPORT_UNITS } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
+import { hasDetailPrice } from "#stats/what-if.ts";
 import type { SeriesFigures } from "#stats/store.ts";
 import { priceTotals } from "#usage/cost.ts";
 import { toPricingView } from "./catalog.ts";
@@ -68,10 +62,4 @@ function priceUse(use: readonly SeriesFigures[], prices: PriceSet) {
 /** Null when none of them is priced. */
 function addCosts(costs: readonly (Pico | null)[]): Pico | null {
   return costs.reduce((sum, cost) => (cost === null ? sum : (sum ?? 0n) + cost), null);
-}
-
-function hasDetailPrice(prices: PriceSet): boolean {
-  return DETAIL_UNITS.some(
-    (unit) => findUnitPrice(prices, unit) !== findUnitPrice(prices, toReportUnit(unit)),
-  );
 }

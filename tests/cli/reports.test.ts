@@ -413,3 +413,46 @@ describe("a ledger without a server", () => {
     folder.remove();
   });
 });
+
+describe("what-if", () => {
+  test("prices a model's usage as another one's, to the last digit, and names what that one has no price for", () =>
+    onItsOwn(async () => {
+      const report = await eachJson("what-if half priced");
+      expect(report.total).toEqual({
+        requests: 1,
+        unpriced_requests: 1,
+        cost: 0.0001,
+        other_cost: 0.004,
+        difference: null,
+      });
+      const [cheap] = (await eachJson("what-if priced half")).models;
+      expect(cheap).toMatchObject({ requests: 3, cost: 0.008, other_cost: 0.0002, difference: null });
+      expect((await eachJson("what-if priced priced --tag app:wiki")).total).toEqual({
+        requests: 1,
+        unpriced_requests: 0,
+        cost: 0.004,
+        other_cost: 0.004,
+        difference: 0,
+      });
+    }));
+
+  test("shows units with their difference, and says what it is", async () => {
+    for (const { code, data, messages } of await eachWay("what-if priced priced --outcome ok")) {
+      expect(code).toBe(0);
+      expect(data.split("\n").map((line) => line.trim().replaceAll(/\s{2,}/g, "|"))).toEqual([
+        "UNIT|QUANTITY|COST|AT THE OTHER'S|DIFFERENCE",
+        "input_tokens|2,000|$0.004|$0.004|$0.00",
+        "output_tokens|400|$0.004|$0.004|$0.00",
+        "total|-|$0.008|$0.008|$0.00",
+        "",
+      ]);
+      expect(messages).toContain("Same tokens, other prices; no forecast.");
+    }
+    for (const { messages } of await eachWay("what-if none priced"))
+      expect(messages).toContain("There is no model of this name now.");
+    for (const { code, messages } of await eachWay("what-if priced prised")) {
+      expect(code).not.toBe(0);
+      expect(messages).toContain("priced");
+    }
+  });
+});

@@ -578,7 +578,15 @@ test("a report is refused for its window, its bucket and its filters", async () 
     invalid_bucket: "bucket=x",
     range_too_large: "bucket=hour&since=2020-01-01",
   };
-  for (const operation of ROUTES.filter(({ path }) => /usage|\/stats\/|\/requests|\/refusals/.test(path))) {
+  const models = { any: "m" };
+  await refuse("POST /stats/what-if", [
+    ["invalid_date", { body: { models, since: "x" } }],
+    ["invalid_outcome", { body: { models, filters: { outcome: "x" } } }],
+    ["invalid_request", { body: { models, filters: { none: "x" } } }],
+    ["model_not_found", { body: { models: { any: "none" } } }],
+  ]);
+  const reads = ROUTES.filter(({ method }) => method === "GET");
+  for (const operation of reads.filter(({ path }) => /usage|\/stats\/|\/requests|\/refusals/.test(path))) {
     for (const code of operation.errors ?? []) {
       if (findElsewhere(operation, code) !== undefined) continue;
       await see(operation, code, { path: `${operation.path}?${queries[code]}` });

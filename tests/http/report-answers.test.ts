@@ -5,7 +5,7 @@ import { formatInstant } from "#kernel/clock.ts";
 import type { Page } from "#kernel/page.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { ReportNotes, ReportOptions, StatsQuery, StatsStore } from "#stats/store.ts";
-import { call, expectError, startHarness, type Harness } from "./support.ts";
+import { call, expectError, openEndpoints, startHarness, type Harness } from "./support.ts";
 
 /** The store's answers are given here: how answers are put on the wire, and what happens when nobody waits for them. */
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
@@ -33,6 +33,7 @@ async function start(stats: Partial<StatsStore>) {
     readErrors: unasked,
     readMissingPrices: unasked,
     readUpstreamDays: unasked,
+    readModelUse: unasked,
     ...stats,
   };
   harness = await startHarness({ stats: store });
@@ -63,23 +64,26 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readFacets: busy,
     readErrors: busy,
     readMissingPrices: busy,
+    readModelUse: busy,
   });
+  await openEndpoints(harness);
   const reports = harness.routes.filter(({ path }) =>
     /^\/(stats|my\/usage|admin\/v1\/(usage|requests))/.test(path),
   );
-  for (const { path } of reports) {
+  for (const { path, method } of reports) {
+    const sent = method === "POST" ? { method, body: JSON.stringify({ models: { any: "everything" } }) } : {};
     for (const [query, headers] of [
       ["", {}],
       ["?group_by=model", {}],
       ["", CSV],
     ] as const) {
       const at = path.replace(":id", "019cdd2a-7c00-7000-8000-000000000004");
-      const refused = await get(at + query, headers);
+      const refused = await get(at + query, { "content-type": "application/json", ...headers }, sent);
       expect({ path, retryAfter: refused.headers.get("retry-after") }).toEqual({ path, retryAfter: "5" });
       await expectError(refused, "503 reports_busy");
     }
   }
-  expect(reports.length).toBe(14);
+  expect(reports.length).toBe(15);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });

@@ -4,7 +4,7 @@ import { toScript } from "#storage/reports/reports.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
 import { createStats } from "#storage/threads/stats.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
-import type { Cast } from "./events.ts";
+import { MODELS, type Cast } from "./events.ts";
 import type { Answer, Question, World } from "./oracle.ts";
 
 /** The interface on a catalog with a past, and ledgers that it can be pointed at. */
@@ -73,9 +73,8 @@ export async function startBench(): Promise<Bench> {
     },
     async ask({ path, report }, socket = false) {
       const url = harness.url + path;
-      const response = socket
-        ? await fetch(url, { headers })
-        : await harness.app.fetch(new Request(url, { headers }), null);
+      const asked = report === "what-if" ? toWhatIf(url, headers) : new Request(url, { headers });
+      const response = socket ? await fetch(asked) : await harness.app.fetch(asked, null);
       const text = await response.text();
       const body = JSON.parse(text);
       if (response.status === 400) {
@@ -100,6 +99,44 @@ export async function startBench(): Promise<Bench> {
     stop: () => harness.stop(),
   };
 }
+
+/** The same question as a body: of the models that it names, or of all. */
+function toWhatIf(url: string, headers: Readonly<Record<string, string>>): Request {
+  const { origin, pathname, searchParams } = new URL(url);
+  const named = searchParams.getAll("model").filter((name) => name !== "");
+  const filters = new Map<string, string[]>();
+  for (const [name, value] of searchParams) {
+    if (!FILTERS.has(name)) continue;
+    filters.set(name, [...(filters.get(name) ?? []), value]);
+  }
+  const body = {
+    since: searchParams.get("since") ?? undefined,
+    until: searchParams.get("until") ?? undefined,
+    models: Object.fromEntries((named.length === 0 ? MODELS : named).map((name) => [name, "fast"])),
+    filters: Object.fromEntries(filters),
+  };
+  return new Request(origin + pathname, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+const FILTERS: ReadonlySet<string> = new Set([
+  "principal",
+  "key",
+  "provider",
+  "client",
+  "tag",
+  "outcome",
+  "error_kind",
+  "status",
+  "unpriced",
+  "min_cost",
+  "max_cost",
+  "min_duration_ms",
+  "max_duration_ms",
+]);
 
 function toCounted(header: string | null): Asked["counted"] {
   if (header === null) return null;

@@ -43,7 +43,7 @@ const withinDay = fc
 export const arbitraryArrival = (sceneUs: number) =>
   fc.tuple(fc.constantFrom(...DAYS), withinDay).map(([day, within]) => sceneUs + day * DAY_US + within);
 
-const MODELS = ["fast", "fast-2", "Renamed", "team/slow"] as const;
+export const MODELS = ["fast", "fast-2", "Renamed", "team/slow"] as const;
 export const CLIENTS = [
   "curl/8.5",
   "curl/9",
@@ -242,7 +242,7 @@ export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "
   return { costPico: micros === null ? null : (micros + 500_000n) / 1_000_000n, unpriced };
 }
 
-function toMicros(quantity: number): bigint {
+export function toMicros(quantity: number): bigint {
   const whole = Math.trunc(quantity);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((quantity - whole) * 1e6));
 }

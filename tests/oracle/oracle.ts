@@ -1,7 +1,7 @@
 import { formatInstant } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { Outcome, UsageEvent } from "#usage/event.ts";
-import { COUNTED_UNITS, PARTS, toParts } from "./events.ts";
+import { COUNTED_UNITS, MODELS, PARTS, toMicros, toParts } from "./events.ts";
 import type { BucketName } from "./calendar.ts";
 import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
 
@@ -31,7 +31,15 @@ export interface World {
 /** A question, as it is meant; `path` is how it is spelled. */
 export interface Question {
   readonly path: string;
-  readonly report: "series" | "summary" | "requests" | "facets" | "errors" | "missing" | "breakdown";
+  readonly report:
+    | "series"
+    | "summary"
+    | "requests"
+    | "facets"
+    | "errors"
+    | "missing"
+    | "breakdown"
+    | "what-if";
   /** Tells the rows of a summary apart. */
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
@@ -119,6 +127,7 @@ export function createOracle(world: World): Oracle {
     if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
     if (question.report === "missing") return { status: 200, body: toMissing(world, rows) };
     if (question.report === "breakdown") return toBreakdown(world, question, { rows, all });
+    if (question.report === "what-if") return toWhatIf(world, question, { rows, all });
     if (question.report === "facets") return { status: 200, body: toFacets(world, question, rows) };
     if (question.order === "refused") return { status: 400, code: "invalid_request" };
     return { status: 200, body: toPage(world, question, rows) };
@@ -481,6 +490,121 @@ function toBreakdown(
     percentiles,
   };
   return { status: 200, body };
+}
+
+/** The prices of `fast`, in pico. */
+const PRICES_OF_FAST: { readonly [unit in UnitName]?: bigint } = {
+  input_tokens: 1_000_000n,
+  audio_seconds: 2_000_000n,
+};
+
+/** Each model at the prices of `fast`, of the models that are asked for, or all. */
+function toWhatIf(
+  world: World,
+  question: Question,
+  { rows, all }: { readonly rows: readonly Row[]; readonly all: readonly Row[] },
+): Answer {
+  const isKept = !isRemoved(world, question, all);
+  const names = question.models.length === 0 ? MODELS : [...new Set(question.models)];
+  const compared = names.map((from) => {
+    const ofModel = rows.filter(({ event }) => event.model === from);
+    const parts = [...Map.groupBy(ofModel, ({ event }) => event.tier ?? "")]
+      .sort(([left], [right]) => compare(left, right))
+      .map(([tier, members]) => toComparedTier(members, { from, tier, isKept }));
+    const units = parts.flatMap((part) => part.units);
+    return { from, units, rows: ofModel, isKnown: parts.every(({ isWhole }) => isWhole) };
+  });
+  const toSum = (parts: typeof compared) => {
+    const members = parts.flatMap((part) => part.rows);
+    const other = addPico(parts.flatMap(({ units }) => units.map(({ otherPico }) => otherPico)));
+    const cost = addPico(members.map(({ event }) => event.costPico));
+    return {
+      requests: members.length,
+      unpriced_requests: members.filter(({ event }) => event.unpriced).length,
+      cost: toAmount(cost),
+      other_cost: toAmount(other),
+      difference: parts.every(({ isKnown }) => isKnown) ? toAmount((other ?? 0n) - (cost ?? 0n)) : null,
+    };
+  };
+  return {
+    status: 200,
+    body: {
+      note: "Same tokens, other prices; no forecast.",
+      units: compared.flatMap(({ units }) => units.map(({ view }) => view)),
+      models: compared.map((one) => ({
+        from: one.from,
+        to: "fast",
+        ...toSum([one]),
+        cache_writes_as_input: false,
+      })),
+      total: toSum(compared),
+      unit_costs: isKept ? "exact" : "rows_removed",
+    },
+  };
+}
+
+interface ComparedTier {
+  readonly from: string;
+  readonly tier: string;
+  readonly isKept: boolean;
+}
+
+function toComparedTier(rows: readonly Row[], { from, tier, isKept }: ComparedTier) {
+  const quantities = toUnits(rows);
+  const isRecorded = rows.every(({ event }) => !event.unpriced);
+  const units = UNIT_NAMES.flatMap((unit) => {
+    const quantity = quantities[unit];
+    if (quantity === undefined) return [];
+    const price = tier === "" ? PRICES_OF_FAST[unit] : undefined;
+    const micros = toMicros(quantity);
+    const otherPico = price === undefined ? null : (micros * price + 500_000n) / 1_000_000n;
+    const costPico = isKept ? toUnitCost(rows, unit) : null;
+    const isUnpriced = price === undefined && quantity > 0;
+    const isKnown = isRecorded && otherPico !== null && costPico !== null;
+    const view = Object.assign(
+      { from, to: "fast", unit, quantity },
+      tier !== "" && { tier },
+      {
+        cost: toAmount(costPico),
+        other_cost: toAmount(otherPico),
+        difference: isKnown ? toAmount(otherPico - costPico) : null,
+      },
+      isUnpriced && { unpriced_reason: tier === "" ? "no price" : `tier: ${tier}` },
+    );
+    return [{ view, otherPico, isUnpriced }];
+  });
+  return { units, isWhole: isRecorded && units.every(({ isUnpriced }) => !isUnpriced) };
+}
+
+/** What one of a report's units cost with its parts, rounded once for each set of prices. */
+function toUnitCost(rows: readonly Row[], unit: UnitName): bigint | null {
+  const byPrices = Map.groupBy(rows, ({ event }) => JSON.stringify(event.prices));
+  return addPico(
+    [...byPrices.values()].map((members) => {
+      const micros = addPico(members.map(({ event }) => toUnitMicros(event, unit)));
+      return micros === null ? null : (micros + 500_000n) / 1_000_000n;
+    }),
+  );
+}
+
+function toUnitMicros({ usage, prices }: UsageEvent, unit: UnitName): bigint | null {
+  if (usage === null) return null;
+  const parts = toParts(usage);
+  const named = PARTS.filter(([part, whole]) => whole === unit && (parts[part] ?? 0) > 0);
+  return addPico(
+    [unit, ...named.map(([part]) => part)].map((name) => {
+      const [quantity, price] = [parts[name], prices[name] ?? prices[unit] ?? null];
+      return quantity === undefined || price === null ? null : toMicros(quantity) * BigInt(price);
+    }),
+  );
+}
+
+function addPico(amounts: readonly (bigint | null)[]): bigint | null {
+  return amounts.reduce((sum, amount) => (amount === null ? sum : (sum ?? 0n) + amount), null);
+}
+
+function toAmount(pico: bigint | null): number | null {
+  return pico === null ? null : picoToNumber(pico);
 }
 
 /** Tells whether rows of the window may have been removed; a filter on single requests leaves such a window out. */

@@ -18,6 +18,7 @@ const REPORTS = [
   { path: "/stats/errors", report: "errors", grouping: "team", isOwn: false },
   { path: "/stats/breakdown", report: "breakdown", grouping: "team", isOwn: false },
   { path: "/stats/breakdown", report: "breakdown", grouping: "team", isOwn: false },
+  { path: "/stats/what-if", report: "what-if", grouping: "team", isOwn: false },
   { path: "/admin/v1/requests", report: "requests", grouping: "team", isOwn: false },
   { path: "/admin/v1/usage/summary", report: "summary", grouping: "admin", isOwn: false },
   { path: "/admin/v1/usage/series", report: "series", grouping: "admin", isOwn: false },

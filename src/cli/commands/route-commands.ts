@@ -304,6 +304,7 @@ export const HAND_MADE: { readonly [words: string]: readonly string[] } = {
   "limit set": ["POST /admin/v1/limits", "PATCH /admin/v1/limits/:id"],
   "limit remove": ["DELETE /admin/v1/limits/:id"],
   usage: ["GET /stats/summary", "GET /admin/v1/usage/summary", "GET /admin/v1/usage/series"],
+  "what-if": ["POST /stats/what-if"],
   "requests tail": ["GET /stats/requests", "GET /admin/v1/requests"],
   request: ["GET /stats/requests/:id"],
   reconcile: ["POST /admin/v1/reconcile"],

@@ -69,7 +69,14 @@ export interface FilterOptions extends InstallationOptions {
   readonly outcome?: string;
 }
 
-export function addFilterOptions(command: Command, { outcomes }: { readonly outcomes: boolean }): Command {
+/** The filters that a report takes beside the others. */
+interface FilterKinds {
+  readonly outcomes: boolean;
+  /** True where absent. */
+  readonly models?: boolean;
+}
+
+export function addFilterOptions(command: Command, { outcomes, models = true }: FilterKinds): Command {
   command
     .option("--since <instant>", `${INSTANT_FORMS} (inclusive)`, readInstant)
     .option("--until <instant>", "the same (exclusive)", readInstant)
@@ -77,9 +84,9 @@ export function addFilterOptions(command: Command, { outcomes }: { readonly outc
     .addOption(formerOption("--person <name>", "principal"))
     .option("--key <id>", "made with this API key")
     .option("--provider <name>", `one provider's; the relay's is ${RELAY_SENTINEL}`)
-    .option("--model <alias>", "one model's")
     .option("--client <prefix>", "whose User-Agent begins so")
     .option("--tag <key:value>", "that carry this tag; repeatable, all must match", collectTags);
+  if (models) command.option("--model <alias>", "one model's");
   return outcomes
     ? command.addOption(choiceOption("--outcome <outcome>", "that ended so", OUTCOME_FILTERS))
     : command;

@@ -35,7 +35,7 @@ export function writeRows(terminal: Terminal, body: Json, shape: TableShape): re
     .filter(({ field, isOptional }) => !isOptional || rows.some((row) => find(row, field) !== undefined));
   const show = (row: Json) => columns.map(({ field }) => toFigure(terminal, field, row));
   const isFigure = ({ field }: Column) =>
-    rows.some((row) => typeof find(row, field) === "number") || /(?:^|_)cost(?:_|$)/.test(field);
+    rows.some((row) => typeof find(row, field) === "number") || MONEY.test(field);
   const spare =
     shape.spare ??
     columns
@@ -59,6 +59,9 @@ export function findRows(body: Json, fields: readonly string[]): readonly Json[]
   return Array.isArray(found) ? found.filter(isObject) : [];
 }
 
+/** Fields that hold an amount of money. */
+const MONEY = /(?:^|_)(?:cost|difference)(?:_|$)/;
+
 function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
   const [name = "", heading] = column.split(" as ");
   const field = name.replace(/\?$/, "");
@@ -81,7 +84,7 @@ function find(row: unknown, field: string): unknown {
 /** A value as people read it, by its name: money, times, sizes and counts. */
 function toFigure(terminal: Terminal, field: string, row: Json): string {
   const value = find(row, field);
-  if (/(?:^|_)cost(?:_|$)/.test(field))
+  if (MONEY.test(field))
     return typeof value === "number" || (value === null && row["requests"] !== 0)
       ? toAmount(typeof value === "number" ? value : null)
       : "-";

@@ -136,6 +136,7 @@ export function toCount(value: number | undefined): string {
 /** An amount of money for reading, `$1,234.50`: two decimals, up to six where they matter. Nothing priced is a word of its own, never zero. */
 export function toAmount(cost: number | null): string {
   if (cost === null) return "unpriced";
+  if (cost < 0) return `-${toAmount(-cost)}`;
   const smallest = 10 ** -DECIMALS_MAX;
   if (cost > 0 && cost < smallest) return `<$${smallest.toFixed(DECIMALS_MAX)}`;
   const figure = cost.toLocaleString("en-US", {

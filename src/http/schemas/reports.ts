@@ -2,11 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { BILL_FORMATS, BILLED_UNITS } from "#bills/bill.ts";
 import { LINE_KINDS, REASON_CODES } from "#bills/compared-cell.ts";
 import { CONNECTION_FAILURES } from "#kernel/system-code.ts";
-import { BREAKDOWN_SORTS, PERCENTILE_STATES } from "#stats/breakdown-query.ts";
+import { BREAKDOWN_SORTS, ROW_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES } from "#stats/store.ts";
+import { REQUEST_CONDITIONS } from "#stats/what-if.ts";
 import { ERROR_STATUS } from "#kernel/errors.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { PRICED_NAME_KINDS } from "#views/pricing.ts";
@@ -384,10 +385,65 @@ export const Breakdown = view("Breakdown", {
   total: fields(breakdownFigures),
   row_count: Type.Integer({ minimum: 0, description: "How many values there are." }),
   truncated: Type.Boolean({ description: "There are more values than rows; the total has them all." }),
-  percentiles: Type.Unsafe<(typeof PERCENTILE_STATES)[number]>({
+  percentiles: Type.Unsafe<(typeof ROW_STATES)[number]>({
     type: "string",
-    enum: [...PERCENTILE_STATES],
+    enum: [...ROW_STATES],
     description:
       "By nearest rank, of requests that ended `ok`; of first bytes only where they were streamed. `exact`, or why all of them are null: more than a million requests in the window, or retention has removed rows of it.",
+  }),
+});
+
+const comparedCosts = {
+  cost: Cost,
+  other_cost: Cost,
+  difference: nullable(
+    Type.Number({
+      description:
+        "The other cost less the recorded one; null where one of the two leaves something out, or the recorded one is not told.",
+    }),
+  ),
+};
+const comparedSum = { requests: Count, unpriced_requests: Count, ...comparedCosts };
+const compared = { from: Type.String(), to: Type.String() };
+
+/** The answer of `POST /stats/what-if` (specification of money, section 4). */
+export const WhatIf = view("WhatIf", {
+  note: Type.String(),
+  units: Type.Array(
+    fields({
+      ...compared,
+      unit: oneOf(REPORT_UNITS),
+      tier: Type.Optional(Type.String({ description: "Absent for the standard one." })),
+      geo: Type.Optional(Type.String({ description: "Absent where the standard prices hold." })),
+      quantity: Type.Number({ minimum: 0 }),
+      ...comparedCosts,
+      unpriced_reason: Type.Optional(
+        Type.String({
+          description:
+            "The other model has no price for it, `no price`, or none that names the tier or region, such as `tier: flex`. Never taken as zero.",
+        }),
+      ),
+    }),
+  ),
+  models: Type.Array(
+    fields({
+      ...compared,
+      ...comparedSum,
+      cache_writes_as_input: Type.Boolean({
+        description:
+          "Cache writes, audio or images have a price of their own with the other model, and are counted here at the price of input or output, where reports keep them.",
+      }),
+      conditions_left_out: Type.Optional(
+        Type.Array(oneOf(REQUEST_CONDITIONS), {
+          description:
+            "Conditions of the other model's prices that depend on each request, and are not applied to sums.",
+        }),
+      ),
+    }),
+  ),
+  total: fields(comparedSum),
+  unit_costs: oneOf(ROW_STATES, {
+    description:
+      "`exact`: what each unit cost is read from rows. Else why `cost` is null in `units`: more than 200,000 requests in the window, or retention has removed rows of it.",
   }),
 });

@@ -16,6 +16,7 @@ import {
   UPSTREAM_NAME_LENGTH_MAX,
 } from "#kernel/text.ts";
 import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
+import { FILTER_VALUES_MAX } from "#stats/filter.ts";
 import { UNITS } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { closed, judged, open, told, toRequestFields } from "./fields.ts";
@@ -180,6 +181,25 @@ export const ReconcileRequest = t.Object(
     until: t.Optional(t.String({ description: "The day behind the last; absent: that of the files." })),
   },
   closed("ReconcileRequest"),
+);
+
+const filterValue = t.Union([t.String(), t.Number(), t.Array(t.String())]);
+export const WhatIfRequest = t.Object(
+  {
+    since: t.Optional(t.String({ description: "ISO 8601, inclusive." })),
+    until: t.Optional(t.String({ description: "Exclusive." })),
+    models: t.Record(t.String(), t.String(), {
+      minProperties: 1,
+      maxProperties: FILTER_VALUES_MAX,
+      description: "By the name that requests asked for, the model whose prices are applied.",
+    }),
+    filters: t.Optional(
+      t.Record(t.String(), filterValue, {
+        description: "The filters of /stats, by their names, but for `model` and the window.",
+      }),
+    ),
+  },
+  closed("WhatIfRequest"),
 );
 
 /** The domain judges them, with a code of their own. */

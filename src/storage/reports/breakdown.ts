@@ -1,6 +1,4 @@
-import type { PercentileState } from "#stats/breakdown-query.ts";
 import { rankRows } from "#stats/breakdown.ts";
-import type { Window } from "#stats/filter.ts";
 import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
 import { dialectOf, each, type Script } from "#storage/sql/script.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
@@ -8,12 +6,11 @@ import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { keepLargest, toGroupLabel } from "./group-values.ts";
 import { groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
-import { readEdges } from "./ledger-edges.ts";
-import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
-import { countInHours, cutFiltered } from "./row-window.ts";
+import { resolveFilter } from "./request-filter.ts";
+import { cutFiltered, findRowRanges } from "./row-window.ts";
 import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
-import { type RawRange, toRowsFrom, type WindowCut } from "./window-cut.ts";
+import type { RawRange } from "./window-cut.ts";
 
 /** Values that are told apart where there are too many for memory. */
 const VALUES_KEPT_MAX = 10_000;
@@ -21,12 +18,15 @@ const VALUES_KEPT_MAX = 10_000;
 type BreakdownQuery = Parameters<StatsStore["readBreakdown"]>[0];
 
 /**
- * The breakdown of `StatsStore.readBreakdown`, from cells; percentiles of durations from rows, as far as `findDurationRange`
+ * The breakdown of `StatsStore.readBreakdown`, from cells; percentiles of durations from rows, as far as `findRowRanges`
  * allows. With more than `sumsMax` values only the largest are told apart, and the rest is in the total alone.
  */
 export function* readBreakdown(
   query: BreakdownQuery,
-  { sumsMax = SUMS_MAX, durationsMax }: { readonly sumsMax?: number; readonly durationsMax?: number } = {},
+  {
+    sumsMax = SUMS_MAX,
+    durationsMax = DURATIONS_MAX,
+  }: { readonly sumsMax?: number; readonly durationsMax?: number } = {},
 ): Script<Breakdown> {
   const { by, context, limit, sort, window } = query;
   const filter = yield* resolveFilter(query);
@@ -40,7 +40,7 @@ export function* readBreakdown(
   const fold = yield* foldBy({ cut, filter, groups }, [...SERIES_MEASURES, "last_seen_us"], toOutcomeClass);
   const sums = [...fold.sums()];
   const byGroup = Map.groupBy(sums, ({ group }) => group);
-  const range = yield* findDurationRange({ cut, window, filter }, durationsMax);
+  const range = yield* findRowRanges({ cut, window, filter }, durationsMax);
   const durations =
     range.state === "exact" ? yield* readDurations(range.ranges, { filter, groups }) : NO_DURATIONS;
   const rows = groups.values.flatMap(([value = null], group) => {
@@ -93,38 +93,6 @@ const NO_DURATIONS: Durations = {
   total: { durationUs: NONE, firstByteUs: NONE },
   ofGroups: new Map(),
 };
-
-type DurationRange =
-  | { readonly state: "exact"; readonly ranges: readonly RawRange[] }
-  | { readonly state: Exclude<PercentileState, "exact"> };
-
-/** The rows of a window that was cut, if all are there and there are not too many: percentiles are exact, or there are none. */
-function* findDurationRange(
-  {
-    cut,
-    window,
-    filter,
-  }: { readonly cut: WindowCut; readonly window: Window; readonly filter: ResolvedFilter },
-  durationsMax = DURATIONS_MAX,
-): Script<DurationRange> {
-  const ranges = filter.rows === null ? yield* findRanges(cut, window) : cut.raw;
-  if (ranges === null) return { state: "rows_removed" };
-  let count = 0;
-  for (const range of ranges) count += yield* countInHours(range);
-  return count > durationsMax ? { state: "too_many_requests" } : { state: "exact", ranges };
-}
-
-/** Null when retention has removed rows of the window. */
-function* findRanges({ snapped }: WindowCut, window: Window): Script<readonly RawRange[] | null> {
-  const edges = yield* readEdges();
-  if (edges === null) return [];
-  const rowsFromUs = toRowsFrom(edges);
-  const fromUs = Math.max(window.sinceUs ?? edges.firstUs, edges.firstUs);
-  const toUs = Math.min(window.untilUs ?? edges.endUs, edges.endUs);
-  const isRemoved = rowsFromUs > edges.firstUs && (snapped !== null || fromUs < rowsFromUs);
-  if (fromUs >= toUs) return [];
-  return isRemoved ? null : [{ fromUs, toUs }];
-}
 
 interface DurationRow {
   readonly combination: number;

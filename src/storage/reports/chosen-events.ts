@@ -1,5 +1,5 @@
-import type { Pico, ReportUnit } from "#kernel/units.ts";
-import { toReportUnit, UNITS } from "#kernel/units.ts";
+import type { Pico, ReportUnit, Unit } from "#kernel/units.ts";
+import { isReportUnit, toReportUnit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { isUnmetered } from "#usage/event.ts";
@@ -104,4 +104,14 @@ export function toUnpricedMeasure(
     isUsed: `(${isUsed})`,
     quantity: parts.length === 1 ? toTotalSql(dialect, unit, isInclusive) : sum,
   };
+}
+
+/** What a row of `event` was billed for of each unit, each token once, in the multiples of totals; for `toEventJoins`. */
+export function toBilledMeasures(dialect: Dialect, units: readonly Unit[]): ReadonlyMap<Unit, string> {
+  const { isInclusive } = toEventSql(dialect);
+  const toSql = (unit: Unit) =>
+    isReportUnit(unit) && UNIT_TABLE[unit].scale !== 1
+      ? toTotalSql(dialect, unit, isInclusive)
+      : toDisjointSql(dialect, unit, isInclusive);
+  return new Map(units.map((unit) => [unit, toSql(unit)]));
 }

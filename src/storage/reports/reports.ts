@@ -7,6 +7,7 @@ import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { sumLimits } from "./limit-sums.ts";
 import { readMissingPrices } from "./missing-prices.ts";
+import { readModelUse } from "./model-use.ts";
 import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
 
 import { readGroupedSeries, readSeries } from "./series.ts";
@@ -31,6 +32,7 @@ export const REPORTS = {
   readErrors: compressed(readErrors),
   readMissingPrices,
   readUpstreamDays,
+  readModelUse,
   sumLimits,
 };
 

@@ -1,11 +1,13 @@
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { RowState } from "#stats/breakdown-query.ts";
 import type { Window } from "#stats/filter.ts";
 import { toDay, toHour } from "#storage/cells/calendar.ts";
 import { one, type Script } from "#storage/sql/script.ts";
 import type { Wanted } from "./chosen-events.ts";
 import { countMatches, findFirstMatch, findFirstRow } from "./matches.ts";
 import { readEdges } from "./ledger-edges.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
 import type { LedgerEdges, RawRange, WindowCut } from "./window-cut.ts";
 import { cutRange, cutWindow, NOTHING, toRowsEnd, toRowsFrom } from "./window-cut.ts";
 
@@ -112,6 +114,38 @@ export function* cutFiltered(window: Window, wanted: Wanted): Script<WindowCut> 
   const { cut } = yield* cutToRows(window, wanted);
   yield* refuseTooManyRows(cut.raw);
   return cut;
+}
+
+/** The rows of a window, each once; or why they are not read. */
+type RowRanges =
+  | { readonly state: "exact"; readonly ranges: readonly RawRange[] }
+  | { readonly state: Exclude<RowState, "exact"> };
+
+interface CutWindow {
+  readonly cut: WindowCut;
+  readonly window: Window;
+  readonly filter: ResolvedFilter;
+}
+
+/** The rows of a window that was cut, if all are there and their hours have at most `rowsMax` requests. */
+export function* findRowRanges({ cut, window, filter }: CutWindow, rowsMax: number): Script<RowRanges> {
+  const ranges = filter.rows === null ? yield* findAllRows(cut, window) : cut.raw;
+  if (ranges === null) return { state: "rows_removed" };
+  let count = 0;
+  for (const range of ranges) count += yield* countInHours(range);
+  return count > rowsMax ? { state: "too_many_requests" } : { state: "exact", ranges };
+}
+
+/** Null when retention has removed rows of the window. */
+function* findAllRows({ snapped }: WindowCut, window: Window): Script<readonly RawRange[] | null> {
+  const edges = yield* readEdges();
+  if (edges === null) return [];
+  const rowsFromUs = toRowsFrom(edges);
+  const fromUs = Math.max(window.sinceUs ?? edges.firstUs, edges.firstUs);
+  const toUs = Math.min(window.untilUs ?? edges.endUs, edges.endUs);
+  const isRemoved = rowsFromUs > edges.firstUs && (snapped !== null || fromUs < rowsFromUs);
+  if (fromUs >= toUs) return [];
+  return isRemoved ? null : [{ fromUs, toUs }];
 }
 
 /** Tells whether anything that matches arrived before the first complete hour, of whose day only the day itself tells. */

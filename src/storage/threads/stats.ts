@@ -68,5 +68,6 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readErrors: toReport("readErrors"),
     readMissingPrices: toReport("readMissingPrices"),
     readUpstreamDays: toReport("readUpstreamDays"),
+    readModelUse: toReport("readModelUse"),
   };
 }
