@@ -1,7 +1,7 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { ParsedCatalogDraft } from "./catalog-draft.ts";
-import type { PriceRow } from "./pricing.ts";
+import type { PriceRow, VariantRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
@@ -23,16 +23,24 @@ export type CatalogResourceChange =
       readonly after: ResolvedModel | null;
       /** True when prices that stand with the model change. */
       readonly isPriced: boolean;
+      /** As `isPriced`, of its list of variants. */
+      readonly hasNewVariants: boolean;
     }
   | {
       readonly kind: "feed";
       /** The feed's version. */
       readonly name: string;
       /** Prices that change, as they were; null when nothing was of this version. */
-      readonly before: readonly PriceRow[] | null;
+      readonly before: FeedPrices | null;
       /** Prices that change, as they will be; null when nothing is left of this version. */
-      readonly after: readonly PriceRow[] | null;
+      readonly after: FeedPrices | null;
     };
+
+/** Prices of a feed: standard ones, and whole lists of those under conditions. */
+export interface FeedPrices {
+  readonly rows: readonly PriceRow[];
+  readonly lists: readonly VariantRow[];
+}
 
 interface CatalogDifference {
   /** Providers, bindings, names, what is removed, and feeds; within each in the order of the draft. */
@@ -48,7 +56,9 @@ export function compareCatalogs(
   { providers, models, feedVersions }: ParsedCatalogDraft,
 ): CatalogDifference {
   const prices = findPriceChanges(current, copy);
-  const priced = new Set(prices.flatMap(({ name, owner }) => (owner === null ? [name] : [])));
+  const lists = findListChanges(current, copy);
+  const priced = toOwnedNames(prices);
+  const listed = toOwnedNames(lists);
   const toProvider = (name: string): readonly CatalogResourceChange[] => {
     const [before, after] = [current.findProvider(name), copy.findProvider(name)];
     return Bun.deepEquals(before, after, true) ? [] : [{ kind: "provider", name, before, after }];
@@ -56,8 +66,9 @@ export function compareCatalogs(
   const toModel = (name: string): readonly CatalogResourceChange[] => {
     const [before, after] = [current.findModel(name), copy.findModel(name)];
     const isPriced = priced.has(name);
-    const isSame = Bun.deepEquals(before?.model, after?.model, true) && !isPriced;
-    return isSame ? [] : [{ kind: "model", name, before, after, isPriced }];
+    const hasNewVariants = listed.has(name);
+    const isSame = Bun.deepEquals(before?.model, after?.model, true) && !isPriced && !hasNewVariants;
+    return isSame ? [] : [{ kind: "model", name, before, after, isPriced, hasNewVariants }];
   };
   const ofKind = (wanted: "binding" | "name") =>
     models.filter(({ kind }) => kind === wanted).map(({ draft }) => draft.alias);
@@ -68,11 +79,12 @@ export function compareCatalogs(
     ...[...ofKind("binding"), ...ofKind("name"), ...goneModels.map(({ model }) => model.alias)].flatMap(
       toModel,
     ),
-    ...toFeedChanges(current, copy, { prices, feedVersions }),
+    ...toFeedChanges(current, copy, { prices, lists, feedVersions }),
     ...goneProviders.flatMap(({ name }) => toProvider(name)),
   ];
   const feedWrites = copy.feed === current.feed ? [] : [{ kind: "put_feed", feed: copy.feed } as const];
-  return { changes, writes: [...toRowWrites(changes), ...prices.map(toPriceWrite), ...feedWrites] };
+  const priceWrites = [...prices.map(toPriceWrite), ...lists.map(toListWrite)];
+  return { changes, writes: [...toRowWrites(changes), ...priceWrites, ...feedWrites] };
 }
 
 interface PriceChange {
@@ -92,32 +104,63 @@ function findPriceChanges(current: CatalogPicture, copy: WorkingCopy): readonly 
   });
 }
 
+interface ListChange {
+  readonly name: string;
+  readonly before: VariantRow | null;
+  readonly after: VariantRow | null;
+  /** As of a `PriceChange`. */
+  readonly owner: string | null;
+}
+
+function findListChanges(current: CatalogPicture, copy: WorkingCopy): readonly ListChange[] {
+  return copy.listWrittenVariants().flatMap(({ name, row: after }): ListChange[] => {
+    const before = current.findVariants(name);
+    if (Bun.deepEquals(before, after, true)) return [];
+    return [{ name, before, after, owner: (after ?? before)?.feedVersion ?? null }];
+  });
+}
+
+function toOwnedNames(changes: readonly Pick<PriceChange, "name" | "owner">[]): ReadonlySet<string> {
+  return new Set(changes.flatMap(({ name, owner }) => (owner === null ? [name] : [])));
+}
+
 interface FeedParts {
   readonly prices: readonly PriceChange[];
+  readonly lists: readonly ListChange[];
   readonly feedVersions: readonly string[];
 }
 
 function toFeedChanges(
   current: CatalogPicture,
   copy: WorkingCopy,
-  { prices, feedVersions }: FeedParts,
+  { prices, lists, feedVersions }: FeedParts,
 ): readonly CatalogResourceChange[] {
   const byVersion = Map.groupBy(prices, ({ owner }) => owner);
+  const listsByVersion = Map.groupBy(lists, ({ owner }) => owner);
   const listVersions = (picture: CatalogPicture) =>
-    new Set([picture.feed?.version ?? null, ...picture.prices.map(({ feedVersion }) => feedVersion)]);
+    new Set([
+      picture.feed?.version ?? null,
+      ...[...picture.prices, ...picture.variantRows].map(({ feedVersion }) => feedVersion),
+    ]);
   const [known, left] = [listVersions(current), listVersions(copy)];
   return [...new Set([...feedVersions, ...known, ...left])].flatMap((name): CatalogResourceChange[] => {
     const changed = byVersion.get(name) ?? [];
+    const changedLists = listsByVersion.get(name) ?? [];
     const isGone = name !== null && known.has(name) && !left.has(name);
     const isNew = name !== null && left.has(name) && !known.has(name);
     const isNewest = copy.feed !== current.feed && (copy.feed ?? current.feed)?.version === name;
-    if (name === null || (changed.length === 0 && !isNewest)) return [];
+    const isChanged = changed.length > 0 || changedLists.length > 0 || isNewest;
+    if (name === null || !isChanged) return [];
+    const pick = (side: "before" | "after"): FeedPrices => ({
+      rows: changed.flatMap((change) => change[side] ?? []),
+      lists: changedLists.flatMap((change) => change[side] ?? []),
+    });
     return [
       {
         kind: "feed",
         name,
-        before: isNew ? null : changed.flatMap(({ before }) => before ?? []),
-        after: isGone ? null : changed.flatMap(({ after }) => after ?? []),
+        before: isNew ? null : pick("before"),
+        after: isGone ? null : pick("after"),
       },
     ];
   });
@@ -153,6 +196,10 @@ function toRowWrites(changes: readonly CatalogResourceChange[]): readonly Catalo
 
 function toPriceWrite({ name, unit, after }: PriceChange): CatalogWrite {
   return after === null ? { kind: "delete_price", name, unit } : { kind: "put_price", price: after };
+}
+
+function toListWrite({ name, after }: ListChange): CatalogWrite {
+  return after === null ? { kind: "delete_variants", name } : { kind: "put_variants", list: after };
 }
 
 /** The audit entry of a change, but for who asked for it. */

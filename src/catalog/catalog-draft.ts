@@ -1,12 +1,20 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
+import type { PriceVariant } from "#kernel/price-variants.ts";
 import type { Unit } from "#kernel/units.ts";
-import { isUpstreamName, parseOrigin, type ModelDraft, type PricingDraft } from "./model.ts";
+import {
+  isUpstreamName,
+  parseOrigin,
+  type ModelDraft,
+  type PricingDraft,
+  type VariantsDraft,
+} from "./model.ts";
 import { parseDraftRoute } from "./model-plan.ts";
 import { parseFeedVersion, PRICES_MAX } from "./feed.ts";
 import { parsePricing, type WrittenPrices } from "./price-plan.ts";
-import type { PriceRow } from "./pricing.ts";
+import { countPrices, type PriceRow, type VariantRow } from "./pricing.ts";
 import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider.ts";
+import { parsePriceVariants } from "./variant-list.ts";
 
 /**
  * The rule for resources that are there already. `keep`: what the catalog does not have stays. `prune`: it is removed. `add`: what
@@ -34,6 +42,8 @@ interface CatalogFeedDraft {
   readonly version: string;
   /** By alias or upstream name. */
   readonly prices: { readonly [name: string]: PricingDraft };
+  /** As `prices`, the lists of prices under conditions. */
+  readonly variants?: { readonly [name: string]: VariantsDraft } | undefined;
 }
 
 export interface ParsedCatalogDraft {
@@ -43,6 +53,8 @@ export interface ParsedCatalogDraft {
   readonly feedVersions: readonly string[];
   /** Each (name, unit) once. */
   readonly feedPrices: readonly PriceRow[];
+  /** Each name once. */
+  readonly feedLists: readonly VariantRow[];
 }
 
 export interface ParsedCatalogProvider extends ParsedProviderDraft {
@@ -56,6 +68,8 @@ export interface ParsedCatalogModel {
   readonly kind: "binding" | "name";
   /** Null leaves the model to its upstream name, or to its target. */
   readonly pricing: WrittenPrices | null;
+  /** As `pricing`; an empty list leaves a binding without variants. */
+  readonly variants: readonly PriceVariant[] | null;
 }
 
 /** The number that a file of this shape begins with (`lockport_catalog`); one of another number is refused, never guessed at. */
@@ -75,6 +89,10 @@ export function parseCatalogDraft({ providers, models, feeds }: CatalogDraft): P
       param: field,
     });
   }
+  const feedPrices = parseFeedPrices(feeds);
+  const feedLists = parseFeedLists(feeds);
+  if (feedLists.reduce((sum, list) => sum + countPrices(list), feedPrices.length) > PRICES_MAX)
+    throw refusePrice("feeds", `At most ${PRICES_MAX} prices are kept.`);
   return {
     providers: providers.map((draft) => {
       const place = toPlace("providers", draft.name);
@@ -87,18 +105,25 @@ export function parseCatalogDraft({ providers, models, feeds }: CatalogDraft): P
     feedVersions: feeds.map(({ version }, index) =>
       within(`feeds[${index}]`, () => parseFeedVersion(version)),
     ),
-    feedPrices: parseFeedPrices(feeds),
+    feedPrices,
+    feedLists,
   };
 }
 
 function parseModel(draft: CatalogDraft["models"][number]): Omit<ParsedCatalogModel, "place" | "draft"> {
-  const { pricing, target = "" } = draft;
+  const { pricing, priceVariants, target = "" } = draft;
   parseDraftRoute(draft);
   parseOrigin(draft.origin ?? "declared");
   const kind = target === "" ? "binding" : "name";
   const written = pricing === undefined ? null : parsePricing(pricing);
+  const list = priceVariants === undefined ? null : parsePriceVariants(priceVariants);
   // A name without a price of its own is one that inherits all of them.
-  return { kind, pricing: kind === "name" && written?.size === 0 ? null : written };
+  const isOwn = (count: number | undefined) => kind === "binding" || count !== 0;
+  return {
+    kind,
+    pricing: isOwn(written?.size) ? written : null,
+    variants: isOwn(list?.length) ? list : null,
+  };
 }
 
 function parseFeedPrices(feeds: readonly CatalogFeedDraft[]): readonly PriceRow[] {
@@ -119,8 +144,29 @@ function parseFeedPrices(feeds: readonly CatalogFeedDraft[]): readonly PriceRow[
       }
     }
   }
-  if (rows.length > PRICES_MAX) throw refusePrice("feeds", `At most ${PRICES_MAX} prices are kept.`);
   return rows;
+}
+
+function parseFeedLists(feeds: readonly CatalogFeedDraft[]): readonly VariantRow[] {
+  const lists = new Map<string, VariantRow>();
+  for (const [index, { version, variants = {} }] of feeds.entries()) {
+    for (const [name, draft] of Object.entries(variants)) {
+      const place = toPlace(`feeds[${index}].variants`, name);
+      if (!isUpstreamName(name))
+        throw refusePrice(place, "Prices stand under an alias or an upstream name, and this is neither.");
+      if (lists.has(name)) {
+        throw new ProxyError(
+          "invalid_price_variants",
+          "Another feed of this catalog has variants of this name.",
+          {
+            param: place,
+          },
+        );
+      }
+      lists.set(name, { name, variants: parsePriceVariants(draft, place), feedVersion: version });
+    }
+  }
+  return [...lists.values()];
 }
 
 /** A name that is none is not repeated. */

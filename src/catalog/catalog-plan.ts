@@ -24,8 +24,16 @@ import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
 import type { Unit } from "#kernel/units.ts";
-import { planFeedRows, refuseTooManyPrices } from "./feed.ts";
-import { findOwnPrices, planPriceRemoval, planPrices, type WrittenPrices } from "./price-plan.ts";
+import { planFeedLists, planFeedRows, refuseTooManyPrices } from "./feed.ts";
+import {
+  findOwnPrices,
+  findOwnVariants,
+  planPriceRemoval,
+  planPrices,
+  planVariantsRemoval,
+  type WrittenPrices,
+} from "./price-plan.ts";
+import { countPrices } from "./pricing.ts";
 
 interface CatalogBirth {
   /** The id and time of a resource that is made; always the same for the same kind and name, since a plan may be asked twice. */
@@ -66,11 +74,11 @@ export function planCatalog(
     for (const provider of parsed.providers) putProvider(copy, provider, { mode, birth });
     putModels(current, copy, parsed, { mode, birth });
     const fed = putFeeds(copy, parsed, { mode, loadedAtUs: birth.loadedAtUs });
-    settlePrices(
-      copy,
-      parsed.models.filter(({ draft: { alias } }) => mode !== "add" || current.findModel(alias) === null),
-      fed,
+    const settled = parsed.models.filter(
+      ({ draft: { alias } }) => mode !== "add" || current.findModel(alias) === null,
     );
+    settlePrices(copy, settled, fed);
+    settleVariants(copy, settled, parsed);
     if (mode === "prune") {
       const names = new Set(parsed.providers.map((provider) => provider.draft.name));
       for (const { name } of current.providers)
@@ -154,7 +162,7 @@ function putModel(
   const run = (plan: () => CatalogPlan<unknown>) => copy.write(within(place, () => plan()(copy).writes));
   const before = copy.findModel(alias);
   if (before === null) {
-    const unpriced = { ...draft, pricing: undefined };
+    const unpriced = { ...draft, pricing: undefined, priceVariants: undefined };
     run(() => planModelCreate(unpriced, { ...toBirth("model", alias), actor: null }));
     return;
   }
@@ -207,16 +215,22 @@ function requireWhole({ providers, models }: ParsedCatalogDraft): void {
 
 function countKept(
   copy: CatalogPicture,
-  { providers, models }: ParsedCatalogDraft,
+  { providers, models, feedLists }: ParsedCatalogDraft,
   isFed: IsFed,
 ): CatalogOutcome["kept"] {
   const providerNames = new Set(providers.map(({ draft }) => draft.name));
   const aliases = new Set(models.map(({ draft }) => draft.alias));
+  const listed = new Set(feedLists.map(({ name }) => name));
+  const keptRows = copy.prices.filter(
+    ({ name, unit, feedVersion }) => feedVersion !== null && !isFed(name, unit),
+  );
+  const keptLists = copy.variantRows.filter(
+    ({ name, feedVersion }) => feedVersion !== null && !listed.has(name),
+  );
   return {
     providers: copy.providers.filter(({ name }) => !providerNames.has(name)).length,
     models: copy.models.filter(({ model }) => !aliases.has(model.alias)).length,
-    prices: copy.prices.filter(({ name, unit, feedVersion }) => feedVersion !== null && !isFed(name, unit))
-      .length,
+    prices: keptLists.reduce((sum, list) => sum + countPrices(list), keptRows.length),
   };
 }
 
@@ -238,7 +252,7 @@ type IsFed = (name: string, unit: Unit) => boolean;
 /** Brings the feed prices of a catalog to a draft's. */
 function putFeeds(
   copy: WorkingCopy,
-  { feedVersions, feedPrices }: ParsedCatalogDraft,
+  { feedVersions, feedPrices, feedLists }: ParsedCatalogDraft,
   { mode, loadedAtUs }: { readonly mode: CatalogMode; readonly loadedAtUs: InstantUs },
 ): IsFed {
   const fed = new Map<string, Set<Unit>>();
@@ -249,16 +263,26 @@ function putFeeds(
       ({ name, unit, feedVersion }) => feedVersion !== null && !isFed(name, unit),
     );
     copy.write(stale.map(({ name, unit }): CatalogWrite => ({ kind: "delete_price", name, unit })));
+    const listed = new Set(feedLists.map(({ name }) => name));
+    const staleLists = copy.variantRows.filter(
+      ({ name, feedVersion }) => feedVersion !== null && !listed.has(name),
+    );
+    copy.write(staleLists.map(({ name }): CatalogWrite => ({ kind: "delete_variants", name })));
   }
   const rows = feedPrices.filter(({ name, unit }) => mode !== "add" || copy.findPrice(name, unit) === null);
-  refuseTooManyPrices(copy, rows, "feeds");
-  const writes = planFeedRows(copy, rows);
+  const lists = feedLists.filter(({ name }) => mode !== "add" || copy.findVariants(name) === null);
+  const writes = [...planFeedRows(copy, rows), ...planFeedLists(copy, lists)];
+  refuseTooManyPrices(copy, writes, "feeds");
   copy.write(writes);
   const newest = feedVersions.at(-1);
   const isLoaded =
     newest !== undefined &&
     (newest !== copy.feed?.version ||
-      writes.some((write) => write.kind === "put_price" && write.price.feedVersion === newest));
+      writes.some(
+        (write) =>
+          (write.kind === "put_price" && write.price.feedVersion === newest) ||
+          (write.kind === "put_variants" && write.list.feedVersion === newest),
+      ));
   if (isLoaded) copy.write([{ kind: "put_feed", feed: { version: newest, loadedAtUs } }]);
   else if (newest === undefined && mode === "prune") copy.write([{ kind: "put_feed", feed: null }]);
   return isFed;
@@ -292,12 +316,28 @@ function planOwnPrices(
   if (pricing === null) return own === null ? [] : planPriceRemoval(copy, model);
   const wanted = new Map([...pricing].filter(([unit]) => !isFedHere(unit)));
   if (own !== null && isSamePrices(own, wanted)) return [];
-  const change = { before: model, after: model, written: pricing };
+  const change = { before: model, after: model, written: pricing, variants: undefined };
   // A feed goes before what is written with a model, as if it were loaded afterwards.
   return planPrices(copy, change).filter((write) => {
     if (write.kind === "put_price") return !isFedHere(write.price.unit);
     return write.kind !== "delete_price" || !isFedHere(write.unit);
   });
+}
+
+/** As `settlePrices`, of lists of variants: each is a model's own alone. */
+function settleVariants(
+  copy: WorkingCopy,
+  models: readonly ParsedCatalogModel[],
+  { feedLists }: ParsedCatalogDraft,
+): void {
+  const listed = new Set(feedLists.map(({ name }) => name));
+  for (const { draft, variants } of models) {
+    const model = copy.findModel(draft.alias)?.model;
+    if (model === undefined || listed.has(model.alias)) continue;
+    if (variants === null) copy.write(planVariantsRemoval(copy, model));
+    else if (!Bun.deepEquals(findOwnVariants(copy, model), variants, true))
+      copy.write(planPrices(copy, { before: model, after: model, written: undefined, variants }));
+  }
 }
 
 function isSamePrices(left: WrittenPrices, right: WrittenPrices): boolean {

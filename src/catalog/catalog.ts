@@ -49,7 +49,7 @@ export interface Catalog {
   deleteProvider(name: string, actor: Actor, require?: Precondition<Provider>): Promise<void>;
   /** Finds all that `deleteProvider` would remove. Throws as it does, and changes nothing. */
   findProviderRemoval(name: string, require?: Precondition<Provider>): Promise<ProviderRemoval>;
-  /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_request`, `provider_not_found`, `alias_exists`. */
+  /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_price_variants`, `invalid_request`, `provider_not_found`, `alias_exists`. */
   createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
   /** Throws `model_not_found`, the codes of `createModel` and what `require` throws. */
   updateModel(

@@ -49,7 +49,9 @@ export function planDeployment(draft: DeploymentDraft, birth: DeploymentBirth): 
       writes: [
         ...provided.writes,
         ...(isNew ? [{ kind: "put_model", model } as const] : []),
-        ...(isNew ? planPrices(current, { before: null, after: model, written: undefined }) : []),
+        ...(isNew
+          ? planPrices(current, { before: null, after: model, written: undefined, variants: undefined })
+          : []),
       ],
       audit: [...provided.audit, ...(isNew ? toModelEntry(birth.actor, "model.create", model.alias) : [])],
       result: (after) => getDeployment(after, model.id),

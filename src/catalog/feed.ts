@@ -12,11 +12,13 @@ import {
   UNITS,
 } from "#kernel/units.ts";
 import { isUpstreamName, fieldParam } from "./model.ts";
+import type { PriceConditions } from "#kernel/price-variants.ts";
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import type { LoadedFeed, PriceRow } from "./pricing.ts";
+import { countPrices, type LoadedFeed, type PriceRow, type VariantRow } from "./pricing.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
+import { mergePrice, parseConditions, toConditionsKey, VARIANTS_MAX } from "./variant-list.ts";
 
 /** A pricing feed as a client wrote it (specification, section 2.9); only that its entries are a list is known. */
 export interface FeedDraft {
@@ -26,7 +28,7 @@ export interface FeedDraft {
 
 interface Feed {
   readonly version: string;
-  /** Each (name, unit) once. */
+  /** Each (name, unit, conditions) once. */
   readonly entries: readonly FeedEntry[];
 }
 
@@ -35,6 +37,8 @@ export interface FeedEntry {
   readonly name: string;
   readonly unit: Unit;
   readonly pricePico: PricePico;
+  /** Absent: the standard price. */
+  readonly when?: PriceConditions;
 }
 
 /** A load works on the serving thread: 10 ms to read as many, 40 to 70 ms to write them and to read the price book again, as measured on two cores. */
@@ -45,7 +49,7 @@ export const FEED_BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * Throws `invalid_pricing` for the first thing that is wrong, param `version`, `entries`, `entries[n]` or a field of it
- * (`entries[3].unit`), and `invalid_request` for a field that an entry does not have.
+ * (`entries[3].unit`), `invalid_price_variants` for conditions, and `invalid_request` for a field that an entry does not have.
  */
 export function parseFeed({ version, entries }: FeedDraft): Feed {
   const parsedVersion = parseFeedVersion(version);
@@ -74,7 +78,8 @@ export function createEntryParser(): (entry: unknown, index: number) => FeedEntr
   return (entry, index) => {
     const param = `entries[${index}]`;
     const priced = parseEntry(entry, param);
-    const key = `${priced.unit} ${priced.name}`;
+    const conditions = priced.when === undefined ? "" : toConditionsKey(priced.when);
+    const key = `${priced.unit} ${conditions} ${priced.name}`;
     const first = seen.get(key);
     if (first !== undefined)
       throw refuse(param, `entries[${first}] prices the same unit of the same model already.`);
@@ -83,7 +88,13 @@ export function createEntryParser(): (entry: unknown, index: number) => FeedEntr
   };
 }
 
-const ENTRY_FIELDS: ReadonlySet<string> = new Set(["model", "unit", "price_per_unit", "price_per_million"]);
+const ENTRY_FIELDS: ReadonlySet<string> = new Set([
+  "model",
+  "unit",
+  "when",
+  "price_per_unit",
+  "price_per_million",
+]);
 
 function parseEntry(entry: unknown, param: string): FeedEntry {
   if (!isObject(entry)) throw refuse(param, "An entry is an object with model, unit and one price.");
@@ -91,13 +102,13 @@ function parseEntry(entry: unknown, param: string): FeedEntry {
   if (unknownField !== undefined) {
     throw new ProxyError(
       "invalid_request",
-      "An entry has a model, a unit and one price, and no other field.",
+      "An entry has a model, a unit, at most one when and one price, and no other field.",
       {
         param: fieldParam(param, unknownField),
       },
     );
   }
-  const { model, unit } = entry;
+  const { model, unit, when } = entry;
   if (typeof model !== "string" || !isUpstreamName(model)) {
     throw refuse(
       `${param}.model`,
@@ -105,7 +116,9 @@ function parseEntry(entry: unknown, param: string): FeedEntry {
     );
   }
   if (!isUnit(unit)) throw refuse(`${param}.unit`, `The units are ${UNITS.join(", ")}.`);
-  return { name: model, unit, pricePico: parsePrice(entry, param) };
+  const pricePico = parsePrice(entry, param);
+  const priced = { name: model, unit, pricePico };
+  return when === undefined ? priced : { ...priced, when: parseConditions(when, `${param}.when`) };
 }
 
 function parsePrice(entry: Fields, param: string): PricePico {
@@ -161,25 +174,62 @@ interface FeedArrival {
 
 /**
  * Sets the (model, unit) pairs that the feed names, also over prices and "no price" marks written with a model, and leaves
- * all others as they are. Throws at once what `parseFeed` throws; the plan throws `invalid_pricing`, param `entries`, for one
- * that would make the price book longer than PRICES_MAX.
+ * all others as they are. A price under conditions goes into the variant of the name that has the same, or makes a new one.
+ * Throws at once what `parseFeed` throws; the plan throws `invalid_pricing`, param `entries`, for one that would make the
+ * price book longer than PRICES_MAX, and `invalid_price_variants` for one that would make a list longer than VARIANTS_MAX.
  */
 export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArrival): CatalogPlan<FeedLoad> {
   const { version, entries } = parseFeed(draft);
-  const rows = entries.map((entry): PriceRow => ({ ...entry, feedVersion: version }));
+  const rows = entries.flatMap((entry): PriceRow[] =>
+    entry.when === undefined ? [{ ...entry, feedVersion: version }] : [],
+  );
   const entry = toAuditEntry(actor, {
     action: "pricing.load",
     targetKind: "pricing_feed",
     targetRef: version,
   });
   return (current) => {
-    refuseTooManyPrices(current, rows, "entries");
+    const lists = mergeVariants(current, entries, version);
+    const writes = [...planFeedRows(current, rows), ...planFeedLists(current, lists)];
+    refuseTooManyPrices(current, writes, "entries");
     return {
-      writes: [...planFeedRows(current, rows), { kind: "put_feed", feed: { version, loadedAtUs } }],
+      writes: [...writes, { kind: "put_feed", feed: { version, loadedAtUs } }],
       audit: entry === null ? [] : [entry],
       result: () => ({ version, loadedAtUs, entryCount: entries.length }),
     };
   };
+}
+
+/** The lists of variants as the feed's prices under conditions leave them. */
+function mergeVariants(
+  current: CatalogPicture,
+  entries: readonly FeedEntry[],
+  feedVersion: string,
+): readonly VariantRow[] {
+  const lists = new Map<string, VariantRow>();
+  for (const [index, { name, unit, pricePico, when }] of entries.entries()) {
+    if (when === undefined) continue;
+    const { variants } = lists.get(name) ?? current.findVariants(name) ?? { variants: [] };
+    const merged = mergePrice(variants, { when, unit, pricePico });
+    if (merged.length > VARIANTS_MAX) {
+      throw new ProxyError(
+        "invalid_price_variants",
+        `A model has at most ${VARIANTS_MAX} price variants; with this entry there would be one more.`,
+        { param: `entries[${index}].when` },
+      );
+    }
+    lists.set(name, { name, variants: merged, feedVersion });
+  }
+  return [...lists.values()];
+}
+
+/** Puts the lists that are not there as they are. */
+export function planFeedLists(
+  current: CatalogPicture,
+  lists: readonly VariantRow[],
+): readonly CatalogWrite[] {
+  const changed = lists.filter((list) => !Bun.deepEquals(current.findVariants(list.name), list, true));
+  return changed.map((list): CatalogWrite => ({ kind: "put_variants", list }));
 }
 
 /** Puts the rows that are not there as they are. */
@@ -192,15 +242,26 @@ export function planFeedRows(current: CatalogPicture, rows: readonly PriceRow[])
 }
 
 /** Throws `invalid_pricing`. A load that only changes prices that are there is never too many. */
-export function refuseTooManyPrices(current: CatalogPicture, rows: readonly PriceRow[], param: string): void {
-  const added = rows.filter((row) => current.findPrice(row.name, row.unit) === null).length;
+export function refuseTooManyPrices(
+  current: CatalogPicture,
+  writes: readonly CatalogWrite[],
+  param: string,
+): void {
+  const added = writes.reduce((sum, write) => sum + countAdded(current, write), 0);
   const total = current.priceCount + added;
-  if (added === 0 || total <= PRICES_MAX) return;
+  if (added <= 0 || total <= PRICES_MAX) return;
   throw new ProxyError(
     "invalid_pricing",
     `At most ${PRICES_MAX} prices are kept; with this feed there would be ${total}.`,
     { param },
   );
+}
+
+function countAdded(current: CatalogPicture, write: CatalogWrite): number {
+  if (write.kind === "put_price")
+    return Number(current.findPrice(write.price.name, write.price.unit) === null);
+  if (write.kind !== "put_variants") return 0;
+  return countPrices(write.list) - countPrices(current.findVariants(write.list.name));
 }
 
 /** The versions of list prices begin with it, whatever their day. */

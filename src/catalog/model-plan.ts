@@ -14,9 +14,16 @@ import {
   parseUpstreamName,
   type Route,
 } from "./model.ts";
-import { parsePricing, planPriceRemoval, planPrices, type PriceRemoval } from "./price-plan.ts";
+import {
+  parsePricing,
+  planPriceRemoval,
+  planPrices,
+  planVariantsRemoval,
+  type PriceRemoval,
+} from "./price-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan } from "./store.ts";
+import { parsePriceVariants } from "./variant-list.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
 import { toProviderNotFound } from "./provider.ts";
 
@@ -27,7 +34,7 @@ interface ModelBirth {
 }
 
 /**
- * Throws at once `invalid_name`, `invalid_target`, `invalid_pricing` and `invalid_request` for what is wrong in itself;
+ * Throws at once `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_price_variants` and `invalid_request` for what is wrong in itself;
  * the plan throws `provider_not_found`, `invalid_target` and `alias_exists`.
  */
 export function planModelCreate(
@@ -36,7 +43,7 @@ export function planModelCreate(
 ): CatalogPlan<ResolvedModel> {
   const { alias, toRoute } = parseDraftRoute(draft);
   const origin = parseOrigin(draft.origin ?? "declared");
-  const written = draft.pricing === undefined ? undefined : parsePricing(draft.pricing);
+  const prices = parsePrices(draft);
   return (current) => {
     const model: Model = {
       id,
@@ -48,7 +55,10 @@ export function planModelCreate(
     };
     requireFreeAlias(current, model);
     return {
-      writes: [{ kind: "put_model", model }, ...planPrices(current, { before: null, after: model, written })],
+      writes: [
+        { kind: "put_model", model },
+        ...planPrices(current, { before: null, after: model, ...prices }),
+      ],
       audit: toModelEntry(actor, "model.create", alias),
       result: (after) => getModel(after, id),
     };
@@ -59,7 +69,7 @@ export function planModelCreate(
 export function planModelUpdate(alias: string, patch: ModelPatch, actor: Actor): CatalogPlan<ResolvedModel> {
   const newAlias = patch.alias === undefined ? undefined : parseAlias(patch.alias);
   const toRoute = parsePatchRoute(patch);
-  const written = patch.pricing === undefined ? undefined : parsePricing(patch.pricing);
+  const prices = parsePrices(patch);
   return (current) => {
     const resolved = requireModel(current, alias);
     const before = resolved.model;
@@ -71,10 +81,17 @@ export function planModelUpdate(alias: string, patch: ModelPatch, actor: Actor):
     };
     requireFreeAlias(current, model);
     return {
-      writes: [{ kind: "put_model", model }, ...planPrices(current, { before, after: model, written })],
+      writes: [{ kind: "put_model", model }, ...planPrices(current, { before, after: model, ...prices })],
       audit: toModelEntry(actor, "model.update", alias),
       result: (after) => getModel(after, model.id),
     };
+  };
+}
+
+function parsePrices({ pricing, priceVariants }: Pick<ModelPatch, "pricing" | "priceVariants">) {
+  return {
+    written: pricing === undefined ? undefined : parsePricing(pricing),
+    variants: priceVariants === undefined ? undefined : parsePriceVariants(priceVariants),
   };
 }
 
@@ -89,7 +106,8 @@ export interface ModelRemoval {
 export function findModelRemoval(current: CatalogPicture, alias: string): ModelRemoval {
   const resolved = requireModel(current, alias);
   requireUnused(current, resolved.model);
-  return { resolved, prices: planPriceRemoval(current, resolved.model) };
+  const { model } = resolved;
+  return { resolved, prices: [...planPriceRemoval(current, model), ...planVariantsRemoval(current, model)] };
 }
 
 /** The plan throws what `findModelRemoval` throws. */

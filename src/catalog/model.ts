@@ -38,6 +38,9 @@ export interface Model {
 /** Prices per million units as a client wrote them; a unit left out or null has no price of its own afterwards. */
 export type PricingDraft = { readonly [unit: string]: unknown };
 
+/** Prices under conditions as a client wrote them, of which only that they are a list is known. Null and none remove them. */
+export type VariantsDraft = readonly unknown[] | null;
+
 /** A model as an admin writes it (specification, section 2.4), with its JSON types already checked. */
 export interface ModelDraft {
   /** Empty is left out: the model then serves under its upstream name. */
@@ -49,6 +52,7 @@ export interface ModelDraft {
   readonly capabilities?: readonly string[] | undefined;
   readonly origin?: string | undefined;
   readonly pricing?: PricingDraft | undefined;
+  readonly priceVariants?: VariantsDraft | undefined;
   readonly hidden?: boolean | undefined;
 }
 
@@ -60,6 +64,7 @@ export interface ModelPatch {
   readonly target?: string | undefined;
   readonly capabilities?: readonly string[] | undefined;
   readonly pricing?: PricingDraft | undefined;
+  readonly priceVariants?: VariantsDraft | undefined;
   readonly hidden?: boolean | undefined;
 }
 

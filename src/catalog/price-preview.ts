@@ -1,6 +1,7 @@
-import { type PriceSet, UNITS, byUnit } from "#kernel/units.ts";
+import type { ModelPrices } from "#kernel/price-variants.ts";
+import { UNITS, byUnit } from "#kernel/units.ts";
 import { planFeedLoad } from "./feed.ts";
-import type { PricingDraft } from "./model.ts";
+import type { PricingDraft, VariantsDraft } from "./model.ts";
 import { planModelUpdate } from "./model-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
@@ -8,7 +9,12 @@ import { createWorkingCopy } from "./working-copy.ts";
 
 /** Prices that may be written: the complete set of a model, or entries of a feed. */
 export type PriceDraft =
-  | { readonly kind: "model"; readonly alias: string; readonly pricing: PricingDraft }
+  | {
+      readonly kind: "model";
+      readonly alias: string;
+      readonly pricing?: PricingDraft | undefined;
+      readonly priceVariants?: VariantsDraft | undefined;
+    }
   | { readonly kind: "feed"; readonly entries: readonly unknown[] };
 
 export interface PricePreview {
@@ -20,8 +26,8 @@ export interface PricePreview {
 
 interface NamePreview {
   readonly name: string;
-  readonly before: PriceSet;
-  readonly after: PriceSet;
+  readonly before: ModelPrices;
+  readonly after: ModelPrices;
 }
 
 /** Finds all that a write of prices would change, by the rules of the write itself; nothing is changed. Throws what the write throws. */
@@ -30,9 +36,11 @@ export function previewPrices(current: CatalogPicture, draft: PriceDraft): Price
   copy.write(planWrites(current, draft));
   const models = current.models.flatMap((before) => {
     const after = copy.findModel(before.model.alias);
-    return after === null || isSame(before.prices, after.prices) ? [] : [{ before, after }];
+    return after === null || isSame(before, after) ? [] : [{ before, after }];
   });
-  const written = new Set(copy.listWrittenPrices().map(({ name }) => name));
+  const written = new Set(
+    [...copy.listWrittenPrices(), ...copy.listWrittenVariants()].map(({ name }) => name),
+  );
   const names = [...written].flatMap((name) => {
     const preview = { name, before: toOwnPrices(current, name), after: toOwnPrices(copy, name) };
     return isSame(preview.before, preview.after) ? [] : [preview];
@@ -42,16 +50,21 @@ export function previewPrices(current: CatalogPicture, draft: PriceDraft): Price
 
 function planWrites(current: CatalogPicture, draft: PriceDraft): readonly CatalogWrite[] {
   if (draft.kind === "model") {
-    return planModelUpdate(draft.alias, { pricing: draft.pricing }, null)(current).writes;
+    const { alias, pricing, priceVariants } = draft;
+    return planModelUpdate(alias, { pricing, priceVariants }, null)(current).writes;
   }
   const feed = { version: "preview", entries: draft.entries };
   return planFeedLoad(feed, { loadedAtUs: 0, actor: null })(current).writes;
 }
 
-function toOwnPrices(picture: CatalogPicture, name: string): PriceSet {
-  return byUnit(UNITS, (unit) => picture.findPrice(name, unit)?.pricePico ?? undefined);
+function toOwnPrices(picture: CatalogPicture, name: string): ModelPrices {
+  const prices = byUnit(UNITS, (unit) => picture.findPrice(name, unit)?.pricePico ?? undefined);
+  return { prices, variants: picture.findVariants(name)?.variants ?? [] };
 }
 
-function isSame(left: PriceSet, right: PriceSet): boolean {
-  return UNITS.every((unit) => (left[unit] ?? null) === (right[unit] ?? null));
+function isSame(left: ModelPrices, right: ModelPrices): boolean {
+  return (
+    UNITS.every((unit) => (left.prices[unit] ?? null) === (right.prices[unit] ?? null)) &&
+    Bun.deepEquals(left.variants, right.variants, true)
+  );
 }

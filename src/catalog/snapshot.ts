@@ -3,7 +3,13 @@ import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import type { Capability } from "./capability.ts";
 import { type Model, isInScope, type ModelScope } from "./model.ts";
-import { type PriceBook, createPriceBook, type LoadedFeed, type PriceRow } from "./pricing.ts";
+import {
+  type PriceBook,
+  createPriceBook,
+  type LoadedFeed,
+  type PriceRow,
+  type VariantRow,
+} from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 
 /** The rows of a catalog, as a store reads them in one transaction. */
@@ -12,6 +18,8 @@ interface CatalogRows {
   readonly models: readonly Model[];
   /** Or the book of an earlier snapshot, when no price has changed since. */
   readonly prices: readonly PriceRow[] | PriceBook;
+  /** Absent where `prices` is a book, which has them. */
+  readonly variants?: readonly VariantRow[];
   /** Absent or null: no feed was ever loaded. */
   readonly feed?: LoadedFeed | null;
 }
@@ -38,6 +46,9 @@ export interface CatalogPicture {
   readonly models: readonly ResolvedModel[];
   /** By name, then in the order of UNITS. */
   readonly prices: readonly PriceRow[];
+  /** By name. */
+  readonly variantRows: readonly VariantRow[];
+  /** Those of variants included. */
   readonly priceCount: number;
   /** The newest load of a pricing feed; null before the first. */
   readonly feed: LoadedFeed | null;
@@ -49,6 +60,8 @@ export interface CatalogPicture {
   namesFor(modelId: string): readonly Model[];
   /** The price row of exactly this name and unit. */
   findPrice(name: string, unit: Unit): PriceRow | null;
+  /** The list of variants of exactly this name. */
+  findVariants(name: string): VariantRow | null;
 }
 
 /**
@@ -67,13 +80,14 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   const providersByName = new Map(providers.map((provider) => [provider.name, provider]));
   const providersById = new Map(providers.map((provider) => [provider.id, provider]));
   const rowsById = new Map(rows.models.map((model) => [model.id, model]));
-  const priceBook = "rows" in rows.prices ? rows.prices : createPriceBook(rows.prices);
-  const { rows: prices, find: findPrice } = priceBook;
+  const priceBook = "rows" in rows.prices ? rows.prices : createPriceBook(rows.prices, rows.variants);
+  const { rows: prices, variantRows, count: priceCount, find: findPrice, findVariants } = priceBook;
 
   const lookUp = {
     findRow: (id: string) => rowsById.get(id),
     findProvider: (id: string) => providersById.get(id),
     findPrice,
+    findVariants,
   };
   const models = rows.models
     .flatMap((model) => resolveRow(model, lookUp) ?? [])
@@ -92,7 +106,8 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     providers,
     models,
     prices,
-    priceCount: prices.length,
+    variantRows,
+    priceCount,
     priceBook,
     capabilities: new Set(models.flatMap(({ capabilities }) => capabilities)),
     feed: rows.feed ?? null,
@@ -102,6 +117,7 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     findModelById: (id) => modelsById.get(id) ?? null,
     namesFor: (modelId) => namesByTarget.get(modelId) ?? [],
     findPrice,
+    findVariants,
   };
 }
 
@@ -109,12 +125,13 @@ interface RowLookUp {
   readonly findRow: (id: string) => Model | undefined;
   readonly findProvider: (id: string) => Provider | undefined;
   readonly findPrice: (name: string, unit: Unit) => PriceRow | null;
+  readonly findVariants: (name: string) => VariantRow | null;
 }
 
 /** A model with what it inherits, or null for a row whose target or provider is gone. */
 export function resolveRow(
   model: Model,
-  { findRow, findProvider, findPrice }: RowLookUp,
+  { findRow, findProvider, findPrice, findVariants }: RowLookUp,
 ): ResolvedModel | null {
   const bound = model.route.kind === "binding" ? model : findRow(model.route.targetId);
   if (bound?.route.kind !== "binding") return null;
@@ -132,7 +149,10 @@ export function resolveRow(
     prices[unit] = row.pricePico;
     pricesInherited ||= row.name !== model.alias;
   }
-  return { model, bound, provider, upstreamName, capabilities, prices, variants: [], pricesInherited };
+  // Found as prices are, but whole: a list of one's own replaces the inherited one.
+  const list = names.map(findVariants).find((row) => row !== null);
+  const variants = list?.variants ?? [];
+  return { model, bound, provider, upstreamName, capabilities, prices, variants, pricesInherited };
 }
 
 interface ListingFilter {

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
-import type { LoadedFeed, PriceRow } from "./pricing.ts";
+import type { LoadedFeed, PriceRow, VariantRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogPicture, CatalogSnapshot } from "./snapshot.ts";
 
@@ -14,6 +14,8 @@ export type CatalogWrite =
   | { readonly kind: "delete_model"; readonly id: string }
   | { readonly kind: "put_price"; readonly price: PriceRow }
   | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit }
+  | { readonly kind: "put_variants"; readonly list: VariantRow }
+  | { readonly kind: "delete_variants"; readonly name: string }
   /** The newest load, whose prices are steps of their own; null when no price of a feed is left. */
   | { readonly kind: "put_feed"; readonly feed: LoadedFeed | null };
 

@@ -1,7 +1,7 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { type Unit, UNITS } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
-import { createPriceBook, type PriceRow } from "./pricing.ts";
+import { countPrices, createPriceBook, type PriceRow, type VariantRow } from "./pricing.ts";
 import { resolveRow, type CatalogPicture, type ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
 
@@ -10,12 +10,19 @@ export interface WorkingCopy extends CatalogPicture {
   write(writes: readonly CatalogWrite[]): void;
   /** Every price that a step has put or, with null, deleted. */
   listWrittenPrices(): readonly WrittenPrice[];
+  /** Every list of variants that a step has put or, with null, deleted. */
+  listWrittenVariants(): readonly WrittenVariants[];
 }
 
 interface WrittenPrice {
   readonly name: string;
   readonly unit: Unit;
   readonly row: PriceRow | null;
+}
+
+interface WrittenVariants {
+  readonly name: string;
+  readonly row: VariantRow | null;
 }
 
 /**
@@ -30,16 +37,23 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
   const names = new Map<string, Set<string>>();
   /** Null is a price that a step deleted. */
   const written = new Map<string, { [unit in Unit]?: PriceRow | null }>();
+  /** Null is a list that a step deleted. */
+  const writtenVariants = new Map<string, VariantRow | null>();
   let { feed, priceCount } = from;
 
   const findPrice = (name: string, unit: Unit): PriceRow | null => {
     const row = written.get(name)?.[unit];
     return row === undefined ? from.findPrice(name, unit) : row;
   };
+  const findVariants = (name: string): VariantRow | null => {
+    const row = writtenVariants.get(name);
+    return row === undefined ? from.findVariants(name) : row;
+  };
   const lookUp = {
     findRow: (id: string) => models.get(id),
     findProvider: (id: string) => providers.get(id),
     findPrice,
+    findVariants,
   };
   const findModelById = (id: string | undefined): ResolvedModel | null => {
     const model = models.get(id ?? "");
@@ -55,6 +69,10 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
     const ofName = written.get(name);
     if (ofName === undefined) written.set(name, { [unit]: row });
     else ofName[unit] = row;
+  };
+  const setVariants = (name: string, row: VariantRow | null): void => {
+    priceCount += countPrices(row) - countPrices(findVariants(name));
+    writtenVariants.set(name, row);
   };
   const forgetModel = (id: string): void => {
     const before = models.get(id);
@@ -95,6 +113,12 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
       case "delete_price":
         setPrice(write.name, write.unit, null);
         return;
+      case "put_variants":
+        setVariants(write.list.name, write.list);
+        return;
+      case "delete_variants":
+        setVariants(write.name, null);
+        return;
       case "put_feed":
         feed = write.feed;
     }
@@ -112,6 +136,11 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
     get prices() {
       return listPrices();
     },
+    get variantRows() {
+      const kept = from.variantRows.filter(({ name }) => !writtenVariants.has(name));
+      const added = [...writtenVariants.values()].flatMap((row) => row ?? []);
+      return [...kept, ...added].toSorted((left, right) => compareCodeUnits(left.name, right.name));
+    },
     get priceCount() {
       return priceCount;
     },
@@ -127,6 +156,8 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
         .flatMap((nameId) => models.get(nameId) ?? [])
         .toSorted((left, right) => compareCodeUnits(left.alias, right.alias)),
     findPrice,
+    findVariants,
+    listWrittenVariants: () => [...writtenVariants].map(([name, row]) => ({ name, row })),
     listWrittenPrices: () =>
       [...written].flatMap(([name, ofName]) =>
         UNITS.flatMap((unit): WrittenPrice[] => {

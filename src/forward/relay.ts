@@ -392,5 +392,5 @@ export function isMetered({ method, path }: Pick<RelayInput, "method" | "path">)
 /** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */
 function findPrices(catalog: CatalogSnapshot, model: string): ModelPrices {
   const prices = byUnit(UNITS, (unit) => catalog.findPrice(model, unit)?.pricePico ?? undefined);
-  return { prices, variants: [] };
+  return { prices, variants: catalog.findVariants(model)?.variants ?? [] };
 }

@@ -4,6 +4,7 @@ import { PRICES_MAX, parseFeedVersion } from "#catalog/feed.ts";
 import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model.ts";
 import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
+import { parsePriceVariants } from "#catalog/variant-list.ts";
 import { parseProviderDraft } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { findNearest } from "#kernel/nearest.ts";
@@ -15,9 +16,19 @@ import {
   type FileModel,
   type FilePrices,
   type FileProvider,
+  type FileVariants,
 } from "#views/catalog-file.ts";
 import type { PeopleFile } from "#views/people-file.ts";
-import { findEntry, readFields, readMaps, refuseVariable, toShape, tryParse, type Fields } from "./fields.ts";
+import {
+  findEntry,
+  readFields,
+  toJson,
+  readMaps,
+  refuseVariable,
+  toShape,
+  tryParse,
+  type Fields,
+} from "./fields.ts";
 import { readPeople } from "./people-parse.ts";
 import { parseSource, SourceError, type Problem, type Source, type SourceMap } from "./source.ts";
 
@@ -154,14 +165,21 @@ const MODEL_SHAPE = {
   capabilities: "texts",
   target: "text",
   prices: "map",
+  price_variants: "list",
   hidden: "boolean",
   origin: "text",
 } as const satisfies { [field in keyof FileModel]-?: string };
 
 function readModel(alias: string, map: SourceMap, problems: Problem[]): FileModel | undefined {
   const fields = readFields(map, { problems, what: "A model", shape: MODEL_SHAPE });
-  const { prices, ...rest } = fields.values;
-  const model = { ...rest, ...(prices !== undefined && { prices: readPrices(prices, problems) }) };
+  const { prices, price_variants: variants, ...rest } = fields.values;
+  const model = {
+    ...rest,
+    ...(prices !== undefined && { prices: readPrices(prices, problems) }),
+    ...(variants !== undefined && {
+      price_variants: readVariants(variants, problems, fields.lineOf("price_variants")),
+    }),
+  };
   const lineOf = (param: string | null) => fields.lineOf(param?.split(/[.[]/)[0] ?? "");
   tryParse(problems, lineOf, () => {
     parseAlias(alias);
@@ -184,15 +202,24 @@ function readPrices(map: SourceMap, problems: Problem[]): FilePrices {
   return values;
 }
 
+/** A list of `{when, pricing}`, judged as a request's is. */
+function readVariants(sources: readonly Source[], problems: Problem[], line: number): FileVariants {
+  const variants = sources.map(toJson);
+  const lineOf = (param: string | null) => sources[Number(/\[(\d+)\]/.exec(param ?? "")?.[1])]?.line ?? line;
+  tryParse(problems, lineOf, () => parsePriceVariants(variants));
+  return variants;
+}
+
 /** Each price of a name stands in one of them. */
 function readFeeds(sources: readonly Source[], problems: Problem[]): WholeCatalogFile["feeds"] {
   const priced = new Set<string>();
+  const listed = new Set<string>();
   return sources.flatMap((source) => {
     if (source.kind !== "map") {
       problems.push({ line: source.line, sentence: "A feed must have a version and prices." });
       return [];
     }
-    const shape = { version: "text", prices: "map" } as const;
+    const shape = { version: "text", prices: "map", variants: "map" } as const;
     const { values, lineOf } = readFields(source, { problems, what: "A feed", shape });
     const version = tryParse(
       problems,
@@ -219,8 +246,32 @@ function readFeeds(sources: readonly Source[], problems: Problem[]): WholeCatalo
     });
     if (priced.size > PRICES_MAX)
       problems.push({ line: source.line, sentence: `The feeds have more than ${PRICES_MAX} prices.` });
-    return version === undefined ? [] : [{ version, prices }];
+    const lists = readFeedLists(values.variants, listed, problems);
+    return version === undefined
+      ? []
+      : [{ version, prices, ...(Object.keys(lists).length > 0 && { variants: lists }) }];
   });
+}
+
+function readFeedLists(
+  map: SourceMap | undefined,
+  listed: Set<string>,
+  problems: Problem[],
+): { readonly [name: string]: FileVariants } {
+  const lists: [string, FileVariants][] = [];
+  for (const [name, { line, value }] of map?.entries ?? []) {
+    const refuse = (sentence: string) => void problems.push({ line, sentence });
+    if (value.kind !== "list") {
+      refuse("This must be a list of variants.");
+      continue;
+    }
+    if (!isUpstreamName(name))
+      refuse("Prices must stand under an alias or an upstream name, and this is neither.");
+    if (listed.has(name)) refuse("Another feed of this file has variants of it.");
+    listed.add(name);
+    lists.push([name, readVariants(value.values, problems, line)]);
+  }
+  return Object.fromEntries(lists);
 }
 
 /** The file stands on its own: what it names is in it, so that a typo is found before anything is changed. */

@@ -18,7 +18,8 @@ const SECRETS = `
 
 const PROVIDERS = ` Each serves the chat-completions dialect at its base URL.`;
 const MODELS = ` By the name that callers use. A model with a target is another name for it.
- prices of a model is its complete list; without it the price lists below hold, by its name, then by its upstream name.`;
+ prices of a model is its complete list; without it the price lists below hold, by its name, then by its upstream name.
+ price_variants are prices for requests that meet conditions; of those that hold, the one with the most conditions.`;
 const FEEDS = ` Price lists as they were loaded, the newest last.`;
 
 const PRINCIPALS = ` By name. Those who come from single sign-on need not be here.`;
@@ -68,6 +69,23 @@ export function describePrices(prices: FilePrices): string {
   return pairs.length === 0 ? "no prices" : pairs.join(" ");
 }
 
+/** `tier=flex input_over=200000`. */
+export function describeConditions(when: { readonly [condition: string]: unknown }): string {
+  return Object.entries(when)
+    .map(([condition, value]) => `${condition}=${String(value)}`)
+    .join(" ");
+}
+
+/** `tier=flex: input_tokens=0.625`, one behind another. */
+export function describeVariants(
+  variants: readonly { readonly when: object; readonly pricing: FilePrices }[],
+): string {
+  if (variants.length === 0) return "none";
+  return variants
+    .map(({ when, pricing }) => `${describeConditions({ ...when })}: ${describePrices(pricing)}`)
+    .join(", ");
+}
+
 /** Names in one order: an object has those that look like numbers first. */
 function toFields({ providers = {}, models = {}, feeds = [], ...others }: CatalogFile & PeopleFile) {
   const { principals, keys, limits, ...rest } = others;
@@ -75,7 +93,11 @@ function toFields({ providers = {}, models = {}, feeds = [], ...others }: Catalo
     ...rest,
     providers: byName(providers),
     models: byName(models),
-    feeds: feeds.map(({ version, prices }) => ({ version, prices: byName(prices) })),
+    feeds: feeds.map(({ version, prices, variants }) => ({
+      version,
+      prices: byName(prices),
+      ...(variants !== undefined && { variants: byName(variants) }),
+    })),
     ...(principals !== undefined && { principals: byName(principals) }),
     ...(keys !== undefined && { keys: byName(keys) }),
     ...(limits !== undefined && { limits: byName(limits) }),
@@ -89,7 +111,7 @@ function byName<Value>(named: { readonly [name: string]: Value }): ReadonlyMap<s
 const PLAIN_PATTERN = /^[ -~]*$/;
 
 /** Fields that are written on one line. */
-const INLINE: ReadonlySet<string> = new Set(["capabilities", "endpoints", "tags", "subject"]);
+const INLINE: ReadonlySet<string> = new Set(["capabilities", "endpoints", "tags", "subject", "when"]);
 
 const EXPLANATIONS: ReadonlyMap<unknown, string> = new Map([
   ["providers", PROVIDERS],

@@ -126,6 +126,18 @@ export function findEntry(map: SourceMap, field: string): SourceEntry | undefine
   return entry?.value.kind === "scalar" && entry.value.value === null ? undefined : entry;
 }
 
+/** The value as JSON, for what the catalog judges whole. */
+export function toJson(source: Source): unknown {
+  switch (source.kind) {
+    case "scalar":
+      return source.value;
+    case "list":
+      return source.values.map(toJson);
+    default:
+      return Object.fromEntries([...source.entries].map(([name, { value }]) => [name, toJson(value)]));
+  }
+}
+
 export function toText(source: Source): string | undefined {
   return source.kind === "scalar" && typeof source.value === "string" ? source.value : undefined;
 }

@@ -25,6 +25,7 @@ export const ERROR_STATUS = {
   invalid_target: 400,
   invalid_pricing: 400,
   invalid_bill: 400,
+  invalid_price_variants: 400,
   invalid_host: 400,
   sso_denied: 400,
   sso_state_mismatch: 400,

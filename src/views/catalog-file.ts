@@ -1,13 +1,14 @@
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { CATALOG_FORMAT, type CatalogDraft } from "#catalog/catalog-draft.ts";
-import { findOwnPrices } from "#catalog/price-plan.ts";
-import type { PriceRow } from "#catalog/pricing.ts";
+import { findOwnPrices, findOwnVariants } from "#catalog/price-plan.ts";
+import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogPicture, ResolvedModel } from "#catalog/snapshot.ts";
 import { type DraftOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
+import { toVariantsView } from "./catalog.ts";
 
 /** The catalog as one file: what `lockport export` writes and `POST /admin/v1/catalog` takes. What is left out has its default. */
 export interface CatalogFile {
@@ -18,6 +19,8 @@ export interface CatalogFile {
   readonly feeds?: readonly {
     readonly version: string;
     readonly prices: { readonly [name: string]: FilePrices };
+    /** As `prices`, the lists of prices under conditions. */
+    readonly variants?: { readonly [name: string]: FileVariants };
   }[];
 }
 
@@ -40,12 +43,17 @@ export interface FileModel {
   readonly target?: string;
   /** Complete for a binding; without them a model has the prices of its upstream name, or of its target. */
   readonly prices?: FilePrices;
+  /** The whole list; without it a model has that of its target, or of its upstream name. */
+  readonly price_variants?: FileVariants;
   readonly hidden?: boolean;
   readonly origin?: string;
 }
 
 /** Per million units; what a price may be is the catalog's rule. */
 export type FilePrices = { readonly [unit: string]: unknown };
+
+/** `{when, pricing}` each, as the catalog judges it. */
+export type FileVariants = readonly unknown[];
 
 type PricesView = { [unit in Unit]?: number };
 
@@ -76,6 +84,7 @@ export function toModelDraft(alias: string, model: FileModel): CatalogDraft["mod
     target: model.target,
     capabilities: model.capabilities,
     pricing: model.prices,
+    priceVariants: model.price_variants,
     hidden: model.hidden,
     origin: model.origin,
   };
@@ -119,6 +128,7 @@ function toModelFields(catalog: CatalogPicture, resolved: ResolvedModel) {
   const { model, bound, provider, upstreamName, capabilities } = resolved;
   const isFed = (unit: Unit) => (catalog.findPrice(model.alias, unit)?.feedVersion ?? null) !== null;
   const prices = findOwnPrices(catalog, resolved, isFed);
+  const variants = findOwnVariants(catalog, model);
   return {
     ...(model.route.kind === "name"
       ? { target: bound.alias }
@@ -131,19 +141,32 @@ function toModelFields(catalog: CatalogPicture, resolved: ResolvedModel) {
     ...(prices !== null && {
       prices: Object.fromEntries([...prices].map(([unit, price]) => [unit, toPricePerMillion(price)])),
     }),
+    ...(variants !== null && { price_variants: toVariantsView(variants) }),
     ...(model.hidden && { hidden: true }),
     ...(model.origin !== "declared" && { origin: model.origin }),
   };
 }
 
 /** The newest load last. */
-function toFeedFields({ feed, prices }: CatalogPicture) {
+function toFeedFields({ feed, prices, variantRows }: CatalogPicture) {
   const byVersion = Map.groupBy(prices, ({ feedVersion }) => feedVersion);
+  const listsByVersion = Map.groupBy(variantRows, ({ feedVersion }) => feedVersion);
   const isNewest = (version: string) => Number(version === feed?.version);
-  return [...new Set([...byVersion.keys(), feed?.version ?? null])]
+  return [...new Set([...byVersion.keys(), ...listsByVersion.keys(), feed?.version ?? null])]
     .flatMap((version) => version ?? [])
     .toSorted((left, right) => isNewest(left) - isNewest(right) || compareCodeUnits(left, right))
-    .map((version) => ({ version, prices: toPriceMap(byVersion.get(version) ?? []) }));
+    .map((version) => {
+      const ofVersion = toPriceMap(byVersion.get(version) ?? []);
+      return Object.assign({ version, prices: ofVersion }, toListFields(listsByVersion.get(version) ?? []));
+    });
+}
+
+/** `variants` beside `prices`; absent where there are none. */
+export function toListFields(lists: readonly VariantRow[]) {
+  if (lists.length === 0) return {};
+  return {
+    variants: Object.fromEntries(lists.map(({ name, variants }) => [name, toVariantsView(variants)])),
+  };
 }
 
 /** By name, then by unit; the marks "no price" are none. */

@@ -1,9 +1,9 @@
-import type { CatalogResourceChange } from "#catalog/catalog-changes.ts";
+import type { CatalogResourceChange, FeedPrices } from "#catalog/catalog-changes.ts";
 import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
-import { toModelView, toSingleProviderView } from "./catalog.ts";
-import { toPriceMap } from "./catalog-file.ts";
+import { toModelView, toSingleProviderView, toVariantFields } from "./catalog.ts";
+import { toListFields, toPriceMap } from "./catalog-file.ts";
 
 /** The answer of `POST /admin/v1/catalog`; no secret is in it, only that one is set. */
 export function toCatalogOutcomeView({ changes, kept, missing }: CatalogOutcome, applied: boolean) {
@@ -26,19 +26,27 @@ function toDifference(change: CatalogResourceChange) {
       return { ...pickChanged(before, after), credential: toCredential(change) };
     }
     case "model":
-      return pickChanged(toModelFacts(change.before), toModelFacts(change.after), change.isPriced);
+      return pickChanged(toModelFacts(change.before), toModelFacts(change.after), [
+        ...(change.isPriced ? ["pricing"] : []),
+        ...(change.hasNewVariants ? ["price_variants"] : []),
+      ]);
     default:
       return {
-        before: change.before === null ? null : { prices: toPriceMap(change.before) },
-        after: change.after === null ? null : { prices: toPriceMap(change.after) },
+        before: change.before === null ? null : toFeedFacts(change.before),
+        after: change.after === null ? null : toFeedFacts(change.after),
       };
   }
 }
 
-function pickChanged(before: FieldsView | null, after: FieldsView | null, isPriced = false) {
+function toFeedFacts({ rows, lists }: FeedPrices) {
+  return { prices: toPriceMap(rows), ...toListFields(lists) };
+}
+
+/** `written`: fields that are told in any case. */
+function pickChanged(before: FieldsView | null, after: FieldsView | null, written: readonly string[] = []) {
   if (before === null || after === null) return { before, after };
   const isChanged = (field: string) =>
-    (isPriced && field === "pricing") || !Bun.deepEquals(before[field], after[field], true);
+    written.includes(field) || !Bun.deepEquals(before[field], after[field], true);
   const pick = (fields: FieldsView) =>
     Object.fromEntries(Object.entries(fields).filter(([field]) => isChanged(field)));
   return { before: pick(before), after: pick(after) };
@@ -60,7 +68,7 @@ function toProviderFacts(provider: Provider | null) {
 function toModelFacts(resolved: ResolvedModel | null) {
   if (resolved === null) return null;
   const { provider, upstream_name, capabilities, target, pricing, hidden, origin } = toModelView(resolved);
-  const rest = { pricing, hidden, origin };
+  const rest = { pricing, ...toVariantFields(resolved.variants), hidden, origin };
   return target === null
     ? { route: { provider, upstream_name }, capabilities, ...rest }
     : { route: { target }, ...rest };

@@ -6,6 +6,7 @@ import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
+import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { toFieldsView } from "#kernel/fields.ts";
 import { byUnit, toPricePerMillion, UNITS, type PriceSet } from "#kernel/units.ts";
 
@@ -39,6 +40,7 @@ export function toModelView(resolved: ResolvedModel) {
     created_at: formatInstant(model.createdAtUs),
     target: toTarget(resolved),
     pricing: toPricingView(resolved.prices),
+    ...toVariantFields(resolved.variants),
     pricing_inherited: resolved.pricesInherited,
     hidden: model.hidden,
   };
@@ -92,6 +94,7 @@ function toModelListEntry(resolved: ResolvedModel, { includePricing, forAnthropi
     hidden: model.hidden,
     ...(includePricing && {
       pricing: toPricingView(resolved.prices),
+      ...toVariantFields(resolved.variants),
       pricing_inherited: resolved.pricesInherited,
     }),
     ...(forAnthropic && {
@@ -142,6 +145,27 @@ export function toPricingView(prices: PriceSet) {
     const price = prices[unit] ?? null;
     return price === null ? undefined : toPricePerMillion(price);
   });
+}
+
+/** `price_variants` beside `pricing`; absent where there are none. */
+export function toVariantFields(variants: readonly PriceVariant[]) {
+  return variants.length === 0 ? {} : { price_variants: toVariantsView(variants) };
+}
+
+export function toVariantsView(variants: readonly PriceVariant[]) {
+  return variants.map(({ when, ...prices }) => ({
+    when: toConditionsView(when),
+    pricing: toPricingView(prices),
+  }));
+}
+
+export function toConditionsView({ tier, inputOver, geo, hours }: PriceConditions) {
+  return {
+    ...(tier !== undefined && { tier }),
+    ...(inputOver !== undefined && { input_over: inputOver }),
+    ...(geo !== undefined && { geo }),
+    ...(hours !== undefined && { hours }),
+  };
 }
 
 /** The name that a model stands for; null when it routes itself. */

@@ -26,6 +26,7 @@ export const STORED_FIELDS = {
     "capabilities",
     "target",
     "pricing",
+    "price_variants",
     "pricing_inherited",
     "hidden",
   ],

@@ -1,18 +1,19 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import type { ModelPrices } from "#kernel/price-variants.ts";
 import { type Pico, type PriceSet, REPORT_UNITS } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
 import { hasDetailPrice } from "#stats/what-if.ts";
 import type { SeriesFigures } from "#stats/store.ts";
 import { priceTotals } from "#usage/cost.ts";
-import { toPricingView } from "./catalog.ts";
+import { toPricingView, toVariantsView } from "./catalog.ts";
 
 /** A name whose prices would change, and what was used under it. */
 export interface RepricedUse {
   readonly name: string;
   readonly kind: "model" | "relay";
   readonly target: string | null;
-  readonly before: PriceSet;
-  readonly after: PriceSet;
+  readonly before: ModelPrices;
+  readonly after: ModelPrices;
   readonly use: readonly SeriesFigures[];
 }
 
@@ -33,21 +34,23 @@ export function toPricePreviewView(names: readonly RepricedUse[], notes: Preview
 }
 
 function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
-  const was = priceUse(use, before);
-  const will = priceUse(use, after);
+  const was = priceUse(use, before.prices);
+  const will = priceUse(use, after.prices);
   return {
     name,
     kind,
     target,
-    pricing_before: toPricingView(before),
-    pricing_after: toPricingView(after),
+    pricing_before: toPricingView(before.prices),
+    pricing_after: toPricingView(after.prices),
+    ...(before.variants.length > 0 && { price_variants_before: toVariantsView(before.variants) }),
+    ...(after.variants.length > 0 && { price_variants_after: toVariantsView(after.variants) }),
     requests: use.reduce((sum, { requests }) => sum + requests, 0),
     cost: toCost(addCosts(use.map(({ costPico }) => costPico))),
     cost_before: was.cost,
     cost_after: will.cost,
     unpriced_before: was.unpriced,
     unpriced_after: will.unpriced,
-    cache_writes_as_input: hasDetailPrice(before) || hasDetailPrice(after),
+    cache_writes_as_input: hasDetailPrice(before.prices) || hasDetailPrice(after.prices),
   };
 }
 

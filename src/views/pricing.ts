@@ -6,6 +6,7 @@ import type { PriceConditions } from "#kernel/price-variants.ts";
 import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.ts";
 import { choosePrices } from "#usage/cost.ts";
 import type { MissingPrices } from "#stats/store.ts";
+import { toVariantsView } from "./catalog.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
@@ -13,7 +14,14 @@ export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
 }
 
 /** Every price that is kept, loaded or written with a model, whose `version` is null; the marks "no price" are none. */
-export function toPricingListView({ feed, prices }: Pick<CatalogSnapshot, "feed" | "prices">) {
+export function toPricingListView({
+  feed,
+  prices,
+  variantRows,
+}: Pick<CatalogSnapshot, "feed" | "prices" | "variantRows">) {
+  const variants = variantRows.flatMap(({ name, variants: list, feedVersion }) =>
+    toVariantsView(list).map(({ when, pricing }) => ({ model: name, when, pricing, version: feedVersion })),
+  );
   return {
     version: feed === null ? null : feed.version,
     loaded_at: feed === null ? null : formatInstant(feed.loadedAtUs),
@@ -28,6 +36,7 @@ export function toPricingListView({ feed, prices }: Pick<CatalogSnapshot, "feed"
             version: feedVersion,
           },
     ),
+    ...(variants.length > 0 && { variants }),
   };
 }
 

@@ -26,8 +26,11 @@ export function toModelRemovalView({ resolved, prices }: ModelRemoval) {
   const { model, bound, provider, upstreamName } = resolved;
   const leadsTo = model.id === bound.id ? `${upstreamName} of ${provider.name}` : `a name for ${bound.alias}`;
   // A complete write of prices has a row, without a price, for each unit that it left out.
-  const units = prices.map(({ unit }) => unit).filter((unit) => (resolved.prices[unit] ?? null) !== null);
-  const priced = units.length === 0 ? "" : " The prices that were set with it go with it.";
+  const units = prices.flatMap((step) =>
+    step.kind === "delete_price" && (resolved.prices[step.unit] ?? null) !== null ? [step.unit] : [],
+  );
+  const hasVariants = resolved.variants.length > 0 && prices.some(({ kind }) => kind === "delete_variants");
+  const priced = units.length === 0 && !hasVariants ? "" : " The prices that were set with it go with it.";
   return {
     ...toDryRun(model.alias, `The model ${model.alias} is ${leadsTo}.${priced}`),
     prices: units,

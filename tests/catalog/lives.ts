@@ -19,15 +19,34 @@ const pricing = fc.oneof(
     .dictionary(fc.constantFrom(...UNITS), price, { maxKeys: UNITS.length })
     .map((prices): Record<string, number> => Object.assign({}, prices)),
 );
+/** Some alike but for how they are written, such as the end of the day. */
+const conditions = fc.constantFrom(
+  { tier: "flex" },
+  { tier: "FLEX" },
+  { tier: "priority", input_over: 200_000 },
+  { input_over: 200_000 },
+  { geo: "us" },
+  { hours: "22:00-24:00" },
+  { hours: "22:00-00:00" },
+);
+const variants = fc.uniqueArray(
+  fc.record({
+    when: conditions,
+    pricing: fc.dictionary(fc.constantFrom(...UNITS), price, { minKeys: 1, maxKeys: 3 }),
+  }),
+  { selector: ({ when }) => JSON.stringify(when).toLowerCase().replace("24:00", "00:00"), maxLength: 3 },
+);
+const optionalVariants = fc.option(variants, { nil: undefined });
 /** Some are met often, so that prices meet the models that inherit them. */
 const upstreamName = fc.oneof(fc.constantFrom("one", "u/1"), fc.constantFrom(...UPSTREAMS));
 const entries = fc.uniqueArray(
   fc.record({
     model: fc.oneof(upstreamName, fc.constantFrom(...ALIASES)),
     unit: fc.constantFrom(...UNITS),
+    when: fc.option(conditions, { nil: undefined }),
     price_per_million: price,
   }),
-  { selector: ({ model, unit }) => `${unit} ${model}`, maxLength: 5 },
+  { selector: ({ model, unit, when }) => `${unit} ${model} ${JSON.stringify(when)}`, maxLength: 5 },
 );
 const capabilities = fc.subarray(["chat", "chat_stream", "completions", "embeddings", "vision"] as const);
 const alias = fc.constantFrom(...ALIASES);
@@ -66,6 +85,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       hidden: fc.boolean(),
       origin: fc.constantFrom("declared", "discovered"),
       pricing: fc.option(pricing, { nil: undefined }),
+      priceVariants: optionalVariants,
     })
     .map(
       (draft): Operation =>
@@ -73,7 +93,13 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
           to.createModel(draft, null),
     ),
   fc
-    .record({ alias, target: alias, pricing: fc.option(pricing, { nil: undefined }), hidden: fc.boolean() })
+    .record({
+      alias,
+      target: alias,
+      pricing: fc.option(pricing, { nil: undefined }),
+      priceVariants: optionalVariants,
+      hidden: fc.boolean(),
+    })
     .map(
       (draft): Operation =>
         (to) =>
@@ -83,6 +109,11 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     ([name, prices]): Operation =>
       (to) =>
         to.updateModel(name, { pricing: prices }, null),
+  ),
+  fc.tuple(alias, fc.option(variants)).map(
+    ([name, priceVariants]): Operation =>
+      (to) =>
+        to.updateModel(name, { priceVariants }, null),
   ),
   fc.tuple(alias, alias).map(
     ([name, next]): Operation =>

@@ -44,8 +44,8 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     secrets,
     audited,
     async state() {
-      const { providers, models, prices, feed } = await database.catalog.snapshot();
-      return structuredClone({ providers, models, prices, feed, audited: await audited() });
+      const { providers, models, prices, variantRows, feed } = await database.catalog.snapshot();
+      return structuredClone({ providers, models, prices, variantRows, feed, audited: await audited() });
     },
     async close() {
       await database.close();

@@ -50,13 +50,14 @@ async function withCatalogs(run: (one: TestCatalog, other: TestCatalog) => Promi
 
 /** Routes and the prices in force, which a file does not tell directly. */
 const inForce = async ({ catalog }: TestCatalog) =>
-  (await catalog.snapshot()).models.map(({ model, bound, provider, upstreamName, prices }) => ({
+  (await catalog.snapshot()).models.map(({ model, bound, provider, upstreamName, prices, variants }) => ({
     alias: model.alias,
     hidden: model.hidden,
     bound: bound.alias,
     provider: provider.name,
     upstreamName,
     prices,
+    variants,
   }));
 
 describe("a catalog that is exported", () => {

@@ -32,6 +32,59 @@ const rows = (data: string) =>
     .split("\n")
     .map((line) => line.split(/ {2,}/));
 
+describe("price variants", () => {
+  const FLEX = { when: { tier: "flex" }, pricing: { input_tokens: 0.5, output_tokens: 2 } };
+  const LONG = { when: { input_over: 200_000, geo: "us" }, pricing: { input_tokens: 4 } };
+  const variants = async (alias: string) => JSON.parse((await done(`pricing variants ${alias} --json`)).data);
+
+  test("are set by flags as one list, shown with what was and is, and taken away", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done(
+      "model add m --provider up --upstream-name u --variant tier=Flex,input_tokens=0.5,output_tokens=2",
+    );
+    expect(await variants("m")).toEqual([FLEX]);
+    const { messages } = await done("model set m --variant input_over=200000,geo=us,input_tokens=4");
+    expect(messages).toBe(
+      "model m: price variants tier=flex: input_tokens=0.5 output_tokens=2 -> input_over=200000 geo=us: input_tokens=4\n",
+    );
+    expect(await variants("m")).toEqual([LONG]);
+    expect(rows((await done("pricing variants m")).data)).toEqual([
+      ["WHEN", "INPUT"],
+      ["input_over=200000 geo=us", "$4.00"],
+    ]);
+    expect((await done("model info m")).data).toContain("input_over=200000 geo=us");
+    await done("model set m --price input_tokens=1");
+    expect(await variants("m")).toEqual([LONG]);
+    await done("model set m --no-variants");
+    expect(await variants("m")).toEqual([]);
+    expect((await done("pricing variants m")).messages).toBe("m has no prices under conditions\n");
+  });
+
+  test("are written back from the file that --json makes, or from stdin, and what is wrong with it changes nothing", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add m --provider up --upstream-name u");
+    const stdin = JSON.stringify([FLEX, LONG]);
+    expect((await done("pricing variants m --file -", { stdin })).messages).toBe(
+      "model m: 2 price variants\n",
+    );
+    expect(await variants("m")).toEqual([FLEX, LONG]);
+    const bad = JSON.stringify([{ ...FLEX, when: { hours: "4-5" } }]);
+    const refused = await run("pricing variants m --file -", { stdin: bad });
+    expect(refused.code).toBe(1);
+    expect(refused.messages).toContain("price_variants[0].when.hours");
+    for (const [typed, word] of [
+      ["tier", "conditions and prices"],
+      ["tier=flex", "at least one price"],
+      ["tier=flex,input_tokens=x", "number"],
+    ]) {
+      const { code, messages } = await run(`model set m --variant ${typed}`);
+      expect(code).not.toBe(0);
+      expect(messages).toContain(word!);
+    }
+    expect(await variants("m")).toEqual([FLEX, LONG]);
+  });
+});
+
 describe("model set", () => {
   test("changes what is said and nothing else, shows what it was and is, and is the same through --url", async () => {
     const app = await startApp();

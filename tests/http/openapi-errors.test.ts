@@ -444,6 +444,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_name", { body: { ...model, alias: " " } }],
     ["invalid_target", { body: { alias: "a", target: "nothing" } }],
     ["invalid_pricing", { body: { ...model, pricing: { input_tokens: -1 } } }],
+    ["invalid_price_variants", { body: { ...model, price_variants: [{}] } }],
     ["provider_not_found", { body: { ...model, provider: "nobody" } }],
     ["alias_exists", { body: { ...model, alias: "m" } }],
   ]);
@@ -452,6 +453,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_name", { path, body: { alias: " " } }],
     ["invalid_target", { path, body: { target: "m" } }],
     ["invalid_pricing", { path, body: { pricing: { input_tokens: -1 } } }],
+    ["invalid_price_variants", { path, body: { price_variants: [{}] } }],
     ["provider_not_found", { path, body: { provider: "nobody" } }],
     ["model_not_found", { body: {} }],
     ["alias_exists", { path, body: { alias: "poor" } }],
@@ -463,9 +465,14 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["model_not_found", { path: "/admin/v1/resolve?model=nothing" }],
     ["endpoint_not_supported", { path: "/admin/v1/resolve?model=poor" }],
   ]);
-  await refuse("POST /admin/v1/pricing", [["invalid_pricing", { body: feed }]]);
+  const conditional = [{ model: "m", unit: "input_tokens", price_per_million: 1, when: {} }];
+  await refuse("POST /admin/v1/pricing", [
+    ["invalid_pricing", { body: feed }],
+    ["invalid_price_variants", { body: { version: "v", entries: conditional } }],
+  ]);
   await refuse("POST /admin/v1/pricing/preview", [
     ["invalid_pricing", { body: { entries: feed.entries } }],
+    ["invalid_price_variants", { body: { entries: conditional } }],
     ["model_not_found", { body: { model: "gone", pricing: {} } }],
   ]);
   const bill = { name: "bill.csv", text: "date,model,requests\n2026-03-11,u,1\n" };
@@ -492,6 +499,10 @@ test("what is made, changed or asked for is refused with each code of its own", 
     [
       "invalid_pricing",
       file({ p: url }, { a: { provider: "p", upstream_name: "u", prices: { input_tokens: -1 } } }),
+    ],
+    [
+      "invalid_price_variants",
+      file({ p: url }, { a: { provider: "p", upstream_name: "u", price_variants: [{}] } }),
     ],
     ["provider_not_found", file({}, { a: { provider: "nobody", upstream_name: "u" } })],
     ["provider_exists", { path: addOnly, ...file({ up: other }) }],

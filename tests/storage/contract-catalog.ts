@@ -112,6 +112,35 @@ export function testCatalogContract(engineName: string, createEngine: () => Cata
       }
     });
 
+    it("a list of variants is kept by its name as it was written, an empty one too, and read by every connection until it is removed", async (left) => {
+      const right = await left.open();
+      const flex = { when: { tier: "flex" }, input_tokens: 1, output_tokens: 0 } as const;
+      const whole = {
+        when: { tier: "t", inputOver: 200_000, geo: "us", hours: "22:00-24:00" },
+        requests: 1e15,
+      } as const;
+      const list = { name: "größe 模型", variants: [flex, whole], feedVersion: "2026-03" };
+      const mark = { name: "a", variants: [], feedVersion: null };
+      await put(
+        left,
+        { kind: "put_variants", list: { ...list, variants: [] } },
+        { kind: "put_variants", list },
+        { kind: "put_variants", list: mark },
+      );
+      for (const { catalog } of [left, right, await left.engine.open()]) {
+        const snapshot = await catalog.snapshot();
+        expect(snapshot.variantRows).toEqual([mark, list]);
+        expect(snapshot.findVariants(list.name)).toEqual(list);
+        expect(snapshot.findVariants("größe")).toBeNull();
+        expect(snapshot.priceCount).toBe(3);
+      }
+      await put(right, { kind: "put_provider", provider: provider("a") });
+      expect((await left.catalog.snapshot()).variantRows).toEqual([mark, list]);
+      await put(right, { kind: "delete_variants", name: list.name });
+      expect((await left.catalog.snapshot()).variantRows).toEqual([mark]);
+      expect(await codeOf(put(left, { kind: "delete_variants", name: list.name }))).toBe("bug");
+    });
+
     it("more prices than a statement binds values are written and removed by one change each; a text that is no Unicode is replaced", async (stores) => {
       const { catalog } = stores;
       const names = Array.from({ length: 66_000 }, (_, at) => `n${at}`);

@@ -1,5 +1,5 @@
 import type { Model } from "#catalog/model.ts";
-import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
+import type { LoadedFeed, PriceRow, VariantRow } from "#catalog/pricing.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
@@ -12,13 +12,20 @@ export class CatalogModel {
   providers = new Map<string, Provider>();
   models = new Map<string, Model>();
   prices = new Map<string, PriceRow>();
+  variants = new Map<string, VariantRow>();
   feed: LoadedFeed | null = null;
 
   /** False, and nothing changes, when any step is impossible. */
   apply(writes: readonly CatalogWrite[]): boolean {
-    const before = [new Map(this.providers), new Map(this.models), new Map(this.prices), this.feed] as const;
+    const before = [
+      new Map(this.providers),
+      new Map(this.models),
+      new Map(this.prices),
+      new Map(this.variants),
+      this.feed,
+    ] as const;
     if (writes.every((write) => this.step(write))) return true;
-    [this.providers, this.models, this.prices, this.feed] = before;
+    [this.providers, this.models, this.prices, this.variants, this.feed] = before;
     return false;
   }
 
@@ -27,6 +34,7 @@ export class CatalogModel {
       providers: [...this.providers.values()],
       models: [...this.models.values()],
       prices: [...this.prices.values()],
+      variants: [...this.variants.values()],
       feed: this.feed,
     });
   }
@@ -74,6 +82,11 @@ export class CatalogModel {
         return true;
       case "delete_price":
         return this.prices.delete(`${write.name} ${write.unit}`);
+      case "put_variants":
+        this.variants.set(write.list.name, write.list);
+        return true;
+      case "delete_variants":
+        return this.variants.delete(write.name);
       case "put_feed":
         this.feed = write.feed;
         return true;

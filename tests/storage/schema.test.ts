@@ -117,12 +117,15 @@ function readSqlite(statements: readonly string[]): readonly unknown[] {
       "l.name, x.seqno, x.name, l.[unique], l.origin, l.partial FROM pragma_table_list AS t, pragma_index_list(t.name) AS l, pragma_index_xinfo(l.name) AS x",
     ),
     ...ofTables("x.* FROM pragma_table_list AS t, pragma_foreign_key_list(t.name) AS x"),
-    ...tables.flatMap(({ name, sql }) =>
-      [...sql.matchAll(/^\s*CONSTRAINT (.*?)(?=,?\n\s*CONSTRAINT|\n\))/gms)].map(([, check]) => [
-        name,
-        check,
-      ]),
-    ),
+    // In one order: a migration makes its tables behind those of the ones before.
+    ...tables
+      .toSorted((left, right) => (left.name < right.name ? -1 : 1))
+      .flatMap(({ name, sql }) =>
+        [...sql.matchAll(/^\s*CONSTRAINT (.*?)(?=,?\n\s*CONSTRAINT|\n\))/gms)].map(([, check]) => [
+          name,
+          check,
+        ]),
+      ),
   ];
 }
 

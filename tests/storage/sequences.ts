@@ -103,8 +103,8 @@ const connection = fc.nat(CONNECTIONS - 1);
 const someOf = (prefix: string, count: number) => fc.nat(count - 1).map((index) => `${prefix}${index}`);
 
 function toRows(snapshot: CatalogPicture) {
-  const { providers, models, prices, feed } = snapshot;
-  return { providers, models, prices, feed };
+  const { providers, models, prices, variantRows, priceCount, feed } = snapshot;
+  return { providers, models, prices, variantRows, priceCount, feed };
 }
 
 const providerId = someOf("provider-p", 3);
@@ -148,6 +148,26 @@ const somePrice = fc.record({
   feedVersion: fc.option(fc.string({ maxLength: 4 })),
 });
 
+const conditions = fc.record(
+  {
+    tier: someOf("t", 2),
+    inputOver: fc.integer({ min: 1, max: 9 }),
+    geo: someOf("g", 2),
+    hours: someOf("h", 2),
+  },
+  { requiredKeys: ["tier"] },
+);
+const someList = fc.record({
+  name: priceName,
+  variants: fc.array(
+    fc
+      .tuple(conditions, fc.dictionary(unit, fc.maxSafeNat(), { maxKeys: 3 }))
+      .map(([when, prices]) => Object.assign({ when }, prices)),
+    { maxLength: 3 },
+  ),
+  feedVersion: fc.option(fc.string({ maxLength: 4 })),
+});
+
 const someFeed = fc.record({ version: someOf("v", 3), loadedAtUs: fc.maxSafeNat() });
 
 const catalogWrite: fc.Arbitrary<CatalogWrite> = fc.oneof(
@@ -157,5 +177,10 @@ const catalogWrite: fc.Arbitrary<CatalogWrite> = fc.oneof(
   { weight: 2, arbitrary: modelId.map((id) => ({ kind: "delete_model" as const, id })) },
   { weight: 3, arbitrary: somePrice.map((price) => ({ kind: "put_price" as const, price })) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete_price" as const), name: priceName, unit }) },
+  { weight: 2, arbitrary: someList.map((list) => ({ kind: "put_variants" as const, list })) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("delete_variants" as const), name: priceName }),
+  },
   { weight: 1, arbitrary: fc.option(someFeed).map((feed) => ({ kind: "put_feed" as const, feed })) },
 );

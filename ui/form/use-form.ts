@@ -242,6 +242,7 @@ const LABELS: { readonly [field: string]: string } = {
   capabilities: "Capabilities",
   target: "Target",
   pricing: "Prices",
+  price_variants: "Price variants",
   pricing_inherited: "Prices inherited",
   hidden: "Hidden",
   base_url: "Base URL",

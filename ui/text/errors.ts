@@ -53,6 +53,8 @@ const ADVICE = {
   invalid_target: "Choose a model that routes to a provider.",
   invalid_pricing: "Correct the named price: a number from 0 with at most six decimals per million.",
   invalid_bill: "Export the file again as the provider offers it, or name its columns.",
+  invalid_price_variants:
+    "Correct the named variant: conditions of its own (tier, input_over, geo or hours), and a price.",
   invalid_host:
     "Open the page at a host name that the server allows (PROXY_PUBLIC_URL, PROXY_ALLOWED_HOSTS).",
   sso_denied: "Try again. If your account should have access, ask the operator of single sign-on.",

@@ -1,6 +1,6 @@
 import type { BodyOf } from "#http/client.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
-import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
+import { describePrices, describeRoute, describeVariants } from "#interchange/catalog-text.ts";
 import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { PeopleFile } from "#views/people-file.ts";
@@ -114,26 +114,28 @@ function describe(change: Change, sources: SecretSources): readonly string[] {
   if (isOfPeople(change)) return describePeople(change, sources.people);
   const [before, after] = [change.before ?? {}, change.after ?? {}];
   if (change.kind === "feed") {
-    const prices = Object.values(toObject((change.after ?? before)["prices"])).map(toObject);
-    return [
-      toCounted(
-        prices.reduce((sum, ofName) => sum + Object.keys(ofName).length, 0),
-        "price",
-      ),
-    ];
+    const changed = change.after ?? before;
+    const prices = Object.values(toObject(changed["prices"])).map(toObject);
+    const lists = Object.keys(toObject(changed["variants"])).length;
+    const count = prices.reduce((sum, ofName) => sum + Object.keys(ofName).length, 0);
+    return [toCounted(count, "price"), ...(lists === 0 ? [] : [`variants of ${toCounted(lists, "name")}`])];
   }
   if (change.action === "delete") return [show("route", before["route"])];
   if (change.action === "create") {
-    const { route, capabilities, pricing, hidden } = after;
+    const { route, capabilities, pricing, price_variants: variants, hidden } = after;
     return [
       show("route", route),
       ...(capabilities === undefined ? [] : [show("capabilities", capabilities)]),
       ...(Object.keys(toObject(pricing)).length === 0 ? [] : [show("pricing", pricing)]),
+      ...(variants === undefined ? [] : [`variants ${show("price_variants", variants)}`]),
       ...(hidden === true ? ["hidden"] : []),
     ];
   }
-  return MODEL_FIELDS.filter(([field]) => field in after).flatMap(([field, label, arrow]) =>
-    field in before ? [`${label}: ${show(field, before[field])} ${arrow} ${show(field, after[field])}`] : [],
+  const isShown = (field: string) =>
+    field === "price_variants" ? field in before || field in after : field in before && field in after;
+  return MODEL_FIELDS.filter(([field]) => isShown(field)).map(
+    ([field, label, arrow]) =>
+      `${label}: ${show(field, before[field])} ${arrow} ${show(field, after[field])}`,
   );
 }
 
@@ -142,6 +144,7 @@ const MODEL_FIELDS = [
   ["route", "route", "=>"],
   ["capabilities", "capabilities", "->"],
   ["pricing", "prices", "->"],
+  ["price_variants", "variants", "->"],
   ["hidden", "hidden", "->"],
 ] as const;
 
@@ -193,6 +196,8 @@ function show(field: string, value: unknown): string {
       );
     case "pricing":
       return describePrices(toObject(value));
+    case "price_variants":
+      return Array.isArray(value) ? describeVariants(value) : "none";
     case "capabilities":
       return Array.isArray(value) && value.length > 0 ? value.join(", ") : "none";
     case "max_concurrency":

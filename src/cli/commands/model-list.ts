@@ -1,3 +1,4 @@
+import { describeConditions, describePrices } from "#interchange/catalog-text.ts";
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
 import { isPriceMissed, isUnitUsed, findMissedUnits } from "#catalog/missed-prices.ts";
@@ -50,11 +51,21 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
         toPrice(view.pricing[unit], unit),
         toPrintable(view.pricing[unit] === undefined ? "" : describeOrigin(view, unit, entries)),
       ]);
-      terminal.writeData(toTable(["alias", toPrintable(view.alias), ""], [...toFacts(view), ...rows]));
+      terminal.writeData(
+        toTable(["alias", toPrintable(view.alias), ""], [...toFacts(view), ...rows, ...toVariantRows(view)]),
+      );
       await writeUnpriced(terminal, api, { models: [view], options });
     }),
   );
   addExamples(info, ["lockport model info fast", "lockport model info fast --json"]);
+}
+
+function toVariantRows({ price_variants: variants = [] }: ModelView): readonly (readonly string[])[] {
+  return variants.map(({ when, pricing }) => [
+    "price variant",
+    toPrintable(describeConditions(when)),
+    describePrices(pricing),
+  ]);
 }
 
 type Kept = Awaited<ReturnType<typeof listPrices>>[number];

@@ -4,6 +4,9 @@ import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { parseAlias, type ModelDraft } from "#catalog/model.ts";
 import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
+import { parsePriceVariants } from "#catalog/variant-list.ts";
+import { NO_VARIANTS, VARIANT } from "#cli/commands/price-variants.ts";
+import { describeVariants } from "#interchange/catalog-text.ts";
 import { UNITS } from "#kernel/units.ts";
 import { typed, toText, type Flag } from "#cli/routes/flags.ts";
 import { addPresets, type Made, type RouteCommand, type Said } from "#cli/routes/route-command.ts";
@@ -47,13 +50,14 @@ const HIDDEN: Flag = {
 /** Joined with the capabilities that a model has. */
 const ADDED_CAPABILITIES = "added_capabilities";
 /** The flags of a binding and of a name for another model alike. */
-const NAME_FLAGS: readonly Flag[] = [PRICE, HIDDEN];
+const NAME_FLAGS: readonly Flag[] = [PRICE, VARIANT, HIDDEN];
 
 function checkDraft({ fields }: Said): void {
-  const { upstream_name: upstreamName, ...others } = fields;
-  const draft: ModelDraft = typed({ ...others, upstreamName });
+  const { upstream_name: upstreamName, price_variants: priceVariants, ...others } = fields;
+  const draft: ModelDraft = typed({ ...others, upstreamName, priceVariants });
   parseDraftRoute(draft);
   parsePricing(draft.pricing ?? {});
+  parsePriceVariants(draft.priceVariants ?? null);
 }
 
 const PRESETS: readonly RouteCommand[] = [
@@ -137,6 +141,8 @@ const PRESETS: readonly RouteCommand[] = [
         conflicts: ["capability"],
       },
       { ...PRICE, text: PRICE.text.replace("; repeatable", ", or none; repeatable") },
+      VARIANT,
+      NO_VARIANTS,
       HIDDEN,
       { flags: "--no-hidden", text: "put it on the public list", field: "hidden", value: false },
     ],
@@ -156,6 +162,7 @@ const PRESETS: readonly RouteCommand[] = [
 model takes a price that is none from its target again. Prices apply from the next request on.`,
     examples: [
       "lockport model set fast --price input_tokens=0.15 --price cached_input_tokens=0.075",
+      "lockport model set gpt-5 --variant tier=flex,input_tokens=0.625,output_tokens=5",
       "lockport model set fast --provider vllm --upstream-name llama-3.3-70b",
       "lockport model set embed --capability embeddings",
       "lockport model set fast --add-capability responses",
@@ -216,7 +223,7 @@ model takes a price that is none from its target again. Prices apply from the ne
 type ModelView = Awaited<ReturnType<typeof getModel>>;
 
 function checkChange({ fields }: Said): void {
-  const { alias, provider, upstream_name: upstreamName, target, pricing } = fields;
+  const { alias, provider, upstream_name: upstreamName, target, pricing, price_variants: variants } = fields;
   const isBinding = [provider, upstreamName, fields["capabilities"], fields[ADDED_CAPABILITIES]].some(
     (value) => value !== undefined,
   );
@@ -235,6 +242,7 @@ function checkChange({ fields }: Said): void {
   const name = toText(alias);
   if (name !== undefined) parseAlias(name);
   parsePricing(typed<Prices>(isObject(pricing) ? pricing : {}));
+  parsePriceVariants(Array.isArray(variants) ? variants : null);
 }
 
 type Prices = { readonly [unit: string]: number | null };
@@ -277,6 +285,11 @@ function describeChange(before: ModelView, after: ModelView): string {
     ...UNITS.map(
       (unit) => [unit, toPrice(before.pricing[unit], unit), toPrice(after.pricing[unit], unit)] as const,
     ),
+    [
+      "price variants",
+      describeVariants(before.price_variants ?? []),
+      describeVariants(after.price_variants ?? []),
+    ],
     ["hidden", before.hidden ? "yes" : "no", after.hidden ? "yes" : "no"],
   ];
   const changed = fields.filter(([, was, is]) => was !== is);

@@ -25,6 +25,7 @@ import { parseFeed, type FeedDraft, type FeedEntry, isListVersion } from "#catal
 import { createPriceMapReader, isPriceMap, type JsonObject } from "#interchange/price-map.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { readReport } from "#cli/input/report.ts";
+import { addPricingVariantsCommand } from "#cli/commands/price-variants.ts";
 
 interface ShowOptions extends InstallationOptions {
   readonly model?: string;
@@ -66,6 +67,8 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addExamples(show, ["lockport pricing show", "lockport pricing show --model gpt-5 --json"]);
 
   addPricingMissingCommand(pricing, terminal);
+
+  addPricingVariantsCommand(pricing, terminal);
 }
 
 interface LoadOptions extends InstallationOptions {

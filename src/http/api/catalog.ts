@@ -111,6 +111,7 @@ export function catalogRoutes({ catalog, people }: CatalogRoutesDeps) {
         "invalid_override",
         "invalid_target",
         "invalid_pricing",
+        "invalid_price_variants",
         "provider_not_found",
         "provider_exists",
         "alias_exists",

@@ -37,7 +37,14 @@ export function modelRoutes(catalog: Catalog) {
         pricing: PRICING,
       },
       answer: json(201, ModelView, MODEL),
-      errors: ["invalid_name", "invalid_target", "invalid_pricing", "provider_not_found", "alias_exists"],
+      errors: [
+        "invalid_name",
+        "invalid_target",
+        "invalid_pricing",
+        "invalid_price_variants",
+        "provider_not_found",
+        "alias_exists",
+      ],
       run: async ({ body, caller }) => {
         // A missing body is refused here: every field may be left out, so that the schema takes it for `{}`.
         if (isEmptyBody(body)) throw emptyBody();
@@ -81,7 +88,7 @@ export function modelRoutes(catalog: Catalog) {
       path: "/admin/v1/models/:alias",
       ...ADMIN,
       summary: "Change a model",
-      description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\` and \`pricing\` replace the whole set. ${IF_MATCH}`,
+      description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\`, \`pricing\` and \`price_variants\` replace the whole set, and leave one another. ${IF_MATCH}`,
       params: { alias: MODEL.alias },
       body: ModelPatchRequest,
       example: { hidden: true },
@@ -90,6 +97,7 @@ export function modelRoutes(catalog: Catalog) {
         "invalid_name",
         "invalid_target",
         "invalid_pricing",
+        "invalid_price_variants",
         "model_not_found",
         "provider_not_found",
         "alias_exists",
@@ -130,6 +138,7 @@ function toModelPatch(body: typeof ModelPatchRequest.static) {
     target: body.target,
     capabilities: body.capabilities,
     pricing: body.pricing,
+    priceVariants: body.price_variants,
     hidden: body.hidden,
   };
 }

@@ -20,13 +20,15 @@ export function pricingRoutes(catalog: Catalog) {
       ...ADMIN,
       summary: "Load a pricing feed",
       body: PricingFeed,
+      description:
+        "A line with `when` sets the price of one unit in the variant of that name that has the same conditions, or makes that variant.",
       bodyBytesMax: FEED_BODY_BYTES_MAX,
       example: {
         version: FEED_VERSION,
         entries: [{ model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 2.5 }],
       },
       answer: json(200, PricingLoad, { version: FEED_VERSION, loaded_at: INSTANT, entries: 1 }),
-      errors: ["invalid_pricing"],
+      errors: ["invalid_pricing", "invalid_price_variants"],
       run: async ({ body, caller }) => toFeedLoadView(await catalog.loadFeed(body, toActor(caller))),
     }),
     route({

@@ -313,6 +313,8 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   invalid_target: "`target` breaks a rule of names for other models.",
   invalid_pricing: "A price is not one; `param` says which.",
   invalid_bill: "A file is no export of a provider's usage or costs; the message names the row.",
+  invalid_price_variants:
+    "Price variants that cannot be: a condition that is none, two of the same, or none; `param` says where.",
   invalid_host: "The Host header is not a host and a port.",
   sso_denied: "The identity provider refused, or the principal is disabled.",
   sso_state_mismatch: "The browser did not bring back what the sign-in began with, twice.",

@@ -45,7 +45,7 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
       access: "admin",
       summary: "What a change of prices would mean; nothing is changed",
       description:
-        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero.",
+        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero. Quantities here do not know by which conditions they were priced: costs before and after are those at standard prices.",
       body: PricePreviewRequest,
       bodyBytesMax: FEED_BODY_BYTES_MAX,
       example: { model: MODEL.alias, pricing: { input_tokens: 5 } },
@@ -70,7 +70,7 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
         ],
         truncated: false,
       }),
-      errors: ["invalid_pricing", "model_not_found", "reports_busy"],
+      errors: ["invalid_pricing", "invalid_price_variants", "model_not_found", "reports_busy"],
       run: async ({ body, request, caller }) => {
         const preview = previewPrices(await catalog.snapshot(), toDraft(body));
         const names = [
@@ -78,8 +78,8 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
             name: before.model.alias,
             kind: "model",
             target: before.model.route.kind === "name" ? before.bound.alias : null,
-            before: before.prices,
-            after: after.prices,
+            before,
+            after,
           })),
           ...preview.names.map(({ name, before, after }): Repriced => ({
             name,
@@ -103,10 +103,13 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
   ] as const;
 }
 
-function toDraft({ model, pricing, entries }: typeof PricePreviewRequest.static): PriceDraft {
-  if (entries !== undefined && model === undefined && pricing === undefined) return { kind: "feed", entries };
-  if (entries === undefined && model !== undefined && pricing !== undefined) {
-    return { kind: "model", alias: model, pricing };
-  }
-  throw new ProxyError("invalid_request", "Send model with pricing, or entries alone.", { param: "model" });
+function toDraft(body: typeof PricePreviewRequest.static): PriceDraft {
+  const { model, pricing, price_variants: priceVariants, entries } = body;
+  const isPriced = pricing !== undefined || priceVariants !== undefined;
+  if (entries !== undefined && model === undefined && !isPriced) return { kind: "feed", entries };
+  if (entries === undefined && model !== undefined && isPriced)
+    return { kind: "model", alias: model, pricing, priceVariants };
+  throw new ProxyError("invalid_request", "Send model with pricing or price_variants, or entries alone.", {
+    param: "model",
+  });
 }

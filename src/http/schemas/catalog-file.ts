@@ -6,7 +6,7 @@ import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
 import { closed, told, toRequestFields } from "./fields.ts";
 import type { PeopleFile } from "#views/people-file.ts";
 import { LimitCreateRequest } from "./limits.ts";
-import { Capabilities, Overrides, Pricing, PrincipalCreateRequest } from "./requests.ts";
+import { Capabilities, Overrides, PriceVariants, Pricing, PrincipalCreateRequest } from "./requests.ts";
 import { AdminKeyCreateRequest } from "./secret-requests.ts";
 
 /** TypeBox's own pattern for keys ends at line ends, and an upstream name may have U+2028 in it. */
@@ -37,6 +37,7 @@ const CATALOG_REST = {
           capabilities: t.Optional(Capabilities),
           target: t.Optional(t.String()),
           prices: t.Optional(closedMap(Pricing)),
+          price_variants: t.Optional(PriceVariants),
           hidden: t.Optional(t.Boolean()),
           origin: t.Optional(told(ORIGINS)),
         },
@@ -44,17 +45,22 @@ const CATALOG_REST = {
       ),
       {
         additionalProperties: false,
-        description: "By alias. Without `prices` a model has those of its upstream name, or of its target.",
+        description:
+          "By alias. Without `prices` a model has those of its upstream name, or of its target; so it is with `price_variants`.",
       },
     ),
   ),
   feeds: t.Optional(
     t.Array(
       t.Object(
-        { version: t.String(), prices: closedMap(t.Record(AnyKey, closedMap(Pricing))) },
+        {
+          version: t.String(),
+          prices: closedMap(t.Record(AnyKey, closedMap(Pricing))),
+          variants: t.Optional(closedMap(t.Record(AnyKey, PriceVariants))),
+        },
         { additionalProperties: false },
       ),
-      { description: "Prices by alias or upstream name; the newest feed last." },
+      { description: "Prices, and lists of `variants`, by alias or upstream name; the newest feed last." },
     ),
   ),
 };

@@ -50,6 +50,21 @@ export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
   description: "Per million units; units without a price are left out.",
 });
 
+/** The conditions of a variant: at least one. */
+export const PriceConditions = Type.Partial(
+  fields({
+    tier: Type.String(),
+    input_over: Type.Integer({ minimum: 1 }),
+    geo: Type.String(),
+    hours: Type.String({ description: "UTC, `HH:MM-HH:MM`." }),
+  }),
+  { additionalProperties: false },
+);
+/** Beside `pricing`. */
+export const PriceVariants = Type.Array(fields({ when: PriceConditions, pricing: ModelPricing }), {
+  description: "Prices under conditions; absent where there are none.",
+});
+
 export const ModelView = view("ModelView", {
   alias: Type.String(),
   provider: Type.String(),
@@ -59,6 +74,7 @@ export const ModelView = view("ModelView", {
   created_at: Instant,
   target: nullable(Type.String()),
   pricing: ModelPricing,
+  price_variants: Type.Optional(PriceVariants),
   pricing_inherited: Type.Boolean(),
   hidden: Type.Boolean(),
 });
@@ -78,6 +94,7 @@ const ModelListEntry = view("ModelListEntry", {
   alias_of: nullable(Type.String()),
   hidden: Type.Boolean(),
   pricing: Type.Optional(ModelPricing),
+  price_variants: Type.Optional(PriceVariants),
   pricing_inherited: Type.Optional(Type.Boolean()),
   type: Type.Optional(Type.Literal("model")),
   display_name: Type.Optional(Type.String({ description: "The alias." })),
@@ -127,6 +144,17 @@ export const PricingList = view("PricingList", {
       version: nullable(Type.String({ description: "Null for a price that was written with a model." })),
     }),
   ),
+  variants: Type.Optional(
+    Type.Array(
+      fields({
+        model: Type.String(),
+        when: PriceConditions,
+        pricing: ModelPricing,
+        version: nullable(Type.String({ description: "As in `entries`, of the name's whole list." })),
+      }),
+      { description: "Prices under conditions; absent where there are none." },
+    ),
+  ),
 });
 
 const Repriced = {
@@ -146,6 +174,8 @@ export const PricePreview = view("PricePreview", {
       target: nullable(Type.String()),
       pricing_before: ModelPricing,
       pricing_after: ModelPricing,
+      price_variants_before: Type.Optional(PriceVariants),
+      price_variants_after: Type.Optional(PriceVariants),
       ...Repriced,
       unpriced_before: Type.Array(oneOf(REPORT_UNITS)),
       unpriced_after: Type.Array(oneOf(REPORT_UNITS)),
@@ -181,9 +211,14 @@ const CHANGED_MODEL = {
   ),
   capabilities: Capabilities,
   pricing: ModelPricing,
+  price_variants: PriceVariants,
   hidden: Type.Boolean(),
   origin: oneOf(ORIGINS),
 };
+const FeedVariants = Type.Record(Type.String(), PriceVariants, {
+  additionalProperties: false,
+  description: "Of a feed: the lists of variants that change, by alias or upstream name.",
+});
 const FeedPrices = Type.Record(Type.String(), ModelPricing, {
   additionalProperties: false,
   description: "Of a feed: the prices that change, by alias or upstream name.",
@@ -220,9 +255,18 @@ const CHANGED_PEOPLE = {
 };
 const ChangedFields = nullable(
   Type.Unsafe<{ readonly [field: string]: unknown }>(
-    Type.Partial(fields({ ...CHANGED_PROVIDER, ...CHANGED_MODEL, prices: FeedPrices, ...CHANGED_PEOPLE }), {
-      additionalProperties: false,
-    }),
+    Type.Partial(
+      fields({
+        ...CHANGED_PROVIDER,
+        ...CHANGED_MODEL,
+        prices: FeedPrices,
+        variants: FeedVariants,
+        ...CHANGED_PEOPLE,
+      }),
+      {
+        additionalProperties: false,
+      },
+    ),
   ),
 );
 const Change = fields({

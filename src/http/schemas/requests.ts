@@ -7,6 +7,7 @@ import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { API_KEY_LENGTH_MAX } from "#catalog/provider.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
+import { VARIANTS_MAX } from "#catalog/variant-list.ts";
 import {
   ALIAS_LENGTH_MAX,
   ALIAS_PATTERN,
@@ -77,6 +78,47 @@ export const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"]
   description: "Per million units, the complete set: a unit left out or null has no price afterwards.",
 });
 
+const price = { type: "number", minimum: 0 };
+const CONDITIONS = {
+  type: "object",
+  properties: {
+    tier: { type: "string", description: "The service tier that the answer tells." },
+    input_over: {
+      type: "integer",
+      minimum: 1,
+      description: "The whole input, cached and written tokens included, has more.",
+    },
+    geo: { type: "string", description: "The region of inference that the answer tells." },
+    hours: {
+      type: "string",
+      description:
+        "Hours of the day in UTC by the end of the request, such as `22:00-04:00`; the end is outside.",
+    },
+  },
+  minProperties: 1,
+  additionalProperties: false,
+};
+/** Variants are judged by the catalog, with a code of its own. */
+export const PriceVariants = t.Array(
+  t.Unknown({
+    type: "object",
+    properties: {
+      when: CONDITIONS,
+      pricing: {
+        type: "object",
+        properties: Object.fromEntries(UNITS.map((unit) => [unit, price])),
+        minProperties: 1,
+        additionalProperties: false,
+      },
+    },
+    required: ["when", "pricing"],
+    additionalProperties: false,
+  }),
+  {
+    description: `Up to ${VARIANTS_MAX} complete price sets for requests that meet all of their conditions. Of those that hold, the one with the most conditions prices the request.`,
+  },
+);
+
 /** Fields that making and changing a model both take, before and after `origin`. */
 const MODEL_ROUTE = {
   alias: t.Optional(
@@ -96,6 +138,9 @@ const MODEL_ROUTE = {
 };
 const MODEL_TERMS = {
   pricing: t.Optional(Pricing),
+  price_variants: t.Optional(
+    t.Union([PriceVariants, t.Null()], { description: "The whole list; null or an empty one removes it." }),
+  ),
   hidden: t.Optional(t.Boolean()),
 };
 export const ModelCreateRequest = t.Object(
@@ -115,9 +160,8 @@ export const ModelPatchRequest = t.Object(
   closed("ModelPatchRequest"),
 );
 
-const price = { type: "number", minimum: 0 };
 /**
- * An entry has the fields `model`, `unit` and one of `price_per_unit` and `price_per_million`. The catalog judges each of
+ * An entry has the fields `model`, `unit`, perhaps `when`, and one of `price_per_unit` and `price_per_million`. The catalog judges each of
  * them, so that a refusal names the first bad one and a feed of thousands of bad entries costs no more than one.
  */
 const FeedEntry = t.Unknown({
@@ -125,6 +169,7 @@ const FeedEntry = t.Unknown({
   properties: {
     model: { type: "string", description: "An alias or an upstream model name." },
     unit: { type: "string", enum: [...UNITS] },
+    when: { ...CONDITIONS, description: "Absent: the standard price." },
     price_per_unit: price,
     price_per_million: price,
   },
@@ -145,9 +190,12 @@ export const PricingFeed = t.Object(
 export const PricePreviewRequest = t.Object(
   {
     model: t.Optional(
-      t.String({ description: "With `pricing`: what `PATCH /admin/v1/models/{alias}` takes." }),
+      t.String({
+        description: "With `pricing`, `price_variants` or both: what `PATCH /admin/v1/models/{alias}` takes.",
+      }),
     ),
     pricing: t.Optional(Pricing),
+    price_variants: t.Optional(t.Union([PriceVariants, t.Null()])),
     entries: t.Optional(t.Array(FeedEntry, { description: "Alone: what `POST /admin/v1/pricing` takes." })),
   },
   closed("PricePreviewRequest"),

@@ -1,4 +1,4 @@
-import type { PriceRow } from "#catalog/pricing.ts";
+import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
@@ -12,7 +12,7 @@ import { changed, changeTransaction } from "./change.ts";
 import { followModels } from "./limit-models.ts";
 import type { StoreMemory, UnseenRows } from "./memory.ts";
 import { requireSecretPresent } from "./secret-state.ts";
-import { models, prices, pricingFeed, providers } from "./tables.ts";
+import { models, prices, priceVariants, pricingFeed, providers } from "./tables.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore({ change, memory, isTrusted, current }: CatalogDriver): CatalogStore {
@@ -79,8 +79,8 @@ function toConflict(code: ErrorCode, row: string): ProxyError {
   );
 }
 
-type PriceKind = "put_price" | "delete_price";
-type RowWrite = Exclude<CatalogWrite, { readonly kind: PriceKind }>;
+const PRICE_KINDS = ["put_price", "delete_price", "put_variants", "delete_variants"] as const;
+type RowWrite = Exclude<CatalogWrite, { readonly kind: (typeof PRICE_KINDS)[number] }>;
 
 /** The key of the one row that tells of the newest load of a feed. */
 const FEED_ROW_ID = 1;
@@ -95,12 +95,18 @@ const PRICES_PER_STATEMENT = 5_000;
  */
 function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Script<void> {
   yield* followModels(writes, memory);
-  const ofRows = writes.filter((write) => write.kind !== "put_price" && write.kind !== "delete_price");
+  const ofRows = writes.filter(isRowWrite);
   for (const steps of toRuns(ofRows)) yield* applyRun(steps);
   yield* changed("catalog", null);
   if (ofRows.length === writes.length) return;
   yield* applyPrices(toOutcomes(writes, memory.catalog()));
+  yield* applyVariants(writes, memory.catalog());
   yield* changed("price", null);
+}
+
+function isRowWrite(write: CatalogWrite): write is RowWrite {
+  const kinds: readonly string[] = PRICE_KINDS;
+  return !kinds.includes(write.kind);
 }
 
 /** Steps that follow one another, are of one kind and do not depend on the order among themselves. */
@@ -234,6 +240,28 @@ function toOutcomes(writes: readonly CatalogWrite[], catalog: CatalogSnapshot): 
     outcomes.set(key, { name, unit, after });
   }
   return [...outcomes.values()];
+}
+
+/** As `applyPrices`, of lists of variants. */
+function* applyVariants(writes: readonly CatalogWrite[], catalog: CatalogSnapshot): Script<void> {
+  const outcomes = new Map<string, VariantRow | null>();
+  for (const write of writes) {
+    if (write.kind !== "put_variants" && write.kind !== "delete_variants") continue;
+    const { name } = write.kind === "put_variants" ? write.list : write;
+    const after = write.kind === "put_variants" ? write.list : null;
+    const known = outcomes.get(name);
+    const before = known === undefined ? catalog.findVariants(name) : known;
+    requireFound(write.kind, after !== null || before !== null);
+    outcomes.set(name, after);
+  }
+  const removed = [...outcomes].flatMap(([name, after]) => (after === null ? [name] : []));
+  if (removed.length > 0) {
+    const { isAnyOf } = yield* dialectOf();
+    yield* run(`DELETE FROM price_variants WHERE ${isAnyOf("name", "text")}`, [removed]);
+  }
+  const lists = [...outcomes.values()].flatMap((after) => after ?? []);
+  for (let start = 0; start < lists.length; start += PRICES_PER_STATEMENT)
+    yield* insert(priceVariants, lists.slice(start, start + PRICES_PER_STATEMENT), REPLACING);
 }
 
 /** No unit has a space. */

@@ -1,7 +1,9 @@
 import { type Capability, isCapability } from "#catalog/capability.ts";
 import { type Endpoint, isEndpoint } from "#catalog/endpoint.ts";
 import type { EndpointOverrides } from "#catalog/provider.ts";
+import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { normaliseTag } from "#kernel/tags.ts";
+import { byUnit, isUnit, type PriceSet, UNITS } from "#kernel/units.ts";
 import type { LimitEach, NamedTarget } from "#limits/limit.ts";
 import type { Codec } from "#storage/sql/table.ts";
 
@@ -81,6 +83,57 @@ function toTargets(json: unknown): readonly NamedTarget[] {
   const [name, providerId, upstreamName] = json;
   if (name === undefined || providerId === undefined || upstreamName === undefined) return [];
   return [{ name, providerId, upstreamName }];
+}
+
+/** An array of `{when, prices}`, prices in 10⁻¹² of the currency unit per unit. */
+export const VARIANTS = jsonOf<readonly PriceVariant[]>(
+  (json) => {
+    if (!Array.isArray(json)) return undefined;
+    const list: readonly unknown[] = json;
+    const variants = list.flatMap((each) => toVariant(each) ?? []);
+    return variants.length === list.length ? variants : undefined;
+  },
+  (variants) =>
+    variants.map(({ when: { tier, inputOver, geo, hours }, ...prices }) => ({
+      when: { tier, input_over: inputOver, geo, hours },
+      prices,
+    })),
+);
+
+function toVariant(json: unknown): PriceVariant | undefined {
+  if (!isFields(json)) return undefined;
+  const when = toConditions(json["when"]);
+  const prices = toPrices(json["prices"]);
+  return when === undefined || prices === undefined ? undefined : { when, ...prices };
+}
+
+/** One more condition than this version knows would make the prices hold for more requests than they do. */
+function toConditions(json: unknown): PriceConditions | undefined {
+  if (!isFields(json)) return undefined;
+  const { tier, input_over: inputOver, geo, hours, ...others } = json;
+  if (Object.keys(others).length > 0 || Object.keys(json).length === 0) return undefined;
+  if (inputOver !== undefined && typeof inputOver !== "number") return undefined;
+  const isTextOrAbsent = (value: unknown) => value === undefined || isText(value);
+  if (!isTextOrAbsent(tier) || !isTextOrAbsent(geo) || !isTextOrAbsent(hours)) return undefined;
+  return {
+    ...(isText(tier) && { tier }),
+    ...(inputOver !== undefined && { inputOver }),
+    ...(isText(geo) && { geo }),
+    ...(isText(hours) && { hours }),
+  };
+}
+
+function toPrices(json: unknown): PriceSet | undefined {
+  if (!isFields(json) || !Object.keys(json).every(isUnit)) return undefined;
+  const prices = byUnit(UNITS, (unit) => {
+    const price = json[unit];
+    return typeof price === "number" ? price : undefined;
+  });
+  return Object.keys(prices).length === Object.keys(json).length ? prices : undefined;
+}
+
+function isFields(json: unknown): json is { readonly [field: string]: unknown } {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
 function isText(json: unknown): json is string {

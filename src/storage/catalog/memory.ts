@@ -1,4 +1,4 @@
-import type { PriceRow } from "#catalog/pricing.ts";
+import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
@@ -16,11 +16,12 @@ import {
   models,
   type ModelValues,
   prices,
+  priceVariants,
   pricingFeed,
   providers,
   relayTokens,
 } from "./tables.ts";
-import { createUnreadableTelling, listReadable, type TellUnreadable } from "./unreadable.ts";
+import { createUnreadableTelling, isReadable, listReadable, type TellUnreadable } from "./unreadable.ts";
 
 interface MemoryOptions {
   /** Follows rotations; what the catalog was made with was compared with it. */
@@ -128,7 +129,7 @@ export class StoreMemory implements Memory {
     const snapshot = createSnapshot({
       providers: listReadable(providers, providerRows, this.tell),
       models: listReadable(models, modelRows, this.tell).flatMap(toModels),
-      prices: known ?? (yield* readPrices()),
+      ...(known === undefined ? yield* readPrices(this.tell) : { prices: known }),
       feed: feed === null ? null : { version: feed.version, loadedAtUs: feed.loadedAtUs },
     });
     const unseen = {
@@ -139,10 +140,14 @@ export class StoreMemory implements Memory {
   }
 }
 
-function* readPrices(): Script<readonly PriceRow[]> {
+function* readPrices(tell: TellUnreadable) {
   const rows: PriceRow[] = [];
   yield* eachRow(prices, (row) => void rows.push(row));
-  return rows;
+  const variants: VariantRow[] = [];
+  yield* eachRow(priceVariants, (row) => {
+    if (isReadable(priceVariants, row, tell)) variants.push(row);
+  });
+  return { prices: rows, variants };
 }
 
 function toIds(changes: readonly Change[] | null, kind: ChangeKind): Ids | undefined {

@@ -23,7 +23,17 @@ import {
   unique,
   type ValuesOf,
 } from "#storage/sql/table.ts";
-import { ALIASES, AMOUNT, CAPABILITIES, EACH, ENDPOINTS, FORMER_MODELS, oneOfWords, TAGS } from "./codecs.ts";
+import {
+  ALIASES,
+  AMOUNT,
+  CAPABILITIES,
+  EACH,
+  ENDPOINTS,
+  FORMER_MODELS,
+  oneOfWords,
+  TAGS,
+  VARIANTS,
+} from "./codecs.ts";
 
 /**
  * The catalog: who may use the server, what it offers, and what it promises to people. Instants are microseconds since the
@@ -110,6 +120,18 @@ export const prices = table(
     key: ["name", "unit"],
     checks: [{ name: "prices_not_negative", sql: "price_pico IS NULL OR price_pico >= 0" }],
   },
+);
+
+/** Prices under conditions, one list for each name that prices are keyed by. */
+export const priceVariants = table(
+  "price_variants",
+  {
+    name: text("name"),
+    /** JSON array; an empty one is the mark "no variants". */
+    variants: json("variants", "array", VARIANTS),
+    feedVersion: orNull(text("feed_version")),
+  },
+  { key: ["name"] },
 );
 
 /** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */

@@ -2,7 +2,7 @@ import type { Log } from "#kernel/log.ts";
 import { select } from "#storage/sql/rows.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { RowOf, Table, ValuesOf } from "#storage/sql/table.ts";
-import { apiKeys, limits, models, principals, providers, relayTokens } from "./tables.ts";
+import { apiKeys, limits, models, priceVariants, principals, providers, relayTokens } from "./tables.ts";
 
 /** A value that the schema allows and this version cannot read: the database was changed by hand, or a newer version wrote it. */
 export interface UnreadableRow {
@@ -33,7 +33,7 @@ export function listReadable<Of extends Table>(
   return rows.filter((row) => isReadable(table, row, tell));
 }
 
-const CODED: readonly Table[] = [providers, models, limits, apiKeys, relayTokens, principals];
+const CODED: readonly Table[] = [providers, models, priceVariants, limits, apiKeys, relayTokens, principals];
 
 /** Every row of the catalog that is not in force, since this version cannot read it. */
 export function* findUnreadableRows(): Script<readonly UnreadableRow[]> {
@@ -45,11 +45,12 @@ export function* findUnreadableRows(): Script<readonly UnreadableRow[]> {
   return found;
 }
 
-function listUnreadable({ name, columns }: Table, row: object): readonly UnreadableRow[] {
+function listUnreadable({ name, columns, key }: Table, row: object): readonly UnreadableRow[] {
+  const id = key.map((property) => String(Reflect.get(row, property))).join(" ");
   return Object.entries(row).flatMap(([property, value]) => {
     const column = columns[property]?.name;
     if (value !== undefined || column === undefined) return [];
-    return { table: name, id: String(Reflect.get(row, "id")), column };
+    return { table: name, id, column };
   });
 }
 

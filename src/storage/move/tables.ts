@@ -17,6 +17,7 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   // A name refers to the row that routes, never to another name.
   catalog("models", "models", "target_id IS NOT NULL, id"),
   catalog("prices", "prices", "name, unit"),
+  catalog("price_variants", "price variants", "name"),
   catalog("pricing_feed", "price feed", "id"),
   catalog("principals", "principals", "id"),
   catalog("api_keys", "API keys", "id"),
