@@ -3,6 +3,7 @@ import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
+import type { Pico } from "#kernel/units.ts";
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import { choosePrices, priceUsage, withBilledRequest } from "#usage/cost.ts";
 import {
@@ -34,6 +35,8 @@ export interface Account {
   own(held: Disposable): void;
   /** Writes the event, once; later calls change nothing. Fulfilled when it is in the ledger; rejects with `UnconfirmedUsage` alone. */
   settle(ending: AccountEnding): Promise<void>;
+  /** The cost of a settled request; null where a unit has no price, or its usage is not told or not wholly. */
+  readonly costPico: Pico | null;
 }
 
 /** An account whose subject is in a body that is still on its way. It counts as open, and is not in the ledger yet. */
@@ -166,6 +169,7 @@ class RecordedAccount implements LateAccount {
   #settling: Promise<void> | null = null;
   #held: Disposable[] | null = null;
   #isCounted = false;
+  costPico: Pico | null = null;
 
   constructor(accounts: Accounts, arrivedAtMs: number, findSubject: () => AccountSubject) {
     this.#accounts = accounts;
@@ -235,6 +239,7 @@ class RecordedAccount implements LateAccount {
       const isAnswered = isBilled && this.#upstreamStatus !== null && isSuccess(this.#upstreamStatus);
       const reported = isAnswered ? withBilledRequest(told, prices, priced) : told;
       const { costPico, unpriced } = priceUsage(reported, prices);
+      if (!unpriced && reported?.shape !== "begun") this.costPico = costPico;
       const ended = {
         outcome,
         statusCode,

@@ -2,6 +2,7 @@ import { type TransportError, NOTHING_USED } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { Cancellation, type Caller, createDeadlines } from "#kernel/cancellation.ts";
 import type { ProxyError } from "#kernel/errors.ts";
+import { picoToDecimal } from "#kernel/units.ts";
 import { Turns } from "#kernel/turns.ts";
 import { type Account, type Breach, Accounts, type AccountsDeps } from "./account.ts";
 import { type Proxied, toCallerHeaders } from "./headers.ts";
@@ -119,14 +120,19 @@ export function toBreach({ cause }: Cancellation): Breach {
 /** Statuses without a body: a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** The caller's response: the upstream's status and body, and those of its headers that cross the proxy. */
+/**
+ * The caller's response: the upstream's status and body, and those of its headers that cross the proxy. It tells the cost of a
+ * request whose account is settled.
+ */
 export function toCallerResponse(
   head: UpstreamHead,
-  proxied: Proxied,
+  open: OpenExchange,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
 ): Response {
   const { status } = head.response;
-  const headers = toCallerHeaders(head.headers, status, proxied);
+  const headers = toCallerHeaders(head.headers, status, open);
+  const { costPico } = open.account;
+  if (costPico !== null) headers.set("x-proxy-cost", picoToDecimal(costPico));
   const sent = body instanceof Uint8Array && !head.isTyped ? toUntyped(body) : body;
   return new Response(NULL_BODY_STATUSES.has(status) ? null : sent, { status, headers });
 }

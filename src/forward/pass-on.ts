@@ -15,6 +15,7 @@ import {
   toCallerResponse,
 } from "./open-exchange.ts";
 import type { ResponseWatch } from "./kept-responses.ts";
+import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import {
   type BodyReader,
   type TeeEnding,
@@ -39,22 +40,32 @@ export async function passOn(
   const reader = head.response.body?.getReader() ?? null;
   cancellation.arm(open.idleMs);
   let first: Uint8Array | null;
+  let isWhole: boolean;
   try {
     first = reader === null ? null : await readChunk(reader);
+    isWhole =
+      reader === null || first === null || (isWholeIn(head, first) && (await readChunk(reader)) === null);
   } catch {
     return giveUp(open, toBreach(cancellation));
   }
-  if (reader === null || first === null) {
+  if (first !== null) account.firstByte();
+  if (reader === null || first === null || isWhole) {
+    const lagging = first === null ? null : metering.push(first);
+    if (lagging !== null) await lagging;
     await open.shared.ends.next();
     head.readToEnd();
     cancellation.checkCaller();
     cancellation.release();
     await settleWhole(open, metering);
-    return { kind: "responded", response: toCallerResponse(head, open, null) };
+    return { kind: "responded", response: toCallerResponse(head, open, first) };
   }
-  account.firstByte();
   const body = createTee(new PassedOn(open, { reader, first, metering, head }));
   return { kind: "responded", response: toCallerResponse(head, open, body) };
+}
+
+/** A short unary answer that came in one piece tells its cost in its head: it need not be passed on before its end. */
+function isWholeIn(head: UpstreamHead, { length }: Uint8Array): boolean {
+  return length === head.lengthBytes && length <= SHORT_BODY_BYTES_MAX && !isEventStream(head);
 }
 
 interface PassedBody {

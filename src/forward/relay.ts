@@ -308,6 +308,7 @@ function createUnrecordedAccount(): LateAccount {
     firstByte: () => undefined,
     background: () => Promise.resolve(),
     own: (one) => void held.push(one),
+    costPico: null,
     settle() {
       if (!settled) for (const one of held) one[Symbol.dispose]();
       settled = true;

@@ -345,8 +345,15 @@ export function numberToPico(amount: number): Pico {
 
 /** The JSON number nearest to an exact amount: made from its decimal text, never by floating-point division. */
 export function picoToNumber(amount: Pico): number {
-  const negative = amount < 0n;
-  const digits = (negative ? -amount : amount).toString().padStart(PICO_DIGITS + 1, "0");
-  const text = `${digits.slice(0, -PICO_DIGITS)}.${digits.slice(-PICO_DIGITS)}`;
-  return negative ? -Number(text) : Number(text);
+  return amount < 0n ? -Number(toDecimals(-amount)) : Number(toDecimals(amount));
+}
+
+/** The exact amount, from 0 on, as a decimal without an exponent and without trailing zeros: `0.00042`. */
+export function picoToDecimal(amount: Pico): string {
+  return toDecimals(amount).replace(/\.?0+$/, "");
+}
+
+function toDecimals(amount: Pico): string {
+  const digits = amount.toString().padStart(PICO_DIGITS + 1, "0");
+  return `${digits.slice(0, -PICO_DIGITS)}.${digits.slice(-PICO_DIGITS)}`;
 }

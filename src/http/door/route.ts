@@ -94,6 +94,8 @@ export const ANSWER_HEADERS = {
   "x-proxy-provider": "The provider's name.",
   "x-proxy-model": "The upstream model name that the alias resolved to.",
   "x-proxy-request-id": "The request's id: that of its row in `GET /admin/v1/requests`, where it has one.",
+  "x-proxy-cost":
+    "The request's exact cost, as a decimal in the currency of the prices: on an answer that is no stream, where each unit that it used has a price. A relayed answer has it where it is JSON of at most 16 KiB that came in one piece with its length.",
   "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
   "x-proxy-limit": "The limit that is used up.",
   "x-should-retry": "`false` where waiting a minute does not help; official SDKs obey it.",

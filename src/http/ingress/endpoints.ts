@@ -221,7 +221,7 @@ function toRoute(name: EndpointName, path: string): Route {
     ...(isOpening && { opensWith: capability }),
     ...(body !== null && { body: ProxyRequestBody }),
     ...(body === "form" && { bodyType: "multipart/form-data" as const }),
-    answer: toForeignAnswer(contents, FROM_PROVIDER),
+    answer: toForeignAnswer(contents, [...FROM_PROVIDER, "x-proxy-cost"]),
     upstreamErrorHeaders: [...FROM_PROVIDER, "x-proxy-error-source"],
     errors: [
       ...(isOpening && !isPageElse ? (["unknown_endpoint"] as const) : []),
@@ -274,7 +274,10 @@ function toRelayRoute(method: string, path: string): Route {
       "Method, path, query, headers and body go on as they came; the token only attributes the usage. The path may have any number of segments.",
     params: { token: RELAY_TOKEN, path },
     ...(hasBody && { body: Foreign, example: RELAYED, isBodyOptional: true }),
-    answer: toForeignAnswer(method === "HEAD" ? [] : [toForeignJson(MESSAGE), EVENT_STREAM], FROM_RELAY),
+    answer: toForeignAnswer(method === "HEAD" ? [] : [toForeignJson(MESSAGE), EVENT_STREAM], [
+      ...FROM_RELAY,
+      "x-proxy-cost",
+    ]),
     upstreamErrorHeaders: [...FROM_RELAY, "x-proxy-error-source"],
     errors: [
       "transparent_relay_disabled",
