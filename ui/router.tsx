@@ -154,6 +154,11 @@ const prices = createRoute({
   validateSearch: readListSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/models/prices.tsx")), "PricesPage"),
 });
+const reconcile = createRoute({
+  getParentRoute: () => admin,
+  path: "/reconcile",
+  component: lazyRouteComponent(() => importPart(() => import("./pages/reconcile.tsx")), "ReconcilePage"),
+});
 const audit = createRoute({
   getParentRoute: () => admin,
   path: "/audit",
@@ -201,7 +206,7 @@ const routeTree = root.addChildren([
     formerCatalog,
     formerPrices,
     unknown,
-    admin.addChildren([setup, providers, people, limits, prices, audit]),
+    admin.addChildren([setup, providers, people, limits, prices, reconcile, audit]),
   ]),
 ]);
 

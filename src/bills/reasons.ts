@@ -73,7 +73,7 @@ function toMean(costPico: Pico, tokens: bigint): Pico {
 
 /** Six digits are enough for a price per million. */
 function toAmount(pico: Pico): string {
-  return String(Number(picoToNumber(pico).toPrecision(6)));
+  return `$${Number(picoToNumber(pico).toPrecision(6))}`;
 }
 
 function toTierOrBand(compared: ComparedCell, tiers: readonly ComparedCell[]): readonly Reason[] {

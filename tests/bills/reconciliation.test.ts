@@ -209,7 +209,7 @@ describe("the likely reason", () => {
   test("other prices, with the unit cost of both; tokens equal and cost not", () => {
     const { lines } = reconcile([toBill([use("gpt-5", { costPico: (DOLLAR * 11n) / 10n })])], [use("gpt-5")]);
     expect(lines[0]?.reasons).toEqual([
-      { code: "other_prices", text: "A million tokens cost 9.09091 here and 10 there, on average." },
+      { code: "other_prices", text: "A million tokens cost $9.09091 here and $10 there, on average." },
       { code: "cost_alone", text: "Tokens are equal, and cost is not." },
     ]);
     // Twice the tokens at twice the cost have the same price.
@@ -319,7 +319,7 @@ describe("the likely reason", () => {
       ["gpt-5-2025-08-07", null, "equal", []],
       ["web search tool calls", null, "only_there", ["tools_by_call"]],
     ]);
-    expect(lines[1]?.reasons[0]?.text).toBe("0.25 of it is for tools, which are billed by the call.");
+    expect(lines[1]?.reasons[0]?.text).toBe("$0.25 of it is for tools, which are billed by the call.");
   });
 });
 

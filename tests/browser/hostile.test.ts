@@ -104,6 +104,7 @@ describeInBrowser("texts of attackers", () => {
     "/providers",
     "/people",
     "/models/prices",
+    "/reconcile",
     "/audit",
   ])("are inert on %s, in both themes, on a telephone and where a chart is read", async (path) => {
     const { page } = await visit();

@@ -240,7 +240,15 @@ describeInBrowser("a member", () => {
       "Relay tokens",
       "Settings",
     ]);
-    for (const path of ["/providers", "/people", "/limits", "/models/prices", "/pricing", "/audit"]) {
+    for (const path of [
+      "/providers",
+      "/people",
+      "/limits",
+      "/models/prices",
+      "/pricing",
+      "/reconcile",
+      "/audit",
+    ]) {
       await page.goto(path);
       await page.getByText("This page is for administrators").waitFor();
     }

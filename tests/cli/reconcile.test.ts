@@ -66,7 +66,7 @@ describe("reconcile", () => {
       const table = await run(way, DEARER);
       expect(table.code).toBe(1);
       expect(table.data).toContain("bill more");
-      expect(table.data).toContain("A million tokens cost 1.66667 here and 2.08333 there, on average.");
+      expect(table.data).toContain("A million tokens cost $1.66667 here and $2.08333 there, on average.");
       expect(table.messages).not.toContain("lockport:");
       const json = await run(way, DEARER, "--json");
       expect([json.code, JSON.parse(json.data).counts.bill_more]).toEqual([1, 1]);

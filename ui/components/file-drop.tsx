@@ -9,11 +9,13 @@ export interface FileDropProps extends FieldLook {
   readonly accept: string;
   readonly onText: (text: string, fileName: string) => void;
   readonly sizeBytesMax: number;
+  /** Several may be dropped or chosen at once, each of which is told. */
+  readonly isMultiple?: boolean | undefined;
 }
 
-/** A place to drop one text file, or to choose it; a larger one is refused before it is read. */
+/** A place to drop one text file, or several, or to choose it; a larger one is refused before it is read. */
 export function FileDrop(props: FileDropProps): ReactNode {
-  const { label, accept, onText, sizeBytesMax, disabled = false } = props;
+  const { label, accept, onText, sizeBytesMax, isMultiple = false, disabled = false } = props;
   const [isOver, setOver] = useState(false);
   const [fileName, setFileName] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<string | null>(null);
@@ -51,13 +53,15 @@ export function FileDrop(props: FileDropProps): ReactNode {
           {label}
         </label>
         <span className="text-xs text-ink-soft">
-          {fileName ?? `Drop a file here or choose one, at most ${formatBytes(sizeBytesMax)}`}
+          {(isMultiple ? null : fileName) ??
+            `Drop ${isMultiple ? "files" : "a file"} here or choose ${isMultiple ? "some" : "one"}, at most ${formatBytes(sizeBytesMax)}`}
         </span>
         {/* It lies over all of it, unseen: a browser's own file field takes presses, keys and drops. */}
         <input
           id={ids.control}
           type="file"
           accept={accept}
+          multiple={isMultiple}
           disabled={disabled}
           required={props.required}
           aria-labelledby={ids.label}
@@ -67,7 +71,7 @@ export function FileDrop(props: FileDropProps): ReactNode {
           onDragLeave={() => setOver(false)}
           onDrop={() => setOver(false)}
           onChange={(event) => {
-            void read(event.target.files?.[0]);
+            for (const file of event.target.files ?? []) void read(file);
             // The same file, corrected and chosen again, must count as a change.
             event.target.value = "";
           }}

@@ -6,6 +6,7 @@ const STROKES = {
   "arrow-right": "M3 8h10M9 4l4 4-4 4",
   "arrow-up": "M8 13V3M4 7l4-4 4 4",
   audit: "M4.5 3h-1v11h9V3h-1M6 1.75h4v2.5H6zM6 7.5h4M6 10.5h4",
+  bill: "M3.5 1.75v12.5l1.5-1 1.5 1 1.5-1 1.5 1 1.5-1 1.5 1V1.75zM6 5.5h4M6 8.5h4",
   calendar: "M2.5 3.5h11v10h-11zM2.5 6.5h11M5.5 1.75v3M10.5 1.75v3",
   check: "M3 8.5l3.2 3.2L13 4.8",
   "chevron-down": "M4 6l4 4 4-4",

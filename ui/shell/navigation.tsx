@@ -29,6 +29,7 @@ export const ADMIN_PAGES: readonly NavigationItem[] = [
   { to: "/providers", label: "Providers", icon: "provider", key: "v" },
   { to: "/people", label: "People & keys", icon: "people", key: "h" },
   { to: "/limits", label: "Limits", icon: "limit", key: "l" },
+  { to: "/reconcile", label: "Reconcile", icon: "bill", key: "b" },
   { to: "/audit", label: "Audit", icon: "audit", key: "a" },
 ];
 

@@ -13,7 +13,14 @@ export const MEMBER_PATHS = [
   "/keys",
   "/relay-tokens",
 ] as const;
-export const ADMIN_PATHS = ["/providers", "/people", "/limits", "/models/prices", "/audit"] as const;
+export const ADMIN_PATHS = [
+  "/providers",
+  "/people",
+  "/limits",
+  "/models/prices",
+  "/reconcile",
+  "/audit",
+] as const;
 
 /** Opens a page of the site and waits until it is at rest. */
 export async function openAtRest(page: Page, path: string): Promise<void> {
