@@ -50,8 +50,10 @@ export function toConditionName(told: string): string {
   );
 }
 
+/** The name in reports of what was answered at no tier of its own. */
+export const STANDARD_TIER = "standard";
 /** Service tiers that have the standard prices. */
-export const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", "standard", "auto", "on_demand"]);
+export const STANDARD_TIERS: ReadonlySet<string> = new Set(["default", STANDARD_TIER, "auto", "on_demand"]);
 /** Regions that have the standard prices. */
 export const STANDARD_GEOS: ReadonlySet<string> = new Set(["global", "not_available"]);
 

@@ -1,6 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { type Outcome, OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
+import { STANDARD_TIER, toTierName } from "#kernel/price-variants.ts";
 import { normaliseTag } from "#kernel/tags.ts";
 import type { Pico } from "#kernel/units.ts";
 
@@ -26,6 +27,8 @@ interface UsageFilter {
   readonly outcomes: readonly Outcome[] | null;
   readonly errorKinds: Values;
   readonly statuses: readonly StatusRange[] | null;
+  /** As `toTierName` has them; `standard` stands for none. */
+  readonly tiers: Values;
   /** What only the rows of single requests tell. */
   readonly rows: RowFilter | null;
 }
@@ -56,6 +59,7 @@ const NO_FILTER: LedgerFilter = {
   outcomes: null,
   errorKinds: null,
   statuses: null,
+  tiers: null,
   rows: null,
 };
 
@@ -90,6 +94,7 @@ export function parseUsageFilter(query: URLSearchParams): UsageFilter {
     outcomes: parseOutcomes(query),
     errorKinds: parseValues(query, "error_kind"),
     statuses: parseValues(query, "status")?.map(toStatusRange) ?? null,
+    tiers: parseValues(query, "tier")?.map((tier) => toTierName(tier) ?? STANDARD_TIER) ?? null,
     rows: parseRowFilter(query),
   };
 }

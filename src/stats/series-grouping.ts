@@ -3,13 +3,14 @@ import { parseWholeNumber } from "#kernel/page.ts";
 import { normaliseTag } from "#kernel/tags.ts";
 
 /** What a series is cut into groups by, beside the values of one tag. An event has one value of each, or none. */
-export const GROUP_FIELDS = ["model", "principal", "provider", "client", "key"] as const;
+export const GROUP_FIELDS = ["model", "principal", "provider", "client", "key", "tier"] as const;
 /** A caller's own usage is that of one principal. */
 export const OWN_GROUP_FIELDS = [
   "model",
   "provider",
   "client",
   "key",
+  "tier",
 ] as const satisfies readonly GroupField[];
 export type GroupField = (typeof GROUP_FIELDS)[number];
 export type GroupBy = { readonly field: GroupField } | { readonly field: "tag"; readonly tagKey: string };

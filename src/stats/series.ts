@@ -20,8 +20,16 @@ export function toFiguresView(figures: SeriesFigures) {
     unpriced_requests: figures.unpricedRequests,
     ...(figures.pendingRequests > 0 && { pending_requests: figures.pendingRequests }),
     cost: toCost(figures.costPico),
+    ...toCostReported(figures),
     units: figures.units,
   };
+}
+
+/** The cost that providers told, where one did. */
+export function toCostReported({ costReportedPico }: Pick<SeriesFigures, "costReportedPico">): {
+  cost_reported?: number;
+} {
+  return costReportedPico === null ? {} : { cost_reported: picoToNumber(costReportedPico) };
 }
 
 /** Nothing priced is null, never zero. */

@@ -47,6 +47,8 @@ export interface SeriesFigures {
   readonly pendingRequests: number;
   /** Null when nothing in it was priced. */
   readonly costPico: Pico | null;
+  /** The sum of what providers told; null where none told a cost. */
+  readonly costReportedPico: Pico | null;
   /** Normalised as reports count them; a unit that nothing reported is absent. */
   readonly units: ReportQuantities;
 }
@@ -204,7 +206,7 @@ interface RequestListOptions extends ReportOptions {
   readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
-  /** True to be told the rare units of all rows of the window, which are looked at for it, and whether one is pending. */
+  /** True to be told what few rows have: units, regions, costs that providers told. All rows of the window are looked at for it. */
   readonly areUnitsWanted?: boolean;
 }
 
@@ -214,6 +216,8 @@ export type RequestLog = Paged<RequestLogRow> &
     readonly rareUnits?: readonly Unit[];
     /** As the rare units. */
     readonly hasPending?: boolean;
+    readonly hasGeo?: boolean;
+    readonly hasCostReported?: boolean;
   };
 
 /**

@@ -1,11 +1,5 @@
-import {
-  type Pico,
-  picoToNumber,
-  isRareUnit,
-  REPORT_UNITS,
-  type ReportUnit,
-  UNIT_TABLE,
-} from "#kernel/units.ts";
+import { type Pico, isRareUnit, REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
+import { toCost, toCostReported } from "./series.ts";
 import { makeOnce, toChunks, toMembers } from "./chunks.ts";
 import { type CsvCell, toCsvRow } from "./csv.ts";
 import {
@@ -27,6 +21,8 @@ export interface SummaryPart {
   readonly pending: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
+  /** Null where no provider told a cost. */
+  readonly costReportedPico: Pico | null;
   /** Quantities as tables of totals keep them, in the order of REPORT_UNITS; null when no provider reported the unit. */
   readonly totals: readonly (number | null)[];
 }
@@ -66,6 +62,7 @@ interface Row {
   cancelled: number;
   pending: number;
   costPico: Pico | null;
+  costReportedPico: Pico | null;
   totals: readonly (number | null)[];
 }
 
@@ -86,10 +83,15 @@ function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOpt
     row.requests += part.requests;
     row.cancelled += part.cancelled;
     row.pending += part.pending;
-    if (part.costPico !== null) row.costPico = (row.costPico ?? 0n) + part.costPico;
+    row.costPico = plusPico(row.costPico, part.costPico);
+    row.costReportedPico = plusPico(row.costReportedPico, part.costReportedPico);
     row.totals = row.totals.map((total, unit) => plus(total, part.totals[unit] ?? null));
   }
   return keepMostUsed(groups.filter((row) => row !== null));
+}
+
+function plusPico(sum: Pico | null, more: Pico | null): Pico | null {
+  return more === null ? sum : (sum ?? 0n) + more;
 }
 
 /** Nothing reported and nothing reported stay nothing; a zero counts as reported. */
@@ -111,7 +113,8 @@ function* toJson(rows: readonly Row[], grouping: SummaryGrouping): Generator<str
       requests: row.requests,
       cancelled: row.cancelled,
       ...(row.pending > 0 && { pending_requests: row.pending }),
-      cost: row.costPico === null ? null : picoToNumber(row.costPico),
+      cost: toCost(row.costPico),
+      ...toCostReported(row),
       units: toUnits(row),
     };
   });
@@ -153,8 +156,9 @@ const FIGURES: readonly Column[] = [
   ["cost", (row) => row.costPico],
 ];
 
-/** Stands last, and only where there are any. */
+/** These stand last, and only where there are any. */
 const PENDING: Column = ["pending_requests", (row) => row.pending];
+const COST_REPORTED: Column = ["cost_reported", (row) => row.costReportedPico];
 
 function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<string> {
   const keys = KEYS[grouping].map((key): Column => [
@@ -172,7 +176,9 @@ function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<stri
     toCell,
   ]);
   const pending = rows.some((row) => row.pending > 0) ? [PENDING] : [];
-  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES, ...named, ...pending];
+  const reported = rows.some((row) => row.costReportedPico !== null) ? [COST_REPORTED] : [];
+  const rare = [...pending, ...reported];
+  const columns = [...keys, ...(grouping === "team" ? [app] : []), ...FIGURES, ...named, ...rare];
   yield toCsvRow(columns.map(([name]) => name));
   for (const row of rows) yield toCsvRow(columns.map(([, toCell]) => toCell(row)));
 }

@@ -1,12 +1,11 @@
 import type { SecretName } from "#identity/secret.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
-import { toCost } from "#stats/series.ts";
+import { toCost, toCostReported } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toUnpricedReason } from "#usage/cost.ts";
-import { picoToNumber } from "#kernel/units.ts";
 import { toConditionsView } from "./pricing.ts";
 import { toRequestUnits } from "./request-units.ts";
 
@@ -43,7 +42,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
-    ...(row.costReportedPico !== undefined && { cost_reported: picoToNumber(row.costReportedPico) }),
+    ...toCostReported({ costReportedPico: row.costReportedPico ?? null }),
     ...(row.tier !== undefined && { tier: row.tier }),
     ...(row.geo !== undefined && { geo: row.geo }),
     ...(row.prices.when !== undefined && { price_when: toConditionsView(row.prices.when) }),
@@ -123,6 +122,7 @@ function toBreakdownFigures(figures: BreakdownFigures) {
     unmetered: figures.unmeteredRequests,
     ...(figures.pendingRequests > 0 && { pending_requests: figures.pendingRequests }),
     cost: toCost(figures.costPico),
+    ...toCostReported(figures),
     cost_per_request: toCost(toCostPerRequest(figures)),
     units: figures.units,
     duration_ms: toMilliseconds(figures.durationUs),

@@ -180,6 +180,56 @@ describe("an answer at another service tier than the standard one", () => {
   });
 });
 
+describe("reports", () => {
+  const asTier = (service_tier: string | null) => ({ more: { service_tier } });
+
+  test("filter by tier and group by it; standard is what was answered at none", async () => {
+    for (const tier of ["flex", "flex", "priority", null, "default"]) await ask(USAGE, asTier(tier));
+    const countOf = async (query: string) => (await read(`/stats/requests?${query}`)).total;
+    expect(await countOf("tier=flex")).toBe(2);
+    expect(await countOf("tier=Flex&tier=priority")).toBe(3);
+    expect(await countOf("tier=standard")).toBe(2);
+    expect(await countOf("tier=none")).toBe(0);
+    const [sum] = (await read("/stats/summary?tier=standard")).usage;
+    expect(sum).toMatchObject({ requests: 2, cost: 0.00032 });
+    const { requests } = (await read("/stats/breakdown?by=model&tier=priority")).total;
+    expect(requests).toBe(1);
+    const expected = [
+      { value: "standard", requests: 2, cost: 0.00032 },
+      { value: "flex", requests: 2, cost: null },
+      { value: "priority", requests: 1, cost: null },
+    ];
+    for (const path of ["/stats/breakdown", "/my/usage/breakdown"])
+      expect((await read(`${path}?by=tier`)).rows).toMatchObject(expected);
+    for (const path of ["/stats/series", "/my/usage/series"])
+      expect((await read(`${path}?group_by=tier`)).groups).toMatchObject(expected);
+  });
+
+  test("have the sum of what providers told under its own name, and no field where none told a cost", async () => {
+    await ask(USAGE);
+    const figuresOf = async () => {
+      const { series, groups } = await read("/stats/series?group_by=model");
+      const { rows, total } = await read("/stats/breakdown");
+      const { usage } = await read("/stats/summary");
+      const own = await read("/my/usage");
+      return [series.at(-1), groups[0], rows[0], total, usage[0], own.usage[0]];
+    };
+    for (const figures of await figuresOf()) expect("cost_reported" in figures).toBe(false);
+    const before = await readCsv();
+    expect(before).not.toContain("cost_reported");
+    for (const cost of [0.1, 0.2]) await ask({ ...USAGE, cost, inference_geo: "eu" });
+    // As floating-point numbers they would be 0.30000000000000004.
+    for (const figures of await figuresOf())
+      expect(figures).toMatchObject({ requests: 3, cost: 0.00016, cost_reported: 0.3 });
+    const [head = "", , , first = ""] = (await readCsv()).split("\r\n");
+    expect(head).toEndWith(",geo,cost_reported");
+    expect(first).toEndWith(",,");
+    const headers = { authorization: `Bearer ${app.adminKey}`, accept: "text/csv" };
+    const summary = await (await app.api("GET", "/stats/summary", undefined, headers)).text();
+    expect(summary.split("\r\n").map((line) => line.split(",").at(-1))).toEqual(["cost_reported", "0.3", ""]);
+  });
+});
+
 describe("an answer from one region only", () => {
   test("is unpriced and says so, and a global one is priced without a field more", async () => {
     for (const stream of [false, true]) {

@@ -371,6 +371,7 @@ const NO_STATS: StatsStore = {
       pricedRequests: 0,
       unmeteredRequests: 0,
       costPico: null,
+      costReportedPico: null,
       units: {},
       lastOkUs: null,
       durationUs: { p50: null, p95: null },

@@ -306,6 +306,7 @@ export const arbitraryQuery = (instant: fc.Arbitrary<number>): fc.Arbitrary<Stat
       statuses: seldom(
         fc.constantFrom([{ from: 429, to: 430 }], [CLIENT_ERRORS], [CLIENT_ERRORS, { from: 200, to: 201 }]),
       ),
+      tiers: seldom(fc.constantFrom(["flex"], ["standard"], ["standard", "flex"], ["none-such"])),
       rows: seldom(
         fc.record({
           isUnpriced: fc.boolean(),

@@ -131,6 +131,7 @@ const FILTERS: ReadonlySet<string> = new Set([
   "outcome",
   "error_kind",
   "status",
+  "tier",
   "unpriced",
   "min_cost",
   "max_cost",

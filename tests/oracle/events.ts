@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { Quantities } from "#kernel/units.ts";
+import { arbitraryConditions, arbitraryModelPrices, toApplied, toMoney } from "./pricing.ts";
 import { PENDING_USAGE, type ReportedUsage, type UsageEvent } from "#usage/event.ts";
 
 const RELAY = "transparent:messages";
@@ -107,21 +107,8 @@ const told = fc.option(
   }),
   { freq: 6 },
 );
+export const arbitraryUsageTold = told as fc.Arbitrary<ReportedUsage | null>;
 const usage = fc.oneof({ weight: 9, arbitrary: told }, { weight: 1, arbitrary: fc.constant(PENDING_USAGE) });
-/** With the largest of the quantities above still an amount that the ledger keeps exactly (docs/decisions.md, 15). */
-const prices = fc.constantFrom(
-  {},
-  { input_tokens: 2_500_000, output_tokens: 10_000_000, cached_input_tokens: 250_000, audio_seconds: 1 },
-  { input_tokens: 3, output_tokens: null },
-  { input_tokens: 3_000_000, cache_write_tokens: 3_750_000, cache_write_1h_tokens: 6_000_000 },
-  { cache_write_1h_tokens: 6_000_000 },
-  { input_tokens: 5, input_audio_tokens: 7, input_image_tokens: 11, output_audio_tokens: 13 },
-  { images: 40_000_000_000, search_units: 2_000_000_000, requests: 1_000_000 },
-  { web_searches: 10_000_000_000, requests: null },
-  { input_tokens: 0, output_tokens: 0 },
-  { input_tokens: 1_000_000_007 },
-  { audio_seconds: 6_000_000_123 },
-);
 const ending = fc.constantFrom(
   { outcome: "ok", statusCode: 200, errorKind: null },
   { outcome: "ok", statusCode: 200, errorKind: null },
@@ -136,12 +123,15 @@ const ending = fc.constantFrom(
   { outcome: "unreachable", statusCode: 502, errorKind: "connection_error", failure: "refused" },
   { outcome: "unreachable", statusCode: 502, errorKind: "connection_error", failure: "tls" },
 );
-/** A tier other than the standard one has no prices. */
-const tier = fc.oneof(
-  { weight: 6, arbitrary: fc.constant({}) },
+/** Events of before there were variants do not say what they lack. */
+const before = { tier: "flex", prices: {} };
+const costReported = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom("flex", "fast").map((name) => ({ tier: name, prices: {} })),
+    arbitrary: fc
+      .oneof(fc.bigInt({ min: 0n, max: 5_000_000_000n }), fc.constantFrom(0n, 999_999_999n, 10n ** 15n))
+      .map((costReportedPico) => ({ costReportedPico })),
   },
 );
 const durationUs = fc.oneof(
@@ -167,82 +157,35 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
       durationUs,
       timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
       usage,
-      prices,
-      tier,
+      priced: arbitraryModelPrices,
+      conditions: arbitraryConditions,
+      isFormer: fc.integer({ min: 0, max: 9 }).map((number) => number === 0),
+      costReported,
     })
-    .map(({ who: caller, ending: ended, fixed, tier: served, ...drawn }) => {
-      const rest = { ...drawn, ...served };
-      const isRelay = rest.providerId === RELAY;
-      return Object.assign({}, rest, ended, caller, toMoney(rest), {
-        fixedTags: rest.tags.slice(0, fixed),
-        keyId: isRelay ? null : caller.keyId,
-        relayTokenId: isRelay ? `token-of-${caller.principalName}` : null,
-        // Only a relayed call may have none.
-        model: isRelay ? rest.model : (rest.model ?? "fast"),
-        upstreamName: rest.model === null ? null : `${rest.model}-upstream`,
-        endpoint: isRelay ? "/v1/messages" : rest.endpoint,
-      });
-    });
-}
-
-/** Parts, and what each is a part of, in the order in which they are taken out of it. */
-export const PARTS = [
-  ["cache_write_tokens", "input_tokens"],
-  ["cache_write_1h_tokens", "input_tokens"],
-  ["input_audio_tokens", "input_tokens"],
-  ["input_image_tokens", "input_tokens"],
-  ["output_audio_tokens", "output_tokens"],
-] as const;
-const WHOLE_OF = new Map<string, "input_tokens" | "output_tokens">(PARTS);
-export const COUNTED_UNITS = [
-  "input_tokens",
-  "output_tokens",
-  "cached_input_tokens",
-  "audio_seconds",
-  "images",
-  "search_units",
-  "web_searches",
-  "requests",
-] as const;
-const BILLED_UNITS = [...COUNTED_UNITS, ...PARTS.map(([part]) => part)];
-
-/**
- * Each token once. An inclusive input contains what was read from a cache, unless that is more, and its parts, as far as the
- * rest goes: the last of them gives way first. So does the output.
- */
-export function toParts({ shape, quantities }: ReportedUsage): Quantities {
-  const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
-  if (shape === "exclusive") return quantities;
-  const left: { -readonly [unit in keyof Quantities]: number } = { ...quantities };
-  if (input !== undefined && cached <= input) left.input_tokens = input - cached;
-  for (const [part, whole] of PARTS) {
-    const [wanted, rest] = [left[part], left[whole]];
-    if (wanted === undefined || rest === undefined) continue;
-    left[part] = Math.min(wanted, rest);
-    left[whole] = rest - left[part];
-  }
-  return left;
-}
-
-/** Returns what a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
-export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
-  if (reported === null) return { costPico: null, unpriced: false };
-  const quantities = toParts(reported);
-  let micros: bigint | null = null;
-  let unpriced = false;
-  for (const unit of BILLED_UNITS) {
-    const quantity = quantities[unit];
-    // A part costs as much as what it is a part of where it has no price of its own.
-    const whole = WHOLE_OF.get(unit);
-    const price = inForce[unit] ?? (whole === undefined ? null : inForce[whole]) ?? null;
-    if (quantity === undefined || (quantity === 0 && whole !== undefined)) continue;
-    if (price === null) unpriced ||= quantity > 0;
-    else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);
-  }
-  return { costPico: micros === null ? null : (micros + 500_000n) / 1_000_000n, unpriced };
-}
-
-export function toMicros(quantity: number): bigint {
-  const whole = Math.trunc(quantity);
-  return BigInt(whole) * 1_000_000n + BigInt(Math.round((quantity - whole) * 1e6));
+    .map(
+      ({
+        who: caller,
+        ending: ended,
+        fixed,
+        priced,
+        conditions,
+        isFormer,
+        costReported: reported,
+        ...drawn
+      }) => {
+        const facts = { ...conditions, usage: drawn.usage, endedAtUs: drawn.arrivedAtUs + drawn.durationUs };
+        const applied = isFormer ? before : { ...conditions, prices: toApplied(priced, facts) };
+        const rest = { ...drawn, ...applied, ...reported };
+        const isRelay = rest.providerId === RELAY;
+        return Object.assign({}, rest, ended, caller, toMoney(rest), {
+          fixedTags: rest.tags.slice(0, fixed),
+          keyId: isRelay ? null : caller.keyId,
+          relayTokenId: isRelay ? `token-of-${caller.principalName}` : null,
+          // Only a relayed call may have none.
+          model: isRelay ? rest.model : (rest.model ?? "fast"),
+          upstreamName: rest.model === null ? null : `${rest.model}-upstream`,
+          endpoint: isRelay ? "/v1/messages" : rest.endpoint,
+        });
+      },
+    );
 }

@@ -1,7 +1,9 @@
 import { formatInstant } from "#kernel/clock.ts";
+import type { PriceConditions } from "#kernel/price-variants.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { Outcome, UsageEvent } from "#usage/event.ts";
-import { COUNTED_UNITS, MODELS, PARTS, toMicros, toParts } from "./events.ts";
+import { MODELS } from "./events.ts";
+import { COUNTED_UNITS, PARTS, toMicros, toParts } from "./pricing.ts";
 import type { BucketName } from "./calendar.ts";
 import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
 
@@ -55,6 +57,8 @@ export interface Question {
   readonly errorKinds: readonly string[];
   /** As they are spelled: a code, or a class of them. */
   readonly statuses: readonly string[];
+  /** `standard` stands for none. */
+  readonly tiers: readonly string[];
   readonly isUnpriced: boolean;
   /** Bounds are inclusive; null is none. */
   readonly minCostPico: bigint | null;
@@ -91,7 +95,7 @@ export type BreakdownSort =
   | "refused";
 
 export interface GroupQuestion {
-  readonly by: "model" | "principal" | "provider" | "client" | "key" | `tag:${string}` | "refused";
+  readonly by: "model" | "principal" | "provider" | "client" | "key" | "tier" | `tag:${string}` | "refused";
   readonly order: "cost" | "requests" | "tokens";
   readonly top: number;
 }
@@ -159,6 +163,7 @@ function matches(world: World, question: Question, atUs: number, event: UsageEve
   if (!isAnyOf(question.outcomes, (outcome) => event.outcome === outcome)) return false;
   if (!isAnyOf(question.errorKinds, (kind) => event.errorKind === kind)) return false;
   if (!isAnyOf(question.statuses, (status) => isStatus(event.statusCode, status))) return false;
+  if (!isAnyOf(question.tiers, (tier) => (event.tier ?? "standard") === tier)) return false;
   return isWithinBounds(question, event);
 }
 
@@ -243,6 +248,7 @@ function toFigures(rows: readonly Row[]) {
     unpriced_requests: rows.filter(({ event }) => event.unpriced).length,
     ...toPending(rows),
     cost: toCost(rows),
+    ...toCostReported(rows),
     units: toUnits(rows),
   };
 }
@@ -259,6 +265,7 @@ function toGroupValue(
   if (by === "provider") return toProviderName(world, event);
   if (by === "client") return event.client;
   if (by === "key") return event.keyId;
+  if (by === "tier") return event.tier ?? "standard";
   const prefix = `${by.slice("tag:".length)}:`;
   return event.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length) ?? null;
 }
@@ -352,7 +359,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
       cost: toCost(inGroup),
       units: toUnits(inGroup),
     };
-    Object.assign(figures, toPending(inGroup));
+    Object.assign(figures, toPending(inGroup), toCostReported(inGroup));
     if (grouping === "own") return figures;
     return Object.assign(figures, { principal }, grouping === "team" ? { provider, client, tags, app } : {});
   });
@@ -362,7 +369,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
 /** The usage without a price of its time, of requests with a model. */
 function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
-    const { model, usage, prices, providerId, tier = "" } = event;
+    const { model, usage, prices, providerId } = event;
     if (model === null || usage === null) return [];
     const parts = toParts(usage);
     return UNIT_NAMES.flatMap((unit, place) => {
@@ -374,14 +381,14 @@ function toMissing(world: World, rows: readonly Row[]) {
       );
       if (quantity === 0) return [];
       const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
-      return { key: [model, Number(providerId === RELAY), tier, place], atUs, unit, total };
+      return { key: [model, Number(providerId === RELAY), toReason(event), place], atUs, unit, total };
     });
   });
   const groups = Map.groupBy(uses, ({ key }) => JSON.stringify(key));
   const missing = [...groups.values()]
     .flatMap((group) => (group[0] === undefined ? [] : [{ group, key: group[0].key, unit: group[0].unit }]))
     .sort((left, right) => compareKeys(left.key, right.key))
-    .map(({ group, key: [model = "", isRelayed, tier], unit }) => {
+    .map(({ group, key: [model = "", isRelayed, reason], unit }) => {
       const found = isRelayed === 1 ? undefined : world.models.get(String(model));
       const total = group.reduce((sum, one) => sum + one.total, 0);
       const row = {
@@ -391,9 +398,9 @@ function toMissing(world: World, rows: readonly Row[]) {
         requests: group.length,
         quantity: unit === "audio_seconds" ? total / 1e6 : total,
         last_seen: formatInstant(Math.max(...group.map(({ atUs }) => atUs))),
-        has_price: tier === "" && (found ?? world.named.get(String(model)) ?? []).includes(unit),
+        has_price: reason === "" && (found ?? world.named.get(String(model)) ?? []).includes(unit),
       };
-      return Object.assign(row, tier !== "" && { reason: `tier: ${tier}` });
+      return Object.assign(row, reason !== "" && { reason });
     });
   return { missing };
 }
@@ -508,9 +515,10 @@ function toWhatIf(
   const names = question.models.length === 0 ? MODELS : [...new Set(question.models)];
   const compared = names.map((from) => {
     const ofModel = rows.filter(({ event }) => event.model === from);
-    const parts = [...Map.groupBy(ofModel, ({ event }) => event.tier ?? "")]
-      .sort(([left], [right]) => compare(left, right))
-      .map(([tier, members]) => toComparedTier(members, { from, tier, isKept }));
+    const parts = toGroups(ofModel, ({ event }) => [event.tier ?? "", event.geo ?? ""]).map(
+      ({ key: [tier, geo], rows: members }) =>
+        toComparedPart(members, { from, tier: String(tier), geo: String(geo), isKept }),
+    );
     const units = parts.flatMap((part) => part.units);
     return { from, units, rows: ofModel, isKnown: parts.every(({ isWhole }) => isWhole) };
   });
@@ -543,19 +551,22 @@ function toWhatIf(
   };
 }
 
-interface ComparedTier {
+interface ComparedPart {
   readonly from: string;
   readonly tier: string;
+  readonly geo: string;
   readonly isKept: boolean;
 }
 
-function toComparedTier(rows: readonly Row[], { from, tier, isKept }: ComparedTier) {
+function toComparedPart(rows: readonly Row[], { from, tier, geo, isKept }: ComparedPart) {
+  const isStandard = tier === "" && geo === "";
+  const reason = tier === "" ? `geo: ${geo}` : `tier: ${tier}`;
   const quantities = toUnits(rows);
   const isRecorded = rows.every(({ event }) => !event.unpriced);
   const units = UNIT_NAMES.flatMap((unit) => {
     const quantity = quantities[unit];
     if (quantity === undefined) return [];
-    const price = tier === "" ? PRICES_OF_FAST[unit] : undefined;
+    const price = isStandard ? PRICES_OF_FAST[unit] : undefined;
     const micros = toMicros(quantity);
     const otherPico = price === undefined ? null : (micros * price + 500_000n) / 1_000_000n;
     const costPico = isKept ? toUnitCost(rows, unit) : null;
@@ -564,12 +575,13 @@ function toComparedTier(rows: readonly Row[], { from, tier, isKept }: ComparedTi
     const view = Object.assign(
       { from, to: "fast", unit, quantity },
       tier !== "" && { tier },
+      geo !== "" && { geo },
       {
         cost: toAmount(costPico),
         other_cost: toAmount(otherPico),
         difference: isKnown ? toAmount(otherPico - costPico) : null,
       },
-      isUnpriced && { unpriced_reason: tier === "" ? "no price" : `tier: ${tier}` },
+      isUnpriced && { unpriced_reason: isStandard ? "no price" : reason },
     );
     return [{ view, otherPico, isUnpriced }];
   });
@@ -644,6 +656,7 @@ function toBreakdownFigures(rows: readonly Row[], hasPercentiles: boolean) {
     unmetered: rows.filter(({ event }) => isUntold(event)).length,
     ...toPending(rows),
     cost: toCost(rows),
+    ...toCostReported(rows),
     cost_per_request: costs.length === 0 ? null : picoToNumber((costPico + count / 2n) / count),
     units: toUnits(rows),
     duration_ms: toPercentiles(ok.map(({ event }) => event.durationUs)),
@@ -724,23 +737,37 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
         ),
         tags: event.tags,
       };
-      return Object.assign(row, toUnitDetails(event), toConditions(event));
+      return Object.assign(row, toCostReported([{ atUs, event }]), toUnitDetails(event), toConditions(event));
     });
   return { requests, limit, offset, total: rows.length };
 }
 
 /** Returns what was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
 function toConditions(event: UsageEvent): object {
-  const { tier, failure, usage, costPico } = event;
+  const { tier, geo, failure, usage, costPico, prices } = event;
   const isUsed = Object.values(usage?.quantities ?? {}).some((quantity) => quantity > 0);
+  const reason = toReason(event);
   return Object.assign(
     {},
     tier !== undefined && { tier },
-    tier !== undefined && costPico === null && isUsed && { unpriced_reason: `tier: ${tier}` },
+    geo !== undefined && { geo },
+    prices.when !== undefined && { price_when: toWhen(prices.when) },
+    reason !== "" && costPico === null && isUsed && { unpriced_reason: reason },
     failure !== undefined && { failure },
     isUntold(event) && { unmetered: true },
     isPending(event) && { pending: true },
   );
+}
+
+/** Why no price holds; empty where prices do. An event of before lacks prices for the tier that it tells. */
+function toReason({ tier = "", geo = "", prices }: UsageEvent): string {
+  if (prices.lacks === "geo") return `geo: ${geo}`;
+  const isFormer = tier !== "" && prices.when === undefined;
+  return prices.lacks === "tier" || isFormer ? `tier: ${tier}` : "";
+}
+
+function toWhen({ inputOver, ...when }: PriceConditions) {
+  return Object.assign({}, when, inputOver !== undefined && { input_over: inputOver });
 }
 
 function toUnitDetails({ usage, prices }: UsageEvent): { readonly unit_details?: object } {
@@ -782,6 +809,12 @@ function countOutcomes(rows: readonly Row[], ...outcomes: readonly Outcome[]): n
 function toCost(rows: readonly Row[]): number | null {
   const costs = rows.flatMap(({ event }) => event.costPico ?? []);
   return costs.length === 0 ? null : picoToNumber(costs.reduce((sum, cost) => sum + cost, 0n));
+}
+
+/** The sum of what providers told, which is no part of ours; absent where none told any. */
+function toCostReported(rows: readonly Row[]): { readonly cost_reported?: number } {
+  const told = rows.flatMap(({ event }) => event.costReportedPico ?? []);
+  return told.length === 0 ? {} : { cost_reported: picoToNumber(told.reduce((sum, cost) => sum + cost, 0n)) };
 }
 
 /** Sums of what was reported; a unit that nobody reported is absent, one that was reported as zero is zero. */

@@ -99,11 +99,16 @@ const TAGS: readonly Spelled<string>[] = [
   as(" APP:Checkout ", "app:checkout"),
 ];
 
+const TIERS = ["standard", "flex", "priority", "none"].map(same);
+
 type GroupedBy = GroupQuestion["by"];
 
 const LABELS: readonly Spelled<GroupedBy>[] = [
   ...(
-    ["model", "principal", "provider", "client", "key", "tag:app", "tag:env", "tag:app-x", "tag:no"] as const
+    [
+      ...(["model", "principal", "provider", "client", "key", "tier"] as const),
+      ...(["tag:app", "tag:env", "tag:app-x", "tag:no"] as const),
+    ] as const
   ).map(same),
   as("tag: APP", "tag:app"),
 ];
@@ -234,6 +239,7 @@ const arbitrarySeveral = (cast: Cast) =>
     outcome: anyOf(OUTCOMES),
     error_kind: anyOf(["timeout", "rate_limit_error", "connection_error", "none"].map(same), 1),
     status: anyOf(["200", "429", "4xx", "5xx", "302"].map(same), 1),
+    tier: anyOf([...TIERS, as("Priority+Fast", "priority+fast"), as("default", "standard")], 1),
     tag: fc.oneof(
       { weight: 3, arbitrary: fc.constant([]) },
       { weight: 2, arbitrary: fc.array(fc.constantFrom(...TAGS), { maxLength: 4 }) },
@@ -287,6 +293,7 @@ function toQuestion(cast: Cast, { asked, once, several }: Chosen): Question {
     outcomes: toFilter(several.outcome).flat(),
     errorKinds: toFilter(several.error_kind),
     statuses: toFilter(several.status),
+    tiers: toFilter(several.tier),
     isUnpriced: toBound(once.unpriced) === true,
     minCostPico: toBound(once.min_cost),
     maxCostPico: toBound(once.max_cost),

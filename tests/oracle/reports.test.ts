@@ -44,6 +44,7 @@ const EVERYTHING: Question = {
   keyIds: [],
   providers: [],
   models: [],
+  tiers: [],
   clientPrefixes: [],
   tags: [],
   outcomes: [],

@@ -4,7 +4,8 @@ import { segmentPath } from "#storage/journal/segments.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { LineEncoder, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import type { Cast } from "./events.ts";
-import { arbitraryEvent, DAY_US, toMoney } from "./events.ts";
+import { arbitraryEvent, DAY_US } from "./events.ts";
+import { toMoney } from "./pricing.ts";
 
 const TEMPLATES = 400;
 const QUANTITY_MAX = 1e6;

@@ -65,6 +65,12 @@ describe("the filters of a report", () => {
   });
 
   test("take a status code or a class of them, and answer 400 invalid_request for anything else", () => {
+    expect(parse("tier=Flex&tier=priority%2Bfast&tier=default&tier=").tiers).toEqual([
+      "flex",
+      "priority+fast",
+      "standard",
+    ]);
+    expect(parse("tier=").tiers).toBeNull();
     expect(parse("status=429&status=5xx").statuses).toEqual([
       { from: 429, to: 430 },
       { from: 500, to: 600 },

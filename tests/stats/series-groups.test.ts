@@ -39,6 +39,7 @@ function group(value: string | null, figures: Partial<SeriesFigures>) {
     unreachable: 0,
     unpricedRequests: 0,
     pendingRequests: 0,
+    costReportedPico: null,
   };
   return { value, figures: { ...none, requests: 1, costPico: null, units: {}, ...figures } };
 }

@@ -18,6 +18,7 @@ const PART: SummaryPart = {
   cancelled: 0,
   pending: 0,
   costPico: null,
+  costReportedPico: null,
   totals: [null, null, null, null],
 };
 const CONTEXT = { nowUs: 0, providerNames: new Map([["id-1", "openai"]]) };

@@ -46,6 +46,7 @@ describe("the options of the filter box", () => {
       ["Provider", [9]],
       ["Status", [null, null, null]],
       ["Error kind", [null, null]],
+      ["Service tier", [null]],
       ["Cost and duration", [null, null, null, null]],
       ["Tag", [5]],
       ["Key", [7]],
@@ -102,7 +103,7 @@ describe("the options of the filter box", () => {
       counts: { ...counts, principals: names.map((_, index) => index), clients: names.map(() => 1) },
     };
     const groups = toFilterGroups(crowd, {}, search(""));
-    const few = OUTCOME_FILTERS.length + 3 + 6 + 5 + 2 + 1 + 1 + 1;
+    const few = OUTCOME_FILTERS.length + 3 + 6 + 3 + 5 + 2 + 1 + 1 + 1;
     const share = Math.floor((OPTIONS_SHOWN_MAX - few) / 2);
     expect(groups.map(({ label, items }) => [label, items.length])).toEqual([
       ["Outcome", OUTCOME_FILTERS.length],
@@ -111,6 +112,7 @@ describe("the options of the filter box", () => {
       ["Provider", 1],
       ["Status", 3],
       ["Error kind", 6],
+      ["Service tier", 3],
       ["Cost and duration", 5],
       ["Tag", 1],
       [`Client · ${share} most used`, share],

@@ -49,6 +49,7 @@ const ORDER = [
   "provider",
   "status",
   "error_kind",
+  "tier",
   null,
   "tag",
   "client",

@@ -1,7 +1,11 @@
 import { GROUP_FIELDS, GROUP_ORDERS, type GroupOrder } from "#stats/series-grouping.ts";
 
 /** What the overview can cut the usage by. `app` is the value of the tag `app`. */
-export const BREAKDOWNS = [...GROUP_FIELDS.filter((field) => field !== "key"), "app", "tag"] as const;
+export const BREAKDOWNS = [
+  ...GROUP_FIELDS.filter((field) => field !== "key" && field !== "tier"),
+  "app",
+  "tag",
+] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 export const BREAKDOWN_LABELS: { readonly [by in Breakdown]: string } = {

@@ -1,3 +1,4 @@
+import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { Facets } from "../api/reports.ts";
 import { formatDuration, formatMoney } from "../text/format.ts";
@@ -61,6 +62,12 @@ export const LIST_FILTERS = {
       "server_error",
     ],
   },
+  /** Those that most providers have; another one is reached from a request that has it. */
+  tier: {
+    label: "service tier",
+    heading: "Service tier",
+    offered: [STANDARD_TIER, "flex", "priority"],
+  },
   /** `429`, `4xx` or `5xx`. */
   status: { label: "status", heading: "Status", offered: ["4xx", "5xx", "429"] },
 } as const satisfies { readonly [name: string]: ListFilterSpec };
@@ -121,6 +128,7 @@ export function readFilters(search: RawSearch): ReadFilters {
     tag: texts("tag"),
     outcome: orNone(OUTCOME_FILTERS.filter((outcome) => readTexts(search, "outcome").includes(outcome))),
     error_kind: texts("error_kind"),
+    tier: texts("tier"),
     status: orNone(readTexts(search, "status").filter((text) => STATUS.test(text))),
     unpriced: readWord(search, "unpriced", ["true"]),
     min_cost: bound("min_cost"),

@@ -30,6 +30,7 @@ const DIMENSIONS = [
   "app",
   "client",
   "endpoint",
+  "tier",
   "day",
 ] as const;
 type Dimension = (typeof DIMENSIONS)[number];
@@ -100,7 +101,7 @@ each of its tags. Days are those of UTC. With --url any API key does: what the t
 /** Breakdowns that have a row for each value; the others are grouped otherwise, and of theirs the total alone is taken. */
 const TO_BREAKDOWN: { readonly [by in Dimension]?: ReportQuery } = {
   ...Object.fromEntries(
-    ["model", "principal", "key", "provider", "client", "endpoint"].map((by) => [
+    ["model", "principal", "key", "provider", "client", "endpoint", "tier"].map((by) => [
       by,
       { by, limit: String(PAGE_LIMIT_MAX) },
     ]),

@@ -67,6 +67,7 @@ export interface FilterOptions extends InstallationOptions {
   readonly client?: string;
   readonly tag?: readonly string[];
   readonly outcome?: string;
+  readonly tier?: string;
 }
 
 /** The filters that a report takes beside the others. */
@@ -85,6 +86,7 @@ export function addFilterOptions(command: Command, { outcomes, models = true }: 
     .option("--key <id>", "made with this API key")
     .option("--provider <name>", `one provider's; the relay's is ${RELAY_SENTINEL}`)
     .option("--client <prefix>", "whose User-Agent begins so")
+    .option("--tier <name>", "answered at this service tier; standard is none of its own")
     .option("--tag <key:value>", "that carry this tag; repeatable, all must match", collectTags);
   if (models) command.option("--model <alias>", "one model's");
   return outcomes
@@ -130,6 +132,7 @@ export function toQuery(options: FilterOptions, clock: Clock, fallback?: Default
     model: options.model,
     client: options.client,
     outcome: options.outcome,
+    tier: options.tier,
     tag: options.tag,
   };
 }

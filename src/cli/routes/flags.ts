@@ -109,6 +109,7 @@ const VALUE_NAMES: { readonly [field: string]: string } = {
   models: "alias",
   status: "code",
   error_kind: "kind",
+  tier: "name",
   limit: "count",
   offset: "count",
   top: "count",

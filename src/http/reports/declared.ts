@@ -172,6 +172,11 @@ export const FILTER_QUERY: readonly QueryParam[] = [
   { name: "error_kind", schema: anyOf(text), description: "Such as `timeout` or `rate_limit_error`." },
   { name: "status", schema: anyOf(text), description: "A status code, or `4xx` or `5xx`." },
   {
+    name: "tier",
+    schema: anyOf(text),
+    description: "The service tier that the answer told, such as `flex`; `standard` is none.",
+  },
+  {
     name: "unpriced",
     schema: oneOf(["true"]),
     description: "Only requests of which some unit was used without a price.",

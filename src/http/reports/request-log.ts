@@ -206,23 +206,33 @@ const USUAL_COLUMNS: readonly Column[] = [
 interface RareContent {
   readonly rareUnits?: readonly Unit[];
   readonly hasPending?: boolean;
+  readonly hasGeo?: boolean;
+  readonly hasCostReported?: boolean;
 }
 
 const PENDING_COLUMN: Column = ["pending", ({ row }) => (isPending(row) ? "true" : null)];
+
+const GEO_COLUMN: Column = ["geo", ({ row }) => row.geo ?? null];
+const COST_REPORTED_COLUMN: Column = ["cost_reported", ({ row }) => row.costReportedPico ?? null];
 
 function findRareContent(rows: readonly NamedRequestRow[]): RareContent {
   return {
     rareUnits: RARE_UNITS.filter((unit) => rows.some(({ row }) => row.usage?.quantities[unit] !== undefined)),
     hasPending: rows.some(({ row }) => isPending(row)),
+    hasGeo: rows.some(({ row }) => row.geo !== undefined),
+    hasCostReported: rows.some(({ row }) => row.costReportedPico !== undefined),
   };
 }
 
 /** Spells rows of a log that tells of this: it has columns behind all others, and what the log does not tell of has none. */
-function createRequestCsv({ rareUnits = [], hasPending = false }: RareContent) {
+function createRequestCsv(content: RareContent) {
+  const { rareUnits = [], hasPending = false, hasGeo = false, hasCostReported = false } = content;
   const columns = [
     ...USUAL_COLUMNS,
     ...rareUnits.flatMap(toRareColumns),
     ...(hasPending ? [PENDING_COLUMN] : []),
+    ...(hasGeo ? [GEO_COLUMN] : []),
+    ...(hasCostReported ? [COST_REPORTED_COLUMN] : []),
   ];
   return {
     header: toCsvRow(columns.map(([name]) => name)),

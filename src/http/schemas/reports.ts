@@ -14,6 +14,7 @@ import { PRICED_NAME_KINDS } from "#views/pricing.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import {
   Cost,
+  CostReported,
   Count,
   eachOf,
   fields,
@@ -35,6 +36,7 @@ const figures = {
   cancelled: Count,
   pending_requests: PendingRequests,
   cost: Cost,
+  cost_reported: CostReported,
   units: Units,
 };
 const used = { model: Type.String(), endpoint: Type.String() };
@@ -63,6 +65,7 @@ const seriesFigures = {
   unpriced_requests: Count,
   pending_requests: PendingRequests,
   cost: Cost,
+  cost_reported: CostReported,
   units: Units,
 };
 const usageSeries = {
@@ -225,6 +228,7 @@ export const RequestRow = view("RequestRow", {
   duration_ms: Type.Number({ minimum: 0 }),
   time_to_first_byte_ms: nullable(Type.Number({ minimum: 0 })),
   cost: Cost,
+  cost_reported: CostReported,
   units: Units,
   unit_prices: someOf(REPORT_UNITS, nullable(Type.Number({ minimum: 0 })), {
     description: "Per million, as they were applied; null for a unit without a price.",
@@ -237,12 +241,6 @@ export const RequestRow = view("RequestRow", {
         description: UNIT_DETAILS_DESCRIPTION,
       },
     ),
-  ),
-  cost_reported: Type.Optional(
-    Type.Number({
-      minimum: 0,
-      description: "What the provider says that it costs (`usage.cost`). Absent where it says nothing.",
-    }),
   ),
   tier: Type.Optional(
     Type.String({
@@ -361,6 +359,7 @@ const breakdownFigures = {
   }),
   pending_requests: PendingRequests,
   cost: Cost,
+  cost_reported: CostReported,
   cost_per_request: nullable(Type.Number({ minimum: 0, description: "Of the requests that have a cost." })),
   units: Units,
   duration_ms: percentiles,

@@ -51,6 +51,14 @@ export function someOf<const Name extends string, Schema extends TSchema>(
   );
 }
 
+/** What providers say that it costs (`usage.cost`); never mixed with `cost`. */
+export const CostReported = Type.Optional(
+  Type.Number({
+    minimum: 0,
+    description: "What providers say that it costs. Absent where none told a cost.",
+  }),
+);
+
 /** A number of things; never negative. */
 export const Count = Type.Integer({ minimum: 0 });
 export const Id = Type.String({ format: "uuid", description: "UUIDv7." });

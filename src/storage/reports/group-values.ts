@@ -1,3 +1,4 @@
+import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { BreakdownBy } from "#stats/breakdown-query.ts";
@@ -30,6 +31,7 @@ export function toGroupLabel(by: BreakdownBy, context: ReportContext): GroupLabe
         ?.slice(key.length) ?? null;
     return { label: "tags", toValue };
   }
+  if (by.field === "tier") return { label: "tier", toValue: (tier) => tier ?? STANDARD_TIER };
   if (by.field === "provider")
     return { label: "provider_id", toValue: (id) => (id === null ? null : toProviderName(id, context)) };
   return { label: LABEL_OF[by.field] };

@@ -1,3 +1,4 @@
+import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
@@ -59,10 +60,12 @@ function isChosen(
   );
 }
 
-/** A condition on the value of a label. A label set without a value never meets it. */
+/** A condition on the value of a label. */
 export interface LabelCondition {
   readonly label: Label;
   readonly isMet: (value: string) => boolean;
+  /** True when a label set without a value meets it; false where absent. */
+  readonly isMetByNone?: boolean;
 }
 
 function toConditions(
@@ -86,6 +89,11 @@ function toConditions(
     const spelled = JSON.stringify(pair);
     add("tags", (value) => value.includes(spelled) && parseStoredTags(value).tags.includes(pair));
   }
+  const { tiers } = filter;
+  if (tiers !== null) {
+    const isMetByNone = tiers.includes(STANDARD_TIER);
+    conditions.push({ label: "tier", isMet: (value) => tiers.includes(value), isMetByNone });
+  }
   addAnyOf("provider_id", providers.include);
   if (providers.exclude.length > 0) {
     const excluded = new Set(providers.exclude);
@@ -97,9 +105,9 @@ function toConditions(
 /** 1 for each label set of a block that meets all conditions. */
 export function matchLabels(block: LabelBlock, conditions: readonly LabelCondition[]): Uint8Array {
   const matched = new Uint8Array(block.count).fill(1);
-  for (const { label, isMet } of conditions) {
+  for (const { label, isMet, isMetByNone = false } of conditions) {
     const { values, placeOf } = block.column(label);
-    const isMetBy = Uint8Array.from(values, (value) => Number(value !== null && isMet(value)));
+    const isMetBy = Uint8Array.from(values, (value) => Number(value === null ? isMetByNone : isMet(value)));
     for (let row = 0; row < matched.length; row += 1)
       matched[row] = (matched[row] ?? 0) & (isMetBy[placeOf[row] ?? 0] ?? 0);
   }

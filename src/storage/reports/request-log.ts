@@ -12,6 +12,7 @@ import {
   readQuantities,
   toQuantitySql,
   readCostReported,
+  toCostReportedSql,
 } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { joinCost } from "#storage/cells/sums.ts";
@@ -23,7 +24,7 @@ import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts"
 import { groupLabelSets, SHAPES } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { countPeriods, countRows, toSpans, toWithin } from "./matches.ts";
-import { resolveFilter } from "./request-filter.ts";
+import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { refuseTooManyRows } from "./row-window.ts";
 import { type CellSpan, cutRows, type RawRange, type WindowCut } from "./window-cut.ts";
 
@@ -33,7 +34,7 @@ import { type CellSpan, cutRows, type RawRange, type WindowCut } from "./window-
  */
 export type RequestPage = Page & {
   readonly isTotalWanted?: boolean | undefined;
-  /** True where the rare units of all that matches are told beside it, and whether some of it is pending. */
+  /** True where it is told beside it what of the content that is rare some of all that matches has. */
   readonly areUnitsWanted?: boolean | undefined;
   readonly order?: LogOrder | undefined;
 };
@@ -51,8 +52,13 @@ export function* listRequests(query: StatsQuery, page: RequestPage): Script<Requ
   // The log is of rows that exist: retention changes nothing about its window.
   const log = { ...paged, snapped: null, truncated: false };
   if (page.areUnitsWanted !== true) return log;
-  const rareUnits = yield* findRareUnits(wanted, window);
-  return { ...log, rareUnits, hasPending: yield* hasPending(wanted, window) };
+  const rare = yield* findRareUnits(wanted, window);
+  return {
+    ...log,
+    ...rare,
+    hasPending: yield* hasPending(wanted, window),
+    hasGeo: yield* hasGeo(filter, window),
+  };
 }
 
 interface Listing {
@@ -266,18 +272,37 @@ function* readRowsByKey(keys: readonly EventKey[]): Script<readonly RequestLogRo
 }
 
 /**
- * The rare units that a row of the window tells of: some 0.3 µs a row, which takes ten times as long to
- * be read and sent.
+ * The rare units that a row of the window tells of, and whether a provider told a cost: some 0.3 µs a row, which takes ten
+ * times as long to be read and sent.
  */
-function* findRareUnits(wanted: Wanted, { sinceUs, untilUs }: Window): Script<readonly Unit[]> {
+function* findRareUnits(
+  wanted: Wanted,
+  { sinceUs, untilUs }: Window,
+): Script<Required<Pick<RequestLog, "rareUnits" | "hasCostReported">>> {
   const dialect = yield* dialectOf();
-  const counts = RARE_UNITS.map((unit) => `count(${toQuantitySql(dialect, unit)}) AS ${unit}`).join(", ");
-  const found = yield* one<{ readonly [unit in Unit]?: number }>(
-    `SELECT ${counts} FROM event AS e ${toEventJoins(dialect, wanted.filter)}
+  const counts = RARE_UNITS.map((unit) => `count(${toQuantitySql(dialect, unit)}) AS ${unit}`);
+  const reported = `count(${toCostReportedSql(dialect, "hi")}) AS reported`;
+  const found = yield* one<{ readonly [column in Unit | "reported"]?: number }>(
+    `SELECT ${[...counts, reported].join(", ")} FROM event AS e ${toEventJoins(dialect, wanted.filter)}
      WHERE e.id >= ? AND e.id < ? AND ${HAS_OTHER_UNITS}`,
     [...toChosenBindings(wanted), sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
   );
-  return RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0);
+  return {
+    rareUnits: RARE_UNITS.filter((unit) => (found?.[unit] ?? 0) > 0),
+    hasCostReported: (found?.reported ?? 0) > 0,
+  };
+}
+
+/** Tells whether a row of the window has a region. Most ledgers have no label set with one: no row is looked at. */
+function* hasGeo(filter: ResolvedFilter, { sinceUs, untilUs }: Window): Script<boolean> {
+  const conditions = [...filter.conditions, { label: "geo" as const, isMet: () => true }];
+  const groups = yield* groupLabelSets({ conditions }, []);
+  if (groups.parts.size === 0) return false;
+  const row = yield* one(
+    `SELECT e.id FROM event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ? LIMIT 1`,
+    [...toChosenBindings({ filter, groups }), sinceUs ?? 0, untilUs ?? Number.MAX_SAFE_INTEGER],
+  );
+  return row !== null;
 }
 
 /** Tells whether a row of the window is of a request whose usage is still to come. */

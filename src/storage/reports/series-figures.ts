@@ -17,6 +17,7 @@ export function toOutcomeClass({ outcome }: { readonly outcome: string }): numbe
 /** Sums with the class of their outcome; zeros for none. */
 export function toSeriesFigures(sums: readonly FoldSum[]): SeriesFigures {
   let [requests, unpricedRequests, pricedRequests, pendingRequests, costHi, costLo] = [0, 0, 0, 0, 0, 0];
+  let [reportedRequests, reportedHi, reportedLo] = [0, 0, 0];
   const byOutcome = OUTCOMES.map(() => 0);
   for (const sum of sums) {
     requests += sum.requests;
@@ -26,6 +27,9 @@ export function toSeriesFigures(sums: readonly FoldSum[]): SeriesFigures {
     pendingRequests += sum.pending_requests;
     costHi += sum.cost_hi;
     costLo += sum.cost_lo;
+    reportedRequests += sum.cost_reported_requests;
+    reportedHi += sum.cost_reported_hi;
+    reportedLo += sum.cost_reported_lo;
   }
   const [ok = 0, cancelled = 0, upstreamError = 0, unreachable = 0] = byOutcome;
   const costPico = pricedRequests === 0 ? null : joinCost(costHi, costLo);
@@ -39,6 +43,7 @@ export function toSeriesFigures(sums: readonly FoldSum[]): SeriesFigures {
     unpricedRequests,
     pendingRequests,
     costPico,
+    costReportedPico: reportedRequests === 0 ? null : joinCost(reportedHi, reportedLo),
     units,
   };
 }

@@ -78,6 +78,8 @@ function toFigures(sum: FoldSum): Omit<SummaryPart, "subject"> {
     cancelled: sum.ending === CANCELLED ? sum.requests : 0,
     pending: sum.pending_requests,
     costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
+    costReportedPico:
+      sum.cost_reported_requests === 0 ? null : joinCost(sum.cost_reported_hi, sum.cost_reported_lo),
     totals: UNIT_COLUMNS.map((column) => sum.units[column]),
   };
 }

@@ -91,6 +91,18 @@ const FIRST_BYTE: RequestColumn = {
   width: "w-24",
   cell: ({ time_to_first_byte_ms: durationMs }) => <Duration durationMs={durationMs} />,
 };
+const TIER: RequestColumn = {
+  id: "tier",
+  header: "Tier",
+  headerTitle: "Service tier that the answer told, and its region",
+  width: "w-32",
+  cell: ({ tier, geo }) =>
+    tier === undefined && geo === undefined ? (
+      <Absent />
+    ) : (
+      <Pair main={tier ?? "standard"} more={geo ?? null} />
+    ),
+};
 const CLIENT: RequestColumn = {
   id: "client",
   header: "Client",
@@ -130,6 +142,7 @@ export const ALL_COLUMNS: readonly RequestColumn[] = [
   COST,
   DURATION,
   FIRST_BYTE,
+  TIER,
   CLIENT,
   TAGS,
   ID,

@@ -25,6 +25,11 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
           <Notes row={row} lines={lines} />
         </>
       )}
+      {row.cost_reported !== undefined && (
+        <p className="mt-2 text-xs text-ink-soft">
+          The provider says that it costs {formatMoneyExact(row.cost_reported)}.
+        </p>
+      )}
     </section>
   );
 }
@@ -111,8 +116,9 @@ function Notes({ row, lines }: LinesProps) {
     row.cost === null &&
       row.unpriced_reason === undefined &&
       "No unit had a price when the request ended. That is not a cost of $0.",
+    row.price_when !== undefined && `The model's prices for ${toConditionsText(row.price_when)} apply.`,
     row.unpriced_reason !== undefined &&
-      `The provider answered at the service tier ${row.tier ?? ""}, which has prices of its own: those of the model do not hold for it. That is not a cost of $0.`,
+      `The provider answered ${toLackText(row)}, and no price of the model names that. That is not a cost of $0.`,
   ].filter((note) => note !== false);
   if (notes.length === 0) return null;
   return (
@@ -124,6 +130,22 @@ function Notes({ row, lines }: LinesProps) {
   );
 }
 
+/** `service tier flex, region us, inputs over 272,000 tokens, 01:00-04:00 UTC`. */
+function toConditionsText({ tier, geo, input_over: inputOver, hours }: PriceConditions): string {
+  const conditions = [
+    tier !== undefined && `service tier ${tier}`,
+    geo !== undefined && `region ${geo}`,
+    inputOver !== undefined && `inputs over ${formatCount(inputOver)} tokens`,
+    hours !== undefined && `${hours} UTC`,
+  ];
+  return conditions.filter((condition) => condition !== false).join(", ");
+}
+
+function toLackText({ unpriced_reason: reason, tier, geo }: RequestRow): string {
+  return reason?.startsWith("geo:") === true ? `from the region ${geo}` : `at the service tier ${tier}`;
+}
+
+type PriceConditions = NonNullable<RequestRow["price_when"]>;
 type Metered = Pick<RequestRow, "units" | "unit_prices" | "unit_details" | "cost">;
 
 /** One product of the sum that makes a cost. */

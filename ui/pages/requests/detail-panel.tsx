@@ -196,9 +196,15 @@ function Facts({ row, report }: { readonly row: RequestRow; readonly report: Rep
         </Fact>
       )}
       {row.tier !== undefined && (
-        <Fact name="Service tier">
+        <Fact name="Service tier" action={only(`service tier ${row.tier}`, { tier: row.tier })}>
           <code className="font-mono text-xs">{row.tier}</code>
-          {row.unpriced_reason !== undefined && <Quiet> without prices</Quiet>}
+          {row.unpriced_reason?.startsWith("tier:") === true && <Quiet> without prices</Quiet>}
+        </Fact>
+      )}
+      {row.geo !== undefined && (
+        <Fact name="Region">
+          <code className="font-mono text-xs">{row.geo}</code>
+          {row.unpriced_reason?.startsWith("geo:") === true && <Quiet> without prices</Quiet>}
         </Fact>
       )}
       <Fact name="Provider" action={only(`provider ${row.provider}`, { provider: row.provider })}>
