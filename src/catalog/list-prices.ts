@@ -1,5 +1,5 @@
 import { createEntryParser, type FeedEntry, LIST_PRICES_LABEL } from "./feed.ts";
-import { isUnit } from "#kernel/units.ts";
+import type { Unit } from "#kernel/units.ts";
 import snapshot from "./list-prices.json" with { type: "json" };
 
 /** A dated copy of public list prices. Nothing applies it unasked. */
@@ -8,23 +8,41 @@ export interface ListPrices {
   readonly version: string;
   readonly source: string;
   readonly sourceUrl: string;
+  /** The vendors' pages that it has the prices from. */
+  readonly sources: readonly string[];
   /** The day on which the source was published: vendors change prices without notice. */
   readonly asOf: string;
   readonly entries: readonly FeedEntry[];
 }
 
 /**
- * Public list prices in US dollars of 75 models, under the names that their makers serve them by: standard processing, short
- * prompts, no regional surcharge. Models that several hosts sell at prices of their own are not among them.
+ * Public list prices in US dollars of 75 models, under the names that their makers serve them by: standard prices, and those
+ * under the conditions that an answer tells (service tier, length of the input, region). Models that several hosts sell at
+ * prices of their own are not among them. `contrib/prices/list-prices.ts` makes the file.
  */
 export function readListPrices(): ListPrices {
   const parse = createEntryParser();
   const entries: FeedEntry[] = [];
-  for (const [model, prices] of Object.entries(snapshot.models)) {
-    for (const [unit, price] of Object.entries(prices)) {
-      if (isUnit(unit)) entries.push(parse({ model, unit, price_per_million: price }, entries.length));
+  const models: { readonly [name: string]: ListedModel } = snapshot.models;
+  for (const [model, { source: _, price_variants: variants = [], ...standard }] of Object.entries(models)) {
+    for (const { when, pricing } of [{ when: undefined, pricing: standard }, ...variants]) {
+      for (const [unit, price] of Object.entries(pricing)) {
+        // Of several variants TypeScript knows the units of all.
+        if (price !== undefined)
+          entries.push(parse({ model, unit, when, price_per_million: price }, entries.length));
+      }
     }
   }
   const { source, source_url: sourceUrl, as_of: asOf } = snapshot;
-  return { version: `${LIST_PRICES_LABEL} ${asOf}`, source, sourceUrl, asOf, entries };
+  const sources = [...new Set(Object.values(models).flatMap((model) => model.source ?? []))];
+  return { version: `${LIST_PRICES_LABEL} ${asOf}`, source, sourceUrl, sources, asOf, entries };
 }
+
+type ListedPrices = { readonly [unit in Unit]?: number | undefined };
+
+/** A model of the file: its standard prices, and beside them. */
+type ListedModel = ListedPrices & {
+  /** The vendor's page. */
+  readonly source?: string;
+  readonly price_variants?: readonly { readonly when: object; readonly pricing: ListedPrices }[];
+};

@@ -86,3 +86,15 @@ export function toMinutes(hours: string): readonly [start: number, end: number] 
     Number(hours.slice(from, from + 2)) * MINUTES_PER_HOUR + Number(hours.slice(from + 3, from + 5));
   return [toMinute(0), toMinute("HH:MM-".length)];
 }
+
+/** Conditions as people read them: `flex, input over 272,000, region us, 01:00-04:00 UTC`. */
+export function toConditionWords({ tier, inputOver, geo, hours }: ToldConditions): string {
+  return [
+    ...(tier === undefined ? [] : [tier]),
+    ...(inputOver === undefined ? [] : [`input over ${inputOver.toLocaleString("en-US")}`]),
+    ...(geo === undefined ? [] : [`region ${geo}`]),
+    ...(hours === undefined ? [] : [`${hours} UTC`]),
+  ].join(", ");
+}
+
+type ToldConditions = { readonly [name in keyof PriceConditions]?: PriceConditions[name] | undefined };

@@ -2,11 +2,10 @@ import type { FeedLoad } from "#catalog/feed.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import type { PriceConditions } from "#kernel/price-variants.ts";
 import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.ts";
 import { choosePrices } from "#usage/cost.ts";
 import type { MissingPrices } from "#stats/store.ts";
-import { toVariantsView } from "./catalog.ts";
+import { toConditionsView, toVariantsView } from "./catalog.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
@@ -40,26 +39,19 @@ export function toPricingListView({
   };
 }
 
-export function toListPricesView({ version, source, sourceUrl, asOf, entries }: ListPrices) {
+export function toListPricesView({ version, source, sourceUrl, sources, asOf, entries }: ListPrices) {
   return {
     version,
     source,
     source_url: sourceUrl,
+    sources: [...sources],
     as_of: asOf,
-    entries: entries.map(({ name, unit, pricePico }) => ({
+    entries: entries.map(({ name, unit, when, pricePico }) => ({
       model: name,
       unit,
+      ...(when !== undefined && { when: toConditionsView(when) }),
       price_per_million: toPricePerMillion(pricePico),
     })),
-  };
-}
-
-export function toConditionsView({ tier, inputOver, geo, hours }: PriceConditions) {
-  return {
-    ...(tier !== undefined && { tier }),
-    ...(inputOver !== undefined && { input_over: inputOver }),
-    ...(geo !== undefined && { geo }),
-    ...(hours !== undefined && { hours }),
   };
 }
 

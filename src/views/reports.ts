@@ -6,7 +6,7 @@ import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toUnpricedReason } from "#usage/cost.ts";
-import { toConditionsView } from "./pricing.ts";
+import { toConditionsView } from "./catalog.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */

@@ -258,6 +258,17 @@ const MAP = {
     cache_creation_input_token_cost_above_1hr: 2e-6,
     input_cost_per_token_above_200k_tokens: 2e-6,
   },
+  "tier-x": {
+    litellm_provider: "openai",
+    input_cost_per_token: 2e-6,
+    output_cost_per_token: 8e-6,
+    cache_read_input_token_cost: 2e-7,
+    input_cost_per_token_flex: 1e-6,
+    output_cost_per_token_flex: 4e-6,
+    input_cost_per_token_above_272k_tokens_flex: 2e-6,
+    output_cost_per_token_above_272k_tokens_flex: 6e-6,
+    input_cost_per_token_batches: 1e-6,
+  },
   "groq/llama-x": { litellm_provider: "groq", input_cost_per_token: 5e-7, output_cost_per_token: 8e-7 },
   "llama-x": { litellm_provider: "vertex_ai", input_cost_per_token: 9e-6 },
   "unused-model": { litellm_provider: "openai", input_cost_per_token: 3e-6 },
@@ -293,6 +304,57 @@ describe("pricing load", () => {
     expect((await done("pricing load - --all --dry-run", { stdin })).data).toContain("unused-model");
   });
 
+  test("of LiteLLM's map loads the prices of tiers and long inputs with their conditions, and says by name what it did not read", async () => {
+    await addProvider("openai", "https://api.openai.com/v1");
+    await done("model add tier-x --provider openai --upstream-name tier-x");
+    await done("model add gpt-x --provider openai --upstream-name gpt-x");
+    const stdin = JSON.stringify(MAP);
+    const dry = await done("pricing load - --dry-run", { stdin });
+    expect(rows(dry.data).filter(([model]) => model !== "gpt-x")).toEqual([
+      ["MODEL", "UNIT", "WHEN", "NOW", "NEW"],
+      ["tier-x", "input_tokens", "-", "-", "2"],
+      ["tier-x", "output_tokens", "-", "-", "8"],
+      ["tier-x", "cached_input_tokens", "-", "-", "0.2"],
+      ["tier-x", "input_tokens", "tier=flex", "-", "1"],
+      ["tier-x", "output_tokens", "tier=flex", "-", "4"],
+      ["tier-x", "input_tokens", "tier=flex input_over=272000", "-", "2"],
+      ["tier-x", "output_tokens", "tier=flex input_over=272000", "-", "6"],
+    ]);
+    // A long input of gpt-x would have no price of its output.
+    expect(dry.messages).toContain(
+      "No unit or condition here, so not read: input_cost_per_token_above_200k_tokens (1 model), input_cost_per_token_batches (1 model).",
+    );
+    expect(dry.messages).toContain("1 model of these has no price of cached input under some condition");
+    await done("pricing load -", { stdin });
+    expect(JSON.parse((await done("pricing variants tier-x --json")).data)).toEqual([
+      { when: { tier: "flex" }, pricing: { input_tokens: 1, output_tokens: 4 } },
+      { when: { tier: "flex", input_over: 272_000 }, pricing: { input_tokens: 2, output_tokens: 6 } },
+    ]);
+    expect(JSON.parse((await done("pricing variants gpt-x --json")).data)).toEqual([]);
+    expect((await done("pricing load - --dry-run", { stdin })).messages).toContain("nothing to change\n");
+  });
+
+  test("of a price map leaves a list of variants that was set in another way as it is, whole, unless it is to be replaced", async () => {
+    await addProvider("openai", "https://api.openai.com/v1");
+    await done(
+      "model add tier-x --provider openai --upstream-name tier-x --variant tier=priority,input_tokens=7",
+    );
+    const stdin = JSON.stringify(MAP);
+    const loaded = await done("pricing load -", { stdin });
+    expect(loaded.messages).toContain(
+      "4 prices set in another way stay as they are; --replace takes them too.",
+    );
+    const read = async () => JSON.parse((await done("pricing variants tier-x --json")).data);
+    const own = { when: { tier: "priority" }, pricing: { input_tokens: 7 } };
+    expect(await read()).toEqual([own]);
+    await done("pricing load - --replace", { stdin });
+    expect(await read()).toEqual([
+      own,
+      { when: { tier: "flex" }, pricing: { input_tokens: 1, output_tokens: 4 } },
+      { when: { tier: "flex", input_over: 272_000 }, pricing: { input_tokens: 2, output_tokens: 6 } },
+    ]);
+  });
+
   test("of a price map or list prices leaves what was set in another way, and an alias that stands for another model", async () => {
     await addProvider("vllm", "http://127.0.0.1:9/v1");
     await done("model add gpt-x --provider vllm --upstream-name my-own");
@@ -323,8 +385,13 @@ describe("pricing load", () => {
     expect(dry.messages).toMatch(/^List prices of (\d{4}-\d\d-\d\d), from LiteLLM /);
     expect(await prices()).toEqual({ fast: {}, mine: {} });
     const loaded = await done("pricing load --list-prices");
-    expect(loaded.messages).toMatch(/^loaded 3 prices, version list prices \d{4}-\d\d-\d\d\n/);
+    expect(loaded.messages).toMatch(/^loaded 9 prices, version list prices \d{4}-\d\d-\d\d\n/);
     expect(loaded.messages).toContain("1 model without a price (mine)");
+    const variants = JSON.parse((await done("pricing variants fast --json")).data);
+    expect(variants.map(({ when }: { when: object }) => when)).toEqual([
+      { tier: "flex" },
+      { tier: "priority" },
+    ]);
     expect((await prices())["fast"]).toEqual({
       input_tokens: expect.any(Number),
       output_tokens: expect.any(Number),

@@ -215,8 +215,28 @@ describe("LiteLLM's price map", () => {
     expect(judge(toFeed(reading.entries, "v"))).toBeNull();
   });
 
-  test("counts the models whose other prices are left behind", async () => {
-    expect((await read(MAP)).partialCount).toBe(3);
+  test("names the fields whose prices are left behind, with how many models have them", async () => {
+    expect((await read(MAP)).unread).toEqual([
+      { field: "input_cost_per_token_batches", models: 1 },
+      { field: "input_cost_per_image", models: 1 },
+    ]);
+  });
+
+  test("takes the prices of a tier and of long inputs with their conditions, and sends them as they were read", async () => {
+    const reading = await read({
+      m: {
+        input_cost_per_token: 2e-6,
+        input_cost_per_token_flex: 1e-6,
+        input_cost_per_token_above_272k_tokens_flex: 2e-6,
+      },
+    });
+    const feed = toFeed(reading.entries, "v");
+    expect(feed.entries).toEqual([
+      { model: "m", unit: "input_tokens", price_per_million: 2 },
+      { model: "m", unit: "input_tokens", when: { tier: "flex" }, price_per_million: 1 },
+      { model: "m", unit: "input_tokens", when: { tier: "flex", input_over: 272_000 }, price_per_million: 2 },
+    ]);
+    expect(parseFeed(JSON.parse(JSON.stringify(feed))).entries).toEqual([...reading.entries]);
   });
 });
 
@@ -237,7 +257,7 @@ describe("the difference", () => {
       kept("free", "input_tokens", 0, "old"),
       kept("untouched", "input_tokens", 9, "old"),
     ];
-    const diff = toFeedDiff(entries, now, new Set(["a"]));
+    const diff = toFeedDiff(entries, { entries: now }, new Set(["a"]));
     expect(diff.counts).toEqual({ changed: 2, added: 1, unchanged: 1 });
     expect(diff.unusedCount).toBe(2);
     expect(
@@ -254,6 +274,34 @@ describe("the difference", () => {
       ["added", null, 3, null, null],
       ["changed", 0, 3, null, "old"],
     ]);
+  });
+
+  test("compares a price under conditions with the one that is kept under the same, and with no other", async () => {
+    const line = { model: "a", unit: "input_tokens", price_per_million: 1 };
+    const { entries } = await read({
+      version: "v",
+      entries: [
+        line,
+        { ...line, when: { tier: "flex" } },
+        { ...line, when: { tier: "flex", input_over: 9 } },
+      ],
+    });
+    const pricing = { input_tokens: 2 };
+    const now = {
+      entries: [kept("a", "input_tokens", 1)],
+      variants: [
+        { model: "a", when: { tier: "flex" }, pricing, version: "old" },
+        { model: "a", when: { input_over: 9 }, pricing, version: "old" },
+        { model: "b", when: { tier: "flex", input_over: 9 }, pricing, version: "old" },
+      ],
+    };
+    const { lines } = toFeedDiff(entries, now, new Set());
+    expect(lines.map(({ kind, oldPerMillion, oldVersion }) => [kind, oldPerMillion, oldVersion])).toEqual([
+      ["unchanged", 1, null],
+      ["changed", 2, "old"],
+      ["added", null, null],
+    ]);
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(3);
   });
 
   test("counts aliases, upstream names and what was called as in use", () => {

@@ -67,7 +67,8 @@ function findMissing(
   models: Parameters<typeof toOfferWords>[0],
   { entries }: Pick<ListPrices, "entries">,
 ): readonly MissingPrices[] {
-  const listed = new Set(entries.map(({ model, unit }) => `${unit} ${model}`));
+  const standard = entries.filter(({ when }) => when === undefined);
+  const listed = new Set(standard.map(({ model, unit }) => `${unit} ${model}`));
   return models.flatMap((model) => {
     if (model.target !== null) return [];
     const units = UNITS.filter(

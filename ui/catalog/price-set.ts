@@ -39,12 +39,15 @@ export type PriceState =
   /** None is known, and none is missed: no request to such a model uses the unit. */
   | { readonly kind: "unused" };
 
-/** The prices that are kept under each name. */
+/** The standard prices of each name. */
 export function toOwnPrices(
-  entries: readonly Pick<Pricing["entries"][number], "model" | "unit" | "price_per_million">[],
+  entries: readonly (Pick<Pricing["entries"][number], "model" | "unit" | "price_per_million"> & {
+    readonly when?: object;
+  })[],
 ): ReadonlyMap<string, Prices> {
   const own = new Map<string, { [unit in Unit]?: number }>();
-  for (const { model, unit, price_per_million: price } of entries) {
+  for (const { model, unit, when, price_per_million: price } of entries) {
+    if (when !== undefined) continue;
     const prices = own.get(model) ?? {};
     prices[unit] = price;
     own.set(model, prices);

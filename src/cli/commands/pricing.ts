@@ -15,6 +15,9 @@ import { createSystemClock, formatInstant, type InstantUs, DAY_US } from "#kerne
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import { UNITS, type Unit, toPricePerMillion } from "#kernel/units.ts";
+import { describeConditions } from "#interchange/catalog-text.ts";
+import { toConditionsView } from "#views/catalog.ts";
+import type { AnswerOf } from "#http/client.ts";
 import { readTextInput } from "#cli/input/input.ts";
 import { given, type Client, type Installation, isObject } from "#cli/installation/client.ts";
 import { listModels, listProviders } from "#cli/installation/lists.ts";
@@ -22,7 +25,12 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { writeUnpriced } from "#cli/commands/model-list.ts";
 import { parseFeed, type FeedDraft, type FeedEntry, isListVersion } from "#catalog/feed.ts";
-import { createPriceMapReader, isPriceMap, type JsonObject } from "#interchange/price-map.ts";
+import {
+  createPriceMapReader,
+  isPriceMap,
+  type JsonObject,
+  type UnreadField,
+} from "#interchange/price-map.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { readReport } from "#cli/input/report.ts";
 import { addPricingVariantsCommand } from "#cli/commands/price-variants.ts";
@@ -150,6 +158,7 @@ async function findNamesInUse(installation: Installation): Promise<NamesInUse> {
 interface PriceRow {
   readonly model: string;
   readonly unit: Unit;
+  readonly when?: Conditions;
   readonly now: number | null;
   readonly new: number;
 }
@@ -160,20 +169,24 @@ interface ListCall {
 }
 
 async function loadList(terminal: Terminal, api: Client, { list, options }: ListCall): Promise<void> {
-  const { entries } = await api.call("GET /admin/v1/pricing");
-  const kept = new Map(entries.map((entry) => [`${entry.unit} ${entry.model}`, entry]));
+  const findKept = createKeptLookup(await api.call("GET /admin/v1/pricing"));
   const rows: PriceRow[] = [];
   let stayCount = 0;
-  for (const { model, unit, price_per_million: price } of list.entries) {
-    const there = kept.get(`${unit} ${model}`);
-    if (there?.price_per_million === price) continue;
+  for (const { price_per_million: price, ...place } of list.entries) {
+    const there = findKept(place);
+    if (there?.price === price) continue;
     if (there === undefined || options.replace === true || list.isEarlier(there.version))
-      rows.push({ model, unit, now: there?.price_per_million ?? null, new: price });
+      rows.push({ ...place, now: there?.price ?? null, new: price });
     else stayCount += 1;
   }
   const feed = {
     version: list.version,
-    entries: rows.map((row) => ({ model: row.model, unit: row.unit, price_per_million: row.new })),
+    entries: rows.map(({ model, unit, when, new: price }) => ({
+      model,
+      unit,
+      ...(when !== undefined && { when }),
+      price_per_million: price,
+    })),
   };
   const tell = () => {
     if (options.json === true) return;
@@ -189,8 +202,14 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
     if (options.json === true) writeJson(terminal, { version: list.version, changes: rows });
     else if (rows.length > 0) {
       writeList(terminal, options, {
-        views: rows,
-        columns: ["model", "unit", "now", "new"],
+        views: rows.map(toRowView),
+        columns: [
+          "model",
+          "unit",
+          ...(rows.some(({ when }) => when !== undefined) ? (["when"] as const) : []),
+          "now",
+          "new",
+        ],
         figures: ["now", "new"],
       });
     }
@@ -204,6 +223,45 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
   writeLoaded(terminal, options, view);
   tell();
   if (options.json !== true) await writeUnpriced(terminal, api, { models: await listModels(api), options });
+}
+
+interface KeptPrice {
+  /** Null: of a list of variants that has none there. */
+  readonly price: number | null;
+  readonly version: string | null;
+}
+
+/**
+ * Finds the price that is kept at a place. A list of variants is one row: what a feed sets in it makes all of it the feed's, so
+ * that a list that was set in another way is such a price everywhere.
+ */
+function createKeptLookup({ entries, variants = [] }: AnswerOf<"GET /admin/v1/pricing">) {
+  const kept = new Map<string, KeptPrice>(
+    entries.map(({ model, unit, price_per_million: price, version }) => [
+      toPriceId({ model, unit }),
+      { price, version },
+    ]),
+  );
+  const lists = new Map(variants.map(({ model, version }) => [model, { price: null, version }]));
+  for (const { model, when, pricing, version } of variants) {
+    for (const unit of UNITS) {
+      const price = pricing[unit];
+      if (price !== undefined) kept.set(toPriceId({ model, unit, when }), { price, version });
+    }
+  }
+  return (place: Place): KeptPrice | undefined =>
+    kept.get(toPriceId(place)) ?? (place.when === undefined ? undefined : lists.get(place.model));
+}
+
+type Place = Pick<PriceRow, "model" | "unit" | "when">;
+
+function toPriceId({ model, unit, when }: Place): string {
+  // Views of conditions have their members in one order.
+  return `${unit} ${JSON.stringify(when)} ${model}`;
+}
+
+function toRowView({ when, ...row }: PriceRow) {
+  return { ...row, when: when === undefined ? null : describeConditions(when) };
 }
 
 function toEnd(count: number, { entries, version }: PriceList): string {
@@ -231,10 +289,13 @@ interface PriceList {
   readonly isEarlier: (version: string | null) => boolean;
 }
 
+type Conditions = ReturnType<typeof toConditionsView>;
+
 interface PriceEntry {
   readonly model: string;
   readonly unit: Unit;
   readonly price_per_million: number;
+  readonly when?: Conditions;
 }
 
 /** A file as it was parsed: a feed, sent as it is, or LiteLLM's public price map. Throws a `CommandError`. */
@@ -281,7 +342,7 @@ function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: InstantUs): P
       ? Object.keys(map).map((name) => ({ name, listed: name }))
       : findPricesInUse(inUse, createMapLookup(map));
   for (const { name, listed } of sources) reader.read(name, map[listed]);
-  const { entries, skipped, partialCount } = reader.finish();
+  const { entries, skipped, unread, uncachedCount } = reader.finish();
   const failed = skipped.filter(({ name }) => name !== "sample_spec");
   return {
     version: `${MAP_LABEL} ${formatInstant(nowUs).slice(0, 10)}`,
@@ -290,14 +351,26 @@ function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: InstantUs): P
       ...(failed.length === 0
         ? []
         : [`${toCounted(failed.length, "price")} of the map cannot be kept here.`]),
-      ...(partialCount === 0
+      ...(unread.length === 0 ? [] : [toUnreadNote(unread)]),
+      ...(uncachedCount === 0
         ? []
         : [
-            `${toCounted(partialCount, "model")} of these have more prices (long prompts, batches, images), which have no unit here.`,
+            `${toCounted(uncachedCount, "model")} of these ${uncachedCount === 1 ? "has" : "have"} no price of cached input under some condition: there it is unpriced.`,
           ]),
     ],
     isEarlier: (version) => version?.startsWith(`${MAP_LABEL} `) === true,
   };
+}
+
+/** As many as one reads. */
+const FIELDS_MAX = 8;
+
+function toUnreadNote(unread: readonly UnreadField[]): string {
+  const named = unread
+    .slice(0, FIELDS_MAX)
+    .map(({ field, models }) => `${field} (${toCounted(models, "model")})`);
+  const rest = unread.length - named.length;
+  return `No unit or condition here, so not read: ${named.join(", ")}${rest > 0 ? ` and ${toCounted(rest, "other field")}` : ""}.`;
 }
 
 /** The list prices that the installation has with it. */
@@ -315,15 +388,18 @@ async function readList(api: Client, inUse: NamesInUse | null): Promise<PriceLis
         .filter(({ model }) => model === listed)
         .map((entry) => Object.assign({}, entry, { model: name })),
     ),
-    notes: [
-      `List prices of ${asOf}, from ${source}: short prompts, standard processing. Compare them with your contract.`,
-    ],
+    notes: [`List prices of ${asOf}, from ${source}. Compare them with your contract.`],
     isEarlier: isListVersion,
   };
 }
 
-function toPriceEntry({ name, unit, pricePico }: FeedEntry): PriceEntry {
-  return { model: name, unit, price_per_million: toPricePerMillion(pricePico) };
+function toPriceEntry({ name, unit, when, pricePico }: FeedEntry): PriceEntry {
+  return {
+    model: name,
+    unit,
+    ...(when !== undefined && { when: toConditionsView(when) }),
+    price_per_million: toPricePerMillion(pricePico),
+  };
 }
 
 const WINDOW_DAYS = 30;

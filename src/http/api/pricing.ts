@@ -37,13 +37,22 @@ export function pricingRoutes(catalog: Catalog) {
       ...ADMIN,
       summary: "Public list prices, of the day that it says",
       description:
-        "A feed that is offered: nothing of it applies until it is sent to `POST /admin/v1/pricing`.",
+        "A feed that is offered, standard prices and those under conditions: nothing of it applies until it is sent to `POST /admin/v1/pricing`.",
       answer: json(200, ListPricing, {
-        version: "list prices 2026-11-12",
-        source: "LiteLLM 1.109.1, model_prices_and_context_window.json",
-        source_url: "https://pypi.org/project/litellm/1.109.1/",
-        as_of: "2026-11-12",
-        entries: [{ model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 1.25 }],
+        version: "list prices 2026-11-20",
+        source: "LiteLLM 1.110.2, model_prices_and_context_window.json",
+        source_url: "https://pypi.org/project/litellm/1.110.2/",
+        sources: ["https://developers.openai.com/api/docs/pricing"],
+        as_of: "2026-11-20",
+        entries: [
+          { model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 1.25 },
+          {
+            model: MODEL.upstream_name,
+            unit: "input_tokens",
+            when: { tier: "flex" },
+            price_per_million: 0.625,
+          },
+        ],
       }),
       run: async () => {
         // Read once somebody asks: most processes never do.

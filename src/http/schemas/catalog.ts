@@ -192,9 +192,15 @@ export const ListPricing = view("ListPricing", {
   version: Type.String({ description: "What these prices are loaded as." }),
   source: Type.String(),
   source_url: Type.String(),
+  sources: Type.Array(Type.String(), { description: "The vendors' pages that the prices are from." }),
   as_of: Type.String({ format: "date", description: "The day on which the source was published." }),
   entries: Type.Array(
-    fields({ model: Type.String(), unit: oneOf(UNITS), price_per_million: Type.Number({ minimum: 0 }) }),
+    fields({
+      model: Type.String(),
+      unit: oneOf(UNITS),
+      when: Type.Optional(PriceConditions),
+      price_per_million: Type.Number({ minimum: 0 }),
+    }),
   ),
 });
 

@@ -95,7 +95,7 @@ export function PricesPage() {
       {isReady && (loading || offered !== undefined) && (
         <LoadDialog
           offered={offered}
-          kept={kept}
+          kept={pricing.data ?? NOTHING_KEPT}
           inUse={inUse}
           onClose={() => {
             setLoading(false);
@@ -115,5 +115,6 @@ export function PricesPage() {
 }
 
 const NO_PRICES: Pricing["entries"] = [];
+const NOTHING_KEPT = { entries: NO_PRICES };
 const NO_MODELS: readonly Model[] = [];
 const NO_PROVIDERS: readonly Provider[] = [];

@@ -1,8 +1,8 @@
 import { useMemo, useState } from "react";
-import type { SkippedPrice } from "#interchange/price-map.ts";
+import type { SkippedPrice, UnreadField } from "#interchange/price-map.ts";
 import type { NamesInUse } from "#interchange/prices-in-use.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
-import type { Pricing } from "../../../api/catalog.ts";
 import { Badge } from "../../../components/chip.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
 import { type Column, textColumn } from "../../../components/column.ts";
@@ -16,6 +16,7 @@ import {
   type FeedLine,
   type FeedProblem,
   type FeedReading,
+  type KeptPrices,
   type LineKind,
   type LoadChoices,
   type LoadPlan,
@@ -31,7 +32,7 @@ interface FeedReviewProps {
   readonly plan: LoadPlan;
   readonly choices: LoadChoices;
   readonly onChoose: (choices: LoadChoices) => void;
-  readonly kept: Pricing["entries"];
+  readonly kept: KeptPrices;
   readonly inUse: NamesInUse;
   /** The error of the last try to load it. */
   readonly failure: Error | null;
@@ -161,7 +162,7 @@ function FeedNotes({ reading, diff }: { readonly reading: FeedReading; readonly 
 }
 
 function toNotes(
-  { skipped, partialCount }: FeedReading,
+  { skipped, unread, uncachedCount }: FeedReading,
   { lines, unusedCount }: FeedDiff,
 ): readonly string[] {
   const freeCount = lines.filter(({ newPerMillion }) => newPerMillion === 0).length;
@@ -182,15 +183,27 @@ function toNotes(
       one: "1 price is 0: the unit is free, not unpriced.",
       many: "prices are 0: these units are free, not unpriced.",
     }),
-    count(partialCount, {
-      one: "1 model has further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
-      many: "models have further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
+    unread.length === 0 ? [] : [toUnreadNote(unread)],
+    count(uncachedCount, {
+      one: "1 model has no price of cached input under some condition: it is unpriced there.",
+      many: "models have no price of cached input under some condition: it is unpriced there.",
     }),
     count(skipped.length, {
       one: "1 entry was skipped: see Skipped.",
       many: "entries were skipped: see Skipped.",
     }),
   ].flat();
+}
+
+/** As many as one reads. */
+const FIELDS_MAX = 6;
+
+function toUnreadNote(unread: readonly UnreadField[]): string {
+  const named = unread
+    .slice(0, FIELDS_MAX)
+    .map(({ field, models }) => `${field} (${formatCount(models)} ${models === 1 ? "model" : "models"})`);
+  const rest = unread.length - named.length;
+  return `No unit or condition here, so not taken: ${named.join(", ")}${rest > 0 ? ` and ${formatCount(rest)} more` : ""}.`;
 }
 
 function count(number: number, words: { readonly one: string; readonly many: string }): readonly string[] {
@@ -262,12 +275,22 @@ const NAME: Column<FeedLine> = {
     </span>
   ),
 };
-const UNIT: Column<FeedLine> = textColumn({
+const UNIT: Column<FeedLine> = {
   id: "unit",
   header: "Unit",
-  width: "w-44",
-  value: ({ entry }) => UNIT_TABLE[entry.unit].label,
-});
+  width: "w-52",
+  sortValue: ({ entry }) => `${UNIT_TABLE[entry.unit].label} ${toWords(entry)}`,
+  cell: ({ entry }) => (
+    <>
+      {UNIT_TABLE[entry.unit].label}
+      {entry.when !== undefined && <span className="block text-xs text-ink-soft">{toWords(entry)}</span>}
+    </>
+  ),
+};
+
+function toWords({ when }: FeedLine["entry"]): string {
+  return when === undefined ? "" : toConditionWords(when);
+}
 const OLD: Column<FeedLine> = {
   id: "old",
   header: "Now",

@@ -5,7 +5,12 @@ import {
   parseFeedVersion,
   isListVersion,
 } from "#catalog/feed.ts";
-import { createPriceMapReader, isPriceMap, type SkippedPrice } from "#interchange/price-map.ts";
+import {
+  createPriceMapReader,
+  isPriceMap,
+  type SkippedPrice,
+  type UnreadField,
+} from "#interchange/price-map.ts";
 import {
   createListLookup,
   createMapLookup,
@@ -14,8 +19,9 @@ import {
   type PriceLookup,
 } from "#interchange/prices-in-use.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toPricePerMillion, type Unit } from "#kernel/units.ts";
+import { toPricePerMillion, type Unit, UNITS } from "#kernel/units.ts";
 import { isJsonObject } from "#usage/json.ts";
+import { toConditionsView } from "#views/catalog.ts";
 import type { Pricing, PricingFeed } from "../../../api/catalog.ts";
 import { toIso } from "../../../search/window.ts";
 import { formatCount, formatInstant } from "../../../text/format.ts";
@@ -39,7 +45,10 @@ export interface FeedReading {
   readonly problems: readonly FeedProblem[];
   /** Entries that a price map has and a feed does not. */
   readonly skipped: readonly SkippedPrice[];
-  readonly partialCount: number;
+  /** Fields of a price map that have no unit and no condition here. */
+  readonly unread: readonly UnreadField[];
+  /** Models of a price map without a price of cached input under some condition. */
+  readonly uncachedCount: number;
   /** Finds the name that a public list has for a model; null for a feed, which says by itself what it names. */
   readonly lookup: PriceLookup | null;
 }
@@ -110,7 +119,7 @@ async function readFeed(drafts: readonly unknown[], options: ReadOptions) {
     },
     options,
   );
-  return { kind: "feed" as const, entries, badEntries, skipped: [], partialCount: 0 };
+  return { kind: "feed" as const, entries, badEntries, skipped: [], unread: [], uncachedCount: 0 };
 }
 
 function toProblems(unknownFields: readonly string[]): readonly FeedProblem[] {
@@ -174,17 +183,42 @@ export interface FeedDiff {
   readonly unusedCount: number;
 }
 
+/** A price that is kept now, also one under conditions. */
+interface KeptPrice {
+  readonly price_per_million: number;
+  /** Null: it was written with a model. */
+  readonly version: string | null;
+}
+
+function toKeptPrices({ entries, variants = [] }: KeptPrices): ReadonlyMap<string, KeptPrice> {
+  const kept = new Map<string, KeptPrice>(
+    entries.map((price) => [toPriceId({ name: price.model, unit: price.unit }), price]),
+  );
+  for (const { model: name, when, pricing, version } of variants) {
+    for (const unit of UNITS) {
+      const price = pricing[unit];
+      if (price !== undefined)
+        kept.set(toPriceId({ name, unit, when }), { price_per_million: price, version });
+    }
+  }
+  return kept;
+}
+
+/** What is kept, as the server tells it. */
+export type KeptPrices = Pick<Pricing, "entries" | "variants">;
+
 /** What loading these entries would do. */
 export function toFeedDiff(
   entries: readonly FeedEntry[],
-  kept: Pricing["entries"],
+  kept: KeptPrices,
   usedNames: ReadonlySet<string>,
 ): FeedDiff {
-  const now = new Map(kept.map((price) => [toPairId(price.model, price.unit), price]));
+  const now = toKeptPrices(kept);
   const counts = { changed: 0, added: 0, unchanged: 0 };
   let unusedCount = 0;
   const lines = entries.map((entry): FeedLine => {
-    const id = toPairId(entry.name, entry.unit);
+    const when = entry.when === undefined ? undefined : toConditionsView(entry.when);
+    const id = toPriceId({ name: entry.name, unit: entry.unit, when });
     const old = now.get(id);
     const newPerMillion = toPricePerMillion(entry.pricePico);
     const isUsed = usedNames.has(entry.name);
@@ -207,9 +241,16 @@ export function toFeedDiff(
   return { lines, counts, unusedCount };
 }
 
+interface PricePlace {
+  readonly name: string;
+  readonly unit: Unit;
+  /** Its members are in one order, wherever they are from. */
+  readonly when?: object | undefined;
+}
+
 /** Names may hold anything but control characters. */
-function toPairId(name: string, unit: Unit): string {
-  return `${unit}\n${name}`;
+function toPriceId({ name, unit, when }: PricePlace): string {
+  return `${unit}\n${when === undefined ? "" : JSON.stringify(when)}\n${name}`;
 }
 
 function toRatio(oldPrice: number | undefined, newPrice: number): number | null {
@@ -271,9 +312,10 @@ export function toUsedNames({ models, others }: NamesInUse): ReadonlySet<string>
 export function toFeed(entries: readonly FeedEntry[], version: string): PricingFeed {
   return {
     version,
-    entries: entries.map(({ name, unit, pricePico }) => ({
+    entries: entries.map(({ name, unit, when, pricePico }) => ({
       model: name,
       unit,
+      ...(when !== undefined && { when: toConditionsView(when) }),
       price_per_million: toPricePerMillion(pricePico),
     })),
   };

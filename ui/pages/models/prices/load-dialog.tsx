@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import type { NamesInUse } from "#interchange/prices-in-use.ts";
-import { type ListPrices, loadPricing, type Pricing } from "../../../api/catalog.ts";
+import { type ListPrices, loadPricing } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { CodeBlock } from "../../../components/code.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
@@ -15,6 +15,7 @@ import {
   type FeedDiff,
   type FeedReading,
   FeedTextError,
+  type KeptPrices,
   type LoadChoices,
   planLoad,
   readFeedText,
@@ -28,7 +29,7 @@ import { formatCount } from "../../../text/format.ts";
 interface LoadDialogProps {
   /** Read at once, instead of a file; the difference comes first all the same. */
   readonly offered?: ListPrices | undefined;
-  readonly kept: Pricing["entries"];
+  readonly kept: KeptPrices;
   readonly inUse: NamesInUse;
   readonly onClose: () => void;
 }
@@ -199,7 +200,8 @@ interface FeedSourceProps {
 const EXAMPLE = `{"version": "2026-03", "entries": [
   {"model": "gpt-5", "unit": "input_tokens", "price_per_million": 1.25},
   {"model": "gpt-5", "unit": "cached_input_tokens", "price_per_million": 0.125},
-  {"model": "gpt-5", "unit": "output_tokens", "price_per_unit": 0.00001}
+  {"model": "gpt-5", "unit": "output_tokens", "price_per_unit": 0.00001},
+  {"model": "gpt-5", "unit": "input_tokens", "price_per_million": 0.625, "when": {"tier": "flex"}}
 ]}`;
 
 /** A file to drop, or a text to paste. */
@@ -256,8 +258,8 @@ function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
         <div className="min-w-0">
           <p className="mb-2 text-xs text-ink-soft">
             A feed sets the prices it names and leaves all others alone. Of{" "}
-            <code className="font-mono">model_prices_and_context_window.json</code> the prices per token are
-            taken: input, output, cached input and cache writes.
+            <code className="font-mono">model_prices_and_context_window.json</code> the prices that have a
+            unit here are taken, also those of service tiers and long inputs.
           </p>
           <CodeBlock code={EXAMPLE} language="A pricing feed" />
         </div>
