@@ -36,7 +36,7 @@ export function PriceConsequence({ wish, name }: PriceConsequenceProps) {
       {data === undefined || isPlaceholderData || settled === null ? (
         <p>Counting what it would mean…</p>
       ) : (
-        <Told preview={data} name={name} />
+        <Told preview={data} name={name} isStandard={"entries" in settled || "pricing" in settled} />
       )}
     </div>
   );
@@ -44,7 +44,14 @@ export function PriceConsequence({ wish, name }: PriceConsequenceProps) {
 
 const NOTHING: PriceWish = { entries: [] };
 
-function Told({ preview, name }: { readonly preview: PricePreview; readonly name: string }) {
+interface ToldProps {
+  readonly preview: PricePreview;
+  readonly name: string;
+  /** A standard price is changed: usage is counted at those alone. */
+  readonly isStandard: boolean;
+}
+
+function Told({ preview, name, isStandard }: ToldProps) {
   const { names } = preview;
   if (names.length === 0) return <p>No price in force would change.</p>;
   const others = names.filter((other) => other.name !== name || other.kind === "relay");
@@ -53,6 +60,16 @@ function Told({ preview, name }: { readonly preview: PricePreview; readonly name
   const after = sum(used.map(({ cost_after }) => cost_after));
   const requests = used.reduce((total, row) => total + row.requests, 0);
   const unpriced = [...new Set(used.flatMap((row) => row.unpriced_after))];
+  if (!isStandard) {
+    return (
+      <>
+        <p className="text-ink">
+          Applies to requests that meet the conditions. Usage is previewed at standard prices only.
+        </p>
+        {others.length > 0 && <p>It also holds for {toNames(others)}.</p>}
+      </>
+    );
+  }
   return (
     <>
       <p className="text-ink">

@@ -14,6 +14,8 @@ export interface PriceInputsProps {
   readonly capabilities: readonly Capability[];
   /** Prices that hold where a field is empty: those of the target. */
   readonly inherited?: Prices | undefined;
+  /** Where they stand in the request. */
+  readonly path?: string;
   /** The error of the last try to save. */
   readonly failure?: Error | null | undefined;
 }
@@ -26,6 +28,7 @@ export function PriceInputs({
   onChange,
   capabilities,
   inherited = NO_INHERITED,
+  path = "pricing",
   failure,
 }: PriceInputsProps) {
   const toField = (unit: Unit) => (
@@ -37,7 +40,7 @@ export function PriceInputs({
       suffix="per million"
       placeholder={toPlaceholder(inherited, unit)}
       value={prices[unit] ?? null}
-      error={toFieldError(failure, `pricing.${unit}`)}
+      error={toFieldError(failure, `${path}.${unit}`)}
       onValueChange={(price) => onChange({ ...prices, [unit]: price })}
     />
   );
@@ -47,7 +50,7 @@ export function PriceInputs({
   );
   const others = UNITS.filter((unit) => !first.includes(unit));
   const hasOther = others.some(
-    (unit) => (prices[unit] ?? null) !== null || toFieldError(failure, `pricing.${unit}`) !== undefined,
+    (unit) => (prices[unit] ?? null) !== null || toFieldError(failure, `${path}.${unit}`) !== undefined,
   );
   return (
     <div className="flex flex-col gap-3">

@@ -121,17 +121,17 @@ function AdminModels() {
 
   const allModels = models.data?.rows ?? NONE;
   const allProviders = providers.data?.rows ?? NONE;
-  const entries = pricing.data?.entries;
+  const kept = pricing.data;
   const usage = summary.data?.usage;
   const isPending = models.isPending || pricing.isPending;
   const rows = useMemo(
-    () => toEditableRows({ models: allModels, providers: allProviders, entries, usage }),
-    [allModels, allProviders, entries, usage],
+    () => toEditableRows({ models: allModels, providers: allProviders, pricing: kept, usage }),
+    [allModels, allProviders, kept, usage],
   );
   return (
     <ModelsList
       lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
-      actions={!isPending && <ListOffer models={allModels} kept={entries ?? NONE} />}
+      actions={!isPending && <ListOffer models={allModels} kept={kept?.entries ?? NONE} />}
       asked={[models, providers, pricing]}
       rows={isPending || models.data === undefined ? undefined : rows}
       total={models.data?.total}

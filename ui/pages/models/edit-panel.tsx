@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
-import { type Model, MODELS, type Provider } from "../../api/catalog.ts";
+import { type Model, type ModelPatch, MODELS, type PriceWish, type Provider } from "../../api/catalog.ts";
 import { changing, useUndo } from "../../api/changing.ts";
 import { AliasList } from "../../catalog/alias-list.tsx";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
-import { type Prices, toPinnedUnits } from "../../catalog/price-set.ts";
+import { toPinnedUnits } from "../../catalog/price-set.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
 import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
@@ -30,6 +30,7 @@ import {
 } from "./model-form.ts";
 import { ModelLinks, ModelSnippets, ModelUsage } from "./model-panel.tsx";
 import type { EditableRow } from "./model-row.ts";
+import { findVariantFault } from "./variants.tsx";
 
 interface EditPanelProps {
   readonly row: EditableRow;
@@ -99,7 +100,7 @@ export function EditPanel(props: EditPanelProps) {
   );
 }
 
-const NO_OWN: Prices = {};
+const NO_OWN = {};
 
 type ModelChange = Parameters<typeof MODELS.update.run>[0];
 
@@ -125,7 +126,7 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
   const { notify } = useToast();
   const undo = useUndo();
   const { model, names } = row;
-  const own = row.own ?? NO_OWN;
+  const own = { prices: row.own ?? NO_OWN, variants: row.ownVariants };
   const form = useForm({
     name: "edit-model",
     begin: toModelForm(model, own),
@@ -155,13 +156,12 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
       if (isRenamed) onOpen(saved.alias);
     },
   });
-  const { pricing } = toModelPatch(form.values, model, own);
   return (
     <>
       <Form form={form}>
         <ModelFields
           form={form}
-          onKindChange={(kind) => form.set({ kind, prices: toKindPrices(kind, model, own) })}
+          onKindChange={(kind) => form.set({ kind, ...toKindPrices(kind, model, own) })}
           models={models}
           providers={providers}
           alias={model.alias}
@@ -175,7 +175,7 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
           consequence={
             <PriceConsequence
               name={model.alias}
-              wish={pricing === undefined ? null : { model: model.alias, pricing }}
+              wish={toWish(model.alias, toModelPatch(form.values, model, own))}
             />
           }
         />
@@ -188,6 +188,20 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
       </div>
     </>
   );
+}
+
+/** Null: no price is changed, or a variant is not complete yet. */
+function toWish(
+  model: string,
+  { pricing, price_variants: variants }: NonNullable<ModelPatch>,
+): PriceWish | null {
+  if (pricing === undefined && variants === undefined) return null;
+  if (Object.keys(findVariantFault(variants ?? [])).length > 0) return null;
+  return {
+    model,
+    ...(pricing !== undefined && { pricing }),
+    ...(variants !== undefined && { price_variants: variants }),
+  };
 }
 
 function toPricesNote({ model, own }: EditableRow, form: ModelForm): string | undefined {

@@ -13,6 +13,7 @@ import { FormDialog } from "../../form/form.tsx";
 import { readTerms } from "../../form/read-terms.ts" with { type: "macro" };
 import { type Form, useForm } from "../../form/use-form.ts";
 import { findMissing, type ModelForm, NEW_MODEL, toModelDraft } from "./model-form.ts";
+import { VariantFields } from "./variants.tsx";
 
 interface AddModelDialogProps {
   /** What is known of it already. */
@@ -71,7 +72,7 @@ interface ModelFieldsProps {
   readonly pricesNote?: string | undefined;
   /** Prices are not known, so that a write could lose some. */
   readonly withoutPrices?: boolean | undefined;
-  /** Stands below the prices. */
+  /** Stands below prices and variants. */
   readonly consequence?: ReactNode;
 }
 
@@ -134,8 +135,18 @@ export function ModelFields(props: ModelFieldsProps) {
             onChange={(prices) => set({ prices })}
           />
         )}
-        {props.consequence}
       </section>
+      {props.withoutPrices !== true && (
+        <VariantFields
+          variants={values.variants}
+          onChange={(variants) => set({ variants })}
+          capabilities={target?.capabilities ?? values.capabilities}
+          inherited={target?.price_variants ?? []}
+          findError={(path) => form.findError("variants", path)}
+          failure={form.failure}
+        />
+      )}
+      {props.consequence}
       <SwitchField
         label="Listed"
         hint="A hidden model can still be called by name. Other names of it are listed separately."

@@ -8,7 +8,21 @@ import {
   toPriceFields,
   toPricing,
 } from "../../catalog/price-set.ts";
+import type { PriceVariants } from "../../catalog/variant-table.tsx";
 import { REQUIRED } from "../../form/terms.ts";
+import {
+  findVariantFault,
+  isSameVariants,
+  toPriceVariants,
+  toVariantForms,
+  type VariantForm,
+} from "./variants.tsx";
+
+/** What is kept under a model's own name. */
+export interface OwnPrices {
+  readonly prices: Prices;
+  readonly variants: PriceVariants;
+}
 
 /** What stands in the fields of a model. */
 export interface ModelForm {
@@ -20,6 +34,7 @@ export interface ModelForm {
   readonly target: string;
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
+  readonly variants: readonly VariantForm[];
   readonly hidden: boolean;
   /** Renamed, the name of before becomes a name for it. */
   readonly keepsName: boolean;
@@ -33,11 +48,12 @@ export const NEW_MODEL: ModelForm = {
   target: "",
   capabilities: CAPABILITIES_DEFAULT,
   prices: NO_PRICES,
+  variants: [],
   hidden: false,
   keepsName: false,
 };
 
-export function toModelForm(model: Model, own: Prices): ModelForm {
+export function toModelForm(model: Model, own: OwnPrices): ModelForm {
   return {
     alias: model.alias,
     kind: model.target === null ? "binding" : "name",
@@ -45,15 +61,23 @@ export function toModelForm(model: Model, own: Prices): ModelForm {
     upstreamName: model.upstream_name,
     target: model.target ?? "",
     capabilities: model.capabilities,
-    prices: toPriceFields(model, own),
+    ...toKindPrices(model.target === null ? "binding" : "name", model, own),
     hidden: model.hidden,
     keepsName: false,
   };
 }
 
 /** The prices that are shown for a model when it is, or is to become, of this kind. */
-export function toKindPrices(kind: ModelForm["kind"], model: Model, own: Prices): PriceFields {
-  return toPriceFields({ pricing: model.pricing, target: kind === "name" ? "any" : null }, own);
+export function toKindPrices(
+  kind: ModelForm["kind"],
+  model: Model,
+  own: OwnPrices,
+): Pick<ModelForm, "prices" | "variants"> {
+  const inForce = model.price_variants ?? [];
+  return {
+    prices: toPriceFields({ pricing: model.pricing, target: kind === "name" ? "any" : null }, own.prices),
+    variants: toVariantForms(kind === "name" ? own.variants : inForce),
+  };
 }
 
 /** What to send to make it. */
@@ -63,6 +87,7 @@ export function toModelDraft(form: ModelForm): ModelDraft {
     alias: form.alias.trim(),
     hidden: form.hidden,
     ...(Object.keys(pricing).length > 0 && { pricing }),
+    ...(form.variants.length > 0 && { price_variants: toPriceVariants(form.variants) }),
   };
   return form.kind === "name"
     ? { ...shared, target: form.target.trim() }
@@ -76,16 +101,20 @@ export function toModelDraft(form: ModelForm): ModelDraft {
 }
 
 /** Only what differs from the model as it is. What is its target's is never sent for a name. */
-export function toModelPatch(form: ModelForm, model: Model, own: Prices): NonNullable<ModelPatch> {
+export function toModelPatch(form: ModelForm, model: Model, own: OwnPrices): NonNullable<ModelPatch> {
   const was = toModelForm(model, own);
+  const shown = toKindPrices(form.kind, model, own);
   const becomesBinding = was.kind === "name" && form.kind === "binding";
   // What it inherited from its target does not come along by itself.
-  const sendsPrices = becomesBinding || !isSamePrices(form.prices, toKindPrices(form.kind, model, own));
+  const sendsPrices = becomesBinding || !isSamePrices(form.prices, shown.prices);
+  const sendsVariants =
+    (becomesBinding && form.variants.length > 0) || !isSameVariants(form.variants, shown.variants);
   return {
     ...(form.alias.trim() !== was.alias && { alias: form.alias.trim() }),
     ...(form.hidden !== was.hidden && { hidden: form.hidden }),
     ...(form.kind === "name" ? toNamePatch(form, was) : toBindingPatch(form, was, becomesBinding)),
     ...(sendsPrices && { pricing: toPricing(form.prices) }),
+    ...(sendsVariants && { price_variants: toPriceVariants(form.variants) }),
   };
 }
 
@@ -107,11 +136,14 @@ function isSameSet(left: readonly Capability[], right: readonly Capability[]): b
   return left.length === right.length && left.every((capability) => right.includes(capability));
 }
 
-/** What has to be filled in, which hangs on the kind. */
+/** What has to be filled in, which hangs on the kind, and what is wrong with variants. */
 export function findMissing(isNew: boolean) {
-  return ({ kind, alias, provider, upstreamName, target }: ModelForm) => {
+  return ({ kind, alias, provider, upstreamName, target, variants }: ModelForm) => {
     const isMissing = (text: string) => (text.trim() === "" ? REQUIRED : undefined);
-    const named = kind === "name" || !isNew ? { alias: isMissing(alias) } : {};
+    const named = {
+      ...findVariantFault(toPriceVariants(variants)),
+      ...((kind === "name" || !isNew) && { alias: isMissing(alias) }),
+    };
     return kind === "name"
       ? { ...named, target: isMissing(target) }
       : { ...named, provider: isMissing(provider), upstream_name: isMissing(upstreamName) };
@@ -119,7 +151,12 @@ export function findMissing(isNew: boolean) {
 }
 
 /** The patch that takes another one back. */
-export function toUndo(patch: NonNullable<ModelPatch>, model: Model, own: Prices): NonNullable<ModelPatch> {
+export function toUndo(
+  patch: NonNullable<ModelPatch>,
+  model: Model,
+  own: OwnPrices,
+): NonNullable<ModelPatch> {
+  const was = toModelForm(model, own);
   const { alias, hidden, target, provider, upstream_name, capabilities } = model;
   const changesRoute = ["target", "provider", "upstream_name", "capabilities"].some((part) => part in patch);
   const route =
@@ -130,6 +167,7 @@ export function toUndo(patch: NonNullable<ModelPatch>, model: Model, own: Prices
     ...(patch.alias !== undefined && { alias }),
     ...(patch.hidden !== undefined && { hidden }),
     ...(changesRoute && route),
-    ...(("pricing" in patch || "target" in patch) && { pricing: toPricing(toPriceFields(model, own)) }),
+    ...(("pricing" in patch || "target" in patch) && { pricing: toPricing(was.prices) }),
+    ...("price_variants" in patch && { price_variants: toPriceVariants(was.variants) }),
   };
 }

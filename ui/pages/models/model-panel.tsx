@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import { isRareUnit, isReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { teamSeriesQuery } from "../../api/reports.ts";
+import { VariantTable } from "../../catalog/variant-table.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { buttonClass } from "../../components/button.tsx";
 import { BuiltInToolsNote, CapabilityChips } from "../../components/capability.tsx";
@@ -57,6 +58,11 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
           </p>
         )}
       </Section>
+      {model.price_variants !== undefined && (
+        <Section title="Price variants">
+          <VariantTable label="Prices by condition" variants={model.price_variants} />
+        </Section>
+      )}
       {names.length > 0 && (
         <Section title="Other names">
           <p className="break-words">{names.join(", ")}</p>

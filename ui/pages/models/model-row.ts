@@ -9,7 +9,14 @@ import type { ModelsSearch } from "../../search/pages.ts";
 /** A model as every caller may see it. */
 export interface PublicModel extends Pick<
   Model,
-  "alias" | "target" | "provider" | "capabilities" | "hidden" | "pricing" | "pricing_inherited"
+  | "alias"
+  | "target"
+  | "provider"
+  | "capabilities"
+  | "hidden"
+  | "pricing"
+  | "price_variants"
+  | "pricing_inherited"
 > {
   /** Known to administrators. */
   readonly upstream_name?: string;
@@ -26,6 +33,8 @@ export interface ModelRow<Shown extends PublicModel = PublicModel> {
 export interface EditableRow extends ModelRow<Model> {
   /** Prices kept under its own name; null while prices are not known, and then they cannot be changed. */
   readonly own: Prices | null;
+  /** The variants kept under its own name. */
+  readonly ownVariants: NonNullable<Model["price_variants"]>;
   readonly isProviderDisabled: boolean;
   /** Units that requests under this name used lately. */
   readonly used: ReadonlySet<Unit>;
@@ -34,7 +43,7 @@ export interface EditableRow extends ModelRow<Model> {
 export interface RowSources {
   readonly models: readonly Model[];
   readonly providers: readonly Provider[];
-  readonly entries: Pricing["entries"] | undefined;
+  readonly pricing: Pick<Pricing, "entries" | "variants"> | undefined;
   /** Undefined until it is known. */
   readonly usage: readonly Pick<TeamUsageRow, "model" | "provider" | "units">[] | undefined;
 }
@@ -43,14 +52,16 @@ const NO_OWN: Prices = {};
 const NO_UNITS: ReadonlySet<Unit> = new Set();
 
 /** In the order of the models. */
-export function toEditableRows({ models, providers, entries, usage }: RowSources): readonly EditableRow[] {
-  const own = entries === undefined ? null : toOwnPrices(entries);
+export function toEditableRows({ models, providers, pricing, usage }: RowSources): readonly EditableRow[] {
+  const own = pricing === undefined ? null : toOwnPrices(pricing.entries);
+  const variants = Map.groupBy(pricing?.variants ?? [], ({ model }) => model);
   const disabled = new Set(providers.filter(({ enabled }) => !enabled).map(({ name }) => name));
   const used = toUsedUnits(usage ?? []);
   return withNames(models).map(({ model, names }) => ({
     model,
     names,
     own: own === null ? null : (own.get(model.alias) ?? NO_OWN),
+    ownVariants: variants.get(model.alias) ?? [],
     used: used.get(model.alias) ?? NO_UNITS,
     isProviderDisabled: disabled.has(model.provider),
   }));
@@ -66,6 +77,7 @@ export function toListedRows(models: readonly ListedModel[]): readonly ModelRow[
       capabilities: model.capabilities,
       hidden: model.hidden,
       pricing: model.pricing ?? {},
+      ...(model.price_variants !== undefined && { price_variants: model.price_variants }),
       pricing_inherited: model.pricing_inherited === true,
     })),
   );

@@ -1,10 +1,11 @@
-import { picoToNumber, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { picoToNumber, toReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { toBilledUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Cost, Unpriced } from "../../components/cost.tsx";
-import { formatCount, formatMoneyExact } from "../../text/format.ts";
+import { toWhenWords } from "../../text/condition-words.ts";
+import { formatCount, formatInstant, formatMoneyExact } from "../../text/format.ts";
 
 /** Units × price = cost, spelled out to the last digit that is kept. */
 export function CostCard({ row }: { readonly row: RequestRow }) {
@@ -116,7 +117,7 @@ function Notes({ row, lines }: LinesProps) {
     row.cost === null &&
       row.unpriced_reason === undefined &&
       "No unit had a price when the request ended. That is not a cost of $0.",
-    row.price_when !== undefined && `The model's prices for ${toConditionsText(row.price_when)} apply.`,
+    row.price_when !== undefined && toVariantNote(row, lines),
     row.unpriced_reason !== undefined &&
       `The provider answered ${toLackText(row)}, and no price of the model names that. That is not a cost of $0.`,
   ].filter((note) => note !== false);
@@ -130,22 +131,33 @@ function Notes({ row, lines }: LinesProps) {
   );
 }
 
-/** `service tier flex, region us, inputs over 272,000 tokens, 01:00-04:00 UTC`. */
-function toConditionsText({ tier, geo, input_over: inputOver, hours }: PriceConditions): string {
-  const conditions = [
-    tier !== undefined && `service tier ${tier}`,
-    geo !== undefined && `region ${geo}`,
-    inputOver !== undefined && `inputs over ${formatCount(inputOver)} tokens`,
-    hours !== undefined && `${hours} UTC`,
-  ];
-  return conditions.filter((condition) => condition !== false).join(", ");
-}
-
 function toLackText({ unpriced_reason: reason, tier, geo }: RequestRow): string {
   return reason?.startsWith("geo:") === true ? `from the region ${geo}` : `at the service tier ${tier}`;
 }
 
-type PriceConditions = NonNullable<RequestRow["price_when"]>;
+/** Which variant priced it, and what it goes by. */
+function toVariantNote(
+  { price_when: when = {}, ts, duration_ms: durationMs }: RequestRow,
+  lines: readonly CostLine[],
+): string {
+  const facts = [
+    when.tier !== undefined && `the answer told the service tier ${when.tier}`,
+    when.geo !== undefined && `the answer told the region ${when.geo}`,
+    when.input_over !== undefined &&
+      `the whole input was ${formatCount(toWholeInput(lines))} tokens, cached and written ones included`,
+    when.hours !== undefined &&
+      `the request ended at ${formatInstant(new Date(Date.parse(ts) + durationMs).toISOString(), "minute")}`,
+  ].filter((fact) => fact !== false);
+  return `Priced by the variant for ${toWhenWords(when)}: ${facts.join("; ")}.`;
+}
+
+/** As conditions compare it: each part of the input once. */
+function toWholeInput(lines: readonly CostLine[]): number {
+  return lines
+    .filter(({ unit }) => unit === "cached_input_tokens" || toReportUnit(unit) === "input_tokens")
+    .reduce((sum, { quantity }) => sum + quantity, 0);
+}
+
 type Metered = Pick<RequestRow, "units" | "unit_prices" | "unit_details" | "cost">;
 
 /** One product of the sum that makes a cost. */
