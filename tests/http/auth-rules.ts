@@ -30,7 +30,7 @@ const isDataPlane = (path: string) =>
 
 /** The routes that want a caller, and that a key of scope inference reaches. */
 const isForInference = (path: string) =>
-  isDataPlane(path) || path === "/my/limits" || /^\/my\/usage(\/|$)/.test(path);
+  isDataPlane(path) || path === "/my/limits" || /^\/my\/(usage|requests)(\/|$)/.test(path);
 
 /** Who may call a path, by the specification's sections 4 and 5. */
 export function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {

@@ -569,6 +569,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
   await refuse("POST /my/keys/:id/rotate", [["admin_required", { headers: bearer, body: {} }]]);
   await refuse("DELETE /admin/v1/keys/:id", [["key_not_found"]]);
   await refuse("GET /stats/requests/:id", [["request_not_found"]]);
+  await refuse("GET /my/requests/:id", [["request_not_found"]]);
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);

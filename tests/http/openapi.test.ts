@@ -142,6 +142,13 @@ describe("the document's examples, sent to a server", () => {
         replay.real.set(ID.aliceToken, ((await made.json()) as any).id);
       }
       if (nameOf(operation) === "GET /my/usage") await usageIsVisible(app);
+      if (nameOf(operation) === "GET /my/requests/:id") {
+        const completion = await app.api("POST", "/v1/chat/completions", {
+          model: MODEL.alias,
+          messages: [],
+        });
+        replay.real.set(ID.request, completion.headers.get("x-proxy-request-id") ?? "");
+      }
       // There is one for each path that deletes one.
       if (nameOf(operation).startsWith("DELETE") && operation.path.endsWith("/responses/:id"))
         await (await app.api("POST", "/v1/responses", { model: MODEL.alias })).text();

@@ -256,6 +256,12 @@ const COMMANDS: readonly RouteCommand[] = [
     examples: ["lockport my usage series --bucket week"],
   },
   {
+    route: "GET /my/requests/:id",
+    usage: "my request <id>",
+    help: "The id stands in the header x-proxy-request-id of every answer.",
+    examples: ["lockport my request 019cdd2a-7c00-7000-8000-000000000008"],
+  },
+  {
     route: "GET /my/sessions",
     usage: "my sessions list",
     table: { rows: ["sessions"], columns: ["last_seen_at", "expires_at", "current"] },

@@ -1,17 +1,27 @@
 import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
-import { route } from "#http/door/route.ts";
-import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { SERIES_QUERY, WINDOW_QUERY, breakdown, groupedSeries, tableAnswer } from "./declared.ts";
+import { json, route } from "#http/door/route.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { ID, MODEL, UNITS } from "#http/schemas/examples.ts";
+import {
+  REQUEST_LOG_EXAMPLE,
+  SERIES_QUERY,
+  WINDOW_QUERY,
+  breakdown,
+  groupedSeries,
+  tableAnswer,
+} from "./declared.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
-import { OwnUsage } from "#http/schemas/reports.ts";
+import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
+import { OwnUsage, RequestRow } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 const CALLER = { tag: "Self-service", access: "caller" } as const;
 
 /** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
-export function myUsageRoutes(deps: UsageReportDeps) {
+export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps) {
   const reports = createUsageReports(deps);
+  const requestLog = createRequestLog(deps);
   return [
     route({
       method: "GET",
@@ -68,6 +78,27 @@ export function myUsageRoutes(deps: UsageReportDeps) {
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,
         ),
+    }),
+    route({
+      method: "GET",
+      path: "/my/requests/:id",
+      ...CALLER,
+      scope: "inference",
+      summary: "One's own request by its id, with its cost",
+      description:
+        "The row of the request log that `x-proxy-request-id` of an answer names, relayed ones included: found as soon as the answer has ended; where several replicas serve, on another one a second later. A request of another principal is as one that does not exist.",
+      params: { id: ID.request },
+      answer: json(200, RequestRow, REQUEST_LOG_EXAMPLE),
+      errors: ["request_not_found", "reports_busy"],
+      run: async ({ request, caller, params }) => {
+        const id = params.id.trim().toLowerCase();
+        const found = await requestLog.find({ request, caller }, id, caller.principal.id);
+        if (found !== null) return Response.json(found);
+        throw new ProxyError(
+          "request_not_found",
+          "None of your requests has this id: it stands in x-proxy-request-id, and its request is found once it has ended, for as long as usage is kept. A refused request leaves none.",
+        );
+      },
     }),
   ] as const;
 }

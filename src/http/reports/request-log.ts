@@ -47,8 +47,12 @@ export interface RequestLogDeps {
 export interface RequestLog {
   /** Throws `invalid_outcome`, `invalid_date`, `invalid_request` and `range_too_large`. */
   answer(asking: Asking): Promise<Response>;
-  /** The row of this id; null where the log has none. */
-  find(asking: Asking, id: string): Promise<ReturnType<typeof toRequestView> | null>;
+  /** The row of this id, of one principal alone where there is one; null where the log has none. It waits for events that have just ended. */
+  find(
+    asking: Asking,
+    id: string,
+    principalId: string | null,
+  ): Promise<ReturnType<typeof toRequestView> | null>;
 }
 
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
@@ -116,13 +120,13 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       return new Response(body, { headers: toHeaders(report) });
     },
 
-    async find(asking, id) {
+    async find(asking, id, principalId) {
       const origin = parseEventUuid(id);
       if (origin === null) return null;
       const { eventId: sinceUs } = origin;
       // Replicas give one microsecond to a request each.
       const { rows } = await stats.listRequests(
-        { ...EVERYTHING, window: { sinceUs, untilUs: sinceUs + 1 } },
+        { ...EVERYTHING, principalId, window: { sinceUs, untilUs: sinceUs + 1 } },
         { limit: PAGE_LIMIT_MAX, offset: 0 },
         toReportOptions(asking),
       );
@@ -137,7 +141,7 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
   };
 }
 
-const EVERYTHING = { filter: filterBy({}), providers: EVERY_PROVIDER, principalId: null } as const;
+const EVERYTHING = { filter: filterBy({}), providers: EVERY_PROVIDER } as const;
 
 function toOrderRefusal(message: string): ProxyError {
   return new ProxyError("invalid_request", message, { param: "order" });

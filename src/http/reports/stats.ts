@@ -175,7 +175,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
       run: async ({ request, caller, params }) => {
         const id = params.id.trim().toLowerCase();
         const isAdmin = caller.principal.role === "admin";
-        const found = await requestLog.find({ request, caller }, id);
+        const found = await requestLog.find({ request, caller }, id, null);
         const refusal = isAdmin && found === null ? refusals.find(id) : null;
         if (found === null && refusal === null)
           throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane }));
