@@ -22,8 +22,13 @@ export const REASON_CODES = [
   "named_otherwise",
   "tools_by_call",
   "cost_alone",
+  "cost_reported",
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
+
+/** What the ledger is held against: the files, or the costs that answers told. */
+export const SOURCES = ["bill", "answers"] as const;
+export type Source = (typeof SOURCES)[number];
 
 /** What is known of one day, model and tier. */
 export interface Cell {

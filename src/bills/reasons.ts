@@ -1,5 +1,6 @@
 import { compareCodeUnits, toCounted } from "#kernel/text.ts";
 import { picoToNumber, type Pico } from "#kernel/units.ts";
+import type { UpstreamDay } from "#stats/store.ts";
 import { areWithin, type ComparedCell, type Measure, type ReasonCode } from "./compared-cell.ts";
 
 export interface Reason {
@@ -29,6 +30,15 @@ export function findReasons(compared: ComparedCell, { neighbors, tiers }: Surrou
     ...toTools(compared),
     ...toCostAlone(compared),
   ];
+}
+
+/** The reasons of a line whose answers told another cost than ours. */
+export function findReportedReasons(
+  compared: ComparedCell,
+  { requests, pico }: NonNullable<UpstreamDay["costReported"]>,
+): readonly Reason[] {
+  const text = `The answers of ${toCounted(requests, "request")} told a cost of ${toAmount(pico)} themselves.`;
+  return [{ code: "cost_reported", text }, ...toUnpriced(compared)];
 }
 
 function toUnpriced({ cell, measures }: ComparedCell): readonly Reason[] {

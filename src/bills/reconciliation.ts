@@ -5,8 +5,8 @@ import type { Pico } from "#kernel/units.ts";
 import type { UpstreamDay } from "#stats/store.ts";
 import { type Bill, type BilledUnit, BILLED_UNITS, type BillRow, type Day } from "./bill.ts";
 import { pairNames } from "./model-names.ts";
-import { type Cell, ComparedCell, type LineKind, type Sum, type Told } from "./compared-cell.ts";
-import { findReasons, type Reason } from "./reasons.ts";
+import { type Cell, ComparedCell, type LineKind, type Source, type Sum, type Told } from "./compared-cell.ts";
+import { findReasons, findReportedReasons, type Reason } from "./reasons.ts";
 
 /** Lines of one comparison: three megabytes of JSON. */
 export const LINES_MAX = 10_000;
@@ -28,6 +28,7 @@ export interface LedgerSide extends Side {
 }
 
 export interface Line {
+  readonly comparedWith: Source;
   readonly day: Day;
   /** Null where the bill does not tell models apart. */
   readonly model: string | null;
@@ -57,13 +58,14 @@ export interface Billed {
 
 /**
  * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart: a file of costs without
- * tiers is compared with the sum of them. Throws `range_too_large` for more than `LINES_MAX` lines.
+ * tiers is compared with the sum of them. Costs that answers told are lines of their own where they differ by more than 1 %. Throws `range_too_large` for more than `LINES_MAX` lines.
  */
 export function reconcile(parts: readonly Billed[]): Reconciliation {
   const lines = parts
-    .flatMap(({ bills, ledger }) =>
-      [...Map.groupBy(bills, toGrainKey).values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)),
-    )
+    .flatMap(({ bills, ledger }) => [
+      ...[...Map.groupBy(bills, toGrainKey).values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)),
+      ...compareReported(bills, ledger),
+    ])
     .sort(byPlace);
   if (lines.length > LINES_MAX)
     throw new ProxyError(
@@ -131,6 +133,29 @@ function compareGrain(bills: readonly Bill[], ledger: readonly UpstreamDay[]): r
     const tiers = grain.tellsTier ? (byModel.get(`${cell.day} ${cell.model ?? ""}`) ?? []) : [each];
     return toLine(each, findReasons(each, { neighbors, tiers }));
   });
+}
+
+/** What answers told of their cost. Where only some did, it can be too high alone. */
+function compareReported(bills: readonly Bill[], ledger: readonly UpstreamDay[]): readonly Line[] {
+  const days = new Set(bills.flatMap(toDays));
+  const told: Told = { requests: false, units: [], cost: true };
+  const place = { grain: { tellsModel: true, tellsTier: true }, names: new Map<string, string>() };
+  return ledger.flatMap((use) => {
+    const { costReported, requests, dayUs } = use;
+    const day = Math.floor(dayUs / DAY_US);
+    if (costReported === null || !days.has(day)) return [];
+    const cell = getCell(new Map(), { ...use, ...place, day });
+    addUse(cell, use, told);
+    addRow(cell, { day, units: {}, costPico: costReported.pico });
+    const compared = new ComparedCell(cell, told);
+    const isWhole = costReported.requests >= requests;
+    if (compared.agrees || (!isWhole && cell.here.costPico >= costReported.pico)) return [];
+    return [{ ...toLine(compared, findReportedReasons(compared, costReported)), comparedWith: "answers" }];
+  });
+}
+
+function toDays({ firstDay, lastDay }: Bill): readonly Day[] {
+  return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => firstDay + index);
 }
 
 function toTold(rows: readonly BillRow[]): Told {
@@ -227,6 +252,7 @@ function toLine({ cell, kind, told }: ComparedCell, reasons: readonly Reason[]):
   const { here, there } = cell;
   const toUnits = ({ units }: Sum) => Object.fromEntries(told.units.map((unit) => [unit, units[unit]]));
   return {
+    comparedWith: "bill",
     day: cell.day,
     model: cell.model,
     billedAs:

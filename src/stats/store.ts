@@ -166,6 +166,8 @@ export interface UpstreamDay {
   readonly unpricedRequests: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
+  /** How many answers told their cost, and the sum of it; null when none did. */
+  readonly costReported: { readonly requests: number; readonly pico: Pico } | null;
   /** Normalised as reports count them. */
   readonly units: ReportQuantities;
 }

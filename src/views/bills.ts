@@ -1,5 +1,5 @@
 import { type Bill, BILLED_UNITS } from "#bills/bill.ts";
-import type { LineKind, ReasonCode } from "#bills/compared-cell.ts";
+import type { LineKind, ReasonCode, Source } from "#bills/compared-cell.ts";
 import type { LedgerSide, Line, Reconciliation, Side } from "#bills/reconciliation.ts";
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import type { Pico } from "#kernel/units.ts";
@@ -14,6 +14,7 @@ interface Compared extends Reconciliation {
 
 /** Bills against the ledger → wire JSON. */
 export function toReconciliationView({ bills, providers, lines, counts, agrees }: Compared) {
+  const billed = lines.filter(({ comparedWith }) => comparedWith === "bill");
   return {
     agrees,
     counts,
@@ -27,8 +28,8 @@ export function toReconciliationView({ bills, providers, lines, counts, agrees }
       skipped_rows: skippedRows,
     })),
     total: {
-      here: toCost(toSum(lines.map(({ here, there, kind }) => (isCosted(there, kind) ? here : null)))),
-      there: toCost(toSum(lines.map(({ there }) => there))),
+      here: toCost(toSum(billed.map(({ here, there, kind }) => (isCosted(there, kind) ? here : null)))),
+      there: toCost(toSum(billed.map(({ there }) => there))),
     },
     lines: lines.map(toLineView),
   };
@@ -48,8 +49,9 @@ function toDate(day: number): string {
   return formatInstant(day * DAY_US).slice(0, "2026-01-31".length);
 }
 
-function toLineView({ day, model, billedAs, tier, kind, here, there, reasons }: Line) {
+function toLineView({ comparedWith, day, model, billedAs, tier, kind, here, there, reasons }: Line) {
   return {
+    compared_with: comparedWith,
     day: toDate(day),
     model,
     ...(billedAs.length > 0 && { billed_as: billedAs }),
@@ -76,6 +78,7 @@ function toLedgerView({ unpricedRequests, unmeteredRequests, ...side }: LedgerSi
 
 /** What the CSV is made of. */
 export interface ReconciledLine {
+  readonly compared_with: Source;
   readonly day: string;
   readonly model: string | null;
   readonly billed_as?: readonly string[];
@@ -99,6 +102,7 @@ const MEASURES = ["requests", ...BILLED_UNITS, "cost"] as const;
 /** The lines as CSV (RFC 4180), a column for each measure of each side. */
 export function toReconciliationCsv(lines: readonly ReconciledLine[]): string {
   const head = [
+    "compared_with",
     "day",
     "model",
     "billed_as",
@@ -111,6 +115,7 @@ export function toReconciliationCsv(lines: readonly ReconciledLine[]): string {
   ];
   const rows = lines.map((line) =>
     toCsvRow([
+      line.compared_with,
       line.day,
       line.model,
       line.billed_as?.join(" ") ?? null,

@@ -25,6 +25,7 @@ function use(model: string, given: Partial<UpstreamDay> & { readonly day?: numbe
     unmeteredRequests: 0,
     unpricedRequests: 0,
     costPico: DOLLAR,
+    costReported: null,
     units: { input_tokens: 100_000, output_tokens: 10_000 },
     ...figures,
   };
@@ -320,6 +321,45 @@ describe("the likely reason", () => {
       ["web search tool calls", null, "only_there", ["tools_by_call"]],
     ]);
     expect(lines[1]?.reasons[0]?.text).toBe("$0.25 of it is for tools, which are billed by the call.");
+  });
+});
+
+describe("the costs that answers told themselves", () => {
+  const told = (pico: bigint, requests = 100) => use("gpt-5", { costReported: { requests, pico } });
+  const linesOf = (here: UpstreamDay) => reconcile([toBill([use("gpt-5")])], [here]).lines;
+
+  test("are a line of their own where they differ by more than 1 %, whatever the bill says", () => {
+    expect(linesOf(told(DOLLAR + CENT)).map(({ comparedWith }) => comparedWith)).toEqual(["bill"]);
+    const [billed, answered] = linesOf(told(2n * DOLLAR));
+    expect(billed).toMatchObject({ comparedWith: "bill", kind: "equal", reasons: [] });
+    expect(answered).toMatchObject({
+      comparedWith: "answers",
+      tier: "standard",
+      kind: "bill_more",
+      there: { requests: null, costPico: 2n * DOLLAR },
+      reasons: [{ code: "cost_reported", text: "The answers of 100 requests told a cost of $2 themselves." }],
+    });
+    expect(linesOf(told(DOLLAR / 2n))[1]).toMatchObject({ kind: "lockport_more" });
+  });
+
+  test("of some requests alone are compared where they exceed the cost of all", () => {
+    expect(linesOf(told(DOLLAR / 2n, 50))).toHaveLength(1);
+    expect(linesOf(told(2n * DOLLAR, 50))).toHaveLength(2);
+  });
+
+  test("say that some of ours is unpriced, and count on the days of the bill alone", () => {
+    const unpriced = use("gpt-5", {
+      costPico: null,
+      unpricedRequests: 100,
+      costReported: { requests: 100, pico: DOLLAR },
+    });
+    expect(linesOf(unpriced).map(({ kind, reasons }) => [kind, reasons.map(({ code }) => code)])).toEqual([
+      ["bill_more", ["unpriced", "cost_alone"]],
+      ["only_there", ["cost_reported", "unpriced"]],
+    ]);
+    expect(linesOf({ ...told(9n * DOLLAR), dayUs: (FIRST + 9) * DAY_US }).map(({ kind }) => kind)).toEqual([
+      "only_there",
+    ]);
   });
 });
 

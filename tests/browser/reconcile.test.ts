@@ -95,7 +95,7 @@ describeInBrowser("a bill", () => {
     ]);
     expect(download.suggestedFilename()).toStartWith("lockport-reconcile_");
     expect((await readDownload(download)).split("\r\n")[1]).toStartWith(
-      `${today},vendor/fast,,,bill_more,20,20,2000,2000,`,
+      `bill,${today},vendor/fast,,,bill_more,20,20,2000,2000,`,
     );
   });
 

@@ -74,10 +74,10 @@ describe("reconcile", () => {
       expect(csv.code).toBe(1);
       const [head, line, end] = csv.data.split("\r\n");
       expect(head).toStartWith(
-        "day,model,billed_as,tier,kind,requests_here,requests_there,input_tokens_here",
+        "compared_with,day,model,billed_as,tier,kind,requests_here,requests_there,input_tokens_here",
       );
       expect(line).toStartWith(
-        "2026-03-11,fast-2026,,,bill_more,20,20,20000,20000,,,4000,4000,,,,,0.04,0.05,0,0,",
+        "bill,2026-03-11,fast-2026,,,bill_more,20,20,20000,20000,,,4000,4000,,,,,0.04,0.05,0,0,",
       );
       expect(end).toBe("");
     }

@@ -78,6 +78,7 @@ describe("POST /admin/v1/reconcile", () => {
       total: { here: 0.00006, there: 0.00006 },
     });
     expect(body.lines[0]).toEqual({
+      compared_with: "bill",
       day: "2026-03-09",
       model: "fast-2026",
       tier: "standard",
@@ -179,6 +180,34 @@ describe("POST /admin/v1/reconcile", () => {
         ["2026-03-01", "text-embedding-3-small", null, "only_there"],
       ],
     ]);
+  });
+
+  test("has a line where the answers told another cost than ours, beside one that agrees with the bill", async () => {
+    const { alice } = team;
+    await team.record(
+      ...many(10, { at: "2026-03-09T10:00:00Z", by: alice, costReportedPico: 15_000_000n }),
+      ...many(10, { at: "2026-03-10T10:00:00Z", by: alice, costReportedPico: 12_000_000n }),
+    );
+    const body = await reconcile({
+      files: [
+        toFile(
+          ["2026-03-09", "fast-2026", "standard", 10, 60, 40, 20, "0.00012"],
+          ["2026-03-10", "fast-2026", "standard", 10, 60, 40, 20, "0.00012"],
+        ),
+      ],
+      map: MAP,
+    });
+    expect(body).toMatchObject({ agrees: false, total: { here: 0.00024, there: 0.00024 } });
+    expect(body.lines.map(({ compared_with: source, day, kind }: any) => [source, day, kind])).toEqual([
+      ["bill", "2026-03-09", "equal"],
+      ["answers", "2026-03-09", "bill_more"],
+      ["bill", "2026-03-10", "equal"],
+    ]);
+    expect(body.lines[1]).toMatchObject({
+      here: { cost: 0.00012 },
+      there: { requests: null, units: {}, cost: 0.00015 },
+      reasons: [{ code: "cost_reported" }],
+    });
   });
 
   test("takes whole days of a window, and refuses one of which the files tell nothing", async () => {

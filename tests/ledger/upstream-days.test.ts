@@ -7,7 +7,7 @@ import { scale } from "../support/scale.ts";
 import { arbitraryCase, openUsages } from "./reports.ts";
 import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, type RandomUsage, SUBJECT } from "./usage.ts";
 
-const WINDOW = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 101 * DAY_US };
+const WINDOW = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 102 * DAY_US };
 
 const toKey = ({ dayUs, model, tier }: Pick<UpstreamDay, "dayUs" | "model" | "tier">) =>
   JSON.stringify([dayUs, model, tier]);
@@ -20,12 +20,15 @@ function toExpected(usages: readonly RandomUsage[]) {
     const { usage, tier = null, outcome, costPico, unpriced } = ending;
     const dayUs = Math.floor(subject.arrivedAtUs / DAY_US) * DAY_US;
     const key = toKey({ dayUs, model: subject.upstreamName ?? subject.model, tier });
-    const day = (days[key] ??= { requests: 0, unmetered: 0, unpriced: 0, cost: null, units: {} });
+    const day = (days[key] ??= { requests: 0, unmetered: 0, unpriced: 0, cost: null, told: null, units: {} });
     const isUntold = usage === null || usage.shape === "begun";
     if (!isUntold || outcome === "ok") day.requests += 1;
     if (isUntold) day.unmetered += 1;
     if (unpriced) day.unpriced += 1;
     if (costPico !== null) day.cost = (day.cost ?? 0n) + costPico;
+    const { costReportedPico: told } = ending;
+    if (told !== undefined)
+      day.told = { requests: (day.told?.requests ?? 0) + 1, pico: (day.told?.pico ?? 0n) + told };
     for (const [unit, quantity] of Object.entries(usage === null ? {} : normaliseUsage(usage)))
       day.units[unit] = (day.units[unit] ?? 0) + quantity;
   }
@@ -40,6 +43,7 @@ function toFound(days: readonly UpstreamDay[]) {
       unmetered: day.unmeteredRequests,
       unpriced: day.unpricedRequests,
       cost: day.costPico,
+      told: day.costReported,
       units: { ...day.units },
     },
   ]);

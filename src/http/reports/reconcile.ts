@@ -63,6 +63,7 @@ export function reconcileRoutes({ catalog, stats }: ReconcileDeps) {
         total: { here: 0.004, there: 0.0048 },
         lines: [
           {
+            compared_with: "bill",
             day: "2026-03-11",
             model: UPSTREAM,
             billed_as: [`${UPSTREAM}-2025-08-07`],

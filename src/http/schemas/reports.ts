@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { BILL_FORMATS, BILLED_UNITS } from "#bills/bill.ts";
-import { LINE_KINDS, REASON_CODES } from "#bills/compared-cell.ts";
+import { LINE_KINDS, REASON_CODES, SOURCES } from "#bills/compared-cell.ts";
 import { CONNECTION_FAILURES } from "#kernel/system-code.ts";
 import { BREAKDOWN_SORTS, ROW_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
@@ -184,6 +184,10 @@ export const Reconciliation = view("Reconciliation", {
   total: fields({ here: billed.cost, there: billed.cost }),
   lines: Type.Array(
     view("ReconciliationLine", {
+      compared_with: oneOf(SOURCES, {
+        description:
+          "`answers`: with the cost that the answers told themselves, where it differs by more than 1 %.",
+      }),
       day: Day,
       model: nullable(
         Type.String({ description: "The upstream's; null where the files do not tell models apart." }),

@@ -78,6 +78,9 @@ interface GrowingDay extends Pick<UpstreamDay, "dayUs" | "model" | "tier"> {
   pricedRequests: number;
   costHi: number;
   costLo: number;
+  reportedRequests: number;
+  reportedHi: number;
+  reportedLo: number;
   readonly totals: UnitTotals[];
 }
 
@@ -88,6 +91,9 @@ const NOTHING = {
   pricedRequests: 0,
   costHi: 0,
   costLo: 0,
+  reportedRequests: 0,
+  reportedHi: 0,
+  reportedLo: 0,
 };
 
 function addSum(day: GrowingDay, sum: FoldSum, isUntold: boolean): void {
@@ -97,13 +103,23 @@ function addSum(day: GrowingDay, sum: FoldSum, isUntold: boolean): void {
   day.pricedRequests += sum.priced_requests;
   day.costHi += sum.cost_hi;
   day.costLo += sum.cost_lo;
+  day.reportedRequests += sum.cost_reported_requests;
+  day.reportedHi += sum.cost_reported_hi;
+  day.reportedLo += sum.cost_reported_lo;
   day.totals.push(sum.units);
 }
 
-function toDay({ pricedRequests, costHi, costLo, totals, ...day }: GrowingDay): UpstreamDay {
+function toDay(day: GrowingDay): UpstreamDay {
+  const { reportedRequests: requests } = day;
   return {
-    ...day,
-    costPico: pricedRequests === 0 ? null : joinCost(costHi, costLo),
-    units: toReportQuantities(totals),
+    dayUs: day.dayUs,
+    model: day.model,
+    tier: day.tier,
+    requests: day.requests,
+    unmeteredRequests: day.unmeteredRequests,
+    unpricedRequests: day.unpricedRequests,
+    costPico: day.pricedRequests === 0 ? null : joinCost(day.costHi, day.costLo),
+    costReported: requests === 0 ? null : { requests, pico: joinCost(day.reportedHi, day.reportedLo) },
+    units: toReportQuantities(day.totals),
   };
 }

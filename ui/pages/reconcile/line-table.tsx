@@ -62,8 +62,8 @@ export function LineTable({ lines }: LineTableProps) {
   );
 }
 
-function toLineId({ day, model, tier }: ReconciledLine): string {
-  return JSON.stringify([day, model, tier]);
+function toLineId({ compared_with: source, day, model, tier }: ReconciledLine): string {
+  return JSON.stringify([source, day, model, tier]);
 }
 
 function Model({ line: { model, billed_as: names } }: { readonly line: ReconciledLine }) {
@@ -128,8 +128,9 @@ function Reasons({ line: { reasons } }: { readonly line: ReconciledLine }) {
   );
 }
 
-function Kind({ line: { kind } }: { readonly line: ReconciledLine }) {
-  return <Badge tone={TONES[kind]}>{LINE_WORDS[kind]}</Badge>;
+function Kind({ line: { kind, compared_with: source } }: { readonly line: ReconciledLine }) {
+  const word = source === "answers" && kind === "bill_more" ? "Answers more" : LINE_WORDS[kind];
+  return <Badge tone={TONES[kind]}>{word}</Badge>;
 }
 
 const COLUMNS: readonly Column<ReconciledLine>[] = [
