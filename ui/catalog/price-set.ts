@@ -8,7 +8,7 @@ import {
   type Unit,
 } from "#kernel/units.ts";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
-import type { Model, Pricing } from "../api/catalog.ts";
+import type { ListPrices, Model, Pricing } from "../api/catalog.ts";
 
 /** Prices per million units as they stand in fields; null or absent is an empty field. */
 export type PriceFields = { readonly [unit in Unit]?: number | null | undefined };
@@ -16,6 +16,8 @@ export type PriceFields = { readonly [unit in Unit]?: number | null | undefined 
 export type Prices = { readonly [unit in Unit]?: number | undefined };
 
 export const NO_PRICES: PriceFields = {};
+
+export type PriceVariants = NonNullable<Model["price_variants"]>;
 
 /**
  * The units that a table of prices has columns for: the usual ones, and those that a row has a price of. The price of a
@@ -53,6 +55,20 @@ export function toOwnPrices(
     own.set(model, prices);
   }
   return own;
+}
+
+/** The variants of each name, of lines of a feed. */
+export function toListedVariants(entries: ListPrices["entries"]): ReadonlyMap<string, PriceVariants> {
+  const byName = new Map<string, Map<string, PriceVariants[number]>>();
+  for (const { model, unit, when, price_per_million: price } of entries) {
+    if (when === undefined) continue;
+    const variants = byName.get(model) ?? new Map<string, PriceVariants[number]>();
+    // The server tells their members in one order.
+    const id = JSON.stringify(when);
+    variants.set(id, { when, pricing: { ...variants.get(id)?.pricing, [unit]: price } });
+    byName.set(model, variants);
+  }
+  return new Map([...byName].map(([name, variants]) => [name, [...variants.values()]]));
 }
 
 /** `own`: what is kept under the model's own name; `used`: what its requests did use, whatever it is declared to do. */

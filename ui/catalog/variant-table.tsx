@@ -1,12 +1,9 @@
 import type { ReactNode } from "react";
 import { UNIT_TABLE } from "#kernel/units.ts";
-import type { Model } from "../api/catalog.ts";
 import { Cost } from "../components/cost.tsx";
 import { toWhenWords } from "../text/condition-words.ts";
 import { WithDetailPrices } from "./detail-prices.tsx";
-import { toShownUnits } from "./price-set.ts";
-
-export type PriceVariants = NonNullable<Model["price_variants"]>;
+import { type PriceVariants, toShownUnits } from "./price-set.ts";
 
 export interface VariantTableProps {
   readonly label: string;

@@ -10,7 +10,7 @@ import {
   providerQuery,
 } from "../api/catalog.ts";
 import { ApiFailure } from "../api/failure.ts";
-import { toOwnPrices } from "../catalog/price-set.ts";
+import { toListedVariants, toOwnPrices } from "../catalog/price-set.ts";
 import { Button, buttonClass } from "../components/button.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { Icon } from "../components/icon.tsx";
@@ -92,6 +92,7 @@ function BindModels({ provider, models, onDone, onAllAdded, onBusyChange }: Bind
   const pricing = useQuery(pricingQuery());
   const { data: list } = useQuery(listPricesQuery());
   const listed = useMemo(() => toOwnPrices(list?.entries ?? []), [list]);
+  const variants = useMemo(() => toListedVariants(list?.entries ?? []), [list]);
   const kept = useMemo(() => toOwnPrices(pricing.data?.entries ?? []), [pricing.data]);
   const all = useMemo(() => [...rows.values()], [rows]);
   const fillable = all.filter((row) => canFill(row) && listed.has(row.upstreamName)).length;
@@ -150,7 +151,7 @@ function BindModels({ provider, models, onDone, onAllAdded, onBusyChange }: Bind
                 <Button
                   disabled={isBusy}
                   title={`${list.source}, as of ${list.as_of}. Review them before you add the models.`}
-                  onClick={() => change({ kind: "fill", prices: listed })}
+                  onClick={() => change({ kind: "fill", prices: listed, variants })}
                 >
                   Fill in list prices of {list.as_of} ({formatCount(fillable)})
                 </Button>

@@ -8,7 +8,13 @@ import {
 } from "#catalog/capability.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { DiscoveredModels, ModelDraft } from "../api/catalog.ts";
-import { NO_PRICES, toPricing, type PriceFields, type Prices } from "../catalog/price-set.ts";
+import {
+  NO_PRICES,
+  toPricing,
+  type PriceFields,
+  type Prices,
+  type PriceVariants,
+} from "../catalog/price-set.ts";
 
 /** A model of a provider that is bound, or could be. */
 export interface BindRow {
@@ -24,6 +30,8 @@ export interface BindRow {
   readonly isOffered: boolean;
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
+  /** Those of the list that the prices were filled in from; a price that is typed is no list's. */
+  readonly variants: PriceVariants;
   /** Why the last try failed. */
   readonly failure: Error | null;
   /** Written here: the provider did not list it. */
@@ -41,8 +49,12 @@ export type BindAction =
       readonly change: Partial<Pick<BindRow, "alias" | "capabilities" | "prices">>;
     }
   | { readonly kind: "add"; readonly upstreamName: string }
-  /** Prices by upstream name, for rows in which none is typed; it ticks nothing. */
-  | { readonly kind: "fill"; readonly prices: ReadonlyMap<string, Prices> }
+  /** Prices and variants by upstream name, for rows in which none is typed; it ticks nothing. */
+  | {
+      readonly kind: "fill";
+      readonly prices: ReadonlyMap<string, Prices>;
+      readonly variants: ReadonlyMap<string, PriceVariants>;
+    }
   | { readonly kind: "bound"; readonly upstreamName: string; readonly alias: string }
   | { readonly kind: "failed"; readonly upstreamName: string; readonly failure: Error };
 
@@ -71,7 +83,11 @@ export function changeBindRows(rows: BindRows, action: BindAction): BindRows {
     for (const row of rows.values()) {
       const prices = action.prices.get(row.upstreamName);
       if (prices !== undefined && canFill(row))
-        next.set(row.upstreamName, { ...row, prices: toPricing(prices) });
+        next.set(row.upstreamName, {
+          ...row,
+          prices: toPricing(prices),
+          variants: action.variants.get(row.upstreamName) ?? [],
+        });
     }
     return next;
   }
@@ -89,7 +105,13 @@ export function changeBindRows(rows: BindRows, action: BindAction): BindRows {
   if (row === undefined) return rows;
   switch (action.kind) {
     case "edit":
-      return next.set(upstreamName, { ...row, ...action.change, isTicked: true, failure: null });
+      return next.set(upstreamName, {
+        ...row,
+        ...("prices" in action.change && { variants: [] }),
+        ...action.change,
+        isTicked: true,
+        failure: null,
+      });
     case "bound":
       return next.set(upstreamName, { ...row, boundAlias: action.alias, isTicked: false, failure: null });
     default:
@@ -111,6 +133,7 @@ export function toDraft(provider: string, row: BindRow): ModelDraft {
     capabilities: [...row.capabilities],
     origin: row.isByHand ? "declared" : "discovered",
     ...(Object.keys(pricing).length > 0 && { pricing }),
+    ...(row.variants.length > 0 && { price_variants: [...row.variants] }),
   };
 }
 
@@ -138,6 +161,7 @@ function toNewRow(upstreamName: string): BindRow {
     kind: guess.kind,
     ...toProposed(guess),
     prices: NO_PRICES,
+    variants: [],
     failure: null,
     isByHand: false,
   };

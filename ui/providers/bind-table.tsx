@@ -5,6 +5,7 @@ import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { ApiFailure } from "../api/failure.ts";
 import { CapabilityPicker } from "../catalog/capability-picker.tsx";
 import { PriceInputs } from "../catalog/price-inputs.tsx";
+import { VariantTable } from "../catalog/variant-table.tsx";
 import type { Prices } from "../catalog/price-set.ts";
 import { Button } from "../components/button.tsx";
 import { toCapabilityLabel } from "../components/capability.tsx";
@@ -243,7 +244,8 @@ function PriceCell({ row: { upstreamName, prices }, unit, kept, disabled, onChan
   );
 }
 
-function MorePrices({ row: { upstreamName, prices, capabilities }, disabled, onChange }: CellProps) {
+function MorePrices({ row, disabled, onChange }: CellProps) {
+  const { upstreamName, prices, variants, capabilities } = row;
   const others = UNITS.filter(
     (unit) => !FIRST_UNITS.some((first) => first === unit) && (prices[unit] ?? null) !== null,
   );
@@ -268,6 +270,12 @@ function MorePrices({ row: { upstreamName, prices, capabilities }, disabled, onC
           capabilities={capabilities}
           onChange={(next) => onChange({ kind: "edit", upstreamName, change: { prices: next } })}
         />
+        {variants.length > 0 && (
+          <div className="mt-3 flex flex-col gap-1.5 text-xs text-ink-soft">
+            <p>Prices by condition, from the list. A price that you type leaves them out.</p>
+            <VariantTable label="Prices by condition" variants={variants} />
+          </div>
+        )}
       </div>
     </Popover>
   );

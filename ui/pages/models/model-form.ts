@@ -5,10 +5,10 @@ import {
   NO_PRICES,
   type PriceFields,
   type Prices,
+  type PriceVariants,
   toPriceFields,
   toPricing,
 } from "../../catalog/price-set.ts";
-import type { PriceVariants } from "../../catalog/variant-table.tsx";
 import { REQUIRED } from "../../form/terms.ts";
 import {
   findVariantFault,
