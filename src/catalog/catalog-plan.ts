@@ -87,7 +87,6 @@ export function planCatalog(
     const { changes, writes } = compareCatalogs(current, copy, parsed);
     return {
       writes,
-      prices: { source: "import" },
       audit: changes.flatMap((change) => toAuditEntry(birth.actor, toAuditSubject(change)) ?? []),
       result: () => ({ changes, kept: countKept(copy, parsed, fed), missing: findMissing(copy, parsed) }),
     };

@@ -68,8 +68,6 @@ export interface Catalog {
   deleteDeployment(id: string, actor: Actor): Promise<void>;
   /** All of the feed or nothing. Throws `invalid_pricing` and `invalid_request`, as `parseFeed` does. */
   loadFeed(draft: FeedDraft, actor: Actor): Promise<FeedLoad>;
-  /** The prices that held, of one name or of all, those that began last first. */
-  listHeldPrices: CatalogStore["listHeldPrices"];
   /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
   apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
 }
@@ -121,7 +119,6 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       await setImmediate();
       return await store.change(plan);
     },
-    listHeldPrices: (name, page) => store.listHeldPrices(name, page),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();
       const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);

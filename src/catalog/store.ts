@@ -1,8 +1,6 @@
 import type { AuditEntry } from "#audit/event.ts";
-import type { Page, Paged } from "#kernel/page.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
-import type { HeldPrice, PriceSpan, PriceStamp } from "./held-price.ts";
 import type { LoadedFeed, PriceRow, VariantRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogPicture, CatalogSnapshot } from "./snapshot.ts";
@@ -25,8 +23,6 @@ export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];
   /** The entries that are recorded with them. */
   readonly audit: readonly AuditEntry[];
-  /** Absent: prices are those of a write of models, from now on. */
-  readonly prices?: PriceStamp;
   /** Makes the result of `change`, given the catalog as it stands after the commit. */
   readonly result: (after: CatalogPicture) => Result;
 }
@@ -44,8 +40,4 @@ export interface CatalogStore {
    * its audit entries. `plan` is pure and may be called more than once; what it throws is thrown, and nothing is written.
    */
   change<Result>(plan: CatalogPlan<Result>): Promise<Result>;
-  /** The prices that held, of one name or of all, those that began last first. */
-  listHeldPrices(name: string | null, page: Page): Promise<Paged<HeldPrice>>;
-  /** The prices of some names, or of all, over time; a name that never had one is not there. */
-  readPriceSpans(names: readonly string[] | null): Promise<ReadonlyMap<string, readonly PriceSpan[]>>;
 }

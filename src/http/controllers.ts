@@ -31,6 +31,7 @@ import { openApiRoutes } from "#http/openapi/routes.ts";
 import { createPage, uiRoutes } from "#http/page/page.ts";
 import { adminReportRoutes } from "#http/reports/admin-reports.ts";
 import { myUsageRoutes } from "#http/reports/own-usage.ts";
+import { focusRoutes } from "#http/reports/focus.ts";
 import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
@@ -117,6 +118,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...myUsageRoutes(deps),
     ...statsRoutes(deps, refusals),
     ...whatIfRoutes(deps),
+    ...focusRoutes(deps),
     ...providerRoutes(catalog),
     ...discoveryRoutes(deps.discovery),
     ...modelRoutes(catalog),

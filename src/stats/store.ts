@@ -6,7 +6,7 @@ import type { RowState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
-import type { CacheCost, UnitCosts } from "#usage/cost.ts";
+import type { UnitCosts } from "#usage/cost.ts";
 
 export interface StatsQuery {
   readonly window: Window;
@@ -77,8 +77,6 @@ export interface BreakdownFigures extends SeriesFigures {
   readonly lastOkUs: InstantUs | null;
   readonly durationUs: Percentiles;
   readonly firstByteUs: Percentiles;
-  /** Absent where it was not asked for; null where rows were not read. */
-  readonly cacheCost?: CacheCost | null;
 }
 
 export interface BreakdownRow {
@@ -93,7 +91,6 @@ export interface Breakdown extends ReportNotes {
   readonly total: BreakdownFigures;
   /** How many values there are. */
   readonly rowCount: number;
-  /** Tells why there are no percentiles, and no costs of caches. */
   readonly percentiles: RowState;
 }
 
@@ -174,6 +171,33 @@ export interface UpstreamDay {
 
 export interface UpstreamDays extends ReportNotes {
   readonly days: readonly UpstreamDay[];
+}
+
+/** One unit of one model, tier and region that one key used on one day, UTC, at one price or without one. */
+export interface BilledUnit {
+  readonly principalId: string;
+  readonly principal: string;
+  readonly keyId: string | null;
+  readonly providerId: string;
+  readonly model: string | null;
+  readonly upstreamName: string | null;
+  readonly tier: string | null;
+  readonly geo: string | null;
+  /** Null for the cost of requests whose rows were removed: totals do not tell what each unit cost. */
+  readonly unit: Unit | null;
+  /** Each token once, as it was billed; null where `unit` is. */
+  readonly quantity: number | null;
+  /** Null where there is none, and where prices changed during the day. */
+  readonly pricePico: number | null;
+  /** Null where it is not known, which `reason` then says. */
+  readonly costPico: Pico | null;
+  /** Why there is no cost, or no unit; null where there are both. */
+  readonly reason: string | null;
+}
+
+/** Costs of a day add up to what the ledger has for it, to the pico. */
+export interface BilledDay extends ReportNotes {
+  readonly rows: readonly BilledUnit[];
 }
 
 /** The usage of a model at one tier and in one region, to which other prices can be applied. */
@@ -289,6 +313,8 @@ export interface StatsStore {
   readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
   /** By day, upstream model and tier, of requests that name a model and whose endpoint bills. The window has both ends. */
   readUpstreamDays(query: StatsQuery, options?: ReportOptions): Promise<UpstreamDays>;
+  /** What was billed on the day that the window is. Throws `range_too_large` for more rows than are held in memory. */
+  readBilledDay(query: StatsQuery, options?: ReportOptions): Promise<BilledDay>;
   /** What was used of each model that the filter names, and what it cost. */
   readModelUse(query: StatsQuery, options?: ReportOptions): Promise<ModelUses>;
 }

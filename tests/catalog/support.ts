@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,10 +19,6 @@ export interface TestCatalog {
   readonly catalog: Catalog;
   readonly store: CatalogStore;
   readonly secrets: SecretBox;
-  /** Behind every change so far. */
-  nowUs(): number;
-  /** Runs a statement on the file behind the store's back. */
-  tamper(sql: string): void;
   /** Oldest first, as `action target`. */
   audited(): Promise<readonly string[]>;
   /** Everything that a refusal must leave as it was. */
@@ -47,11 +42,6 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     catalog: createCatalog({ store: database.catalog, secrets, clock, ids: createTestIds() }),
     store: database.catalog,
     secrets,
-    nowUs: () => clock.nowUs(),
-    tamper(sql) {
-      using file = new Database(options.path);
-      file.run(sql);
-    },
     audited,
     async state() {
       const { providers, models, prices, variantRows, feed } = await database.catalog.snapshot();

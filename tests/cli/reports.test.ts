@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import Papa from "papaparse";
 import { groupByTag } from "#cli/commands/usage.ts";
 import { RELAY_SENTINEL } from "#cli/input/report.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
@@ -457,16 +458,21 @@ describe("what-if", () => {
   });
 });
 
-describe("breakdown", () => {
-  test("with --cache has what caches gave, cost and saved, and without it no such columns", async () => {
-    for (const { code, data } of await eachWay("breakdown --by model --model priced --cache")) {
-      expect(code).toBe(0);
-      expect(data).toMatch(/CACHE READS +CACHE WRITES +CACHE SAVED/);
-      expect(data).toMatch(/priced .* 0\.0% +\$0\.00 +\$0\.00\n/);
+describe("export focus", () => {
+  test("writes the same file either way, and its costs are the month's", async () => {
+    const [beside, through] = await eachWay("export focus --month 2026-03 --currency EUR");
+    expect(beside).toMatchObject({ code: 0, messages: "" });
+    expect(through).toMatchObject({ code: 0, data: beside!.data });
+    const { data: rows } = Papa.parse<Record<string, string>>(beside!.data.trimEnd(), { header: true });
+    const sum = rows.reduce((all, row) => all + Number(row["BilledCost"]) * 1e12, 0);
+    const { series } = await eachJson("series --since 2026-03-01 --until 2026-04-01");
+    const cost = series.reduce((all: number, day: { cost: number | null }) => all + (day.cost ?? 0), 0);
+    expect(Math.round(sum)).toBe(Math.round(cost * 1e12));
+    expect(new Set(rows.map((row) => row["x_Principal"]))).toEqual(new Set(["admin", "ada"]));
+    expect(new Set(rows.map((row) => row["BillingCurrency"]))).toEqual(new Set(["EUR"]));
+    for (const { code, messages } of await eachWay("export focus --month march")) {
+      expect(code).not.toBe(0);
+      expect(messages).toContain("month must be a month such as 2026-03");
     }
-    for (const { data } of await eachWay("breakdown")) expect(data).not.toContain("CACHE SAVED");
-    const { rows, total } = await eachJson("breakdown --by hour --cache");
-    expect(rows.map(({ value }: any) => value)).toEqual([expect.stringMatching(/:00:00\.000000Z$/)]);
-    expect(total.cache).toEqual({ read_share: 0, write_cost: 0, saving: 0 });
   });
 });

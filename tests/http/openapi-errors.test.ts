@@ -597,8 +597,14 @@ test("a report is refused for its window, its bucket and its filters", async () 
     ["invalid_request", { body: { models, filters: { none: "x" } } }],
     ["model_not_found", { body: { models: { any: "none" } } }],
   ]);
+  await refuse("GET /stats/focus", [
+    ["invalid_date", { path: "/stats/focus?month=2026-13" }],
+    ["invalid_request", { path: "/stats/focus?currency=euro" }],
+  ]);
   const reads = ROUTES.filter(({ method }) => method === "GET");
-  for (const operation of reads.filter(({ path }) => /usage|\/stats\/|\/requests|\/refusals/.test(path))) {
+  for (const operation of reads.filter(
+    ({ path }) => path !== "/stats/focus" && /usage|\/stats\/|\/requests|\/refusals/.test(path),
+  )) {
     for (const code of operation.errors ?? []) {
       if (findElsewhere(operation, code) !== undefined) continue;
       await see(operation, code, { path: `${operation.path}?${queries[code]}` });

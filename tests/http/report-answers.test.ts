@@ -34,6 +34,7 @@ async function start(stats: Partial<StatsStore>) {
     readMissingPrices: unasked,
     readUpstreamDays: unasked,
     readModelUse: unasked,
+    readBilledDay: unasked,
     ...stats,
   };
   harness = await startHarness({ stats: store });
@@ -65,6 +66,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readErrors: busy,
     readMissingPrices: busy,
     readModelUse: busy,
+    readBilledDay: busy,
   });
   await openEndpoints(harness);
   const reports = harness.routes.filter(({ path }) =>
@@ -83,7 +85,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
       await expectError(refused, "503 reports_busy");
     }
   }
-  expect(reports.length).toBe(15);
+  expect(reports.length).toBe(16);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });

@@ -388,6 +388,7 @@ const NO_STATS: StatsStore = {
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
   readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
   readUpstreamDays: async () => ({ days: [], snapped: null, truncated: false }),
+  readBilledDay: async () => ({ rows: [], snapped: null, truncated: false }),
   readModelUse: async () => ({ uses: [], unitCosts: "exact", snapped: null, truncated: false }),
   readFacets: async () => ({
     principals: [],

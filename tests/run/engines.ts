@@ -29,6 +29,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "principals",
     "providers",
     "rare-units",
+    "focus",
     "reconcile",
     "removals",
     "requests",

@@ -19,9 +19,6 @@ const BREAKDOWN = {
     "duration_ms.p95 as p95",
     "time_to_first_byte_ms.p95 as first byte",
     "last_ok_at as last ok",
-    "cache.read_share? as cache reads",
-    "cache.write_cost? as cache writes",
-    "cache.saving? as cache saved",
   ],
   spare: ["last ok", "first byte", "label", "cancelled", "cached", "p95", "output", "input", "failed"],
   total: "total",
@@ -109,7 +106,6 @@ const COMMANDS: readonly RouteCommand[] = [
     examples: [
       "lockport breakdown --by tag:team",
       "lockport breakdown --by model --sort requests --since 7d",
-      "lockport breakdown --by key --cache",
     ],
   },
   {
@@ -127,18 +123,6 @@ const COMMANDS: readonly RouteCommand[] = [
     usage: "pricing list-prices",
     about: "show public list prices, of the day that it says",
     table: { rows: ["entries"], columns: ["model", "unit", "price_per_million"] },
-  },
-  {
-    route: "GET /admin/v1/pricing/history",
-    usage: "pricing history",
-    about: "show prices as they held, those that began last first",
-    table: {
-      rows: ["changes"],
-      columns: ["from", "until", "model", "unit", "when", "price", "source", "version"],
-      spare: ["version", "source", "when"],
-    },
-    help: "Prices in force, whatever brought them about; without an until they hold. They are per million.",
-    examples: ["lockport pricing history", "lockport pricing history --model gpt-5 --limit 20"],
   },
   {
     route: "POST /admin/v1/pricing/preview",
@@ -326,6 +310,7 @@ export const HAND_MADE: { readonly [words: string]: readonly string[] } = {
   "limit set": ["POST /admin/v1/limits", "PATCH /admin/v1/limits/:id"],
   "limit remove": ["DELETE /admin/v1/limits/:id"],
   usage: ["GET /stats/summary", "GET /admin/v1/usage/summary", "GET /admin/v1/usage/series"],
+  "export focus": ["GET /stats/focus"],
   "what-if": ["POST /stats/what-if"],
   "requests tail": ["GET /stats/requests", "GET /admin/v1/requests"],
   request: ["GET /stats/requests/:id"],

@@ -13,15 +13,18 @@ export function addCommand(
   how: CommandOptions = {},
 ): Command {
   return addDataDirOption(parent.command(usage, how).description(description))
-    .addOption(
-      new Option(
-        "--url <origin>",
-        "work on this server (before LOCKPORT_URL), as the owner of LOCKPORT_API_KEY",
-      )
-        .argParser((text) => readOrigin(text, "--url"))
-        .conflicts("dataDir"),
-    )
+    .addOption(urlOption())
     .option("--json", "print JSON");
+}
+
+/** For a command whose options are `InstallationOptions`. */
+export function urlOption(): Option {
+  return new Option(
+    "--url <origin>",
+    "work on this server (before LOCKPORT_URL), as the owner of LOCKPORT_API_KEY",
+  )
+    .argParser((text) => readOrigin(text, "--url"))
+    .conflicts("dataDir");
 }
 
 /** A command that works on this machine's data folder only; its options are `LocalOptions`. */

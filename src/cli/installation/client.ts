@@ -12,6 +12,8 @@ export interface Client {
   call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
   /** Throws what `Send` throws. */
   callWithHeaders<const Name extends RouteName>(...args: CallOf<Name>): Promise<Answered<AnswerOf<Name>>>;
+  /** The CSV of an answer, as it comes. Throws what `Send` throws. */
+  readCsv<const Name extends RouteName>(...args: CallOf<Name>): Promise<ReadableStream<Uint8Array>>;
   /** For a command that is made from the table of routes: any of it, by its name. Throws what `Send` throws. */
   ask(route: string, input: RouteInput): Promise<Answered<Json>>;
 }
@@ -24,11 +26,13 @@ export interface Answered<Data> {
   readonly headers: Headers;
 }
 
-/** One exchange. Its response is a success and holds JSON; whatever else happens is thrown. */
+export const CSV_TYPE = "text/csv";
+
+/** One exchange. Its response is a success and holds JSON, or the CSV that was asked for; whatever else happens is thrown. */
 export type Send = (request: Request) => Promise<Response>;
 
 export function createClient(origin: string, send: Send): Client {
-  const client = { call, callWithHeaders, ask };
+  const client = { call, callWithHeaders, readCsv, ask };
   return client;
 
   function call<const Name extends RouteName>(...args: CallOf<Name>): Promise<AnswerOf<Name>>;
@@ -41,6 +45,14 @@ export function createClient(origin: string, send: Send): Client {
   ): Promise<Answered<AnswerOf<Name>>>;
   async function callWithHeaders(route: string, input: RouteInput = {}): Promise<Answered<unknown>> {
     return await ask(route, input);
+  }
+
+  function readCsv<const Name extends RouteName>(...args: CallOf<Name>): Promise<ReadableStream<Uint8Array>>;
+  async function readCsv(route: string, input: RouteInput = {}): Promise<ReadableStream<Uint8Array>> {
+    const headers = { ...input.headers, accept: CSV_TYPE };
+    const { address, init } = toRouteRequest(route, { ...input, headers });
+    const { body } = await send(new Request(`${origin}${address}`, init));
+    return body ?? new Blob([]).stream();
   }
 
   async function ask(route: string, input: RouteInput): Promise<Answered<Json>> {

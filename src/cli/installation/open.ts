@@ -4,7 +4,13 @@ import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { OutputOptions } from "#cli/screen/output.ts";
 import { type Terminal, collectText } from "#cli/screen/terminal.ts";
-import { type Installation, createClient, findRefusal, isObject } from "#cli/installation/client.ts";
+import {
+  CSV_TYPE,
+  type Installation,
+  createClient,
+  findRefusal,
+  isObject,
+} from "#cli/installation/client.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { findServingAddress } from "#boot/folder/serving-address.ts";
 import type { Environment } from "#boot/settings/environment.ts";
@@ -194,6 +200,8 @@ function isReading({ method, url }: Request): boolean {
 
 /** For an answer to its last byte; discovery alone waits for a provider, which takes at most 30 s. */
 const ANSWER_MS_MAX = 60_000;
+/** For a file of any length, which is read no faster than it is written down. */
+const CSV_MS_MAX = 3_600_000;
 /** Some three times the largest report. */
 const ANSWER_BYTES_MAX = 64_000_000;
 /** RFC 9110, section 5.5, without blanks: what a header's value may hold and `fetch` takes. */
@@ -229,15 +237,18 @@ export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remo
     );
   }
   const send = async (request: Request): Promise<Response> => {
-    const limit = AbortSignal.timeout(ANSWER_MS_MAX);
+    const isCsv = request.headers.get("accept") === CSV_TYPE;
+    const limit = AbortSignal.timeout(isCsv ? CSV_MS_MAX : ANSWER_MS_MAX);
     const exchange = async () => {
       request.headers.set("authorization", `Bearer ${apiKey}`);
-      request.headers.set("accept", "application/json");
+      if (!isCsv) request.headers.set("accept", "application/json");
       const response = await fetch(request, {
         // The key goes to the address that was named and to no other.
         redirect: "manual",
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
       });
+      if (isCsv && response.ok && response.headers.get("content-type")?.startsWith(CSV_TYPE) === true)
+        return { response, text: null };
       const name = `The answer of ${origin}`;
       const text =
         response.body === null ? "" : await collectText(response.body, { name, bytesMax: ANSWER_BYTES_MAX });
@@ -251,6 +262,7 @@ export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remo
       const [, advice] = ADVICE.find(([codes]) => codes.test(code)) ?? [null, "is the server running there?"];
       throw new CommandError("unreachable", `${origin} cannot be reached (${code}): ${advice}`);
     });
+    if (text === null) return response;
     const answer = parseJson(text);
     const { status, headers } = response;
     if (!response.ok) {

@@ -1,14 +1,10 @@
 import { json, route } from "#http/door/route.ts";
-import { Type } from "@sinclair/typebox";
-import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
-import { pageOf } from "#http/schemas/shared.ts";
-import { parsePage } from "#kernel/page.ts";
-import { HeldPrice, ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
-import { INSTANT, MODEL, PAGE } from "#http/schemas/examples.ts";
+import { ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
+import { INSTANT, MODEL } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor } from "#http/door/guard.ts";
-import { toFeedLoadView, toHeldPriceView, toListPricesView, toPricingListView } from "#views/pricing.ts";
+import { toFeedLoadView, toListPricesView, toPricingListView } from "#views/pricing.ts";
 import { PricingFeed } from "#http/schemas/requests.ts";
 
 const FEED_VERSION = "2026-03";
@@ -62,44 +58,6 @@ export function pricingRoutes(catalog: Catalog) {
         // Read once somebody asks: most processes never do.
         const { readListPrices } = await import("#catalog/list-prices.ts");
         return toListPricesView(readListPrices());
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/admin/v1/pricing/history",
-      ...ADMIN,
-      summary: "Prices as they held, those that began last first",
-      description:
-        "Every change of a price in force, whatever brought it about. `until` null: it holds. Prices of before there was a history begin with their model.",
-      query: [
-        {
-          name: "model",
-          schema: Type.String(),
-          description: "Only this alias, or name that prices are kept by.",
-          example: MODEL.alias,
-        },
-        ...PAGE_QUERY,
-      ],
-      answer: json(200, pageOf("changes", HeldPrice), {
-        changes: [
-          {
-            model: MODEL.alias,
-            unit: "input_tokens",
-            when: { tier: "flex" },
-            price: 1.25,
-            from: INSTANT,
-            until: null,
-            source: "feed",
-            version: FEED_VERSION,
-          },
-        ],
-        ...PAGE,
-      }),
-      run: async ({ query }) => {
-        const page = parsePage(query);
-        const model = query["model"] ?? "";
-        const { rows, total } = await catalog.listHeldPrices(model === "" ? null : model, page);
-        return { changes: rows.map(toHeldPriceView), ...pageView(page, total) };
       },
     }),
     route({

@@ -2,7 +2,6 @@ import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, type Capability, GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import { PRICE_SOURCES } from "#catalog/held-price.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_SCOPES } from "#identity/secret.ts";
@@ -156,20 +155,6 @@ export const PricingList = view("PricingList", {
       { description: "Prices under conditions; absent where there are none." },
     ),
   ),
-});
-
-export const HeldPrice = view("HeldPrice", {
-  model: Type.String({ description: "An alias, or a name that prices are kept by." }),
-  unit: oneOf(UNITS),
-  when: nullable(PriceConditions),
-  price: Type.Number({ minimum: 0, description: "Per million units." }),
-  from: Instant,
-  until: nullable(Instant),
-  source: oneOf(PRICE_SOURCES, {
-    description:
-      "A write of the model, a feed, a catalog file, or list prices; of an inherited price its own.",
-  }),
-  version: nullable(Type.String({ description: "Of the feed." })),
 });
 
 const Repriced = {

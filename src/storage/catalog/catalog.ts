@@ -1,7 +1,5 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
-import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import { createWorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import type { Unit } from "#kernel/units.ts";
@@ -13,28 +11,12 @@ import { toModelRow } from "./catalog-rows.ts";
 import { changed, changeTransaction } from "./change.ts";
 import { followModels } from "./limit-models.ts";
 import type { StoreMemory, UnseenRows } from "./memory.ts";
-import { beginHistory, listHeldPrices, readHeldPrices, recordHistory } from "./price-history.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 import { models, prices, priceVariants, pricingFeed, providers } from "./tables.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
-export function createCatalogStore({
-  read,
-  change,
-  memory,
-  isTrusted,
-  current,
-}: CatalogDriver): CatalogStore {
+export function createCatalogStore({ change, memory, isTrusted, current }: CatalogDriver): CatalogStore {
   return {
-    async listHeldPrices(name, page) {
-      await current();
-      return read(() => listHeldPrices(name, page, memory.catalog()));
-    },
-    async readPriceSpans(names) {
-      await current();
-      const held = await read(() => readHeldPrices(names, memory.catalog()));
-      return new Map([...held].map(([name, ofName]) => [name, toPriceSpans(ofName)]));
-    },
     peek: () => (isTrusted() ? memory.catalog() : null),
     async snapshot() {
       await current();
@@ -68,20 +50,8 @@ export function* applyPlan<Result>(
     if (conflict !== null) throw conflict;
   }
   yield* recordAudit(planned.audit);
-  if (planned.writes.length === 0) return planned;
-  yield* recordPrices(planned, memory.catalog());
-  yield* applyWrites(planned.writes, memory);
+  if (planned.writes.length > 0) yield* applyWrites(planned.writes, memory);
   return planned;
-}
-
-/** Writes down which prices end with the change and which begin. */
-function* recordPrices({ writes, prices: stamp = {} }: CatalogChange<unknown>, before: CatalogSnapshot) {
-  if (writes.every(({ kind }) => kind === "put_provider" || kind === "put_feed")) return;
-  yield* beginHistory(before);
-  const { atUs } = yield* changeTransaction();
-  const after = createWorkingCopy(before);
-  after.write(writes);
-  yield* recordHistory(planHistory(before, after, { writes, stamp, atUs }), atUs);
 }
 
 /**

@@ -93,29 +93,12 @@ export const VARIANTS = jsonOf<readonly PriceVariant[]>(
     const variants = list.flatMap((each) => toVariant(each) ?? []);
     return variants.length === list.length ? variants : undefined;
   },
-  (variants) => variants.map(({ when, ...prices }) => ({ when: toJsonConditions(when), prices })),
+  (variants) =>
+    variants.map(({ when: { tier, inputOver, geo, hours }, ...prices }) => ({
+      when: { tier, input_over: inputOver, geo, hours },
+      prices,
+    })),
 );
-
-/** Conditions as JSON; an empty text for none, which no NULL has to be compared with. */
-export const CONDITIONS: Codec<PriceConditions | null> = {
-  read(text) {
-    if (text === "" || text === null) return text === "" ? null : undefined;
-    try {
-      return toConditions(JSON.parse(text));
-    } catch {
-      return undefined;
-    }
-  },
-  write: toStoredConditions,
-};
-
-export function toStoredConditions(when: PriceConditions | null): string {
-  return when === null ? "" : JSON.stringify(toJsonConditions(when));
-}
-
-function toJsonConditions({ tier, inputOver, geo, hours }: PriceConditions) {
-  return { tier, input_over: inputOver, geo, hours };
-}
 
 function toVariant(json: unknown): PriceVariant | undefined {
   if (!isFields(json)) return undefined;

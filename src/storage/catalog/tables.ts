@@ -1,7 +1,6 @@
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
 import { AUTH_STYLES } from "#catalog/provider-fields.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import type { PriceSource } from "#catalog/held-price.ts";
 import type { TermSetter } from "#identity/secret.ts";
 import type { Unit } from "#kernel/units.ts";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
@@ -28,7 +27,6 @@ import {
   ALIASES,
   AMOUNT,
   CAPABILITIES,
-  CONDITIONS,
   EACH,
   ENDPOINTS,
   FORMER_MODELS,
@@ -134,34 +132,6 @@ export const priceVariants = table(
     feedVersion: orNull(text("feed_version")),
   },
   { key: ["name"] },
-);
-
-/** The prices that held, by the name that requests are recorded with: an alias, or one that only the relay knows. */
-export const priceHistory = table(
-  "price_history",
-  {
-    /** Order of commit. */
-    id: numbered("id"),
-    name: text("name"),
-    unit: text<Unit>("unit"),
-    /** JSON object; an empty text is the standard price. */
-    when: coded("condition", CONDITIONS),
-    /** Place of the variant in its list. */
-    ordinal: integer("ordinal"),
-    pricePico: integer("price_pico"),
-    fromUs: integer("from_us"),
-    /** Null: it holds. */
-    untilUs: orNull(integer("until_us")),
-    source: text<PriceSource>("source"),
-    version: orNull(text("version")),
-  },
-  {
-    indexes: [
-      { name: "price_history_by_name", on: ["name", "fromUs"] },
-      { name: "price_history_by_begin", on: ["fromUs", "id"] },
-      { name: "price_history_in_force", on: ["name", "unit", "when"], where: "until_us IS NULL" },
-    ],
-  },
 );
 
 /** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */

@@ -1,4 +1,6 @@
-import { byUnit, isReportUnit, type PriceSet, type Unit, UNIT_TABLE } from "#kernel/units.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import { byUnit, isReportUnit, type Pico, type Unit, UNIT_TABLE } from "#kernel/units.ts";
+import { joinCost, toCostSums } from "#storage/cells/sums.ts";
 import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import type { BilledQuantities } from "#usage/cost.ts";
 import { toPrices } from "#usage/journal-line.ts";
@@ -8,8 +10,11 @@ import type { RawRange } from "./window-cut.ts";
 
 /** Requests of one group and period that were billed at one set of prices. */
 export interface BilledSum extends BilledQuantities {
+  readonly prices: AppliedPrices;
   readonly group: number;
   readonly period: number;
+  /** What they cost as they were recorded, each request rounded by itself; 0 where nothing had a price. */
+  readonly costPico: Pico;
 }
 
 interface BilledWindow extends Wanted {
@@ -25,6 +30,8 @@ type BilledRow = {
   readonly at: number;
   readonly combination: number;
   readonly price_set: number;
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
 } & { readonly [unit in Unit]?: number | null };
 
 /**
@@ -42,7 +49,8 @@ export function* sumBilled({
   const quantities = toBilledMeasures(dialect, units);
   const at = stepUs === undefined ? dialect.toConstant(0) : dialect.toStep("e.id", stepUs);
   const sums = units.map((unit) => `sum(${quantities.get(unit)}) AS ${unit}`);
-  const sql = `SELECT ${at} AS at, e.combination, m.price_set, ${sums.join(", ")}
+  const sql = `SELECT ${at} AS at, e.combination, m.price_set, ${sums.join(", ")},
+      ${toCostSums("cost", (column) => `e.${column}`)}
     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? ${condition} GROUP BY 1, 2, 3`;
   const found = new Map<string, GrowingSum>();
   for (const { fromUs, toUs } of ranges) {
@@ -55,7 +63,9 @@ export function* sumBilled({
         period: row.at,
         priceSet: row.price_set,
         totals: new Map<Unit, number>(),
+        costPico: 0n,
       };
+      sum.costPico += joinCost(row.cost_hi ?? 0, row.cost_lo ?? 0);
       found.set(key, sum);
       for (const unit of units) {
         const quantity = row[unit] ?? null;
@@ -64,9 +74,10 @@ export function* sumBilled({
     });
   }
   const pricesOf = yield* readPriceSets();
-  return [...found.values()].map(({ group, period, priceSet, totals }) => ({
+  return [...found.values()].map(({ group, period, priceSet, totals, costPico }) => ({
     group,
     period,
+    costPico,
     prices: pricesOf.get(priceSet) ?? {},
     quantities: byUnit(units, (unit) => {
       const total = totals.get(unit);
@@ -84,10 +95,11 @@ interface GrowingSum {
   readonly group: number;
   readonly period: number;
   readonly priceSet: number;
+  costPico: Pico;
   readonly totals: Map<Unit, number>;
 }
 
-function* readPriceSets(): Script<ReadonlyMap<number, PriceSet>> {
+function* readPriceSets(): Script<ReadonlyMap<number, AppliedPrices>> {
   const rows = yield* all<{ id: number; prices: string }>("SELECT id, prices FROM price_set");
   return new Map(rows.map(({ id, prices }) => [id, toPrices(JSON.parse(prices))]));
 }

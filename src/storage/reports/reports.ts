@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { EncodedReport, ReportCoding, ReportTransfer, StatsQuery } from "#stats/store.ts";
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import { findEvent } from "#storage/writer/settlements.ts";
+import { readBilledDay } from "./billed-day.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
@@ -33,6 +34,7 @@ export const REPORTS = {
   readMissingPrices,
   readUpstreamDays,
   readModelUse,
+  readBilledDay,
   sumLimits,
 };
 

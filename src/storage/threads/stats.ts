@@ -69,5 +69,6 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readMissingPrices: toReport("readMissingPrices"),
     readUpstreamDays: toReport("readUpstreamDays"),
     readModelUse: toReport("readModelUse"),
+    readBilledDay: toReport("readBilledDay"),
   };
 }
