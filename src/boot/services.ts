@@ -33,7 +33,6 @@ import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-
 import type { System } from "#boot/process/system.ts";
 import { createSingleSignOn, type SingleSignOn, type SingleSignOnDeps } from "#identity/sso.ts";
 import type { Notices } from "#notices/notices.ts";
-import type { NoticeStore } from "#notices/store.ts";
 
 /** A stop waits no longer for a database that is to keep the notices; that goes on while the ledger is closed. */
 const NOTICES_CLOSE_MS_MAX = 1_000;
@@ -75,7 +74,7 @@ export async function wireServices(
   const keyUse = createKeyUse(storage.keyUse, clock);
   const usageMetrics = createUsageMetrics();
   const { ledger } = storage;
-  const notices = await openNotices(config, storage.notices, system);
+  const notices = await openNotices(config, storage, system);
   const limits = new Limits({
     store: storage.limits,
     ledger: storage.limitLedger,
@@ -241,14 +240,19 @@ function toPasswordSource({ password, path }: AdminPassword): PasswordSource {
 
 /** Null when no webhook is set. */
 async function openNotices(
-  { notices: target }: Config,
-  store: NoticeStore,
+  { notices: target, noticeSpendFactor: factor }: Config,
+  { notices: store, spendLedger: ledger, identity }: Pick<Storage, "notices" | "spendLedger" | "identity">,
   { clock, ids, log }: System,
 ): Promise<Notices | null> {
   if (target === null) return null;
   // Loaded here and not above: most servers have no webhook.
   const { openNotices: open } = await import("#notices/notices.ts");
-  return open({ target, store, clock, ids, log });
+  const spend = {
+    ledger,
+    factor,
+    findLabels: (keyIds: readonly string[]) => identity.keys.findNames(keyIds),
+  };
+  return open({ target, store, spend, clock, ids, log });
 }
 
 /** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */

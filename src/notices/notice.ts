@@ -10,6 +10,7 @@ export const NOTICE_TYPES = [
   "price.missing",
   "provider.failing",
   "provider.recovered",
+  "spend.unusual",
   "notice.test",
 ] as const;
 export type NoticeType = (typeof NOTICE_TYPES)[number];

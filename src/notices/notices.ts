@@ -8,6 +8,7 @@ import { LimitNotices } from "./limit-notices.ts";
 import { type NoticeCount, Outbox, type Pause, type Tell } from "./outbox.ts";
 import { createNoticePost, type NoticeTarget } from "./post.ts";
 import { ProviderNotices } from "./provider-notices.ts";
+import { type SpendDeps, SpendNotices } from "./spend-notices.ts";
 import type { NoticeStore, ExpiringSecret } from "./store.ts";
 import { type NoticeDraft, toQuotedName } from "./notice.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
@@ -27,6 +28,7 @@ export interface Notices {
 interface NoticesDeps {
   readonly target: NoticeTarget;
   readonly store: NoticeStore;
+  readonly spend: SpendDeps;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -46,12 +48,16 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
   const prices = new PriceNotices(tell);
   const providers = new ProviderNotices({ store, clock, tell });
   const uses = new LimitNotices(tell);
+  const spend = new SpendNotices({ ...deps.spend, clock, tell });
   let sweepAtMs = clock.monotonicMs();
   const look = async () => {
     uses.tellMany(clock.nowUs());
     await outbox
       .takeUp()
       .catch((cause: unknown) => log.warn("notices that wait could not be taken up", describeCause(cause)));
+    await spend
+      .look()
+      .catch((cause: unknown) => log.warn("unusual cost could not be looked for", describeCause(cause)));
     try {
       await keys.look();
       if (clock.monotonicMs() < sweepAtMs) return;

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Pico } from "#kernel/units.ts";
 import type { Notice } from "./notice.ts";
 
 /** What a notice is sent once for, such as a window of a limit. */
@@ -64,6 +65,33 @@ export interface NoticeStore {
   sweepMarks(nowUs: InstantUs): Promise<void>;
   /** Keys and relay tokens that are not paused, of principals that are enabled: those that end first stand first. */
   listExpiring(range: ExpiryRange): Promise<readonly ExpiringSecret[]>;
+}
+
+/** Asks what an hour cost beside earlier ones. Hours are numbered from 1970 on, UTC. */
+export interface SpendQuestion {
+  readonly hour: number;
+  readonly earlier: readonly number[];
+  /** Subjects that cost less in the hour are left out. */
+  readonly leastPico: Pico;
+  /** The most expensive first. */
+  readonly rowsMax: number;
+}
+
+/** What one principal, API key or tag cost in an hour; without what has no price. */
+export interface HourSpend {
+  readonly kind: "principal" | "key" | "tag";
+  /** The id of a principal or a key; of a tag its pair. */
+  readonly value: string;
+  /** The name of the principal, or of the key's owner, as its usage has it; empty for a tag. */
+  readonly principalName: string;
+  readonly costPico: Pico;
+  /** The cost of those earlier hours that the ledger knows, zero included. */
+  readonly earlierPico: readonly Pico[];
+}
+
+/** Reads the ledger's totals, away from the thread that serves requests. */
+export interface SpendLedger {
+  readHourSpend(question: SpendQuestion): Promise<readonly HourSpend[]>;
 }
 
 /** A mark that is removed before its time may have its notice sent once more. */

@@ -12,7 +12,7 @@ import type { LimitBoard } from "#limits/open-elsewhere.ts";
 import type { LimitLedger, LimitSum } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
 import type { PeopleStore } from "#people/store.ts";
-import type { NoticeStore } from "#notices/store.ts";
+import type { NoticeStore, SpendLedger } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges, StorageHealth } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -157,6 +157,7 @@ export interface Storage extends CatalogStores {
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
   readonly limitLedger: LimitLedger;
+  readonly spendLedger: SpendLedger;
   /** Null where no other process serves the data. */
   readonly limitBoard: LimitBoard | null;
   /** Shared by all processes that serve the data. */

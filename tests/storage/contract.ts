@@ -11,6 +11,7 @@ import { testResponsesContract } from "./contract-responses.ts";
 import { testRotationContract } from "./contract-rotation.ts";
 import { testSecretsContract } from "./contract-secrets.ts";
 import { testSessionsContract } from "./contract-sessions.ts";
+import { testSpendContract } from "./contract-spend.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { CatalogEngine, Engine } from "./support.ts";
 
@@ -18,6 +19,7 @@ import type { CatalogEngine, Engine } from "./support.ts";
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
   testCatalogStoresContract(engineName, createEngine);
   testLedgerContract(engineName, createEngine);
+  testSpendContract(engineName, createEngine);
   testReportsContract(engineName, createEngine, { ordersClashes: true, questions: 40 });
 }
 

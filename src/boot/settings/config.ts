@@ -44,6 +44,8 @@ export interface Config {
   readonly drainTimeoutSeconds: number;
   /** Null: no notices are sent. */
   readonly notices: NoticeTarget | null;
+  /** A cost of an hour that is more than so many times the usual one is worth a notice. */
+  readonly noticeSpendFactor: number;
   readonly apiKey: string | null;
   readonly logLevel: LogLevel;
   /** Names that other programs give their variables, and that are set. */
@@ -88,6 +90,7 @@ export function parseConfig(env: Environment): Config {
     ledgerSync: need(env, SETTINGS.ledgerSync),
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
     notices: parseNotices(env),
+    noticeSpendFactor: need(env, SETTINGS.noticeSpendFactor),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
     ignoredVariables: Object.freeze(FOREIGN_NAMES.filter((name) => isSet(env, name))),

@@ -83,6 +83,16 @@ export function toNoticeUrl(text: string): string {
   return url;
 }
 
+const SPEND_FACTOR_MAX = 1_000;
+
+/** Exact to three decimals. */
+export function toSpendFactor(text: string): number {
+  const factor = /^[0-9]{1,4}(\.[0-9]{1,3})?$/.test(text) ? Number(text) : 0;
+  if (factor < 1 || factor > SPEND_FACTOR_MAX)
+    throw new RangeError(`a number from 1 to ${SPEND_FACTOR_MAX}, with up to three decimals`);
+  return factor;
+}
+
 /** The catalog's file, or the URL of a PostgreSQL database as it was given. */
 export type DatabaseUrl =
   | { readonly kind: "sqlite"; readonly path: string }

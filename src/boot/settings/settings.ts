@@ -21,6 +21,7 @@ import {
   toScopes,
   toSecretKey,
   toSessionSeconds,
+  toSpendFactor,
   toText,
 } from "./setting-values.ts";
 
@@ -221,6 +222,13 @@ export const SETTINGS = {
     "text",
     "Secret by which notices are signed (`x-proxy-signature`). Unset: they are not signed.",
     toText,
+  ),
+  noticeSpendFactor: setting(
+    "PROXY_NOTICE_SPEND_FACTOR",
+    "5",
+    "number",
+    "A person, key or tag that costs more than so many times its median of the same hour in the last four weeks, and at least 1, is a notice (`spend.unusual`); from 1 to 1000, with up to three decimals.",
+    toSpendFactor,
   ),
   apiKey: setting(
     "PROXY_API_KEY",

@@ -6,6 +6,7 @@ import { readBilledDay } from "./billed-day.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
+import { readHourSpend } from "./hour-spend.ts";
 import { sumLimits } from "./limit-sums.ts";
 import { readMissingPrices } from "./missing-prices.ts";
 import { readModelUse } from "./model-use.ts";
@@ -36,6 +37,7 @@ export const REPORTS = {
   readModelUse,
   readBilledDay,
   sumLimits,
+  readHourSpend,
 };
 
 export type ReportName = keyof typeof REPORTS;

@@ -78,7 +78,7 @@ export interface LedgerParts {
 
 export interface OpenedLedger
   extends
-    Pick<Storage, "ledger" | "keyUse" | "stats" | "limitLedger" | "maintain" | "superseded">,
+    Pick<Storage, "ledger" | "keyUse" | "stats" | "limitLedger" | "spendLedger" | "maintain" | "superseded">,
     Pick<UsageLedger, "close"> {
   gauges(): LedgerGauges;
   /** The age of the oldest line that is not in the database; 0 when there is none. */
@@ -248,6 +248,7 @@ export async function openLedger(
     },
     stats: createStats(report, recorded),
     limitLedger: { sumLimits },
+    spendLedger: { readHourSpend: (question) => report("readHourSpend", question) },
     gauges: () => ({
       ...writer.gauges(),
       journalPendingBytes: journal.pendingBytes,
