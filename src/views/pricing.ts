@@ -61,11 +61,14 @@ export const PRICED_NAME_KINDS = ["model", "relay", "gone"] as const;
 /** Use without a price, and whether it has one now (docs/decisions.md). */
 export function toMissingPricesView(
   { rows }: Pick<MissingPrices, "rows">,
-  { findModel, findPrice }: Pick<CatalogSnapshot, "findModel" | "findPrice">,
+  { findModel, findPrice, findVariants }: Pick<CatalogSnapshot, "findModel" | "findPrice" | "findVariants">,
 ) {
   const missing = rows.map(({ model: name, isRelayed, lack, unit, requests, quantity, lastSeenUs }) => {
     const model = isRelayed ? null : findModel(name);
-    const known = model ?? { prices: byUnit(UNITS, (of) => findPrice(name, of)?.pricePico), variants: [] };
+    const known = model ?? {
+      prices: byUnit(UNITS, (of) => findPrice(name, of)?.pricePico),
+      variants: findVariants(name)?.variants ?? [],
+    };
     const conditions = lack === null ? {} : { [lack.kind]: lack.value };
     const prices = choosePrices(known, { ...conditions, usage: null, endedAtUs: lastSeenUs });
     const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed ? "relay" : model === null ? "gone" : "model";

@@ -50,7 +50,7 @@ export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
   description: "Per million units; units without a price are left out.",
 });
 
-/** The conditions of a variant: at least one. */
+/** The conditions of a variant, at least one; of a request those of the variant that priced it. */
 export const PriceConditions = Type.Partial(
   fields({
     tier: Type.String(),

@@ -12,6 +12,7 @@ import { ERROR_STATUS } from "#kernel/errors.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { PRICED_NAME_KINDS } from "#views/pricing.ts";
 import { OUTCOMES } from "#usage/event.ts";
+import { PriceConditions } from "./catalog.ts";
 import {
   Cost,
   CostReported,
@@ -198,18 +199,6 @@ const Failure = Type.Optional(oneOf(CONNECTION_FAILURES));
 
 const UNIT_DETAILS_DESCRIPTION =
   "What was billed otherwise than `units` and `unit_prices` tell: cache writes, and a unit whose billed quantity differs from the one that the provider reported, such as `input_tokens` without what was read from a cache. `price` is per million, null for none. Quantity × price, summed over these and over the units that are not among them, divided by a million and rounded to twelve decimals, is `cost`. Absent when empty.";
-
-const PriceConditions = fields(
-  {
-    tier: Type.Optional(Type.String()),
-    input_over: Type.Optional(Type.Integer({ minimum: 1 })),
-    geo: Type.Optional(Type.String()),
-    hours: Type.Optional(Type.String({ description: "UTC, such as `01:00-04:00`." })),
-  },
-  {
-    description: "The conditions of the price variant that priced it. Absent where the standard prices did.",
-  },
-);
 
 export const RequestRow = view("RequestRow", {
   id: Id,

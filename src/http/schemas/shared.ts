@@ -1,4 +1,4 @@
-import { type ObjectOptions, Type, type Static, type TProperties, type TSchema } from "@sinclair/typebox";
+import { Type, type Static, type TProperties, type TSchema } from "@sinclair/typebox";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 
@@ -13,8 +13,8 @@ export function view<Properties extends TProperties>(title: string, properties: 
 }
 
 /** An object with exactly these fields that has no name of its own. */
-export function fields<Properties extends TProperties>(properties: Properties, options: ObjectOptions = {}) {
-  return Type.Object(properties, { additionalProperties: false, ...options });
+export function fields<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false });
 }
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
