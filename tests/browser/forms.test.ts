@@ -179,6 +179,7 @@ const OTHER_FORMS: { readonly [path: string]: string } = {
   "form/form.tsx": "the form itself",
   "pages/models/resolve-box.tsx": "a question that changes nothing",
   "pages/playground/question.tsx": "its draft is kept",
+  "pages/reconcile.tsx": "files that are chosen, and a question that changes nothing",
   "shell/sign-in-ways.tsx": "a password",
   "providers/bind-models.tsx": "one name of a list, which asks by itself",
 };
