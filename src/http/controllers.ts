@@ -34,6 +34,7 @@ import { myUsageRoutes } from "#http/reports/own-usage.ts";
 import { focusRoutes } from "#http/reports/focus.ts";
 import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
+import { statementRoutes } from "#http/reports/statement.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
 import { whatIfRoutes } from "#http/reports/what-if.ts";
 import type { AppDeps } from "./deps.ts";
@@ -119,6 +120,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...statsRoutes(deps, refusals),
     ...whatIfRoutes(deps),
     ...focusRoutes(deps),
+    ...statementRoutes(deps),
     ...providerRoutes(catalog),
     ...discoveryRoutes(deps.discovery),
     ...modelRoutes(catalog),

@@ -200,6 +200,30 @@ export interface BilledDay extends ReportNotes {
   readonly rows: readonly BilledUnit[];
 }
 
+interface StatementFigures {
+  readonly requests: number;
+  readonly unpricedRequests: number;
+  /** Ended without their usage (`isUnmetered`): nothing is known of what they cost. */
+  readonly unmeteredRequests: number;
+  /** Null when nothing was priced. */
+  readonly costPico: Pico | null;
+}
+
+export interface StatementRow extends StatementFigures {
+  readonly by: (typeof STATEMENT_PARTS)[number];
+  /** A principal's name, a key's id, or a tag. */
+  readonly value: string;
+}
+export const STATEMENT_PARTS = ["principal", "key", "tag"] as const;
+
+/** A month by person, key and tag. */
+export interface Statement extends ReportNotes {
+  /** Hexadecimal SHA-256 over the usage and the costs of each day: equal for the same month on every engine. */
+  readonly hash: string;
+  readonly total: StatementFigures;
+  readonly rows: readonly StatementRow[];
+}
+
 /** The usage of a model at one tier and in one region, to which other prices can be applied. */
 export interface ModelUse {
   readonly model: string;
@@ -315,6 +339,8 @@ export interface StatsStore {
   readUpstreamDays(query: StatsQuery, options?: ReportOptions): Promise<UpstreamDays>;
   /** What was billed on the day that the window is. Throws `range_too_large` for more rows than are held in memory. */
   readBilledDay(query: StatsQuery, options?: ReportOptions): Promise<BilledDay>;
+  /** The statement of the days that the window is. Throws `range_too_large` for more sums than are held in memory. */
+  readStatement(query: StatsQuery, options?: ReportOptions): Promise<Statement>;
   /** What was used of each model that the filter names, and what it cost. */
   readModelUse(query: StatsQuery, options?: ReportOptions): Promise<ModelUses>;
 }

@@ -476,3 +476,18 @@ describe("export focus", () => {
     }
   });
 });
+
+describe("statement", () => {
+  test("has the month by person, key and tag with one hash either way, and the sum of its people is the month's", async () => {
+    const { month, hash, total, rows } = await eachJson("statement --month 2026-03");
+    expect({ month, length: hash.length }).toEqual({ month: "2026-03", length: 64 });
+    const people = rows.filter(({ by }: { by: string }) => by === "principal");
+    const sum = people.reduce((all: number, { cost }: { cost: number | null }) => all + (cost ?? 0), 0);
+    expect(sum).toBeCloseTo(total.cost, 12);
+    for (const { code, data } of await eachWay("statement --month 2026-03")) {
+      expect(code).toBe(0);
+      expect(data).toContain("UNPRICED");
+      expect(data).toContain("team:search");
+    }
+  });
+});

@@ -601,9 +601,11 @@ test("a report is refused for its window, its bucket and its filters", async () 
     ["invalid_date", { path: "/stats/focus?month=2026-13" }],
     ["invalid_request", { path: "/stats/focus?currency=euro" }],
   ]);
+  await refuse("GET /stats/statement", [["invalid_date", { path: "/stats/statement?month=2026-13" }]]);
   const reads = ROUTES.filter(({ method }) => method === "GET");
   for (const operation of reads.filter(
-    ({ path }) => path !== "/stats/focus" && /usage|\/stats\/|\/requests|\/refusals/.test(path),
+    ({ path }) =>
+      !/^\/stats\/(focus|statement)$/.test(path) && /usage|\/stats\/|\/requests|\/refusals/.test(path),
   )) {
     for (const code of operation.errors ?? []) {
       if (findElsewhere(operation, code) !== undefined) continue;

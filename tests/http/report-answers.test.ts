@@ -35,6 +35,7 @@ async function start(stats: Partial<StatsStore>) {
     readUpstreamDays: unasked,
     readModelUse: unasked,
     readBilledDay: unasked,
+    readStatement: unasked,
     ...stats,
   };
   harness = await startHarness({ stats: store });
@@ -67,6 +68,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readMissingPrices: busy,
     readModelUse: busy,
     readBilledDay: busy,
+    readStatement: busy,
   });
   await openEndpoints(harness);
   const reports = harness.routes.filter(({ path }) =>
@@ -85,7 +87,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
       await expectError(refused, "503 reports_busy");
     }
   }
-  expect(reports.length).toBe(16);
+  expect(reports.length).toBe(17);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });

@@ -389,6 +389,13 @@ const NO_STATS: StatsStore = {
   readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
   readUpstreamDays: async () => ({ days: [], snapped: null, truncated: false }),
   readBilledDay: async () => ({ rows: [], snapped: null, truncated: false }),
+  readStatement: async () => ({
+    hash: "",
+    total: { requests: 0, unpricedRequests: 0, unmeteredRequests: 0, costPico: null },
+    rows: [],
+    snapped: null,
+    truncated: false,
+  }),
   readModelUse: async () => ({ uses: [], unitCosts: "exact", snapped: null, truncated: false }),
   readFacets: async () => ({
     principals: [],

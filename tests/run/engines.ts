@@ -39,6 +39,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "sessions",
     "settings",
     "sso",
+    "statement",
     "stats",
     "unreadable-rows",
   ],

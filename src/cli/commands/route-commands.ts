@@ -109,6 +109,31 @@ const COMMANDS: readonly RouteCommand[] = [
     ],
   },
   {
+    route: "GET /stats/statement",
+    usage: "statement",
+    short: "a month's account",
+    about: "the account of a month by person, key and tag, with a hash over it",
+    table: {
+      rows: ["rows"],
+      columns: [
+        "by",
+        "value",
+        "label?",
+        "requests",
+        "unpriced_requests as unpriced",
+        "unmetered_requests as unknown",
+        "cost",
+      ],
+      spare: ["label"],
+      total: "total",
+    },
+    help: "Two people whose --json has the same hash have the same month. A request with several tags is in a row of each.",
+    examples: [
+      "lockport statement --month 2026-03",
+      "lockport statement --month 2026-03 --json | jq -r .hash",
+    ],
+  },
+  {
     route: "GET /stats/series",
     usage: "series",
     short: "usage over time",

@@ -6,7 +6,7 @@ import { BREAKDOWN_SORTS, ROW_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
-import { FACET_NAMES } from "#stats/store.ts";
+import { FACET_NAMES, STATEMENT_PARTS } from "#stats/store.ts";
 import { REQUEST_CONDITIONS } from "#stats/what-if.ts";
 import { ERROR_STATUS } from "#kernel/errors.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
@@ -90,6 +90,29 @@ export const GroupedUsageSeries = view("GroupedUsageSeries", {
     ),
   ),
   other: Type.Optional(nullable(fields(groupFigures))),
+});
+
+const statementFigures = {
+  requests: Count,
+  unpriced_requests: Count,
+  unmetered_requests: Count,
+  cost: Cost,
+};
+
+export const StatementView = view("Statement", {
+  month: Type.String({ description: "`YYYY-MM`, UTC." }),
+  hash: Type.String({
+    description: "SHA-256 over usage and costs of each day: the same for the same month.",
+  }),
+  total: fields(statementFigures),
+  rows: Type.Array(
+    fields({
+      by: oneOf(STATEMENT_PARTS),
+      value: Type.String({ description: "A principal's name, a key's id, or a tag." }),
+      label: Type.Optional(Type.String({ description: "Of a key." })),
+      ...statementFigures,
+    }),
+  ),
 });
 
 export const RefusedRequest = view("RefusedRequest", {

@@ -13,6 +13,7 @@ import { readModelUse } from "./model-use.ts";
 import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
 
 import { readGroupedSeries, readSeries } from "./series.ts";
+import { readStatement } from "./statement.ts";
 import { readSummary } from "./summary.ts";
 import { readUpstreamDays } from "./upstream-days.ts";
 
@@ -36,6 +37,7 @@ export const REPORTS = {
   readUpstreamDays,
   readModelUse,
   readBilledDay,
+  readStatement,
   sumLimits,
   readHourSpend,
 };

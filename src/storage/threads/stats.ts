@@ -70,5 +70,6 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readUpstreamDays: toReport("readUpstreamDays"),
     readModelUse: toReport("readModelUse"),
     readBilledDay: toReport("readBilledDay"),
+    readStatement: toReport("readStatement"),
   };
 }

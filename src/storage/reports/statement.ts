@@ -1,0 +1,116 @@
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { sha256Hex } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { REPORT_UNITS } from "#kernel/units.ts";
+import type { Statement, StatementRow, StatsStore } from "#stats/store.ts";
+import { parseStoredTags } from "#storage/cells/stored-tags.ts";
+import type { Script } from "#storage/sql/script.ts";
+import type { FoldSum } from "./fold.ts";
+import { foldBy } from "./folded-window.ts";
+import { groupLabelSets, type GroupLabel } from "./label-groups.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { resolveFilter } from "./request-filter.ts";
+import { SERIES_MEASURES, toSeriesFigures } from "./series-figures.ts";
+import { SUMS_MAX } from "./series.ts";
+import { cutWindow } from "./window-cut.ts";
+
+type MonthQuery = Parameters<StatsStore["readStatement"]>[0];
+
+/** The facts of a line of the hash, in their order there. */
+const LABELS: readonly GroupLabel[] = [
+  { label: "principal_id" },
+  { label: "key_id" },
+  { label: "provider_id" },
+  { label: "model" },
+  { label: "upstream_name" },
+  { label: "endpoint" },
+  // Tags that a key fixes count as those that a request sent.
+  {
+    label: "tags",
+    toValue: (tags) => JSON.stringify(parseStoredTags(tags ?? "[]").tags.toSorted(compareCodeUnits)),
+  },
+  { label: "tier" },
+  { label: "geo" },
+  { label: "principal_name" },
+];
+const FACTS = LABELS.length - 1;
+
+/**
+ * `StatsStore.readStatement`, from cells of days, so that it is the same before and after rows are sealed or removed. Throws
+ * `range_too_large` for more than `sumsMax` sums: a tag of its own on every request makes one each.
+ */
+export function* readStatement(query: MonthQuery, sumsMax = SUMS_MAX): Script<Statement> {
+  const filter = yield* resolveFilter(query);
+  const groups = yield* groupLabelSets(filter, LABELS);
+  const cut = cutWindow(yield* readEdges(), query.window, { longest: "day", snapUs: DAY_US });
+  const toPeriod = (instantUs: InstantUs) => Math.floor(instantUs / DAY_US);
+  const measures = [...SERIES_MEASURES, "unmetered_requests"];
+  const fold = yield* foldBy({ cut, filter, groups, toPeriod, stepUs: DAY_US }, measures);
+  if (fold.size > sumsMax)
+    throw new ProxyError(
+      "range_too_large",
+      `The month has ${fold.size} sums of a day, a key, a model and tags, and a statement adds up ${sumsMax} at most.`,
+      { param: "month" },
+    );
+  const sums = [...fold.sums()];
+  const labelsOf = ({ group }: FoldSum) => groups.values[group] ?? [];
+  const by = (
+    name: StatementRow["by"],
+    toValues: (labels: readonly (string | null)[]) => readonly string[],
+  ) => toRows(name, sums, (sum) => toValues(labelsOf(sum)));
+  return {
+    hash: toHash(sums, labelsOf),
+    total: toFigures(sums),
+    rows: [
+      ...by("principal", (labels) => [labels[FACTS] ?? ""]),
+      ...by("key", (labels) => (labels[1] ? [labels[1]] : [])),
+      ...by("tag", (labels) => parseStoredTags(labels[6] ?? "[]").tags),
+    ],
+    truncated: false,
+    snapped: cut.snapped,
+  };
+}
+
+function toFigures(sums: readonly FoldSum[]): Statement["total"] {
+  const { requests, unpricedRequests, costPico } = toSeriesFigures(sums);
+  const unmeteredRequests = sums.reduce((count, sum) => count + sum.unmetered_requests, 0);
+  return { requests, unpricedRequests, unmeteredRequests, costPico };
+}
+
+/** The largest cost first. */
+function toRows(
+  by: StatementRow["by"],
+  sums: readonly FoldSum[],
+  toValues: (sum: FoldSum) => readonly string[],
+): readonly StatementRow[] {
+  const found = new Map<string, FoldSum[]>();
+  for (const sum of sums) {
+    for (const value of toValues(sum)) {
+      const known = found.get(value);
+      if (known === undefined) found.set(value, [sum]);
+      else known.push(sum);
+    }
+  }
+  const rows: StatementRow[] = [];
+  for (const [value, ofValue] of found) rows.push({ by, value, ...toFigures(ofValue) });
+  const toOrder = ({ costPico }: StatementRow) => costPico ?? -1n;
+  return rows.toSorted(
+    (left, right) =>
+      Number(toOrder(right) > toOrder(left)) - Number(toOrder(right) < toOrder(left)) ||
+      compareCodeUnits(left.value, right.value),
+  );
+}
+
+/** SHA-256 over one line for each day and its facts, sorted: neither the order of events nor an engine's ids are in it. */
+function toHash(sums: readonly FoldSum[], labelsOf: (sum: FoldSum) => readonly (string | null)[]): string {
+  const ofLine = Map.groupBy(sums, (sum) => JSON.stringify([sum.period, ...labelsOf(sum).slice(0, FACTS)]));
+  const lines = [...ofLine].map(([key, ofKey]) => {
+    const { requests, unpricedRequests, unmeteredRequests, costPico } = toFigures(ofKey);
+    const { units } = toSeriesFigures(ofKey);
+    const quantities = REPORT_UNITS.map((unit) => units[unit] ?? null);
+    const cost = costPico === null ? null : String(costPico);
+    return `${key}${JSON.stringify([requests, unpricedRequests, unmeteredRequests, cost, ...quantities])}\n`;
+  });
+  return sha256Hex(lines.toSorted(compareCodeUnits).join(""));
+}
