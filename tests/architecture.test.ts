@@ -59,7 +59,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   notices: ["limits", "usage", "kernel"],
   limits: ["stats", "usage", "catalog", "audit", "kernel"],
   bills: ["stats", "kernel"],
-  stats: ["usage", "kernel"],
+  stats: ["usage", "audit", "kernel"],
   catalog: ["audit", "kernel"],
   identity: ["audit", "kernel"],
   usage: ["kernel"],
@@ -68,7 +68,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
 };
 
 /** What every engine's ledger is made of; knows no driver. */
-const NEUTRAL_LEDGER = ["sql", "cells", "journal", "writer", "reports", "threads"];
+const NEUTRAL_LEDGER = ["sql", "cells", "journal", "writer", "reports", "repricing", "threads"];
 
 /**
  * Which sub-room of a room may import which; a key is a folder of the room, and a file belongs to the longest one that it
@@ -110,9 +110,10 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     backup: ["files"],
     move: ["."],
     catalog: ["sql", "files"],
-    writer: [".", "sql", "cells", "journal", "reports", "files", "threads"],
+    writer: [".", "sql", "cells", "journal", "reports", "repricing", "files", "threads"],
     threads: [".", "files", ...NEUTRAL_LEDGER],
-    reports: ["sql", "cells", "journal", "writer"],
+    reports: ["sql", "cells", "journal", "repricing", "writer"],
+    repricing: ["sql", "cells", "reports", "writer"],
     check: [".", "sql", "cells", "journal", "reports"],
     replicas: ["postgres/connection", "catalog", "files", "journal", "sql"],
     sqlite: [".", "catalog", "check", "files", "move", "sqlite", ...NEUTRAL_LEDGER],

@@ -24,6 +24,8 @@ export const AUDIT_ACTIONS = [
   "limit.delete",
   "secret_key.rotate",
   "pricing.load",
+  "repricing.apply",
+  "repricing.revert",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -36,6 +38,7 @@ export const AUDIT_TARGET_KINDS = [
   "limit",
   "secret_key",
   "pricing_feed",
+  "repricing",
 ] as const;
 export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
 
@@ -47,7 +50,7 @@ export interface AuditEntry {
   readonly actorPrincipalId: string;
   readonly action: AuditAction;
   readonly targetKind: AuditTargetKind;
-  /** Provider name, model alias, principal id, key id, feed version, or the name of the secret key's file. */
+  /** Provider name, model alias, principal id, key id, feed version, id of a re-pricing, or the name of the secret key's file. */
   readonly targetRef: string;
 }
 
@@ -71,6 +74,8 @@ export interface AuditEvent extends AuditEntry {
 }
 
 export interface AuditStore {
+  /** For a mutation of what is in no catalog: it is recorded before the first of it is committed. */
+  record(entry: AuditEntry): Promise<void>;
   /** Newest first. */
   listEvents(page: Page): Promise<Paged<AuditEvent>>;
 }

@@ -25,6 +25,7 @@ import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import type { Storage } from "#storage/engine.ts";
+import { Repricings } from "#stats/repricings.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
 import type { Config } from "#boot/settings/config.ts";
@@ -85,6 +86,20 @@ export async function wireServices(
   });
   await limits.start();
   await limits.exchange();
+  const repricings = new Repricings({
+    store: storage.repricings,
+    audit: storage.audit,
+    clock,
+    ids,
+    log,
+    isShared: storage.limitBoard !== null,
+    async onCosts(change) {
+      if (change === "going") return limits.renew();
+      // What was used is read anew, behind a watermark of the journal.
+      limits.distrust();
+      await limits.follow();
+    },
+  });
   const limitAdmin = createLimitAdmin({ store: storage.limits, limits, clock, ids });
   const shared = createShared({
     catalog,
@@ -128,6 +143,7 @@ export async function wireServices(
   const isFirstStart =
     !storage.wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
   responses.start();
+  repricings.start();
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
@@ -151,7 +167,7 @@ export async function wireServices(
     async close() {
       loopLag.stop();
       limits.close();
-      await responses.close();
+      await Promise.all([responses.close(), repricings.close()]);
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
       if (notices !== null) await withinLimit(notices.close(), NOTICES_CLOSE_MS_MAX, () => undefined);
@@ -215,6 +231,7 @@ export async function wireServices(
       audit: storage.audit,
       refusalStore: createRefusalFile(config.dataDir, log),
       stats: storage.stats,
+      repricings,
       installation: {
         usageRetentionDays: config.usageRetentionDays,
         sessionTtlSeconds,

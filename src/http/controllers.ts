@@ -36,6 +36,7 @@ import { reconcileRoutes } from "#http/reports/reconcile.ts";
 import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statementRoutes } from "#http/reports/statement.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
+import { repricingRoutes } from "#http/reports/repricing.ts";
 import { whatIfRoutes } from "#http/reports/what-if.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -88,6 +89,7 @@ export function createControllers(deps: AppDeps, parts: ControllerParts): Contro
   const elysia = serveRoutes(served, {
     door,
     memory,
+    findRepricing: () => (isTold(deps.repricings.changingId) ? deps.repricings.changingId : null),
     maxBodyBytes: config.maxBodyBytes,
     answerFailure: (failure, code, request) => {
       if (failure instanceof ValidationError) return answerFailure(toInvalidRequest(failure), request);
@@ -96,6 +98,11 @@ export function createControllers(deps: AppDeps, parts: ControllerParts): Contro
     },
   });
   return { elysia, routes };
+}
+
+/** A local command has a stand-in for what it lacks. */
+function isTold(id: unknown): id is string {
+  return typeof id === "string";
 }
 
 interface RouteParts extends Pick<ControllerParts, "door" | "operation" | "peers" | "refusals"> {
@@ -136,6 +143,7 @@ function toServedRoutes(deps: AppDeps, parts: RouteParts) {
     ...eventRoutes(deps.audit),
     ...settingsRoutes(deps),
     ...adminReportRoutes(deps),
+    ...repricingRoutes(deps),
     ...reconcileRoutes(deps),
     ...refusalRoutes(refusals),
     ...opsRoutes(operation),

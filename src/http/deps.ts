@@ -16,6 +16,7 @@ import type { Log } from "#kernel/log.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
 import type { People } from "#people/people.ts";
 import type { NoticeTrial } from "#notices/trial.ts";
+import type { Repricings } from "#stats/repricings.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Installation } from "#http/api/settings.ts";
 import type { HttpConfig } from "#http/door/host.ts";
@@ -52,6 +53,7 @@ export interface AppDeps {
   readonly notices: NoticeTrial;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
+  readonly repricings: Repricings;
   /** But for the refusals, which are noted here. */
   readonly metrics: Omit<MetricsSources, "refusals">;
   readonly installation: Installation;

@@ -13,6 +13,7 @@ import type { LimitLedger, LimitSum } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
 import type { PeopleStore } from "#people/store.ts";
 import type { NoticeStore, SpendLedger } from "#notices/store.ts";
+import type { RepricingStore } from "#stats/repricing.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges, StorageHealth } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -156,6 +157,7 @@ export interface Storage extends CatalogStores {
   readonly ledger: UsageLedger;
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
+  readonly repricings: RepricingStore;
   readonly limitLedger: LimitLedger;
   readonly spendLedger: SpendLedger;
   /** Null where no other process serves the data. */

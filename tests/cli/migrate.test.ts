@@ -405,6 +405,8 @@ async function fillInstallation(filled: string): Promise<void> {
   ];
   appendFileSync(segmentPath(join(filled, "journal"), 2), Buffer.concat(lines));
   using usage = new Database(join(filled, "usage.db"), { readwrite: true });
+  usage.run(`INSERT INTO repricing VALUES (1, 'repricing-1', 'applied', NULL, 0, 3, 2, ${NEW_YEAR_US}, 5, NULL, NULL, '{}');
+    INSERT INTO repriced_stretch VALUES ('repricing-1', ${NEW_YEAR_US}, ${NEW_YEAR_US + 1}, 2, x'00ff')`);
   const key = catalog.query<{ id: string }, []>("SELECT id FROM api_keys").get();
   usage.run("INSERT INTO key_use VALUES (?, 1767225600000001)", [key?.id ?? ""]);
 }

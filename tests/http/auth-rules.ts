@@ -60,7 +60,8 @@ function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (method === "POST" || method === "PATCH") return { status: 400, code: "invalid_request" };
   if (path === "/admin/v1/resolve") return { status: 400, code: "model_required" };
   if (!path.includes(":")) return { status: 200, code: null };
-  const [, kind = ""] = /\/(provider|model|principal|key|relay-token|limit|request)s\/:/.exec(path) ?? [];
+  const [, kind = ""] =
+    /\/(provider|model|principal|key|relay-token|limit|request|repricing)s?\/:/.exec(path) ?? [];
   return { status: 404, code: `${kind.replace("-", "_")}_not_found` };
 }
 

@@ -82,6 +82,22 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
       "last_admin",
     ] as const
   ).map((code) => ({ of: isCatalog, code, file: "http/people-file.test.ts" })),
+  ...(
+    [
+      "invalid_date",
+      "invalid_outcome",
+      "invalid_request",
+      "invalid_pricing",
+      "invalid_price_variants",
+      "repricing_not_found",
+      "repricing_running",
+      "repricing_outdated",
+    ] as const
+  ).map((code) => ({
+    of: ({ path }: Route) => path.startsWith("/admin/v1/repricing"),
+    code,
+    file: "http/repricing.test.ts",
+  })),
   { of: isCatalog, code: "too_many_keys", file: "people/people-plan.test.ts" },
   { of: isCatalog, code: "too_many_limits", file: "people/people-plan.test.ts" },
   // A model that was made unreadable by hand.

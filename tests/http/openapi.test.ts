@@ -14,6 +14,7 @@ import {
   startIdentityProvider,
   type IdentityProvider,
 } from "../support/identity-provider.ts";
+import { until } from "../support/waiting.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
 import { createReplay, findOperation, inOrderOfALife, nameOf, stepsOf } from "./openapi-replay.ts";
@@ -149,6 +150,7 @@ describe("the document's examples, sent to a server", () => {
         });
         replay.real.set(ID.request, completion.headers.get("x-proxy-request-id") ?? "");
       }
+      if (operation.path.startsWith("/admin/v1/repricing/:id/")) await repricingRests(app);
       // There is one for each path that deletes one.
       if (nameOf(operation).startsWith("DELETE") && operation.path.endsWith("/responses/:id"))
         await (await app.api("POST", "/v1/responses", { model: MODEL.alias })).text();
@@ -210,6 +212,17 @@ describe("the document's examples, sent to a server", () => {
   );
 });
 
+/** What is planned can be applied, and what is applied can be taken back. */
+async function repricingRests(app: TestApp): Promise<void> {
+  await until(
+    async () => {
+      const { repricings }: any = await (await app.api("GET", "/admin/v1/repricing")).json();
+      return repricings[0].total !== null && ["planned", "applied"].includes(repricings[0].state);
+    },
+    () => "the re-pricing rests",
+  );
+}
+
 /** Every form of an answer that can be asked for; null where it has no body. */
 function typesOf({ answer: { contents }, path, method }: Route): readonly (string | null)[] {
   const types = contents.map(({ type }) => type);
@@ -241,7 +254,8 @@ async function expectAsTold(
   else if (operation.method !== "HEAD") expect(body).toBe("");
   for (const header of Object.keys(told.headers ?? {})) {
     // Notes of a report are there only when there is something to say, and a cost where everything has a price.
-    if (["x-proxy-window", "x-proxy-truncated", "x-proxy-cost"].includes(header)) continue;
+    if (["x-proxy-window", "x-proxy-truncated", "x-proxy-repricing", "x-proxy-cost"].includes(header))
+      continue;
     expect({ of: nameOf(operation), header, there: response.headers.has(header) }).toEqual({
       of: nameOf(operation),
       header,

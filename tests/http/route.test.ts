@@ -53,6 +53,7 @@ describe("what a route answers", () => {
       door: LOCAL_DOOR,
       memory,
       maxBodyBytes: 1000,
+      findRepricing: () => null,
       answerFailure: () => new Response(null, { status: 500 }),
     });
     const response = await app.handle(new Request("http://localhost/figures/1"));

@@ -31,6 +31,8 @@ import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { createPeople } from "#people/people.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
+import { NO_FIGURES, type RepricingStore } from "#stats/repricing.ts";
+import { Repricings } from "#stats/repricings.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { openTestStores } from "../support/catalog-stores.ts";
@@ -53,6 +55,8 @@ export interface Harness {
 }
 
 export interface HarnessOverrides extends Partial<Omit<ServedDeps, "config">> {
+  /** Absent: there is no ledger to be priced again. */
+  readonly repricingStore?: RepricingStore;
   readonly config?: Partial<ServedDeps["config"]>;
   /** Null: sign-in by password is switched off. */
   readonly password?: string | null;
@@ -68,9 +72,21 @@ export async function openEndpoints({ deps: { catalog } }: Pick<Harness, "deps">
   );
 }
 
+const NO_REPRICINGS: RepricingStore = {
+  plan: async () => ({ untilUs: null, figures: NO_FIGURES, eventCount: 0, rowsFromUs: 0 }),
+  create: async () => false,
+  save: async () => false,
+  begin: async () => ({ kind: "absent" }),
+  claim: async () => null,
+  applyStep: async () => null,
+  revertStep: async () => null,
+  find: async () => null,
+  list: async () => ({ rows: [], total: 0 }),
+};
+
 /** The interface over a real socket on a real catalog; what is behind the exchange and the reports is given. */
 export async function startHarness(overrides: HarnessOverrides = {}): Promise<Harness> {
-  const { config, password = PASSWORD, ...given } = overrides;
+  const { config, password = PASSWORD, repricingStore = NO_REPRICINGS, ...given } = overrides;
   const folder = mkdtempSync(join(tmpdir(), "lockport-http-"));
   const clock = createSystemClock();
   const ids = createSystemIds();
@@ -165,6 +181,15 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     },
     openAssets: async () => null,
     stats: NO_STATS,
+    repricings: new Repricings({
+      store: repricingStore,
+      audit: database.audit,
+      clock,
+      ids,
+      log,
+      isShared: false,
+      onCosts: async () => {},
+    }),
     metrics: {
       usage: createUsageMetrics(),
       limits,

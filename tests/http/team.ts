@@ -46,7 +46,11 @@ export async function startTeam(): Promise<Team> {
     sync: "interval",
     retentionDays: null,
   });
-  const harness = await startHarness({ stats: opened.stats, clock });
+  const harness = await startHarness({
+    stats: opened.stats,
+    repricingStore: opened.repricings,
+    clock,
+  });
   const alice = await createCaller(harness, "alice");
   const bob = await createCaller(harness, "bob");
   for (const name of ["up", "other"]) {

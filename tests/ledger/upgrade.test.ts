@@ -8,7 +8,7 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import { listMissingColumns, SCHEMA_VERSION } from "#storage/sqlite/ledger/file/schema.ts";
+import { listMissingColumns, SCHEMA_VERSION, toMissingTables } from "#storage/sqlite/ledger/file/schema.ts";
 import { listRequests } from "#storage/reports/request-log.ts";
 import { readSeries } from "#storage/reports/series.ts";
 import { readFrom } from "#storage/sqlite/drive.ts";
@@ -35,6 +35,8 @@ function makeFormer(version: number): string {
   using database = new Database(databasePath);
   for (const { table, name } of listMissingColumns(version))
     database.run(`ALTER TABLE ${table} DROP COLUMN ${name}`);
+  for (const [, table] of toMissingTables(version).matchAll(/CREATE TABLE (\w+)/g))
+    database.run(`DROP TABLE ${table}`);
   database.run(`PRAGMA user_version = ${version}`);
   return databasePath;
 }
@@ -74,7 +76,14 @@ test.each(Array.from({ length: SCHEMA_VERSION - 1 }, (_, index) => index + 1))(
     const after = readAll(path).log.rows;
     expect(after.filter(({ geo }) => geo === undefined)).toEqual([...before.log.rows]);
     expect(after.find(({ geo }) => geo === "us")).toMatchObject({ costReportedPico: 5n, costPico: null });
-    const tables = ["combination", "hour_total", "open_cell", "carried_total"];
+    const tables = [
+      "combination",
+      "hour_total",
+      "open_cell",
+      "carried_total",
+      "repricing",
+      "repriced_stretch",
+    ];
     const made = join(makeDirectory(), "usage.db");
     prepareUsageDatabase(made);
     using fresh = new Database(made);

@@ -3,6 +3,7 @@ import { toPath } from "#cli/screen/help.ts";
 import { addRouteCommand, toGroup, type RouteCommand } from "#cli/routes/route-command.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Route } from "#http/door/route.ts";
+import { changeRepricing, followRepricing, readRepricing, tellRepricing } from "#cli/commands/reprice.ts";
 import { findLimitId, writeLimits } from "#cli/commands/limit.ts";
 
 const WINDOW = { days: 30 } as const;
@@ -28,6 +29,23 @@ const SERIES = {
   rows: ["groups", "series"],
   columns: ["start?", "value?", ...GROUP_COLUMNS],
   spare: ["cancelled", "cached", "output", "input"],
+};
+
+const CHANGES = {
+  rows: ["changes"],
+  columns: [
+    "model",
+    "unit",
+    "tier?",
+    "requests",
+    "quantity",
+    "cost_before as before",
+    "cost_after as after",
+    "unpriced_before",
+    "unpriced_after",
+  ],
+  spare: ["quantity", "unpriced before", "unpriced after"],
+  total: "total",
 };
 
 /** Commands that are made of a route alone, with what its declaration does not say of them. */
@@ -167,6 +185,89 @@ const COMMANDS: readonly RouteCommand[] = [
     },
     help: "What the last 30 days cost as recorded, at the prices of now and at the new ones. --pricing is the complete set.",
     examples: ["lockport pricing preview --model gpt-5 --pricing input_tokens=1 --pricing output_tokens=8"],
+  },
+  {
+    route: "POST /admin/v1/repricing",
+    usage: "reprice plan",
+    about: "plan what other prices would change of requests that are recorded",
+    short: "late prices, applied",
+    isOfServer: true,
+    flags: [
+      {
+        flags: "--prices <file>",
+        text: "JSON: {model: {pricing, price_variants?}}; - is the standard input",
+        field: "prices",
+        isRequired: true,
+      },
+      { flags: "--since <when>", text: "from then on, such as 2026-03-01 or 30d", field: "since" },
+      { flags: "--until <when>", text: "until then, exclusive", field: "until" },
+      {
+        flags: "--filter <name=value>",
+        text: "a filter of /stats",
+        field: "filters",
+        pairs: { keys: ["principal", "key", "provider", "client", "tag", "outcome", "tier"] },
+      },
+      {
+        flags: "--unpriced-only",
+        text: "only requests with a unit that has no price",
+        field: "unpriced_only",
+        value: true,
+      },
+      { flags: "--apply", text: "apply it as soon as it is planned", field: "dry_run", value: false },
+    ],
+    defaults: { dry_run: true },
+    prepare: readRepricing,
+    ask: async (installation, { fields }) => {
+      const { data } = await installation.api.ask("POST /admin/v1/repricing", { body: fields });
+      return followRepricing(installation, String(data["id"]));
+    },
+    table: CHANGES,
+    after: ({ terminal, view }) => tellRepricing(terminal, view),
+    help: "Nothing changes before it is applied. Prices are complete sets: a unit that is left out has none.",
+    examples: [
+      "lockport reprice plan --prices prices.json --since 2026-03-01",
+      "lockport reprice plan --prices prices.json --since 30d --unpriced-only --apply",
+    ],
+  },
+  {
+    route: "GET /admin/v1/repricing",
+    usage: "reprice list",
+    isOfServer: true,
+    table: {
+      rows: ["repricings"],
+      columns: [
+        "id",
+        "state",
+        "created_at",
+        "models",
+        "total.requests as requests",
+        "total.difference as difference",
+      ],
+      spare: ["models", "created at"],
+    },
+  },
+  {
+    route: "GET /admin/v1/repricing/:id",
+    usage: "reprice show <id>",
+    isOfServer: true,
+    table: CHANGES,
+    after: ({ terminal, view }) => tellRepricing(terminal, view),
+  },
+  {
+    route: "POST /admin/v1/repricing/:id/apply",
+    usage: "reprice apply <id>",
+    isOfServer: true,
+    ask: (installation, { named }) => changeRepricing(installation, named["id"] ?? "", "apply"),
+    table: CHANGES,
+    after: ({ terminal, view }) => tellRepricing(terminal, view),
+  },
+  {
+    route: "POST /admin/v1/repricing/:id/revert",
+    usage: "reprice revert <id>",
+    isOfServer: true,
+    ask: (installation, { named }) => changeRepricing(installation, named["id"] ?? "", "revert"),
+    table: CHANGES,
+    after: ({ terminal, view }) => tellRepricing(terminal, view),
   },
   {
     route: "GET /admin/v1/limits/:id/usage",

@@ -15,6 +15,8 @@ export interface GuardDeps {
   readonly door: Door;
   readonly memory: BodyMemory;
   readonly maxBodyBytes: number;
+  /** The id of the re-pricing that is changing costs; null where none is. */
+  readonly findRepricing: () => string | null;
   /** The answer to whatever is thrown, also where no route was found. */
   readonly answerFailure: (failure: unknown, code: unknown, request: Request) => Response;
 }
@@ -65,6 +67,7 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
         const answered = await run({ request, params, query, body, caller, headers });
         Object.assign(set.headers, headers);
         if (!(answered instanceof Response)) set.status = answer.status;
+        else if (answer.headers?.includes(REPRICING) === true) noteRepricing(answered, deps.findRepricing());
         return answered;
       },
       {
@@ -82,6 +85,12 @@ export function serveRoutes(routes: readonly ServedRoute[], deps: GuardDeps) {
     );
   }
   return elysia;
+}
+
+const REPRICING = "x-proxy-repricing";
+
+function noteRepricing({ headers }: Response, id: string | null): void {
+  if (id !== null) headers.set(REPRICING, id);
 }
 
 /** Who an audit entry names. */

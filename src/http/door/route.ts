@@ -102,6 +102,8 @@ export const ANSWER_HEADERS = {
   "x-proxy-limit-warning": "Limits that the request has met and that only warn.",
   "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
   "x-proxy-truncated": "`true`: rows beyond a limit were left out, or stand together as `(other)`.",
+  "x-proxy-repricing":
+    "The id of the re-pricing that is changing costs meanwhile (`GET /admin/v1/repricing/{id}`).",
   "x-proxy-relay": "`on`, or `off` without `PROXY_MESSAGES_BASE_URL`.",
   "www-authenticate": "`Bearer`.",
   "retry-after": "The seconds after which it may be sent again.",

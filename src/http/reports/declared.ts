@@ -188,7 +188,7 @@ export const FILTER_QUERY: readonly QueryParam[] = [
 ];
 export const FILTERED_SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...FILTER_QUERY];
 
-const NOTES = ["x-proxy-window", "x-proxy-truncated"] as const;
+const NOTES = ["x-proxy-window", "x-proxy-truncated", "x-proxy-repricing"] as const;
 
 /** A report that is JSON only. */
 export function reportAnswer<Schema extends TSchema>(schema: Schema, example: unknown): Answer<200, Schema> {

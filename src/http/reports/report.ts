@@ -13,6 +13,8 @@ import type {
   StatsQuery,
 } from "#stats/store.ts";
 import { REPORT_CODINGS } from "#stats/store.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { FILTER_QUERY, WINDOW_QUERY } from "./declared.ts";
 import { negotiateCoding } from "#http/door/negotiation.ts";
 
 /** The request for a report, and its caller. */
@@ -28,6 +30,29 @@ export function toReportOptions({ request, caller }: Asking): ReportOptions {
 /** The query string of a report, as it was sent: a `tag` may occur more than once. */
 export function queryOf(request: Request): URLSearchParams {
   return new URL(request.url).searchParams;
+}
+
+interface BodyQuery {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly filters?: { readonly [name: string]: string | number | readonly string[] } | undefined;
+}
+
+/** The window and the filters of a body as a report's query string has them. Throws `invalid_request` for a filter that is none. */
+export function toBodyQuery(
+  { since = "", until = "", filters = {} }: BodyQuery,
+  ownFields: readonly string[] = [],
+): URLSearchParams {
+  const query = new URLSearchParams({ since, until });
+  const left = new Set([...ownFields, ...WINDOW_QUERY.map(({ name }) => name)]);
+  const names = FILTER_QUERY.map(({ name }) => name).filter((name) => !left.has(name));
+  for (const [name, value] of Object.entries(filters)) {
+    if (!names.includes(name)) {
+      throw new ProxyError("invalid_request", `filters takes ${names.join(", ")}.`, { param: "filters" });
+    }
+    for (const text of typeof value === "object" ? value : [String(value)]) query.append(name, text);
+  }
+  return query;
 }
 
 /** Every filter of specification section 4.4, and the window. Throws `invalid_outcome`, `invalid_date`, `invalid_request`. */

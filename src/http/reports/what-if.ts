@@ -5,13 +5,12 @@ import { MODEL } from "#http/schemas/examples.ts";
 import { WhatIf } from "#http/schemas/reports.ts";
 import { WhatIfRequest } from "#http/schemas/requests.ts";
 import { toModelScope } from "#identity/caller.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import { filterBy } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { compareModels } from "#stats/what-if.ts";
 import { toWhatIfView, WHAT_IF_NOTE } from "#views/what-if.ts";
-import { FILTER_ERRORS, FILTER_QUERY, reportAnswer, WINDOW_QUERY } from "./declared.ts";
-import { parseTeamQuery, toJsonReport, toReportOptions } from "./report.ts";
+import { FILTER_ERRORS, reportAnswer } from "./declared.ts";
+import { parseTeamQuery, toBodyQuery, toJsonReport, toReportOptions } from "./report.ts";
 
 interface WhatIfDeps {
   readonly catalog: Catalog;
@@ -57,26 +56,11 @@ export function whatIfRoutes({ catalog, stats }: WhatIfDeps) {
           const { prices, variants } = resolveModel(snapshot, to, scope);
           return { from, to, prices: { prices, variants } };
         });
-        const asked = parseTeamQuery(toQuery(body), snapshot);
+        const asked = parseTeamQuery(toBodyQuery(body, ["model"]), snapshot);
         const filter = filterBy({ ...asked.filter, models: others.map(({ from }) => from) });
         const found = await stats.readModelUse({ ...asked, filter }, toReportOptions({ request, caller }));
         return toJsonReport(toWhatIfView(compareModels(found.uses, others), found.unitCosts), found);
       },
     }),
   ] as const;
-}
-
-const OWN_FIELDS = new Set(["model", ...WINDOW_QUERY.map(({ name }) => name)]);
-const FILTERS = FILTER_QUERY.map(({ name }) => name).filter((name) => !OWN_FIELDS.has(name));
-
-/** The window and the filters as a report's query string has them. Throws `invalid_request` for a filter that is none. */
-function toQuery({ since = "", until = "", filters = {} }: typeof WhatIfRequest.static): URLSearchParams {
-  const query = new URLSearchParams({ since, until });
-  for (const [name, value] of Object.entries(filters)) {
-    if (!FILTERS.includes(name)) {
-      throw new ProxyError("invalid_request", `filters takes ${FILTERS.join(", ")}.`, { param: "filters" });
-    }
-    for (const text of Array.isArray(value) ? value : [String(value)]) query.append(name, text);
-  }
-  return query;
 }

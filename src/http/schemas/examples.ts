@@ -17,6 +17,7 @@ export const ID = {
   deployment: "019cdd2a-7c00-7000-8000-000000000007",
   request: "019cdd2a-7c00-7000-8000-000000000008",
   limit: "019cdd2a-7c00-7000-8000-000000000009",
+  repricing: "019cdd2a-7c00-7000-8000-00000000000b",
   notice: "019cdd2a-7c00-7000-8000-00000000000a",
 } as const;
 

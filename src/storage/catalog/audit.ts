@@ -5,8 +5,9 @@ import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed, changeTransaction } from "./change.ts";
 import { auditEvents, type ChangeKind } from "./tables.ts";
 
-export function createAuditStore({ read }: Pick<CatalogDriver, "read">): AuditStore {
+export function createAuditStore({ read, change }: Pick<CatalogDriver, "read" | "change">): AuditStore {
   return {
+    record: (entry) => change(() => recordAudit([entry])),
     listEvents: ({ limit, offset }) =>
       read(function* () {
         const { id: _, ...columns } = auditEvents.columns;

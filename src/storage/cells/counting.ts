@@ -48,6 +48,55 @@ export function* countChanges(changes: readonly LaneChange[]): Script<void> {
   yield* lowerLastSeen(takenKeys);
 }
 
+/** What totals of cost change by where events are priced again; sums of all events of one key. */
+export interface CostChange {
+  readonly hour: number;
+  readonly endedDay: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly outcome: string;
+  readonly lane: number;
+  readonly priced: number;
+  readonly unpriced: number;
+  /** Halves of an amount that may be negative; the low one may leave its seam. */
+  readonly hi: number;
+  readonly lo: number;
+}
+
+/** The measures that a `CostChange` has, by their names. */
+export const COST_MEASURES = {
+  priced_requests: "priced",
+  unpriced_requests: "unpriced",
+  cost_hi: "hi",
+  cost_lo: "lo",
+} as const satisfies { readonly [measure: string]: keyof CostChange };
+
+/**
+ * Adds changes of costs to every total, or to all but `open_cell`: those of a sealed hour may be added to its cells instead. A row
+ * of `open_cell` that has no requests is one of a sealed hour, like a late one.
+ */
+export function* changeCosts(
+  changes: readonly CostChange[],
+  { areCellsOpen }: { readonly areCellsOpen: boolean },
+): Script<void> {
+  const [hours, cells, carried] = [new Sums(HOUR_TOTAL), new Sums(OPEN_CELL), new Sums(CARRIED_TOTAL)];
+  const measures = CELL_MEASURES.map(({ name }) => COST_CHANGES.get(name) ?? null);
+  for (const change of changes) {
+    const { hour, endedDay, combination, result, outcome, lane } = change;
+    const arrivedDay = Math.floor(hour / HOURS_PER_DAY);
+    const values = measures.map((member) => (member === null ? null : change[member]));
+    hours.add([hour, outcome, lane], values);
+    if (areCellsOpen) cells.add([hour, combination, result, lane], values);
+    if (endedDay !== arrivedDay) carried.add([endedDay, arrivedDay, combination, result, lane], values);
+  }
+  for (const sums of [hours, cells, carried]) yield* sums.store();
+}
+
+const COST_CHANGES = new Map<string, (typeof COST_MEASURES)[keyof typeof COST_MEASURES]>(
+  Object.entries(COST_MEASURES),
+);
+const HOURS_PER_DAY = 24;
+
 type Value = number | null;
 type Counted = (event: CountedEvent) => Value;
 

@@ -76,6 +76,8 @@ export function* advanceBounds(untilUs: InstantUs): Script<void> {
     CELL_PERIODS.hour,
     Math.ceil(untilUs / HOUR_US),
   ]);
+  // Nothing of what takes them back is left to be taken back.
+  yield* run("DELETE FROM repriced_stretch WHERE until_us <= ?", [untilUs]);
   yield* saveBounds({
     prunedBeforeUs: Math.max(prunedBeforeUs, untilUs),
     refusedBeforeUs: Math.max(refusedBeforeUs, untilUs),

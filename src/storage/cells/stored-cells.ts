@@ -66,6 +66,29 @@ export function* saveCells({ period, at, part }: CellPlace, cells: Cells<Float64
   );
 }
 
+/** Cells that were read and changed, to be put in the place of those of that revision. */
+export interface ChangedCells extends CellPlace {
+  readonly revision: number;
+  readonly columns: Uint8Array<ArrayBuffer>;
+}
+
+export function toChangedCells(
+  place: CellPlace,
+  { revision }: Pick<CellRevision, "revision">,
+  cells: Cells<Float64Array>,
+): ChangedCells {
+  return { ...place, revision, columns: encodeCells(cells, LEVELS[place.period]) };
+}
+
+/** Puts cells in the place of what was read. False when another transaction has changed that. */
+export function* replaceCells({ period, at, part, revision, columns }: ChangedCells): Script<boolean> {
+  const replaced = yield* run(
+    "UPDATE cells SET revision = ?, columns = ? WHERE period = ? AND at = ? AND part = ? AND revision = ?",
+    [toRevision(columns), columns, CELL_PERIODS[period], at, part, revision],
+  );
+  return replaced === 1;
+}
+
 /** A hash of the bytes: a number that counts would come once more, with other cells, in a database that was restored. */
 function toRevision(columns: Uint8Array): number {
   return Number(Bun.hash.xxHash64(columns) >> REVISION_SHIFT);

@@ -42,6 +42,8 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   usage("hour_total", "totals of hours", "hour, outcome"),
   usage("open_cell", "sums of hours that are not sealed", "hour, combination, result"),
   usage("carried_total", "totals of late ends", "ended_day, arrived_day, combination, result"),
+  usage("repricing", "re-pricings", "number"),
+  usage("repriced_stretch", "former prices of re-priced requests", "repricing, from_us"),
 ];
 
 /**

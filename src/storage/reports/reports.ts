@@ -3,6 +3,8 @@ import type { EncodedReport, ReportCoding, ReportTransfer, StatsQuery } from "#s
 import { all, dialectOf, type Script } from "#storage/sql/script.ts";
 import { findEvent } from "#storage/writer/settlements.ts";
 import { readBilledDay } from "./billed-day.ts";
+import { findRepricing, listRepricings } from "#storage/repricing/repricing-rows.ts";
+import { planStretch, repriceStretch, revertStretch } from "#storage/repricing/stretch.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
@@ -40,6 +42,11 @@ export const REPORTS = {
   readStatement,
   sumLimits,
   readHourSpend,
+  planStretch,
+  repriceStretch,
+  revertStretch,
+  findRepricing,
+  listRepricings,
 };
 
 export type ReportName = keyof typeof REPORTS;

@@ -21,6 +21,7 @@ import {
   measureSegments,
   removeUnfinished,
 } from "#storage/journal/segments.ts";
+import { createRepricingStore } from "./repricing.ts";
 import { ReaderClient } from "./reader-client.ts";
 import { type Ask, createStats, type RecordedOrder } from "./stats.ts";
 import { WriterClient } from "./writer-client.ts";
@@ -78,7 +79,10 @@ export interface LedgerParts {
 
 export interface OpenedLedger
   extends
-    Pick<Storage, "ledger" | "keyUse" | "stats" | "limitLedger" | "spendLedger" | "maintain" | "superseded">,
+    Pick<
+      Storage,
+      "ledger" | "keyUse" | "stats" | "repricings" | "limitLedger" | "spendLedger" | "maintain" | "superseded"
+    >,
     Pick<UsageLedger, "close"> {
   gauges(): LedgerGauges;
   /** The age of the oldest line that is not in the database; 0 when there is none. */
@@ -247,6 +251,11 @@ export async function openLedger(
       saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
     },
     stats: createStats(report, recorded),
+    repricings: createRepricingStore(
+      report,
+      (name, question, options) => reader.ask(name, question, options),
+      writer,
+    ),
     limitLedger: { sumLimits },
     spendLedger: { readHourSpend: (question) => report("readHourSpend", question) },
     gauges: () => ({

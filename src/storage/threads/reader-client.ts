@@ -12,7 +12,13 @@ export const THREADS_MAX = 2;
 const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
 const REPORTS_WAITING_PER_ASKER_MAX = 50;
-const LOOKUPS: ReadonlySet<ReportName> = new Set<ReportName>(["loadLastUsed", "listRecorded", "findEvent"]);
+const LOOKUPS: ReadonlySet<ReportName> = new Set<ReportName>([
+  "loadLastUsed",
+  "listRecorded",
+  "findEvent",
+  "findRepricing",
+  "listRepricings",
+]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;

@@ -156,8 +156,8 @@ export class Interning {
 type Row = readonly (string | number)[];
 
 /** The ids of a table of few rows, which differ in these columns; NULL stands for an empty text. */
-class InternedRows {
-  /** By the JSON of a row. */
+export class InternedRows {
+  /** By the JSON of a row; to be cleared when a transaction fails. */
   readonly ids = new Map<string, number>();
   readonly #findSql: string;
   readonly #addSql: string;

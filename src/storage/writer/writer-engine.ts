@@ -3,6 +3,7 @@ import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { EndedEvent } from "./ended-event.ts";
+import type { EventCosts } from "#storage/repricing/event-changes.ts";
 import type { ReadOfMoment } from "./watermark-sums.ts";
 
 /** Another process writes this journal's events from now on: this one writes no more. */
@@ -54,6 +55,8 @@ export interface WriterEngine {
   movePosition(move: PositionMove): Script<number>;
   /** Gives each event its id and adds the rows. */
   addRows(events: readonly EndedEvent[]): Script<void>;
+  /** Gives events other classes and costs (`EventCosts`); returns how many had the class that they were to have until then. */
+  replaceCosts(costs: EventCosts): Script<number>;
   /** Keeps the order in which the events of a batch ended, where others ask the database for it. */
   keepOrder(batch: number, ids: readonly InstantUs[]): Script<void>;
   readonly readOfMoment: ReadOfMoment;

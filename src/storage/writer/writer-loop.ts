@@ -1,7 +1,9 @@
 import { describeCause, type Log } from "#kernel/log.ts";
+import type { Repricing } from "#stats/repricing.ts";
 import type { MaintenancePass } from "#storage/cells/retention.ts";
 import { serveWorker, type WorkerChannel } from "#storage/threads/worker-server.ts";
 import type { WatermarkQuestion, WriterEvent, WriterStart } from "#storage/threads/writer-tasks.ts";
+import { RepricingWriter, type StretchWrite } from "#storage/repricing/repricing-writer.ts";
 import { WatermarkSums } from "./watermark-sums.ts";
 import { type KeyUses, UsageWriter } from "./writer.ts";
 import { SupersededError, type WriterEngine } from "./writer-engine.ts";
@@ -46,6 +48,11 @@ export class WriterLoop {
       });
       await engine.maintain(pass, (step) => this.#add((_, opened) => step(opened)));
     },
+    createRepricing: (repricing: Repricing) => this.#repricings.create(repricing),
+    saveRepricing: (saved: Parameters<RepricingWriter["save"]>[0]) => this.#repricings.save(saved),
+    beginRepricing: (begun: Parameters<RepricingWriter["begin"]>[0]) => this.#repricings.begin(begun),
+    claimRepricing: () => this.#repricings.claim(),
+    writeStretch: (write: StretchWrite) => this.#repricings.write(write),
     /** Answered once the journal's line of the watermark is committed. */
     sumLimits: (asked: WatermarkQuestion) => {
       const sums = this.#watermarks.ask(asked);
@@ -58,6 +65,7 @@ export class WriterLoop {
   readonly #options: WriterLoopOptions;
   readonly #startedMs = performance.now();
   readonly #watermarks: WatermarkSums;
+  readonly #repricings = new RepricingWriter((step) => this.#add((_, opened) => step(opened)));
   readonly #jobs: Job[] = [];
   readonly #heartbeat: ReturnType<typeof setInterval>;
   #engine: WriterEngine | null = null;

@@ -49,11 +49,15 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
       ),
       limit: new Map(limits.data?.rows.map(({ id, name }) => [id, toNamed(name)])),
       secret_key: SECRET_KEY,
+      repricing: NO_NAMES,
       pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
     };
     return (kind, ref) => known[kind].get(ref) ?? null;
   }, [providers.data, models.data, principals.data, keys.data, tokens.data, limits.data, pricing.data]);
 }
+
+/** Re-pricings have no name but their ids. */
+const NO_NAMES: ReadonlyMap<string, KnownTarget> = new Map();
 
 /** It is there for as long as the server is. */
 const SECRET_KEY: ReadonlyMap<string, KnownTarget> = new Map([["secret.key", toNamed("secret key")]]);

@@ -2,6 +2,7 @@ import sql0000 from "#drizzle/postgres/0000_installation.sql" with { type: "text
 import sql0001 from "#drizzle/postgres/0001_added_key_scope.sql" with { type: "text" };
 import sql0002 from "#drizzle/postgres/0002_region_and_reported_cost.sql" with { type: "text" };
 import sql0003 from "#drizzle/postgres/0003_added_price_variants.sql" with { type: "text" };
+import sql0004 from "#drizzle/postgres/0004_repricing.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/postgres in order. `drizzle/generate.ts` writes this list. */
@@ -10,4 +11,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0001_added_key_scope", sql: sql0001 },
   { name: "0002_region_and_reported_cost", sql: sql0002 },
   { name: "0003_added_price_variants", sql: sql0003 },
+  { name: "0004_repricing", sql: sql0004 },
 ];

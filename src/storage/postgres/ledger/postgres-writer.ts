@@ -9,6 +9,7 @@ import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { drive } from "#storage/postgres/connection/drive.ts";
+import { type EventCosts, NO_COST } from "#storage/repricing/event-changes.ts";
 import type { EndedEvent } from "#storage/writer/ended-event.ts";
 import {
   PositionMovedError,
@@ -36,6 +37,13 @@ const REFUSED_SQL = `SELECT id FROM event WHERE lane = ? AND id = ANY (?::bigint
   AND xmin <> pg_current_xact_id()::xid`;
 const TAKEN_SQL = `SELECT DISTINCT e.id FROM unnest(?2::bigint[]) AS given(id)
   JOIN event AS e ON e.lane = ?1::integer AND e.id >= given.id AND e.id < given.id + ${TAKEN_US}`;
+
+/** The bounds name the partition. */
+const REPLACE_COSTS_SQL = `UPDATE event AS e SET manner = g.manner,
+    cost_hi = nullif(g.hi, ${NO_COST}), cost_lo = nullif(g.lo, ${NO_COST})
+  FROM unnest(?1::bigint[], ?2::integer[], ?3::integer[], ?4::integer[], ?5::double precision[], ?6::double precision[])
+    AS g(id, lane, former, manner, hi, lo)
+  WHERE e.id = g.id AND e.lane = g.lane AND e.manner = g.former AND e.id >= ?7 AND e.id <= ?8`;
 
 /** A run of a spool, as it was claimed. */
 export interface SpoolClaim {
@@ -127,6 +135,19 @@ export class PostgresWriter implements WriterEngine {
 
   addRows(events: readonly EndedEvent[]): Script<void> {
     return this.#rows.add(events);
+  }
+
+  *replaceCosts({ ids, lanes, formers, classIds, costHi, costLo }: EventCosts): Script<number> {
+    return yield* run(REPLACE_COSTS_SQL, [
+      [...ids],
+      [...lanes],
+      [...formers],
+      [...classIds],
+      [...costHi],
+      [...costLo],
+      ids[0] ?? 0,
+      ids.at(-1) ?? 0,
+    ]);
   }
 
   *keepOrder(batch: number, ids: readonly InstantUs[]): Script<void> {

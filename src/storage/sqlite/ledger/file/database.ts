@@ -4,7 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import { hasFile, openSqlite, withReader } from "#storage/sqlite/file/open.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, listMissingColumns } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, listMissingColumns, toMissingTables } from "./schema.ts";
 
 /** Where the Workers find usage.db. */
 export interface UsagePlace {
@@ -69,7 +69,10 @@ export function openForReading(path: string): Database {
   database.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
-  const added = Map.groupBy(listMissingColumns(readSchemaVersion(database, path)), ({ table }) => table);
+  const version = readSchemaVersion(database, path);
+  if (version > 0 && version < SCHEMA_VERSION)
+    database.run(toMissingTables(version).replaceAll("CREATE TABLE", "CREATE TEMP TABLE"));
+  const added = Map.groupBy(listMissingColumns(version), ({ table }) => table);
   for (const [table, columns] of added) {
     const values = columns.map(({ name, value }) => `${value} AS ${name}`);
     // A name without its schema is looked up among temporary ones first.
@@ -152,6 +155,7 @@ function createSchema(database: Database, path: string): void {
     } else {
       for (const { table, name, type, value } of listMissingColumns(version))
         database.run(`ALTER TABLE ${table} ADD COLUMN ${name} ${type} DEFAULT ${value}`);
+      database.run(toMissingTables(version));
     }
     database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     database.run("COMMIT");

@@ -2,7 +2,7 @@ import { CELL_MEASURES, HOUR_MEASURES, LONG_REQUEST_US, toSqliteColumns } from "
 
 /** "LPUD": tells usage.db from any other SQLite file, and from those of versions that were not released. */
 export const APPLICATION_ID = 0x4c505544;
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** A column that a version of the schema has added, and what it holds in rows of before. */
 interface AddedColumn {
@@ -25,6 +25,41 @@ const ADDED: readonly (readonly AddedColumn[])[] = [
     ...["hour_total", "open_cell", "carried_total"].flatMap(toCostReported),
   ],
 ];
+
+/** Re-pricings and what takes them back. `active` is 1 for the one that is under way, which there is one of. */
+const REPRICING_SQL = `
+CREATE TABLE repricing (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  active INTEGER UNIQUE,
+  holder INTEGER NOT NULL,
+  beat INTEGER NOT NULL,
+  done_events INTEGER NOT NULL,
+  planned_us INTEGER NOT NULL,
+  changed_us INTEGER,
+  from_us INTEGER,
+  until_us INTEGER,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE repriced_stretch (
+  repricing TEXT NOT NULL,
+  from_us INTEGER NOT NULL,
+  until_us INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  undo BLOB NOT NULL,
+  PRIMARY KEY (repricing, from_us)
+) STRICT;
+`;
+
+/** By version, the tables that it has added to those of the version before; the first one is 2. */
+const ADDED_TABLES: readonly string[] = ["", REPRICING_SQL];
+
+/** The DDL of the tables that a database of this version lacks. */
+export function toMissingTables(version: number): string {
+  return ADDED_TABLES.slice(version - 1).join("");
+}
 
 /** The columns that a database of this version lacks. */
 export function listMissingColumns(version: number): readonly AddedColumn[] {
@@ -54,6 +89,7 @@ const DAY_COLUMNS = toSqliteColumns(CELL_MEASURES);
  * Events that arrived before `pruned_before_us` may have no row any more; those that arrive before `refused_before_us` get none.
  * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `pending_event` has the ids of the rows of `event` that wait for a settlement: retention passes them over.
+ * `repricing` has re-pricings, and `repriced_stretch` what takes one back: the former classes of its events (`encodeFormers`).
  * `settlement` has the journal lines of settlements whose requests are still open, by their arrival.
  * `server_run` says which server may write (`ServerRun`).
  * day = days, hour = hours since 1970-01-01 UTC.
@@ -183,4 +219,4 @@ CREATE TABLE key_use (
   key_id TEXT PRIMARY KEY,
   last_used_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-`;
+${REPRICING_SQL}`;

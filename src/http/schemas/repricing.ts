@@ -1,0 +1,95 @@
+import { Type } from "@sinclair/typebox";
+import { t } from "elysia";
+import { UNITS } from "#kernel/units.ts";
+import { REPRICING_STATES } from "#stats/repricing.ts";
+import { closed } from "./fields.ts";
+import { PriceVariants, Pricing } from "./requests.ts";
+import { Count, fields, Id, Instant, nullable, oneOf, view } from "./shared.ts";
+
+/** Wire shapes of re-pricings (specification of money, section 3). */
+
+const ModelPrices = t.Object(
+  {
+    pricing: Pricing,
+    price_variants: t.Optional(t.Union([PriceVariants, t.Null()])),
+  },
+  { additionalProperties: false },
+);
+export const REPRICED_MODELS_MAX = 1_000;
+
+export const RepricingRequest = t.Object(
+  {
+    since: t.Optional(t.String({ description: "ISO 8601, inclusive." })),
+    until: t.Optional(t.String({ description: "Exclusive." })),
+    filters: t.Optional(
+      t.Record(t.String(), t.Union([t.String(), t.Number(), t.Array(t.String())]), {
+        description: "The filters of /stats, by their names, but for the window.",
+      }),
+    ),
+    prices: t.Record(t.String(), ModelPrices, {
+      minProperties: 1,
+      maxProperties: REPRICED_MODELS_MAX,
+      description:
+        "By the model that requests asked for, its complete prices. Requests of other models keep theirs.",
+    }),
+    unpriced_only: t.Optional(t.Boolean({ description: "Only requests of which some unit has no price." })),
+    dry_run: t.Boolean({ description: "A plan alone. False: it is applied as soon as it is made." }),
+  },
+  closed("RepricingRequest"),
+);
+
+const Amount = Type.Number({ description: "In the currency of the prices." });
+const ROW = {
+  id: Id,
+  state: oneOf(REPRICING_STATES),
+  dry_run: Type.Boolean(),
+  created_at: Instant,
+  changed_at: nullable(Instant),
+  since: nullable(Instant),
+  until: nullable(Instant),
+  models: Type.Array(Type.String()),
+  unpriced_only: Type.Boolean(),
+  progress: Type.Object(
+    { done: Count, total: Count },
+    { additionalProperties: false, description: "Requests that were looked at." },
+  ),
+  total: Type.Union(
+    [
+      fields({
+        requests: Count,
+        cost_before: Amount,
+        cost_after: Amount,
+        difference: Amount,
+        unpriced_before: Count,
+        unpriced_after: Count,
+      }),
+      Type.Null(),
+    ],
+    { description: "Of the requests that it changes; null while they are added up." },
+  ),
+  rows_from: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Rows of requests before it were removed: those keep their prices.",
+    }),
+  ),
+  failure: Type.Optional(Type.String({ description: "Why it failed: nothing was changed." })),
+};
+export const RepricingRow = view("RepricingRow", ROW);
+export const Repricing = view("Repricing", {
+  ...ROW,
+  changes: Type.Array(
+    fields({
+      model: Type.String(),
+      unit: oneOf(UNITS),
+      tier: Type.Optional(Type.String()),
+      quantity: Type.Number(),
+      requests: Count,
+      cost_before: Amount,
+      cost_after: Amount,
+      unpriced_before: Count,
+      unpriced_after: Count,
+    }),
+    { description: "By model, unit and tier, as billed: no token is in two units." },
+  ),
+});

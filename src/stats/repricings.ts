@@ -1,0 +1,287 @@
+import { type Actor, type AuditAction, type AuditStore, toAuditEntry } from "#audit/event.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import { sleep } from "#kernel/timer.ts";
+import {
+  addFigures,
+  type BeginOutcome,
+  NO_FIGURES,
+  type PlannedStep,
+  type Repricing,
+  type RepricingStep,
+  type RepricingStore,
+  type RepricingTerms,
+} from "./repricing.ts";
+
+/** How often this process looks whether another one's re-pricing was left alone. */
+const CLAIM_INTERVAL_MS = 2_000;
+/** Between two attempts at a step that failed. */
+const RETRY_INTERVAL_MS = 1_000;
+/** Attempts at a plan, which has changed nothing yet; what is being applied is tried until it succeeds. */
+const PLAN_TRIES_MAX = 3;
+/** Between two looks at limits while costs change. */
+const RENEW_INTERVAL_MS = 5_000;
+
+interface RepricingsDeps {
+  readonly store: RepricingStore;
+  readonly audit: Pick<AuditStore, "record">;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** True where other processes serve the data: their re-pricings are looked after. */
+  readonly isShared: boolean;
+  /** Called while costs change, and at the end of that. */
+  readonly onCosts: (change: "going" | "done") => Promise<void>;
+}
+
+export interface NewRepricing extends Omit<RepricingTerms, "plannedAtUs"> {
+  /** Only a plan is made, to be applied or left. */
+  readonly isDryRun: boolean;
+  readonly actor: Actor;
+}
+
+/**
+ * Re-pricings (specification of money, section 3): one at a time, step by step, each of which is one transaction of the ledger. What
+ * a process leaves behind is gone on with at the next start, or by another one.
+ */
+export class Repricings {
+  readonly #deps: RepricingsDeps;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #running: Promise<void> | null = null;
+  /** The one under way, here or elsewhere, as far as is known. */
+  #active: Pick<Repricing, "id" | "state"> | null = null;
+  #isClosed = false;
+  #renewedMs = 0;
+
+  constructor(deps: RepricingsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The id of the one that is changing costs, of whatever process; null where none is. */
+  get changingId(): string | null {
+    const active = this.#active;
+    return active !== null && active.state !== "planned" ? active.id : null;
+  }
+
+  /** Goes on with what was left behind. */
+  start(): void {
+    void this.#claim();
+    if (!this.#deps.isShared) return;
+    this.#timer = setInterval(() => void this.#claim(), CLAIM_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** After the step that is under way no other begins. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  /** Fulfilled when this process has none under way. */
+  async rested(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Begins to plan, and to apply unless it is a dry run. Throws `repricing_running`. */
+  async create({ isDryRun, actor, ...terms }: NewRepricing): Promise<Repricing> {
+    const { store, clock, ids } = this.#deps;
+    const nowUs = clock.nowUs();
+    const repricing: Repricing = {
+      id: ids.uuid(),
+      state: "planned",
+      terms: { ...terms, plannedAtUs: nowUs },
+      isDryRun,
+      createdAtUs: nowUs,
+      figures: null,
+      eventCount: 0,
+      doneCount: 0,
+      rowsFromUs: 0,
+      changedAtUs: null,
+      failure: null,
+    };
+    if (!(await store.create(repricing))) throw refuseSecond();
+    if (!isDryRun) await this.#record("repricing.apply", repricing, actor);
+    this.#drive(repricing);
+    return repricing;
+  }
+
+  /** Throws `repricing_not_found`, `repricing_running` and `repricing_outdated`. */
+  apply(id: string, actor: Actor): Promise<Repricing> {
+    return this.#begin(id, { from: ["planned"], to: "running" }, actor);
+  }
+
+  /** Throws as `apply`. */
+  revert(id: string, actor: Actor): Promise<Repricing> {
+    return this.#begin(id, { from: ["applied"], to: "reverting" }, actor);
+  }
+
+  /** Throws `repricing_not_found`. */
+  async get(id: string): Promise<Repricing> {
+    const found = await this.#deps.store.find(id);
+    if (found === null) throw refuseUnknown();
+    return found;
+  }
+
+  list(page: Page): Promise<Paged<Repricing>> {
+    return this.#deps.store.list(page);
+  }
+
+  async #begin(id: string, change: Parameters<RepricingStore["begin"]>[1], actor: Actor): Promise<Repricing> {
+    const begun = await this.#deps.store.begin(id, change);
+    if (begun.kind !== "begun") throw refuseBegin(begun, change);
+    const { repricing } = begun;
+    await this.#record(change.to === "running" ? "repricing.apply" : "repricing.revert", repricing, actor);
+    this.#drive(repricing);
+    return repricing;
+  }
+
+  /** Before the first cost changes. What cannot be recorded goes on all the same: it is under way by then. */
+  async #record(action: AuditAction, { id: targetRef }: Repricing, actor: Actor): Promise<void> {
+    const entry = toAuditEntry(actor, { action, targetKind: "repricing", targetRef });
+    try {
+      if (entry !== null) await this.#deps.audit.record(entry);
+    } catch (cause) {
+      this.#deps.log.error("re-pricing: it could not be written into the audit log", describeCause(cause));
+    }
+  }
+
+  async #claim(): Promise<void> {
+    if (this.#running !== null || this.#isClosed) return;
+    try {
+      const claimed = await this.#deps.store.claim();
+      if (this.#running !== null || this.#isClosed) return;
+      this.#active = claimed?.repricing ?? null;
+      if (claimed?.isOwn === true) this.#drive(claimed.repricing);
+    } catch (cause) {
+      this.#deps.log.warn("re-pricing: the ledger could not be asked", describeCause(cause));
+    }
+  }
+
+  #drive(repricing: Repricing): void {
+    this.#active = repricing;
+    this.#running = this.#run(repricing).finally(() => {
+      this.#running = null;
+      this.#active = null;
+    });
+  }
+
+  async #run(begun: Repricing): Promise<void> {
+    let repricing: Repricing | null = begun;
+    if (repricing.state === "planned") repricing = await this.#plan(repricing);
+    if (repricing === null || this.#isClosed) return;
+    if (repricing.state === "running" || repricing.state === "reverting") await this.#change(repricing);
+  }
+
+  /** Null where it ends with the plan, or is another process's. */
+  async #plan(repricing: Repricing): Promise<Repricing | null> {
+    const { store, log } = this.#deps;
+    let eventCount = 0;
+    let figures = NO_FIGURES;
+    let fromUs: InstantUs | null = null;
+    let failures = 0;
+    while (!this.#isClosed) {
+      try {
+        const step: PlannedStep = await store.plan(repricing.terms, fromUs);
+        figures = addFigures(figures, step.figures);
+        eventCount += step.eventCount;
+        fromUs = step.untilUs;
+        const isDone = fromUs === null;
+        const isGoingOn = isDone && !repricing.isDryRun;
+        const planned: Repricing = {
+          ...repricing,
+          eventCount,
+          doneCount: isGoingOn ? 0 : eventCount,
+          rowsFromUs: step.rowsFromUs,
+          figures: isDone ? figures : null,
+          state: isGoingOn ? "running" : "planned",
+        };
+        const isActive = !isDone || isGoingOn;
+        if (!(await store.save(planned, isActive)) || !isActive) return null;
+        if (isDone) {
+          this.#active = planned;
+          return planned;
+        }
+      } catch (cause) {
+        failures += 1;
+        log.warn("re-pricing: a part of the plan could not be made", describeCause(cause));
+        if (failures === PLAN_TRIES_MAX) {
+          const failure =
+            cause instanceof ProxyError ? cause.message : "The ledger could not be read: try again.";
+          await store.save({ ...repricing, state: "failed", failure }, false);
+          return null;
+        }
+        await sleep(RETRY_INTERVAL_MS);
+      }
+    }
+    return null;
+  }
+
+  async #change(repricing: Repricing): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    const isApplied = repricing.state === "running";
+    let fromUs: InstantUs | null = null;
+    while (!this.#isClosed) {
+      try {
+        const step: RepricingStep | null = isApplied
+          ? await store.applyStep(repricing, fromUs)
+          : await store.revertStep(repricing);
+        if (step === null) return;
+        fromUs = step.untilUs;
+        if (fromUs === null) {
+          const changedAtUs = clock.nowUs();
+          const doneCount = isApplied ? repricing.eventCount : 0;
+          const state = isApplied ? "applied" : "reverted";
+          await store.save({ ...repricing, state, changedAtUs, doneCount }, false);
+          await this.#deps.onCosts("done");
+          log.info("re-pricing: done", { id: repricing.id, state });
+          return;
+        }
+        await this.#renew();
+      } catch (cause) {
+        log.warn("re-pricing: a step failed and is made again", describeCause(cause));
+        await sleep(RETRY_INTERVAL_MS);
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#renewedMs < RENEW_INTERVAL_MS) return;
+    this.#renewedMs = nowMs;
+    await this.#deps.onCosts("going");
+  }
+}
+
+function refuseBegin(
+  outcome: Exclude<BeginOutcome, { readonly kind: "begun" }>,
+  { from, to }: Parameters<RepricingStore["begin"]>[1],
+): ProxyError {
+  if (outcome.kind === "absent") return refuseUnknown();
+  if (outcome.kind === "running") return refuseSecond();
+  return new ProxyError("repricing_outdated", tellOutdated(outcome, { from, to }));
+}
+
+function tellOutdated(
+  outcome: Extract<BeginOutcome, { readonly kind: "state" | "overlap" }>,
+  { from, to }: Parameters<RepricingStore["begin"]>[1],
+): string {
+  const isApplied = to === "running";
+  if (outcome.kind === "overlap")
+    return `The re-pricing ${outcome.id} has changed requests of the same time since: ${isApplied ? "plan this one again" : "revert that one first"}.`;
+  return `This re-pricing is ${outcome.state}: only one that is ${from.join(" or ")} can be ${isApplied ? "applied" : "reverted"}.`;
+}
+
+function refuseSecond(): ProxyError {
+  return new ProxyError(
+    "repricing_running",
+    "Another re-pricing is under way: GET /admin/v1/repricing tells how far it is.",
+  );
+}
+
+function refuseUnknown(): ProxyError {
+  return new ProxyError("repricing_not_found", "No re-pricing has this id.");
+}

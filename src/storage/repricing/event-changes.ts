@@ -1,0 +1,283 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import type { CostChange } from "#storage/cells/counting.ts";
+import { toDay, toHour } from "#storage/cells/calendar.ts";
+import type { QuantityColumns } from "#storage/cells/event-row.ts";
+import { packColumn, skipColumn, toPackedBytesMax, unpackColumn } from "#storage/cells/packed-column.ts";
+import type { SplitCost } from "#storage/cells/sums.ts";
+import { toUnpricedBits } from "#storage/reports/event-measures.ts";
+import type { ReportedUsage } from "#usage/event.ts";
+
+/** A row of `manner`: the result of an event, and its prices. */
+export interface EventClass {
+  readonly id: number;
+  readonly result: number;
+  readonly outcome: string;
+  readonly streamed: number;
+  readonly prices: AppliedPrices;
+  /** Equal for prices that are the same, however they are spelled. */
+  readonly pricesKey: string;
+}
+
+export type EventRow = QuantityColumns & {
+  readonly id: InstantUs;
+  readonly lane: number;
+  readonly combination: number;
+  readonly manner: number;
+  readonly duration_us: number;
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
+};
+
+/** An event whose prices change. */
+export interface EventChange {
+  readonly row: EventRow;
+  readonly model: string;
+  readonly tier: string | null;
+  readonly usage: ReportedUsage;
+  readonly former: EventClass;
+  readonly formerCost: SplitCost | null;
+  /** False for a cost that its prices do not tell: it is kept beside them. */
+  readonly isFormerCostDerived: boolean;
+  readonly formerUnpriced: boolean;
+  readonly prices: AppliedPrices;
+  readonly pricesKey: string;
+  readonly cost: SplitCost | null;
+  readonly unpriced: boolean;
+}
+
+/** A row of `manner` that a change needs; 0 as `id` where it is to be found or made. */
+export interface WantedClass {
+  readonly id: number;
+  readonly result: number;
+  readonly streamed: number;
+  /** As it is stored. */
+  readonly prices: string;
+  readonly unpriced: number;
+}
+
+/** No cost, in a column of halves. */
+export const NO_COST = -1;
+
+/** What is written of a stretch of the ledger, column by column, in the order of the events. */
+export interface EventChanges {
+  readonly ids: Float64Array;
+  readonly lanes: Int32Array;
+  /** Event classes that the events have until then. */
+  readonly formers: Int32Array;
+  /** By event, a place in `classes`. */
+  readonly classOf: Int32Array;
+  readonly classes: readonly WantedClass[];
+  readonly costHi: Float64Array;
+  readonly costLo: Float64Array;
+  /** What it changes of totals (`packTotals`). */
+  readonly totals: Float64Array;
+  /** What takes it back (`encodeFormers`); null for what takes something back itself. */
+  readonly undo: Uint8Array<ArrayBuffer> | null;
+}
+
+/** Changes of the rows of events, by their ids in the order of the log. */
+export type EventCosts = Pick<EventChanges, "ids" | "lanes" | "formers" | "costHi" | "costLo"> & {
+  /** Ids of the classes that they have from then on. */
+  readonly classIds: Int32Array;
+};
+
+const TOTAL_MEMBERS = [
+  "hour",
+  "endedDay",
+  "combination",
+  "result",
+  "lane",
+  "priced",
+  "unpriced",
+  "hi",
+  "lo",
+] as const satisfies readonly (keyof CostChange)[];
+
+/** Changes of totals as numbers, member by member: thousands of objects would hold up the thread that hands them on. */
+function packTotals(totals: readonly CostChange[]): Float64Array {
+  const packed = new Float64Array(totals.length * TOTAL_MEMBERS.length);
+  for (const [row, total] of totals.entries())
+    for (const [place, member] of TOTAL_MEMBERS.entries())
+      packed[row * TOTAL_MEMBERS.length + place] = total[member];
+  return packed;
+}
+
+export function unpackTotals(
+  packed: Float64Array,
+  outcomes: ReadonlyMap<number, string>,
+): readonly CostChange[] {
+  return Array.from({ length: packed.length / TOTAL_MEMBERS.length }, (_, row) => {
+    const at = row * TOTAL_MEMBERS.length;
+    const [
+      hour = 0,
+      endedDay = 0,
+      combination = 0,
+      result = 0,
+      lane = 0,
+      priced = 0,
+      unpriced = 0,
+      hi = 0,
+      lo = 0,
+    ] = packed.subarray(at, at + TOTAL_MEMBERS.length);
+    const outcome = outcomes.get(result) ?? "";
+    return { hour, endedDay, combination, result, outcome, lane, priced, unpriced, hi, lo };
+  });
+}
+
+/** One event to be written. */
+interface Written {
+  readonly row: EventRow;
+  readonly from: EventClass;
+  readonly fromCost: SplitCost | null;
+  readonly fromUnpriced: boolean;
+  readonly to: WantedClass;
+  /** Equal for classes that are the same. */
+  readonly toKey: string;
+  readonly toCost: SplitCost | null;
+  readonly toUnpriced: boolean;
+}
+
+/** Gathers what is written of a stretch. */
+export class ChangeGatherer {
+  readonly #written = {
+    ids: new Array<number>(),
+    lanes: new Array<number>(),
+    formers: new Array<number>(),
+    classOf: new Array<number>(),
+    costHi: new Array<number>(),
+    costLo: new Array<number>(),
+  };
+  readonly #classes = new Map<string, { readonly place: number; readonly wanted: WantedClass }>();
+  readonly #totals = new Map<string, { -readonly [Name in keyof CostChange]: CostChange[Name] }>();
+  readonly #exceptions: { readonly at: number; readonly cost: SplitCost | null }[] = [];
+
+  add({
+    row,
+    former,
+    formerCost,
+    formerUnpriced,
+    prices,
+    pricesKey,
+    cost,
+    unpriced,
+    isFormerCostDerived,
+  }: EventChange): void {
+    if (!isFormerCostDerived) this.#exceptions.push({ at: this.#written.ids.length, cost: formerCost });
+    const { result, streamed } = former;
+    this.write({
+      row,
+      from: former,
+      fromCost: formerCost,
+      fromUnpriced: formerUnpriced,
+      toKey: `${result} ${streamed} ${pricesKey}`,
+      to: { id: 0, result, streamed, prices: JSON.stringify(prices), unpriced: toUnpricedBits(prices) },
+      toCost: cost,
+      toUnpriced: unpriced,
+    });
+  }
+
+  write({ row, from, fromCost, fromUnpriced, to, toKey, toCost, toUnpriced }: Written): void {
+    const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
+    let known = this.#classes.get(toKey);
+    if (known === undefined) this.#classes.set(toKey, (known = { place: this.#classes.size, wanted: to }));
+    ids.push(row.id);
+    lanes.push(row.lane);
+    formers.push(from.id);
+    classOf.push(known.place);
+    costHi.push(toCost?.hi ?? NO_COST);
+    costLo.push(toCost?.lo ?? NO_COST);
+    const endedDay = toDay(row.id + row.duration_us);
+    const [hour, lane, combination] = [toHour(row.id), row.lane, row.combination];
+    const key = `${hour} ${endedDay} ${combination} ${from.result} ${lane}`;
+    let total = this.#totals.get(key);
+    if (total === undefined) {
+      const place = { hour, endedDay, combination, result: from.result, outcome: from.outcome, lane };
+      this.#totals.set(key, (total = { ...place, priced: 0, unpriced: 0, hi: 0, lo: 0 }));
+    }
+    total.priced += Number(toCost !== null) - Number(fromCost !== null);
+    total.unpriced += Number(toUnpriced) - Number(fromUnpriced);
+    total.hi += (toCost?.hi ?? 0) - (fromCost?.hi ?? 0);
+    total.lo += (toCost?.lo ?? 0) - (fromCost?.lo ?? 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.#written.ids.length === 0;
+  }
+
+  /** What it changes of totals, in any order. */
+  totals(): readonly CostChange[] {
+    return [...this.#totals.values()].filter(
+      ({ priced, unpriced, hi, lo }) => priced !== 0 || unpriced !== 0 || hi !== 0 || lo !== 0,
+    );
+  }
+
+  toChanges({ isUndone }: { readonly isUndone: boolean }): EventChanges {
+    const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
+    return {
+      ids: Float64Array.from(ids),
+      lanes: Int32Array.from(lanes),
+      formers: Int32Array.from(formers),
+      classOf: Int32Array.from(classOf),
+      classes: [...this.#classes.values()].map(({ wanted }) => wanted),
+      costHi: Float64Array.from(costHi),
+      costLo: Float64Array.from(costLo),
+      totals: packTotals(this.totals()),
+      undo: isUndone ? encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions }) : null,
+    };
+  }
+}
+
+/** The events of a stretch as they were: their classes, and costs that these do not tell. */
+export interface FormerEvents {
+  readonly ids: readonly InstantUs[];
+  readonly lanes: readonly number[];
+  readonly formers: readonly number[];
+  readonly exceptions: readonly { readonly at: number; readonly cost: SplitCost | null }[];
+}
+
+const COUNT_BYTES = 4;
+
+/** Five columns behind the numbers of their rows, compressed: some three bytes an event. */
+export function encodeFormers({ ids, lanes, formers, exceptions }: FormerEvents): Uint8Array<ArrayBuffer> {
+  const columns = [
+    Float64Array.from(ids, (id, row) => id - (ids[row - 1] ?? 0)),
+    Float64Array.from(lanes),
+    Float64Array.from(formers),
+    Float64Array.from(exceptions, ({ at }) => at),
+    Float64Array.from(exceptions, ({ cost }) => cost?.hi ?? NO_COST),
+    Float64Array.from(exceptions, ({ cost }) => cost?.lo ?? NO_COST),
+  ];
+  const sizeMax = columns.reduce((sum, { length }) => sum + COUNT_BYTES + toPackedBytesMax(length), 0);
+  const view = new DataView(new ArrayBuffer(sizeMax));
+  let end = 0;
+  for (const column of columns) {
+    view.setUint32(end, column.length, true);
+    end = packColumn(view, end + COUNT_BYTES, column);
+  }
+  return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end)));
+}
+
+export function decodeFormers(encoded: Uint8Array<ArrayBuffer>): FormerEvents {
+  const bytes = Bun.zstdDecompressSync(encoded);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  const read = () => {
+    const count = view.getUint32(at, true);
+    const begin = at + COUNT_BYTES;
+    at = skipColumn(view, begin, count);
+    return [...unpackColumn(view, begin, count)];
+  };
+  const differences = read();
+  const [lanes, formers, places, highs, lows] = [read(), read(), read(), read(), read()];
+  let id = 0;
+  return {
+    ids: differences.map((difference) => (id += difference)),
+    lanes,
+    formers,
+    exceptions: places.map((place, row) => {
+      const [hi = NO_COST, lo = NO_COST] = [highs[row], lows[row]];
+      return { at: place, cost: hi === NO_COST ? null : { hi, lo } };
+    }),
+  };
+}

@@ -1,0 +1,310 @@
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import type { AppliedPrices, ModelPrices } from "#kernel/price-variants.ts";
+import { findUnitPrice, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import type { PriceSpan, RepricedUnit, RepricingFigures, RepricingTerms } from "#stats/repricing.ts";
+import { toDay } from "#storage/cells/calendar.ts";
+import { QUANTITY_COLUMNS, type QuantityColumns, readQuantities } from "#storage/cells/event-row.ts";
+import { joinCost, type SplitCost, splitCost } from "#storage/cells/sums.ts";
+import { toChosenBindings, toEventJoins } from "#storage/reports/chosen-events.ts";
+import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
+import { resolveFilter } from "#storage/reports/request-filter.ts";
+import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
+import { choosePrices, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
+import type { ReportedUsage } from "#usage/event.ts";
+import { toPrices, toShape } from "#usage/journal-line.ts";
+import type { EventChange, EventClass, EventRow } from "./event-changes.ts";
+
+/** Rows that are looked at at once: of a day with fewer, all are one transaction, which takes a tenth of a second on SQLite. */
+const ROWS_MAX = 32_768;
+
+type ClassRow = Omit<EventClass, "prices" | "pricesKey"> & { readonly prices: string };
+
+/** The classes of events by their ids: some hundred. */
+export function* readEventClasses(): Script<ReadonlyMap<number, EventClass>> {
+  const rows = yield* all<ClassRow>(
+    `SELECT m.id, m.result, r.outcome, m.streamed, p.prices FROM manner AS m
+     JOIN result AS r ON r.id = m.result JOIN price_set AS p ON p.id = m.price_set`,
+  );
+  return new Map(
+    rows.map((row) => {
+      const prices = toPrices(JSON.parse(row.prices));
+      return [row.id, { ...row, prices, pricesKey: toPricesKey(prices) }];
+    }),
+  );
+}
+
+function toPricesKey(prices: AppliedPrices): string {
+  const { when = null, lacks = null } = prices;
+  return JSON.stringify([UNITS.map((unit) => prices[unit] ?? null), when, lacks]);
+}
+
+/** The columns of `event AS e` that an `EventRow` has. */
+export function* toEventColumns(): Script<string> {
+  const { toLane } = yield* dialectOf();
+  return `e.id, ${toLane("e")} AS lane, e.combination, e.manner, e.duration_us, e.cost_hi, e.cost_lo,
+    ${QUANTITY_COLUMNS.map((column) => `e.${column}`).join(", ")}`;
+}
+
+/** Rows without rare units, which are nearly all, are read without a list of all units. */
+export function readUsage(row: QuantityColumns, shape: ReportedUsage["shape"]): ReportedUsage {
+  if (row.other_units !== null) return { shape, quantities: readQuantities(row) };
+  const { input_tokens: input, output_tokens: output, cached_input_tokens: cached } = row;
+  const quantities: { [unit in Unit]?: number } = {};
+  if (input !== null) quantities.input_tokens = input;
+  if (output !== null) quantities.output_tokens = output;
+  if (cached !== null) quantities.cached_input_tokens = cached;
+  return { shape, quantities };
+}
+
+export function readCost({
+  cost_hi: hi,
+  cost_lo: lo,
+}: Pick<EventRow, "cost_hi" | "cost_lo">): SplitCost | null {
+  return hi === null || lo === null ? null : { hi, lo };
+}
+
+export function isSameCost(one: SplitCost | null, other: SplitCost | null): boolean {
+  return one === other || (one?.hi === other?.hi && one?.lo === other?.lo);
+}
+
+/** A stretch of the ledger that was looked at. */
+export interface PricedStretch {
+  /** Where it ends; all rows before are done. */
+  readonly untilUs: InstantUs;
+  /** Rows that were looked at. */
+  readonly eventCount: number;
+}
+
+/** The labels that a price depends on. A price has one tier, so that `tier` is null for the standard one. */
+interface PricedGroup {
+  readonly model: string;
+  readonly shape: ReportedUsage["shape"];
+  readonly tier: string | undefined;
+  readonly geo: string | undefined;
+  readonly spans: readonly PriceSpan[];
+}
+
+/**
+ * Prices events again by some terms and hands each on whose prices change: the figures of a plan and what is written are made of
+ * the same changes.
+ */
+export class Repricer {
+  readonly #terms: RepricingTerms;
+  readonly #classes: ReadonlyMap<number, EventClass>;
+  readonly #groups: LabelGroups;
+  readonly #priced: readonly (PricedGroup | null)[];
+  readonly #sql: string;
+  readonly #chosen: readonly Binding[];
+  /** Prices are a few objects that the terms hold. */
+  readonly #keyOf = new Map<AppliedPrices, string>();
+
+  private constructor(parts: {
+    readonly terms: RepricingTerms;
+    readonly classes: ReadonlyMap<number, EventClass>;
+    readonly groups: LabelGroups;
+    readonly sql: string;
+    readonly chosen: readonly Binding[];
+  }) {
+    this.#terms = parts.terms;
+    this.#classes = parts.classes;
+    this.#groups = parts.groups;
+    this.#sql = parts.sql;
+    this.#chosen = parts.chosen;
+    const pricesOf = new Map(parts.terms.prices);
+    this.#priced = parts.groups.values.map(([model = null, tier = null, geo = null, shape = null]) => {
+      const spans = model === null ? undefined : pricesOf.get(model);
+      const known = toShape(shape);
+      if (model === null || spans === undefined || known === null || known === "pending") return null;
+      return { model, shape: known, tier: tier ?? undefined, geo: geo ?? undefined, spans };
+    });
+  }
+
+  static *open(terms: RepricingTerms): Script<Repricer> {
+    const asked = yield* resolveFilter(terms.query);
+    const models = new Set(terms.prices.map(([model]) => model));
+    const isPriced = { label: "model" as const, isMet: (model: string) => models.has(model) };
+    // What waits for its settlement has no quantities, and its prices come with them.
+    const isTold = { label: "shape" as const, isMet: (shape: string) => shape !== "pending" };
+    const filter = { ...asked, conditions: [...asked.conditions, isPriced, isTold] };
+    const labels = ["model", "tier", "geo", "shape"] as const;
+    const groups = yield* groupLabelSets(
+      filter,
+      labels.map((label) => ({ label })),
+    );
+    const dialect = yield* dialectOf();
+    const key = dialect.eventKey.map((column) => `e.${column}`).join(", ");
+    return new Repricer({
+      terms,
+      classes: yield* readEventClasses(),
+      groups,
+      sql: `SELECT ${yield* toEventColumns()} FROM event AS e ${toEventJoins(dialect, filter)}
+        WHERE e.id >= ? AND e.id < ? ORDER BY ${key} LIMIT ${ROWS_MAX}`,
+      chosen: toChosenBindings({ filter, groups }),
+    });
+  }
+
+  /** Looks at the rows of one UTC day, or as many of them as are looked at at once. */
+  *price(
+    fromUs: InstantUs,
+    endUs: InstantUs,
+    onChange: (change: EventChange) => void,
+  ): Script<PricedStretch> {
+    const dayEndUs = Math.min((toDay(fromUs) + 1) * DAY_US, endUs);
+    let rows = yield* all<EventRow>(this.#sql, [...this.#chosen, fromUs, dayEndUs]);
+    let untilUs = dayEndUs;
+    const last = rows.at(-1);
+    if (rows.length === ROWS_MAX && last !== undefined) {
+      // Other lanes may have more of the last instant.
+      untilUs = last.id;
+      rows = rows.filter(({ id }) => id < untilUs);
+    }
+    let eventCount = 0;
+    for (const row of rows) {
+      if (row.id + row.duration_us > this.#terms.plannedAtUs) continue;
+      eventCount += 1;
+      const change = this.#toChange(row);
+      if (change !== null) onChange(change);
+    }
+    return { untilUs, eventCount };
+  }
+
+  #toChange(row: EventRow): EventChange | null {
+    const groupId = this.#groups.groupOf[row.combination] ?? NOT_CHOSEN;
+    const group = groupId === NOT_CHOSEN ? null : (this.#priced[groupId] ?? null);
+    const former = this.#classes.get(row.manner);
+    if (group === null || former === undefined) return null;
+    const endedAtUs = row.id + row.duration_us;
+    const span = findSpan(group.spans, endedAtUs);
+    if (span === null) return null;
+    const usage = readUsage(row, group.shape);
+    const prices = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
+    const before = priceUsage(usage, former.prices);
+    if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
+    const after = priceUsage(usage, prices);
+    const cost = splitCost(after.costPico);
+    const pricesKey = this.#toKey(prices);
+    const formerCost = readCost(row);
+    if (pricesKey === former.pricesKey && isSameCost(cost, formerCost)) return null;
+    return {
+      row,
+      model: group.model,
+      tier: group.tier ?? null,
+      usage,
+      former,
+      formerCost,
+      isFormerCostDerived: isSameCost(formerCost, splitCost(before.costPico)),
+      formerUnpriced: before.unpriced,
+      prices,
+      pricesKey,
+      cost,
+      unpriced: after.unpriced,
+    };
+  }
+
+  #toKey(prices: AppliedPrices): string {
+    let key = this.#keyOf.get(prices);
+    if (key === undefined) this.#keyOf.set(prices, (key = toPricesKey(prices)));
+    return key;
+  }
+}
+
+/** The last that begins by then. */
+function findSpan(spans: readonly PriceSpan[], atUs: InstantUs): ModelPrices | null {
+  for (let index = spans.length - 1; index >= 0; index -= 1) {
+    const span = spans[index];
+    if (span !== undefined && span.fromUs <= atUs) return span.prices;
+  }
+  return null;
+}
+
+const MICROS = 1_000_000;
+
+interface UnitSum {
+  /** Whole quantities, and millionths of those that have fractions. */
+  whole: number;
+  micros: bigint;
+  requests: number;
+}
+
+/** The requests of a model and tier that change from one price set to another, by unit. */
+interface PriceChange {
+  readonly model: string;
+  readonly tier: string | null;
+  readonly before: AppliedPrices;
+  readonly after: AppliedPrices;
+  readonly units: Map<Unit, UnitSum>;
+}
+
+/** Adds changes up to the figures of a re-pricing. */
+export class FigureSums {
+  readonly #changes = new Map<string, PriceChange>();
+  #requests = 0;
+  #before = 0n;
+  #after = 0n;
+  #unpricedBefore = 0;
+  #unpricedAfter = 0;
+
+  add(change: EventChange): void {
+    const { former, formerCost, cost, pricesKey, model, tier, usage } = change;
+    this.#requests += 1;
+    if (formerCost !== null) this.#before += joinCost(formerCost.hi, formerCost.lo);
+    if (cost !== null) this.#after += joinCost(cost.hi, cost.lo);
+    if (change.formerUnpriced) this.#unpricedBefore += 1;
+    if (change.unpriced) this.#unpricedAfter += 1;
+    const key = `${model}\0${tier ?? ""}\0${former.pricesKey}\0${pricesKey}`;
+    let sums = this.#changes.get(key);
+    if (sums === undefined) {
+      sums = { model, tier, before: former.prices, after: change.prices, units: new Map() };
+      this.#changes.set(key, sums);
+    }
+    addQuantities(sums.units, toDisjointQuantities(usage));
+  }
+
+  toFigures(): RepricingFigures {
+    const units = [...this.#changes.values()].flatMap((change) =>
+      [...change.units].map(([unit, sum]) => toRepricedUnit(change, unit, sum)),
+    );
+    return {
+      requests: this.#requests,
+      costBeforePico: this.#before,
+      costAfterPico: this.#after,
+      unpricedBefore: this.#unpricedBefore,
+      unpricedAfter: this.#unpricedAfter,
+      units,
+    };
+  }
+}
+
+function addQuantities(units: Map<Unit, UnitSum>, quantities: Quantities): void {
+  for (const unit of UNITS) {
+    const quantity = quantities[unit];
+    if (quantity === undefined || quantity <= 0) continue;
+    let sum = units.get(unit);
+    if (sum === undefined) units.set(unit, (sum = { whole: 0, micros: 0n, requests: 0 }));
+    sum.requests += 1;
+    const whole = Math.floor(quantity);
+    if (sum.whole + whole <= Number.MAX_SAFE_INTEGER) sum.whole += whole;
+    else sum.micros += BigInt(whole) * BigInt(MICROS);
+    if (whole !== quantity) sum.micros += BigInt(Math.round((quantity - whole) * MICROS));
+  }
+}
+
+function toRepricedUnit({ model, tier, before, after }: PriceChange, unit: Unit, sum: UnitSum): RepricedUnit {
+  const quantityMicros = BigInt(sum.whole) * BigInt(MICROS) + sum.micros;
+  const toCost = (prices: AppliedPrices) => {
+    const price = findUnitPrice(prices, unit);
+    return price === null ? 0n : (quantityMicros * BigInt(price) + BigInt(MICROS / 2)) / BigInt(MICROS);
+  };
+  const toUnpriced = (prices: AppliedPrices) => (findUnitPrice(prices, unit) === null ? sum.requests : 0);
+  return {
+    model,
+    unit,
+    tier,
+    quantityMicros,
+    requests: sum.requests,
+    costBeforePico: toCost(before),
+    costAfterPico: toCost(after),
+    unpricedBefore: toUnpriced(before),
+    unpricedAfter: toUnpriced(after),
+  };
+}

@@ -1,0 +1,174 @@
+import type { Page, Paged } from "#kernel/page.ts";
+import { type BeginOutcome, type Repricing, type RepricingState } from "#stats/repricing.ts";
+import { all, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
+
+/** More than it are forgotten, the oldest first, unless they are applied: those may be taken back. */
+const KEPT_MAX = 1_000;
+
+interface RepricingRow {
+  readonly id: string;
+  readonly state: RepricingState;
+  readonly doneCount: number;
+  readonly body: string;
+}
+
+export type ActiveRow = RepricingRow & { readonly holder: number; readonly beat: number };
+
+const COLUMNS = `id, state, done_events AS "doneCount", body`;
+
+function toRepricing({ id, state, doneCount, body }: RepricingRow): Repricing {
+  const stored: unknown = JSON.parse(body, reviveAmount);
+  if (!isStored(stored)) throw new Error("a re-pricing cannot be read");
+  return { ...stored, id, state, doneCount };
+}
+
+/** Written by `toBody`, and by nothing else. */
+function isStored(body: unknown): body is Repricing {
+  return typeof body === "object" && body !== null && "terms" in body && "figures" in body;
+}
+
+/** Amounts are `bigint`s, for which JSON has no spelling: a member `pico` in an object by itself. */
+function toBody(repricing: Repricing): string {
+  return JSON.stringify(repricing, (_name, value: unknown) =>
+    typeof value === "bigint" ? { pico: value.toString() } : value,
+  );
+}
+
+function reviveAmount(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("pico" in value)) return value;
+  return typeof value.pico === "string" ? BigInt(value.pico) : value;
+}
+
+/** `RepricingStore.find`. */
+export function* findRepricing({ id }: { readonly id: string }): Script<Repricing | null> {
+  const row = yield* one<RepricingRow>(`SELECT ${COLUMNS} FROM repricing WHERE id = ?`, [id]);
+  return row === null ? null : toRepricing(row);
+}
+
+/** `RepricingStore.list`: the newest first. */
+export function* listRepricings({ limit, offset }: Page): Script<Paged<Repricing>> {
+  const rows = yield* all<RepricingRow>(
+    `SELECT ${COLUMNS} FROM repricing ORDER BY number DESC LIMIT ? OFFSET ?`,
+    [limit, offset],
+  );
+  const found = yield* one<{ total: number }>("SELECT count(*) AS total FROM repricing");
+  return { rows: rows.map(toRepricing), total: found?.total ?? 0 };
+}
+
+/** The one under way, as its row says. */
+export function* findActive(): Script<{ readonly row: ActiveRow; readonly repricing: Repricing } | null> {
+  const row = yield* one<ActiveRow>(`SELECT ${COLUMNS}, holder, beat FROM repricing WHERE active = 1`);
+  return row === null ? null : { row, repricing: toRepricing(row) };
+}
+
+/** No other transaction begins one meanwhile. */
+function* lockRepricings(): Script<void> {
+  const { hasLocks } = yield* dialectOf();
+  if (hasLocks) yield* run("LOCK TABLE repricing IN SHARE ROW EXCLUSIVE MODE");
+}
+
+function* findActiveId(): Script<string | null> {
+  const row = yield* one<{ id: string }>("SELECT id FROM repricing WHERE active = 1");
+  return row?.id ?? null;
+}
+
+export interface Held {
+  readonly repricing: Repricing;
+  /** The lane of the server that does it. */
+  readonly holder: number;
+}
+
+/** `RepricingStore.create`. */
+export function* createRepricing({ repricing, holder }: Held): Script<boolean> {
+  yield* lockRepricings();
+  const { id, state, terms } = repricing;
+  const active = yield* findActiveId();
+  // Asked again by a server whose writer has died meanwhile.
+  if (active !== null) return active === id;
+  const { sinceUs, untilUs } = terms.query.window;
+  yield* run(
+    `DELETE FROM repricing WHERE state NOT IN ('applied') AND number <=
+       (SELECT coalesce(max(number), 0) FROM repricing) - ?`,
+    [KEPT_MAX],
+  );
+  yield* run(
+    `INSERT INTO repricing (number, id, state, active, holder, beat, done_events, planned_us, from_us, until_us, body)
+     SELECT coalesce(max(number), 0) + 1, ?, ?, 1, ?, 0, 0, ?, ?, ?, ? FROM repricing`,
+    [id, state, holder, terms.plannedAtUs, sinceUs, untilUs, toBody(repricing)],
+  );
+  return true;
+}
+
+/** `RepricingStore.save`. */
+export function* saveRepricing({
+  repricing,
+  holder,
+  isActive,
+}: Held & { readonly isActive: boolean }): Script<boolean> {
+  const { id, state, doneCount, changedAtUs } = repricing;
+  const saved = yield* run(
+    `UPDATE repricing SET state = ?, active = ?, beat = beat + 1, done_events = ?, changed_us = ?, body = ?
+     WHERE id = ? AND active = 1 AND holder = ?`,
+    [state, isActive ? 1 : null, doneCount, changedAtUs, toBody(repricing), id, holder],
+  );
+  return saved === 1;
+}
+
+export interface BeginQuestion {
+  readonly id: string;
+  readonly holder: number;
+  readonly from: readonly RepricingState[];
+  readonly to: RepricingState;
+}
+
+/** `RepricingStore.begin`. */
+export function* beginRepricing({ id, holder, from, to }: BeginQuestion): Script<BeginOutcome> {
+  yield* lockRepricings();
+  const found = yield* findRepricing({ id });
+  if (found === null) return { kind: "absent" };
+  const { state, figures } = found;
+  const active = yield* findActiveId();
+  if (active === id && state === to) return { kind: "begun", repricing: found };
+  if (active !== null) return { kind: "running" };
+  if (!from.includes(state) || figures === null) return { kind: "state", state };
+  const later = yield* findLater(found);
+  if (later !== null) return { kind: "overlap", id: later };
+  const doneCount = to === "reverting" ? found.doneCount : 0;
+  yield* run(
+    "UPDATE repricing SET state = ?, active = 1, holder = ?, beat = beat + 1, done_events = ? WHERE id = ?",
+    [to, holder, doneCount, id],
+  );
+  return { kind: "begun", repricing: { ...found, state: to, doneCount } };
+}
+
+/**
+ * One that has changed events of the same time since this one was planned, or was applied: its figures, or its former classes, are
+ * of before that.
+ */
+function* findLater({ id, state, terms, changedAtUs }: Repricing): Script<string | null> {
+  const sinceUs = state === "planned" ? terms.plannedAtUs : (changedAtUs ?? 0);
+  const { sinceUs: fromUs, untilUs } = terms.query.window;
+  const row = yield* one<{ id: string }>(
+    `SELECT id FROM repricing WHERE id <> ? AND changed_us >= ? AND (state = 'applied' OR ? = 'planned')
+       AND (until_us IS NULL OR until_us > ?) AND (from_us IS NULL OR from_us < ?) ORDER BY number DESC LIMIT 1`,
+    [id, sinceUs, state, fromUs ?? Number.MIN_SAFE_INTEGER, untilUs ?? Number.MAX_SAFE_INTEGER],
+  );
+  return row?.id ?? null;
+}
+
+/** Makes one that was left alone this server's: false when it was not. */
+export function* takeOver({
+  id,
+  beat,
+  holder,
+}: {
+  readonly id: string;
+  readonly beat: number;
+  readonly holder: number;
+}): Script<boolean> {
+  const taken = yield* run(
+    "UPDATE repricing SET holder = ?, beat = beat + 1 WHERE id = ? AND active = 1 AND beat = ?",
+    [holder, id, beat],
+  );
+  return taken === 1;
+}

@@ -1,0 +1,220 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+import { addFigures, NO_FIGURES, type PlannedStep, type RepricingTerms } from "#stats/repricing.ts";
+import { toMonth } from "#storage/cells/calendar.ts";
+import {
+  type Cells,
+  decodeCells,
+  type OpenCellRow,
+  sumCells,
+  toCells,
+  toPart,
+} from "#storage/cells/cells.ts";
+import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
+import { readPrunedBefore } from "#storage/cells/retention.ts";
+import {
+  type ChangedCells,
+  type CellPeriod,
+  readCells,
+  toChangedCells,
+} from "#storage/cells/stored-cells.ts";
+import { splitCost } from "#storage/cells/sums.ts";
+import { readEdges } from "#storage/reports/ledger-edges.ts";
+import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
+import { priceUsage } from "#usage/cost.ts";
+import { toShape } from "#usage/journal-line.ts";
+import { ChangeGatherer, decodeFormers, type EventChanges, type EventRow } from "./event-changes.ts";
+import { FigureSums, readCost, readEventClasses, readUsage, Repricer, toEventColumns } from "./repricer.ts";
+
+/** What is written of a stretch of the ledger, in one transaction. */
+export interface Stretch {
+  readonly fromUs: InstantUs;
+  readonly untilUs: InstantUs;
+  /** Events that were looked at. */
+  readonly eventCount: number;
+  readonly changes: EventChanges;
+  /** The cells of sealed hours with the changes in them; null where these go to `open_cell`. */
+  readonly cells: readonly ChangedCells[] | null;
+}
+
+interface StretchQuestion {
+  readonly terms: RepricingTerms;
+  /** Where the last one ended; null for the first. */
+  readonly fromUs: InstantUs | null;
+}
+
+interface RepriceQuestion extends StretchQuestion {
+  /** Of the re-pricing. */
+  readonly id: string;
+}
+
+/** Part of a plan that is read at once, in rows: others are read in between. */
+const PLANNED_ROWS_MAX = 250_000;
+
+/** `RepricingStore.plan`. */
+export function* planStretch({ terms, fromUs }: StretchQuestion): Script<PlannedStep> {
+  const rowsFromUs = yield* readPrunedBefore();
+  const range = yield* findRange(terms, fromUs);
+  if (range === null) return { untilUs: null, figures: NO_FIGURES, eventCount: 0, rowsFromUs };
+  const repricer = yield* Repricer.open(terms);
+  const sums = new FigureSums();
+  let eventCount = 0;
+  let atUs = range.fromUs;
+  while (atUs < range.endUs && eventCount < PLANNED_ROWS_MAX) {
+    const priced = yield* repricer.price(atUs, range.endUs, (change) => sums.add(change));
+    atUs = priced.untilUs;
+    eventCount += priced.eventCount;
+  }
+  const figures = addFigures(NO_FIGURES, sums.toFigures());
+  return { untilUs: atUs < range.endUs ? atUs : null, figures, eventCount, rowsFromUs };
+}
+
+/**
+ * Prices the next stretch of the ledger again that something changes in; null at the end. Nothing is written. What was written
+ * says where it goes on, however far the one that asks has come.
+ */
+export function* repriceStretch({ id, terms, fromUs }: RepriceQuestion): Script<Stretch | null> {
+  const written = yield* one<{ us: number | null }>(
+    "SELECT max(until_us) AS us FROM repriced_stretch WHERE repricing = ?",
+    [id],
+  );
+  const range = yield* findRange(terms, Math.max(fromUs ?? 0, written?.us ?? 0));
+  if (range === null) return null;
+  const repricer = yield* Repricer.open(terms);
+  const gatherer = new ChangeGatherer();
+  let [beginUs, untilUs, eventCount] = [range.fromUs, range.fromUs, 0];
+  while (gatherer.isEmpty && untilUs < range.endUs && eventCount < PLANNED_ROWS_MAX) {
+    beginUs = untilUs;
+    const priced = yield* repricer.price(beginUs, range.endUs, (change) => gatherer.add(change));
+    untilUs = priced.untilUs;
+    eventCount += priced.eventCount;
+  }
+  const changes = gatherer.toChanges({ isUndone: true });
+  return { fromUs: beginUs, untilUs, eventCount, changes, cells: yield* changeCells(gatherer.totals()) };
+}
+
+/** A stretch that was written, and what takes it back. */
+interface WrittenStretch {
+  readonly fromUs: InstantUs;
+  readonly untilUs: InstantUs;
+  readonly eventCount: number;
+  readonly undo: Uint8Array<ArrayBuffer>;
+}
+
+/** Takes back the newest stretch of a re-pricing as far as its rows are there; null when none is left. Nothing is written. */
+export function* revertStretch({ id }: { readonly id: string }): Script<Stretch | null> {
+  const written = yield* one<WrittenStretch>(
+    `SELECT from_us AS "fromUs", until_us AS "untilUs", events AS "eventCount", undo FROM repriced_stretch
+     WHERE repricing = ? ORDER BY from_us DESC LIMIT 1`,
+    [id],
+  );
+  if (written === null) return null;
+  const { fromUs, untilUs, eventCount, undo } = written;
+  const formers = decodeFormers(undo);
+  const costs = new Map(formers.exceptions.map(({ at, cost }) => [at, cost]));
+  const placeOf = new Map(formers.ids.map((eventId, at) => [toKey(eventId, formers.lanes[at] ?? 0), at]));
+  const classes = yield* readEventClasses();
+  const unpricedBits = yield* all<{ id: number; unpriced: number }>("SELECT id, unpriced FROM manner");
+  const bitsOf = new Map(unpricedBits.map(({ id: manner, unpriced }) => [manner, unpriced]));
+  const { eventKey } = yield* dialectOf();
+  const rows = yield* all<EventRow & { readonly shape: string | null }>(
+    `SELECT ${yield* toEventColumns()}, c.shape FROM event AS e CROSS JOIN combination AS c ON c.id = e.combination
+     WHERE e.id >= ? AND e.id < ? ORDER BY ${eventKey.map((column) => `e.${column}`).join(", ")}`,
+    [fromUs, untilUs],
+  );
+  const gatherer = new ChangeGatherer();
+  for (const row of rows) {
+    const at = placeOf.get(toKey(row.id, row.lane));
+    const from = classes.get(row.manner);
+    const to = at === undefined ? undefined : classes.get(formers.formers[at] ?? 0);
+    const shape = toShape(row.shape);
+    if (at === undefined || from === undefined || to === undefined || shape === null) continue;
+    const usage = readUsage(row, shape);
+    const before = priceUsage(usage, to.prices);
+    const { id: manner, result, streamed } = to;
+    gatherer.write({
+      row,
+      from,
+      fromCost: readCost(row),
+      fromUnpriced: priceUsage(usage, from.prices).unpriced,
+      toKey: String(manner),
+      to: { id: manner, result, streamed, prices: "", unpriced: bitsOf.get(manner) ?? 0 },
+      toCost: costs.has(at) ? (costs.get(at) ?? null) : splitCost(before.costPico),
+      toUnpriced: before.unpriced,
+    });
+  }
+  const changes = gatherer.toChanges({ isUndone: false });
+  return { fromUs, untilUs, eventCount, changes, cells: yield* changeCells(gatherer.totals()) };
+}
+
+function toKey(id: number, lane: number): string {
+  return `${id} ${lane}`;
+}
+
+/** Where rows may be that a re-pricing concerns, behind what is done; null when none are. */
+function* findRange(
+  { query: { window }, plannedAtUs }: RepricingTerms,
+  doneUs: InstantUs | null,
+): Script<{ readonly fromUs: InstantUs; readonly endUs: InstantUs } | null> {
+  const edges = yield* readEdges();
+  if (edges === null || edges.rows === null) return null;
+  const fromUs = Math.max(edges.rows.firstUs, window.sinceUs ?? edges.rows.firstUs, doneUs ?? 0);
+  const endUs = Math.min(edges.rows.lastUs, plannedAtUs, (window.untilUs ?? plannedAtUs + 1) - 1) + 1;
+  return fromUs < endUs ? { fromUs, endUs } : null;
+}
+
+/**
+ * Adds changes of costs to the cells of a sealed day, which its rows of `open_cell` have left: to write as many rows of
+ * `open_cell` and to seal them again takes three times as long. Null where the day is not sealed.
+ */
+function* changeCells(totals: readonly CostChange[]): Script<readonly ChangedCells[] | null> {
+  const [first] = totals;
+  if (first === undefined) return [];
+  const day = Math.floor(first.hour / 24);
+  const open = yield* one("SELECT 1 FROM open_cell WHERE hour >= ? AND hour < ? LIMIT 1", [
+    day * 24,
+    day * 24 + 24,
+  ]);
+  if (open !== null) return null;
+  const changed: ChangedCells[] = [];
+  for (const [part, ofPart] of Map.groupBy(totals, ({ combination }) => toPart(combination))) {
+    const byHour = [...Map.groupBy(ofPart, ({ hour }) => hour)].map(
+      ([hour, ofHour]) => [hour, toCells(ofHour.map(toCellRow))] as const,
+    );
+    const whole = sumCells(byHour.map(([, cells]) => cells));
+    const places = [
+      ...byHour.map(([at, cells]) => ({ period: "hour" as const, at, cells })),
+      { period: "day" as const, at: day, cells: whole },
+      { period: "month" as const, at: toMonth(day), cells: whole },
+    ];
+    for (const { period, at, cells } of places) {
+      const found = yield* changeOne({ period, at, part }, cells);
+      if (found === "other") return null;
+      if (found !== "absent") changed.push(found);
+    }
+  }
+  // The order in which all transactions take them.
+  return changed.toSorted(
+    (left, right) => left.period.localeCompare(right.period) || left.at - right.at || left.part - right.part,
+  );
+}
+
+/** `other`: a label set and result of the changes is not among those that are sealed. */
+function* changeOne(
+  place: { readonly period: CellPeriod; readonly at: number; readonly part: number },
+  added: Cells<Float64Array>,
+): Script<ChangedCells | "absent" | "other"> {
+  const { period, at, part } = place;
+  const found = (yield* readCells(period, { first: at, end: at + 1 })).find((stored) => stored.part === part);
+  // The cells of an hour go with its rows.
+  if (found === undefined) return period === "hour" ? "absent" : "other";
+  const stored = decodeCells(found.columns);
+  const sum = sumCells([stored, added]);
+  return sum.count === stored.count ? toChangedCells(place, found, sum) : "other";
+}
+
+function toCellRow(change: CostChange): OpenCellRow {
+  const { combination, result } = change;
+  const measures = Object.entries(COST_MEASURES).map(([name, member]) => [name, change[member]] as const);
+  return { combination, result, ...Object.fromEntries(measures) };
+}

@@ -1,0 +1,50 @@
+import type { Repricing, RepricingStep, RepricingStore } from "#stats/repricing.ts";
+import type { StretchWrite } from "#storage/repricing/repricing-writer.ts";
+import type { Stretch } from "#storage/repricing/stretch.ts";
+import type { Ask } from "./stats.ts";
+import type { WriterClient } from "./writer-client.ts";
+
+/** What a re-pricing reads takes turns with the reports of all principals. */
+const ASKER = { askerId: "re-pricing" };
+/** A stretch whose rows or cells others have changed is read again: settlements, retention and sealing are rare. */
+const MOVES_MAX = 100;
+
+/** Re-pricings of a server: what is read by its reader Workers is written by its writer. */
+export function createRepricingStore(
+  report: Ask,
+  ask: Ask,
+  { worker }: Pick<WriterClient, "worker">,
+): RepricingStore {
+  const write = async (
+    repricing: Repricing,
+    direction: StretchWrite["direction"],
+    read: () => Promise<Stretch | null>,
+  ): Promise<RepricingStep | null> => {
+    for (let moves = 0; moves < MOVES_MAX; moves += 1) {
+      const stretch = await read();
+      if (stretch === null) return { untilUs: null };
+      const { untilUs, changes } = stretch;
+      if (direction === "apply" && changes.ids.length === 0) return { untilUs };
+      const outcome = await worker.askUntilAnswered("writeStretch", { id: repricing.id, direction, stretch });
+      if (outcome === "written") return { untilUs };
+      if (outcome === "lost") return null;
+    }
+    throw new Error("a stretch of the ledger was changed by others all the time");
+  };
+  return {
+    // A first look counts what has just ended.
+    plan: (terms, fromUs) => (fromUs === null ? report : ask)("planStretch", { terms, fromUs }, ASKER),
+    create: (repricing) => worker.askUntilAnswered("createRepricing", repricing),
+    save: (repricing, isActive) => worker.askUntilAnswered("saveRepricing", { repricing, isActive }),
+    begin: (id, change) => worker.askUntilAnswered("beginRepricing", { id, ...change }),
+    claim: () => worker.askUntilAnswered("claimRepricing"),
+    applyStep: (repricing, fromUs) =>
+      write(repricing, "apply", () =>
+        ask("repriceStretch", { id: repricing.id, terms: repricing.terms, fromUs }, ASKER),
+      ),
+    revertStep: (repricing) =>
+      write(repricing, "revert", () => ask("revertStretch", { id: repricing.id }, ASKER)),
+    find: (id) => ask("findRepricing", { id }, ASKER),
+    list: (page) => ask("listRepricings", page, ASKER),
+  };
+}

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { until } from "../support/waiting.ts";
+import { call, expectError } from "./support.ts";
+import { bearer, startTeam, type Team } from "./team.ts";
+
+let team: Team;
+beforeAll(async () => {
+  team = await startTeam();
+  const { alice, bob } = team;
+  await team.record(
+    { at: "2026-03-01T10:00:00Z", by: alice, tags: ["app:shop"] },
+    { at: "2026-03-02T10:00:00Z", by: bob },
+    { at: "2026-03-02T11:00:00Z", by: bob, model: "slow" },
+    { at: "2026-03-03T10:00:00Z", by: alice, tier: "flex", prices: {}, costPico: null, unpriced: true },
+  );
+});
+afterAll(() => team.stop());
+
+const PATH = "/admin/v1/repricing";
+/** Ten tokens in, of which four from a cache, and two out: 6 × 2 + 4 × 1 + 2 × 4 = 24 millionths. */
+const FAST = { pricing: { input_tokens: 2, output_tokens: 4, cached_input_tokens: 1 } };
+const post = (path: string, body: unknown = {}, headers: Record<string, string> = team.asAdmin) =>
+  call(team, "POST", path, { body, headers });
+const costOf = async () => {
+  const { buckets, series } = await team.read("/stats/series?bucket=month&since=2026-03-01");
+  return (buckets ?? series).reduce((sum: number, { cost }: any) => sum + (cost ?? 0), 0);
+};
+
+async function create(body: object): Promise<any> {
+  const response = await post(PATH, body);
+  const text = await response.text();
+  if (response.status !== 202) throw new Error(`${response.status} ${text}`);
+  const { id } = JSON.parse(text);
+  return rested(id);
+}
+
+async function rested(id: string): Promise<any> {
+  let view: any;
+  await until(
+    async () => {
+      view = await team.read(`${PATH}/${id}`);
+      return view.total !== null && !["running", "reverting"].includes(view.state);
+    },
+    () => JSON.stringify(view),
+  );
+  return view;
+}
+
+describe("POST /admin/v1/repricing", () => {
+  test("plans, applies and takes back: by model, unit and tier in money and in requests, and no report moves before it is applied", async () => {
+    const before = await costOf();
+    const prices = {
+      fast: { ...FAST, price_variants: [{ when: { tier: "flex" }, pricing: { input_tokens: 1 } }] },
+    };
+    const plan = await create({ since: "2026-03-01", until: "2026-03-04", prices, dry_run: true });
+    expect(plan).toMatchObject({
+      state: "planned",
+      dry_run: true,
+      since: "2026-03-01T00:00:00.000000Z",
+      models: ["fast"],
+      progress: { done: 3, total: 3 },
+      total: {
+        requests: 3,
+        cost_before: 0.000024,
+        cost_after: 0.000054,
+        difference: 0.00003,
+        unpriced_before: 1,
+        unpriced_after: 1,
+      },
+    });
+    const flex = { model: "fast", tier: "flex", requests: 1, cost_before: 0, unpriced_before: 1 };
+    expect(plan.changes).toContainEqual({
+      ...flex,
+      unit: "input_tokens",
+      quantity: 6,
+      cost_after: 0.000006,
+      unpriced_after: 0,
+    });
+    expect(plan.changes).toContainEqual({
+      ...flex,
+      unit: "output_tokens",
+      quantity: 2,
+      cost_after: 0,
+      unpriced_after: 1,
+    });
+    expect(await costOf()).toBe(before);
+
+    const started = await post(`${PATH}/${plan.id}/apply`);
+    expect(started.status).toBe(202);
+    const applied = await rested(plan.id);
+    expect(applied.state).toBe("applied");
+    expect([applied.total, applied.changes]).toEqual([plan.total, plan.changes]);
+    expect(await costOf()).toBeCloseTo(before + 0.00003, 12);
+    const { requests } = await team.read("/stats/requests?tag=app:shop");
+    expect(requests[0].cost).toBe(0.000024);
+    const { events } = await team.read("/admin/v1/events");
+    expect(events[0]).toMatchObject({ action: "repricing.apply", target_ref: plan.id });
+
+    await expectError(await post(`${PATH}/${plan.id}/apply`), "409 repricing_outdated");
+    expect((await post(`${PATH}/${plan.id}/revert`)).status).toBe(202);
+    expect((await rested(plan.id)).state).toBe("reverted");
+    expect(await costOf()).toBe(before);
+    const { repricings } = await team.read(PATH);
+    expect(repricings[0]).toMatchObject({ id: plan.id, state: "reverted" });
+    expect(repricings[0].changes).toBeUndefined();
+  });
+
+  test("takes the filters of /stats, and applies by itself without a dry run", async () => {
+    const before = await costOf();
+    const done = await create({
+      since: "2026-03-01",
+      filters: { principal: "bob" },
+      prices: { fast: FAST },
+      dry_run: false,
+    });
+    expect(done).toMatchObject({ state: "applied", total: { requests: 1 } });
+    expect(await costOf()).toBeCloseTo(before + 0.000012, 12);
+    await post(`${PATH}/${done.id}/revert`);
+    await rested(done.id);
+    expect(await costOf()).toBe(before);
+  });
+
+  test("is refused for prices and filters that are none, for a second one, and to a member", async () => {
+    const body = { prices: { fast: FAST }, dry_run: true };
+    await expectError(await post(PATH, { ...body, since: "x" }), "400 invalid_date");
+    await expectError(await post(PATH, { ...body, filters: { none: "x" } }), "400 invalid_request");
+    await expectError(await post(PATH, { ...body, filters: { outcome: "x" } }), "400 invalid_outcome");
+    const wrong = { fast: { pricing: { words: 1 } } };
+    await expectError(await post(PATH, { ...body, prices: wrong }), "400 invalid_pricing");
+    const empty = { fast: { ...FAST, price_variants: [{ when: {}, pricing: FAST.pricing }] } };
+    await expectError(await post(PATH, { ...body, prices: empty }), "400 invalid_price_variants");
+    await expectError(await post(PATH, body, bearer(team.bob)), "403 admin_required");
+    await expectError(await post(`${PATH}/none/apply`), "404 repricing_not_found");
+    await expectError(await post(`${PATH}/none/revert`), "404 repricing_not_found");
+    const both = await Promise.all([post(PATH, body), post(PATH, body)]);
+    const [made, refused] = both.toSorted((one, other) => one.status - other.status);
+    expect(made?.status).toBe(202);
+    if (refused !== undefined) await expectError(refused, "409 repricing_running");
+  });
+});

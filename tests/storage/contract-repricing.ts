@@ -1,0 +1,287 @@
+import { describe, expect, test } from "bun:test";
+import type { ModelPrices } from "#kernel/price-variants.ts";
+import type { RepricingFigures, RepricingState } from "#stats/repricing.ts";
+import { type NewRepricing, Repricings } from "#stats/repricings.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { Storage } from "#storage/engine.ts";
+import { choosePrices, priceUsage } from "#usage/cost.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
+import { until } from "../support/waiting.ts";
+import { codeOf, type LedgerEngine, PAGE, silentLog } from "./support.ts";
+
+const ROOT = { principalId: "root" };
+const HOUR_US = DAY_US / 24;
+const MODELS = ["fast", "slow", "other"] as const;
+const TIERS = [undefined, "flex", "priority"] as const;
+
+/** What `fast` and `slow` should have cost; `other` keeps its prices. */
+const PRICES: readonly (readonly [string, ModelPrices])[] = [
+  [
+    "fast",
+    {
+      prices: { input_tokens: 5_000_000, output_tokens: 7_000_001, cached_input_tokens: 3 },
+      variants: [
+        { when: { tier: "flex" }, input_tokens: 2_500_000, output_tokens: 3_500_000 },
+        { when: { inputOver: 150 }, input_tokens: 10_000_000, output_tokens: 14_000_000 },
+      ],
+    },
+  ],
+  ["slow", { prices: { input_tokens: 1_000_000, audio_seconds: 999_999 }, variants: [] }],
+];
+const TERMS = {
+  query: EVERYTHING,
+  prices: PRICES.map(([model, prices]) => [model, [{ fromUs: 0, prices }]] as const),
+  isUnpricedOnly: false,
+};
+
+/** The promises of every engine's re-pricing (specification of money, section 3). */
+export function testRepricingContract(engineName: string, createEngine: () => LedgerEngine): void {
+  describe(`re-pricing on ${engineName}`, () => {
+    test("a dry run changes nothing and has the figures that applying has, which are those of every row; a revert restores all of them", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      // Some days are sealed, one has a late row, and the last two are open.
+      await recordDays(storage, 5);
+      bench.clock.now = NEW_YEAR_US + 5 * DAY_US + HOUR_US;
+      await storage.ledger.flush();
+      await storage.maintain();
+      await record(storage, { arrivedAtUs: NEW_YEAR_US + 17 });
+      const before = await listRows(storage);
+
+      const plan = await bench.planned(TERMS);
+      expect(await listRows(storage)).toEqual(before);
+      expectFigures(plan.figures, before);
+      expect(plan.eventCount).toBe(
+        before.filter(({ model, usage }) => model !== "other" && usage !== null).length,
+      );
+
+      await repricings.apply(plan.id, ROOT);
+      const applied = await bench.reached(plan.id, "applied");
+      expect(applied.figures).toEqual(plan.figures);
+      expect(applied.doneCount).toBe(plan.eventCount);
+      const after = await listRows(storage);
+      expect(after.map(toCost)).toEqual(before.map((row) => toCost(reprice(row))));
+      expect(after.map(toUsed)).toEqual(before.map(toUsed));
+      await engine.checkLedger();
+      // What was added to open hours and to sealed ones stays the same when the rest is sealed.
+      bench.clock.now += 10 * DAY_US;
+      await storage.maintain();
+      await engine.checkLedger();
+      expect(await sumCost(storage)).toBe(sum(after));
+
+      expect(await codeOf(repricings.apply(plan.id, ROOT))).toBe("repricing_outdated");
+      await repricings.revert(plan.id, ROOT);
+      await bench.reached(plan.id, "reverted");
+      expect(await listRows(storage)).toEqual(before);
+      const { rows } = await storage.audit.listEvents(PAGE);
+      expect(rows.map(({ action, targetRef }) => `${action} ${targetRef}`)).toEqual([
+        `repricing.revert ${plan.id}`,
+        `repricing.apply ${plan.id}`,
+      ]);
+      await engine.checkLedger();
+      expect(await sumCost(storage)).toBe(sum(before));
+    });
+
+    test("touches neither what ended after the plan was made, nor what its filters, its window and unpriced_only leave out", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      await recordDays(storage, 2);
+      const long = { ...ENDING, durationUs: 40 * DAY_US };
+      await record(storage, { arrivedAtUs: NEW_YEAR_US + 5 }, long);
+      bench.clock.now = NEW_YEAR_US + 3 * DAY_US;
+      const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + DAY_US };
+      const filter = { ...EVERYTHING.filter, models: ["fast"] };
+      const query = { ...EVERYTHING, window, filter };
+      const plan = await bench.planned({ ...TERMS, query, isUnpricedOnly: true });
+      await record(storage, { arrivedAtUs: NEW_YEAR_US + 6 }, { ...ENDING, durationUs: 9 * DAY_US });
+      const before = await listRows(storage);
+      await repricings.apply(plan.id, ROOT);
+      await bench.reached(plan.id, "applied");
+      const after = await listRows(storage);
+      const isTouched = (row: RequestLogRow) =>
+        row.model === "fast" &&
+        row.arrivedAtUs < NEW_YEAR_US + DAY_US &&
+        isUnpriced(row) &&
+        row.durationUs < DAY_US;
+      expect(before.filter(isTouched).length).toBeGreaterThan(3);
+      expect(after.map(toCost)).toEqual(before.map((row) => toCost(isTouched(row) ? reprice(row) : row)));
+      await engine.checkLedger();
+    });
+
+    test("runs one at a time, and an outdated plan or a revert out of order changes nothing", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      await recordDays(storage, 1);
+      bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+      const [one, other] = await Promise.all([
+        codeOf(repricings.create({ ...TERMS, isDryRun: true, actor: ROOT })),
+        codeOf(repricings.create({ ...TERMS, isDryRun: true, actor: ROOT })),
+      ]);
+      expect(new Set([one, other])).toEqual(new Set([null, "repricing_running"]));
+      const { rows } = await repricings.list(PAGE);
+      expect(rows.length).toBe(1);
+      await bench.reached(rows[0]?.id ?? "", "planned");
+      bench.clock.now += 1;
+      const first = await bench.planned(TERMS);
+      const second = await bench.planned(TERMS);
+      await repricings.apply(first.id, ROOT);
+      await bench.reached(first.id, "applied");
+      const applied = await listRows(storage);
+      expect(await codeOf(repricings.apply(second.id, ROOT))).toBe("repricing_outdated");
+      expect(await codeOf(repricings.apply("none", ROOT))).toBe("repricing_not_found");
+      bench.clock.now += 1;
+      const cheap = [
+        ["fast", [{ fromUs: 0, prices: { prices: { input_tokens: 1 }, variants: [] } }]],
+      ] as const;
+      const third = await bench.planned({ ...TERMS, prices: cheap });
+      await repricings.apply(third.id, ROOT);
+      await bench.reached(third.id, "applied");
+      expect(await codeOf(repricings.revert(first.id, ROOT))).toBe("repricing_outdated");
+      await repricings.revert(third.id, ROOT);
+      await bench.reached(third.id, "reverted");
+      expect(await listRows(storage)).toEqual(applied);
+      await engine.checkLedger();
+    });
+  });
+}
+
+async function openBench(engine: LedgerEngine) {
+  const clock = createManualClock();
+  const storage = await engine.serve({ clock });
+  let count = 0;
+  const ids = {
+    uuid: () => `repricing-${(count += 1)}`,
+    randomBytes: (size: number) => new Uint8Array(size),
+  };
+  const repricings = new Repricings({
+    store: storage.repricings,
+    audit: storage.audit,
+    clock,
+    ids,
+    log: silentLog,
+    isShared: false,
+    onCosts: async () => {},
+  });
+  const reached = async (id: string, state: RepricingState) => {
+    await until(
+      async () => {
+        const found = await repricings.get(id);
+        return found.state === state && found.figures !== null;
+      },
+      () => `${id} is ${state}`,
+    );
+    await repricings.rested();
+    return repricings.get(id);
+  };
+  const planned = async (terms: Omit<NewRepricing, "isDryRun" | "actor">) => {
+    const { id } = await repricings.create({ ...terms, isDryRun: true, actor: ROOT });
+    return reached(id, "planned");
+  };
+  return {
+    clock,
+    storage,
+    repricings,
+    reached,
+    planned,
+    [Symbol.asyncDispose]: () => repricings.close(),
+  };
+}
+
+async function record(
+  { ledger }: Storage,
+  subject: Partial<UsageBeginning>,
+  ending: UsageEnding = ENDING,
+): Promise<void> {
+  await ledger.open({ ...SUBJECT, ...subject }).end(ending);
+}
+
+/** A request each hour, of every model, tier and some amounts; one of a day ends on the next. */
+async function recordDays(storage: Storage, days: number): Promise<void> {
+  for (let hour = 0; hour < days * 24; hour += 1) {
+    const tier = TIERS[hour % 5];
+    const input_tokens = hour % 7 === 0 ? 0 : 100 + hour;
+    const quantities = {
+      input_tokens,
+      output_tokens: hour,
+      cached_input_tokens: Math.min(hour % 40, input_tokens),
+      ...(hour % 6 === 0 && { audio_seconds: hour / 7 }),
+    };
+    const usage = hour % 11 === 0 ? null : { shape: "inclusive" as const, quantities };
+    const prices = tier === undefined ? ENDING.prices : { lacks: "tier" as const };
+    const { costPico, unpriced } = priceUsage(usage, prices);
+    await record(
+      storage,
+      {
+        arrivedAtUs: NEW_YEAR_US + hour * HOUR_US + 1_000,
+        model: MODELS[hour % 3] ?? null,
+        streamed: hour % 2 === 0,
+      },
+      {
+        ...ENDING,
+        durationUs: hour % 24 === 23 ? 2 * HOUR_US : 1_500_000,
+        usage,
+        ...(tier !== undefined && { tier }),
+        prices,
+        costPico,
+        unpriced,
+      },
+    );
+  }
+}
+
+async function listRows({ stats, ledger }: Storage): Promise<readonly RequestLogRow[]> {
+  await ledger.flush();
+  const { rows, total } = await stats.listRequests(EVERYTHING, PAGE);
+  expect(rows.length).toBe(total);
+  return rows;
+}
+
+/** The row as it should be, by the rules of prices and nothing of the ledger's. */
+function reprice(row: RequestLogRow): RequestLogRow {
+  const prices = new Map(PRICES).get(row.model ?? "");
+  if (prices === undefined || row.usage === null) return row;
+  const { tier, geo, usage } = row;
+  const chosen = choosePrices(prices, { tier, geo, usage, endedAtUs: row.arrivedAtUs + row.durationUs });
+  return { ...row, prices: chosen, costPico: priceUsage(usage, chosen).costPico };
+}
+
+const isUnpriced = ({ usage, prices }: RequestLogRow) => priceUsage(usage, prices).unpriced;
+const toCost = ({ id, costPico, prices }: RequestLogRow) => ({ id, costPico, prices });
+const toUsed = ({ id, usage, durationUs, outcome }: RequestLogRow) => ({ id, usage, durationUs, outcome });
+const sum = (rows: readonly RequestLogRow[]) =>
+  rows.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n);
+
+async function sumCost({ stats }: Storage): Promise<bigint> {
+  const series = await stats.readSeries({ ...EVERYTHING, bucket: "month", nowUs: NEW_YEAR_US + 20 * DAY_US });
+  return series.buckets.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n);
+}
+
+function expectFigures(figures: RepricingFigures | null, before: readonly RequestLogRow[]): void {
+  const touched = before.filter((row) => !Bun.deepEquals(toCost(reprice(row)), toCost(row)));
+  expect(touched.length).toBeWithin(30, before.length - 30);
+  const after = touched.map(reprice);
+  expect(figures).toMatchObject({
+    requests: touched.length,
+    costBeforePico: sum(touched),
+    costAfterPico: sum(after),
+    unpricedBefore: touched.filter(isUnpriced).length,
+    unpricedAfter: after.filter(isUnpriced).length,
+  });
+  const units = figures?.units ?? [];
+  const total = (read: (unit: (typeof units)[number]) => bigint) =>
+    units.reduce((all, unit) => all + read(unit), 0n);
+  // Of quantities with fractions a request is rounded by itself, and their sum once.
+  const rounding = BigInt(touched.length);
+  for (const [of, figure] of [
+    [total((unit) => unit.costBeforePico), figures?.costBeforePico ?? 0n],
+    [total((unit) => unit.costAfterPico), figures?.costAfterPico ?? 0n],
+  ] as const)
+    expect(of > figure ? of - figure : figure - of).toBeLessThanOrEqual(rounding);
+  expect(units.map(({ model, tier, unit }) => `${model} ${tier ?? ""} ${unit}`)).toContain(
+    "fast flex input_tokens",
+  );
+}
