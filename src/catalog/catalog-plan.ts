@@ -87,6 +87,7 @@ export function planCatalog(
     const { changes, writes } = compareCatalogs(current, copy, parsed);
     return {
       writes,
+      prices: { source: "import" },
       audit: changes.flatMap((change) => toAuditEntry(birth.actor, toAuditSubject(change)) ?? []),
       result: () => ({ changes, kept: countKept(copy, parsed, fed), missing: findMissing(copy, parsed) }),
     };
@@ -156,7 +157,7 @@ function putModels(
 function putModel(
   copy: WorkingCopy,
   { place, kind, draft }: ParsedCatalogModel,
-  { mode, birth: { toBirth } }: Context,
+  { mode, birth: { toBirth, loadedAtUs } }: Context,
 ): void {
   const { alias, provider, upstreamName, target, hidden = false } = draft;
   const run = (plan: () => CatalogPlan<unknown>) => copy.write(within(place, () => plan()(copy).writes));
@@ -183,7 +184,7 @@ function putModel(
           upstreamName,
           capabilities: isSameSet ? undefined : capabilities,
         };
-  run(() => planModelUpdate(alias, { ...patch, hidden }, null));
+  run(() => planModelUpdate(alias, { ...patch, hidden }, { actor: null, nowUs: loadedAtUs }));
 }
 
 function isSameRoute(

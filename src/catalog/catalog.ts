@@ -51,7 +51,7 @@ export interface Catalog {
   findProviderRemoval(name: string, require?: Precondition<Provider>): Promise<ProviderRemoval>;
   /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_price_variants`, `invalid_request`, `provider_not_found`, `alias_exists`. */
   createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
-  /** Throws `model_not_found`, the codes of `createModel` and what `require` throws. */
+  /** Throws `model_not_found`, `invalid_date`, the codes of `createModel` and what `require` throws. */
   updateModel(
     alias: string,
     patch: ModelPatch,
@@ -68,6 +68,8 @@ export interface Catalog {
   deleteDeployment(id: string, actor: Actor): Promise<void>;
   /** All of the feed or nothing. Throws `invalid_pricing` and `invalid_request`, as `parseFeed` does. */
   loadFeed(draft: FeedDraft, actor: Actor): Promise<FeedLoad>;
+  /** The prices that held, of one name or of all, those that began last first. */
+  listHeldPrices: CatalogStore["listHeldPrices"];
   /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
   apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
 }
@@ -103,7 +105,9 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     },
     createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
     updateModel: async (alias, patch, actor, require) =>
-      store.change(requiring(toModel(alias), require, planModelUpdate(alias, patch, actor))),
+      store.change(
+        requiring(toModel(alias), require, planModelUpdate(alias, patch, { actor, nowUs: clock.nowUs() })),
+      ),
     deleteModel: async (alias, actor, require) =>
       store.change(requiring(toModel(alias), require, planModelDelete(alias, actor))),
     async findModelRemoval(alias, require) {
@@ -119,6 +123,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       await setImmediate();
       return await store.change(plan);
     },
+    listHeldPrices: (name, page) => store.listHeldPrices(name, page),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();
       const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);

@@ -15,9 +15,11 @@ import { isUpstreamName, fieldParam } from "./model.ts";
 import type { PriceConditions } from "#kernel/price-variants.ts";
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import type { Backdating } from "./held-price.ts";
 import { countPrices, type LoadedFeed, type PriceRow, type VariantRow } from "./pricing.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
+import { parseEffectiveFrom, type PriceSchedule, type ScheduledEntry } from "./scheduled-prices.ts";
 import { mergePrice, parseConditions, toConditionsKey, VARIANTS_MAX } from "./variant-list.ts";
 
 /** A pricing feed as a client wrote it (specification, section 2.9); only that its entries are a list is known. */
@@ -39,6 +41,8 @@ export interface FeedEntry {
   readonly pricePico: PricePico;
   /** Absent: the standard price. */
   readonly when?: PriceConditions;
+  /** Absent: it holds from the load on. */
+  readonly effectiveFromUs?: InstantUs;
 }
 
 /** A load works on the serving thread: 10 ms to read as many, 40 to 70 ms to write them and to read the price book again, as measured on two cores. */
@@ -92,6 +96,7 @@ const ENTRY_FIELDS: ReadonlySet<string> = new Set([
   "model",
   "unit",
   "when",
+  "effective_from",
   "price_per_unit",
   "price_per_million",
 ]);
@@ -102,13 +107,13 @@ function parseEntry(entry: unknown, param: string): FeedEntry {
   if (unknownField !== undefined) {
     throw new ProxyError(
       "invalid_request",
-      "An entry has a model, a unit, at most one when and one price, and no other field.",
+      "An entry has a model, a unit and one price, perhaps when and effective_from, and no other field.",
       {
         param: fieldParam(param, unknownField),
       },
     );
   }
-  const { model, unit, when } = entry;
+  const { model, unit, when, effective_from: from } = entry;
   if (typeof model !== "string" || !isUpstreamName(model)) {
     throw refuse(
       `${param}.model`,
@@ -117,8 +122,13 @@ function parseEntry(entry: unknown, param: string): FeedEntry {
   }
   if (!isUnit(unit)) throw refuse(`${param}.unit`, `The units are ${UNITS.join(", ")}.`);
   const pricePico = parsePrice(entry, param);
-  const priced = { name: model, unit, pricePico };
-  return when === undefined ? priced : { ...priced, when: parseConditions(when, `${param}.when`) };
+  return {
+    name: model,
+    unit,
+    pricePico,
+    ...(when !== undefined && { when: parseConditions(when, `${param}.when`) }),
+    ...(from !== undefined && { effectiveFromUs: parseEffectiveFrom(from, `${param}.effective_from`) }),
+  };
 }
 
 function parsePrice(entry: Fields, param: string): PricePico {
@@ -180,47 +190,93 @@ interface FeedArrival {
  */
 export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArrival): CatalogPlan<FeedLoad> {
   const { version, entries } = parseFeed(draft);
-  const rows = entries.flatMap((entry): PriceRow[] =>
-    entry.when === undefined ? [{ ...entry, feedVersion: version }] : [],
-  );
+  const isToCome = ({ effectiveFromUs }: FeedEntry) => (effectiveFromUs ?? 0) > loadedAtUs;
   const entry = toAuditEntry(actor, {
     action: "pricing.load",
     targetKind: "pricing_feed",
     targetRef: version,
   });
   return (current) => {
-    const lists = mergeVariants(current, entries, version);
-    const writes = [...planFeedRows(current, rows), ...planFeedLists(current, lists)];
+    const writes = planFeedEntries(current, {
+      version,
+      entries,
+      isLeftOut: isToCome,
+      onFull: (index) => {
+        throw new ProxyError(
+          "invalid_price_variants",
+          `A model has at most ${VARIANTS_MAX} price variants; with this entry there would be one more.`,
+          { param: `entries[${index}].when` },
+        );
+      },
+    });
     refuseTooManyPrices(current, writes, "entries");
+    const toCome = toSchedules(version, entries.filter(isToCome));
     return {
-      writes: [...writes, { kind: "put_feed", feed: { version, loadedAtUs } }],
+      writes: [
+        ...writes,
+        ...toCome.map((schedule): CatalogWrite => ({ kind: "put_schedule", schedule })),
+        { kind: "put_feed", feed: { version, loadedAtUs } },
+      ],
+      prices: { backdated: entries.flatMap((each) => (isToCome(each) ? [] : toBackdating(each))) },
       audit: entry === null ? [] : [entry],
       result: () => ({ version, loadedAtUs, entryCount: entries.length }),
     };
   };
 }
 
-/** The lists of variants as the feed's prices under conditions leave them. */
-function mergeVariants(
+/** One for each moment. */
+function toSchedules(version: string, entries: readonly FeedEntry[]): readonly PriceSchedule[] {
+  const byMoment = Map.groupBy(entries, ({ effectiveFromUs = 0 }) => effectiveFromUs);
+  return [...byMoment].map(([atUs, ofMoment]) => ({
+    atUs,
+    change: {
+      kind: "feed",
+      version,
+      entries: ofMoment.map(toScheduledEntry),
+    },
+  }));
+}
+
+function toScheduledEntry({ name, unit, pricePico, when }: FeedEntry): ScheduledEntry {
+  return { name, unit, pricePico, ...(when !== undefined && { when }) };
+}
+
+function toBackdating({ name, unit, when, effectiveFromUs: fromUs }: FeedEntry): readonly Backdating[] {
+  if (fromUs === undefined) return [];
+  const key = when === undefined ? null : toConditionsKey(when);
+  const covers: Backdating["covers"] = (ofUnit, of) =>
+    ofUnit === unit && (of === null ? null : toConditionsKey(of)) === key;
+  return [{ name, fromUs, covers }];
+}
+
+interface FeedEntries {
+  readonly version: string;
+  readonly entries: readonly FeedEntry[];
+  readonly isLeftOut?: (entry: FeedEntry) => boolean;
+  /** Called for an entry that finds no room in the list of its name: it is left out. */
+  readonly onFull: (index: number) => void;
+}
+
+/** Puts the prices that are not there as they are. */
+export function planFeedEntries(
   current: CatalogPicture,
-  entries: readonly FeedEntry[],
-  feedVersion: string,
-): readonly VariantRow[] {
+  { version, entries, isLeftOut = () => false, onFull }: FeedEntries,
+): readonly CatalogWrite[] {
+  const rows: PriceRow[] = [];
   const lists = new Map<string, VariantRow>();
-  for (const [index, { name, unit, pricePico, when }] of entries.entries()) {
-    if (when === undefined) continue;
+  for (const [index, entry] of entries.entries()) {
+    const { name, unit, pricePico, when } = entry;
+    if (isLeftOut(entry)) continue;
+    if (when === undefined) {
+      rows.push({ name, unit, pricePico, feedVersion: version });
+      continue;
+    }
     const { variants } = lists.get(name) ?? current.findVariants(name) ?? { variants: [] };
     const merged = mergePrice(variants, { when, unit, pricePico });
-    if (merged.length > VARIANTS_MAX) {
-      throw new ProxyError(
-        "invalid_price_variants",
-        `A model has at most ${VARIANTS_MAX} price variants; with this entry there would be one more.`,
-        { param: `entries[${index}].when` },
-      );
-    }
-    lists.set(name, { name, variants: merged, feedVersion });
+    if (merged.length > VARIANTS_MAX) onFull(index);
+    else lists.set(name, { name, variants: merged, feedVersion: version });
   }
-  return [...lists.values()];
+  return [...planFeedRows(current, rows), ...planFeedLists(current, [...lists.values()])];
 }
 
 /** Puts the lists that are not there as they are. */

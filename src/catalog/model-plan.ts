@@ -22,7 +22,9 @@ import {
   type PriceRemoval,
 } from "./price-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
-import type { CatalogPlan } from "./store.ts";
+import type { Backdating } from "./held-price.ts";
+import { parseEffectiveFrom } from "./scheduled-prices.ts";
+import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { parsePriceVariants } from "./variant-list.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
 import { toProviderNotFound } from "./provider.ts";
@@ -65,11 +67,22 @@ export function planModelCreate(
   };
 }
 
-/** As `planModelCreate`; the plan also throws `model_not_found`. The audit entry names the alias that was asked for. */
-export function planModelUpdate(alias: string, patch: ModelPatch, actor: Actor): CatalogPlan<ResolvedModel> {
+interface ModelChange {
+  readonly actor: Actor;
+  readonly nowUs: InstantUs;
+}
+
+/** As `planModelCreate`; also throws `invalid_date`, and the plan `model_not_found`. The audit entry names the alias that was asked for. */
+export function planModelUpdate(
+  alias: string,
+  patch: ModelPatch,
+  { actor, nowUs }: ModelChange,
+): CatalogPlan<ResolvedModel> {
   const newAlias = patch.alias === undefined ? undefined : parseAlias(patch.alias);
   const toRoute = parsePatchRoute(patch);
   const prices = parsePrices(patch);
+  const fromUs = parseMoment(patch);
+  const isToCome = fromUs !== null && fromUs > nowUs;
   return (current) => {
     const resolved = requireModel(current, alias);
     const before = resolved.model;
@@ -80,11 +93,47 @@ export function planModelUpdate(alias: string, patch: ModelPatch, actor: Actor):
       hidden: patch.hidden ?? before.hidden,
     };
     requireFreeAlias(current, model);
+    const written = isToCome ? { written: undefined, variants: undefined } : prices;
+    const isBackdated = fromUs !== null && !isToCome;
     return {
-      writes: [{ kind: "put_model", model }, ...planPrices(current, { before, after: model, ...prices })],
+      writes: [
+        { kind: "put_model", model },
+        ...planPrices(current, { before, after: model, ...written }),
+        ...(isToCome ? [toScheduleWrite(model, prices, fromUs)] : []),
+      ],
+      ...(isBackdated && { prices: { backdated: [toBackdating(model, prices, fromUs)] } }),
       audit: toModelEntry(actor, "model.update", alias),
       result: (after) => getModel(after, model.id),
     };
+  };
+}
+
+/** Throws `invalid_date`, and `invalid_request` where it stands alone. */
+function parseMoment({ effectiveFrom, pricing, priceVariants }: ModelPatch): InstantUs | null {
+  if (effectiveFrom === undefined) return null;
+  if (pricing === undefined && priceVariants === undefined) {
+    throw new ProxyError("invalid_request", "effective_from goes with pricing or price_variants.", {
+      param: "effective_from",
+    });
+  }
+  return parseEffectiveFrom(effectiveFrom, "effective_from");
+}
+
+type ParsedPrices = ReturnType<typeof parsePrices>;
+
+function toScheduleWrite({ id }: Model, { written, variants }: ParsedPrices, atUs: InstantUs): CatalogWrite {
+  const prices = written === undefined ? null : [...written];
+  return {
+    kind: "put_schedule",
+    schedule: { atUs, change: { kind: "model", modelId: id, prices, variants: variants ?? null } },
+  };
+}
+
+function toBackdating({ alias }: Model, prices: ParsedPrices, fromUs: InstantUs): Backdating {
+  return {
+    name: alias,
+    fromUs,
+    covers: (_, when) => (when === null ? prices.written : prices.variants) !== undefined,
   };
 }
 

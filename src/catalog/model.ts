@@ -66,6 +66,8 @@ export interface ModelPatch {
   readonly pricing?: PricingDraft | undefined;
   readonly priceVariants?: VariantsDraft | undefined;
   readonly hidden?: boolean | undefined;
+  /** The moment from which the prices of this patch hold; absent: from now on. */
+  readonly effectiveFrom?: string | undefined;
 }
 
 /** Throws `invalid_name`, param `alias`. */

@@ -48,13 +48,15 @@ export function previewPrices(current: CatalogPicture, draft: PriceDraft): Price
   return { models, names };
 }
 
+const UNDATED = { actor: null, nowUs: 0 };
+
 function planWrites(current: CatalogPicture, draft: PriceDraft): readonly CatalogWrite[] {
   if (draft.kind === "model") {
     const { alias, pricing, priceVariants } = draft;
-    return planModelUpdate(alias, { pricing, priceVariants }, null)(current).writes;
+    return planModelUpdate(alias, { pricing, priceVariants }, UNDATED)(current).writes;
   }
   const feed = { version: "preview", entries: draft.entries };
-  return planFeedLoad(feed, { loadedAtUs: 0, actor: null })(current).writes;
+  return planFeedLoad(feed, { loadedAtUs: Number.MAX_SAFE_INTEGER, actor: null })(current).writes;
 }
 
 function toOwnPrices(picture: CatalogPicture, name: string): ModelPrices {

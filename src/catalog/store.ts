@@ -1,8 +1,11 @@
 import type { AuditEntry } from "#audit/event.ts";
+import type { Page, Paged } from "#kernel/page.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
+import type { HeldPrice, PriceSpan, PriceStamp } from "./held-price.ts";
 import type { LoadedFeed, PriceRow, VariantRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
+import type { PriceSchedule } from "./scheduled-prices.ts";
 import type { CatalogPicture, CatalogSnapshot } from "./snapshot.ts";
 
 /** One step of a change to the catalog, as data: rules decide it, a store carries it out. */
@@ -16,6 +19,9 @@ export type CatalogWrite =
   | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit }
   | { readonly kind: "put_variants"; readonly list: VariantRow }
   | { readonly kind: "delete_variants"; readonly name: string }
+  /** Prices that take force by themselves once their moment has come. */
+  | { readonly kind: "put_schedule"; readonly schedule: PriceSchedule }
+  | { readonly kind: "delete_schedule"; readonly id: number }
   /** The newest load, whose prices are steps of their own; null when no price of a feed is left. */
   | { readonly kind: "put_feed"; readonly feed: LoadedFeed | null };
 
@@ -23,6 +29,8 @@ export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];
   /** The entries that are recorded with them. */
   readonly audit: readonly AuditEntry[];
+  /** Absent: prices are those of a write of models, from now on. */
+  readonly prices?: PriceStamp;
   /** Makes the result of `change`, given the catalog as it stands after the commit. */
   readonly result: (after: CatalogPicture) => Result;
 }
@@ -40,4 +48,8 @@ export interface CatalogStore {
    * its audit entries. `plan` is pure and may be called more than once; what it throws is thrown, and nothing is written.
    */
   change<Result>(plan: CatalogPlan<Result>): Promise<Result>;
+  /** The prices that held, of one name or of all, those that began last first. */
+  listHeldPrices(name: string | null, page: Page): Promise<Paged<HeldPrice>>;
+  /** The prices of some names, or of all, over time; a name that never had one is not there. */
+  readPriceSpans(names: readonly string[] | null): Promise<ReadonlyMap<string, readonly PriceSpan[]>>;
 }

@@ -119,6 +119,10 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
       case "delete_variants":
         setVariants(write.name, null);
         return;
+      case "put_schedule":
+      case "delete_schedule":
+        // What is to come is no part of the picture.
+        return;
       case "put_feed":
         feed = write.feed;
     }

@@ -1,4 +1,5 @@
 import type { FeedLoad } from "#catalog/feed.ts";
+import type { HeldPrice } from "#catalog/held-price.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
@@ -36,6 +37,29 @@ export function toPricingListView({
           },
     ),
     ...(variants.length > 0 && { variants }),
+  };
+}
+
+/** A price that held, per million units; `when` null is the standard price, `until` null: it holds. */
+export function toHeldPriceView({
+  name,
+  unit,
+  when,
+  pricePico,
+  fromUs,
+  untilUs,
+  source,
+  version,
+}: HeldPrice) {
+  return {
+    model: name,
+    unit,
+    when: when === null ? null : toConditionsView(when),
+    price: toPricePerMillion(pricePico),
+    from: formatInstant(fromUs),
+    until: untilUs === null ? null : formatInstant(untilUs),
+    source,
+    version,
   };
 }
 

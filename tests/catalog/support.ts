@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +20,12 @@ export interface TestCatalog {
   readonly catalog: Catalog;
   readonly store: CatalogStore;
   readonly secrets: SecretBox;
+  /** Behind every change so far. */
+  nowUs(): number;
+  /** Sets the clock forward to this moment. */
+  goTo(us: number): void;
+  /** Runs a statement on the file behind the store's back. */
+  tamper(sql: string): void;
   /** Oldest first, as `action target`. */
   audited(): Promise<readonly string[]>;
   /** Everything that a refusal must leave as it was. */
@@ -42,6 +49,12 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     catalog: createCatalog({ store: database.catalog, secrets, clock, ids: createTestIds() }),
     store: database.catalog,
     secrets,
+    nowUs: () => clock.nowUs(),
+    goTo: (us) => clock.goTo(us),
+    tamper(sql) {
+      using file = new Database(options.path);
+      file.run(sql);
+    },
     audited,
     async state() {
       const { providers, models, prices, variantRows, feed } = await database.catalog.snapshot();
@@ -55,9 +68,9 @@ export async function openTestCatalog(): Promise<TestCatalog> {
 }
 
 /** Each reading is a microsecond later than the one before, so that orders by time can be told. */
-function createTestClock(): Clock {
+function createTestClock(): Clock & { goTo(us: number): void } {
   let us = 1_700_000_000_000_000;
-  return { nowUs: () => (us += 1), monotonicMs: () => us / 1000 };
+  return { nowUs: () => (us += 1), monotonicMs: () => us / 1000, goTo: (to) => void (us = to) };
 }
 
 function createTestIds(): Ids {

@@ -379,6 +379,7 @@ async function fillInstallation(filled: string): Promise<void> {
     INSERT INTO oidc_subject SELECT 'https://issuer', 'subject', id FROM principals LIMIT 1;
     INSERT INTO pricing_feed VALUES (1, '2026-03', 3);
     INSERT INTO price_variants VALUES ('gpt', '[{"when":{"tier":"flex"},"prices":{"input_tokens":75000}}]', NULL);
+    INSERT INTO price_schedule VALUES (5, 9000000000000000, '{"model":"m","prices":{"input_tokens":75000},"variants":null}');
     INSERT INTO notices (sequence, body) VALUES (7, '{}');
     INSERT INTO notice_marks VALUES ('limit "x"', 4);
     INSERT INTO kept_responses VALUES ('00ff', 'principal-alice', 'model-1', 'provider-openai', ${NEW_YEAR_US}, 0, 0, 5),

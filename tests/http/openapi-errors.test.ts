@@ -470,6 +470,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_target", { path, body: { target: "m" } }],
     ["invalid_pricing", { path, body: { pricing: { input_tokens: -1 } } }],
     ["invalid_price_variants", { path, body: { price_variants: [{}] } }],
+    ["invalid_date", { path, body: { pricing: {}, effective_from: "tomorrow" } }],
     ["provider_not_found", { path, body: { provider: "nobody" } }],
     ["model_not_found", { body: {} }],
     ["alias_exists", { path, body: { alias: "poor" } }],
@@ -485,6 +486,10 @@ test("what is made, changed or asked for is refused with each code of its own", 
   await refuse("POST /admin/v1/pricing", [
     ["invalid_pricing", { body: feed }],
     ["invalid_price_variants", { body: { version: "v", entries: conditional } }],
+    [
+      "invalid_date",
+      { body: { version: "v", entries: [{ ...conditional[0], when: undefined, effective_from: "x" }] } },
+    ],
   ]);
   await refuse("POST /admin/v1/pricing/preview", [
     ["invalid_pricing", { body: { entries: feed.entries } }],

@@ -152,3 +152,40 @@ describe("POST /admin/v1/pricing/preview", () => {
       expect(await codes(body)).toEqual([400, "invalid_request", "model"]);
   });
 });
+
+describe("prices with a date that is past", () => {
+  test("change no request that was recorded, and the answer says how many a re-pricing would price again", async () => {
+    const pricing = { input_tokens: 1, output_tokens: 1, cached_input_tokens: 1 };
+    await provide(app.url, app.adminKey, {
+      name: "lab",
+      baseUrl: upstream.baseUrl,
+      models: { base: "up", other: "up-2" },
+      pricing,
+    });
+    await post("/admin/v1/models", { alias: "name", target: "base" });
+    for (const alias of ["base", "name", "name", "other"]) await ask(alias);
+    const total = async () =>
+      (await get("/stats/summary")).totals?.cost ?? (await get("/stats/summary")).cost;
+    const before = await total();
+    const patch = async (body: unknown) =>
+      JSON.parse(await (await app.api("PATCH", "/admin/v1/models/base", body)).text());
+    const yesterday = new Date(Date.now() - 24 * 3_600_000).toISOString();
+    const tomorrow = new Date(Date.now() + 24 * 3_600_000).toISOString();
+    expect(await patch({ pricing: { input_tokens: 2 }, effective_from: yesterday })).toMatchObject({
+      pricing: { input_tokens: 2 },
+      repriceable_requests: 3,
+    });
+    expect("repriceable_requests" in (await patch({ pricing }))).toBe(false);
+    const later = await patch({ pricing: { input_tokens: 5 }, effective_from: tomorrow });
+    expect([later.pricing, "repriceable_requests" in later]).toEqual([pricing, false]);
+    const entries = [
+      { model: "up-2", unit: "input_tokens", price_per_million: 4, effective_from: yesterday },
+    ];
+    const { body } = await post("/admin/v1/pricing", { version: "v", entries });
+    expect(body).toMatchObject({ entries: 1, repriceable_requests: 1 });
+    expect(await total()).toEqual(before);
+    const { changes } = await get("/admin/v1/pricing/history?model=base");
+    expect(changes[0]).toMatchObject({ unit: "input_tokens", price: 5, until: null });
+    expect(new Date(changes[0].from).toISOString()).toBe(tomorrow);
+  });
+});

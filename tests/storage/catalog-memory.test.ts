@@ -50,7 +50,12 @@ test("a key that is asked for is not remembered when it was changed before its a
   await identity.createPrincipal(principal("ann"), null);
   await identity.keys.create(apiKey("one", "principal-ann"), null);
   const database = engine.openRaw();
-  const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
+  const memory = new StoreMemory({
+    secrets: toSecrets(),
+    log: silentLog,
+    clock: { nowUs: () => 0 },
+    hasAllSecrets: false,
+  });
   const find = () => memory.keys.find("hash-one");
   function* findLate(): Script<void> {
     const finding = find();

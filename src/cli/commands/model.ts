@@ -143,6 +143,11 @@ const PRESETS: readonly RouteCommand[] = [
       { ...PRICE, text: PRICE.text.replace("; repeatable", ", or none; repeatable") },
       VARIANT,
       NO_VARIANTS,
+      {
+        flags: "--effective-from <instant>",
+        text: "the prices hold from this moment, to come or past; in UTC",
+        field: "effective_from",
+      },
       HIDDEN,
       { flags: "--no-hidden", text: "put it on the public list", field: "hidden", value: false },
     ],

@@ -168,6 +168,18 @@ const COMMANDS: readonly RouteCommand[] = [
     table: { rows: ["entries"], columns: ["model", "unit", "price_per_million"] },
   },
   {
+    route: "GET /admin/v1/pricing/history",
+    usage: "pricing history",
+    about: "show prices as they held, those that began last first",
+    table: {
+      rows: ["changes"],
+      columns: ["from", "until", "model", "unit", "when", "price", "source", "version"],
+      spare: ["version", "source", "when"],
+    },
+    help: "Prices in force, whatever brought them about; without an until they hold. They are per million.",
+    examples: ["lockport pricing history", "lockport pricing history --model gpt-5 --limit 20"],
+  },
+  {
     route: "POST /admin/v1/pricing/preview",
     usage: "pricing preview",
     table: {

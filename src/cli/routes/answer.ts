@@ -91,7 +91,7 @@ function toFigure(terminal: Terminal, field: string, row: Json): string {
   if (typeof value === "number") {
     if (/_ms(?:\.|$)/.test(field)) return toDuration(value);
     if (field.endsWith("_bytes")) return toSize(value);
-    if (field.endsWith("price_per_million")) return String(value);
+    if (field === "price" || field.endsWith("price_per_million")) return String(value);
     return toCount(value);
   }
   const isInstant = typeof value === "string" && terminal.columns !== null;

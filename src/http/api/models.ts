@@ -9,7 +9,8 @@ import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
-import { ModelRow, ModelView, ResolveResult } from "#http/schemas/catalog.ts";
+import { countRepriceable, type RepriceableDeps } from "#http/api/repriceable.ts";
+import { ModelRow, ModelView, PatchedModel, ResolveResult } from "#http/schemas/catalog.ts";
 import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
 import { DeletedOrRemoval, oneOf, pageOf } from "#http/schemas/shared.ts";
@@ -20,7 +21,8 @@ import { toModelView, toResolveView, toUnpricedModelView } from "#views/catalog.
 const ADMIN = { tag: "Catalog", access: "admin" } as const;
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
-export function modelRoutes(catalog: Catalog) {
+export function modelRoutes(deps: RepriceableDeps) {
+  const { catalog } = deps;
   return [
     route({
       method: "POST",
@@ -88,12 +90,13 @@ export function modelRoutes(catalog: Catalog) {
       path: "/admin/v1/models/:alias",
       ...ADMIN,
       summary: "Change a model",
-      description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\`, \`pricing\` and \`price_variants\` replace the whole set, and leave one another. ${IF_MATCH}`,
+      description: `A \`/\` in the alias is written \`%2F\`. \`capabilities\`, \`pricing\` and \`price_variants\` replace the whole set, and leave one another. With \`effective_from\` the prices of the body hold from that moment, and everything else from now on. ${IF_MATCH}`,
       params: { alias: MODEL.alias },
       body: ModelPatchRequest,
       example: { hidden: true },
-      answer: json(200, ModelView, { ...MODEL, hidden: true }, ["etag"]),
+      answer: json(200, PatchedModel, { ...MODEL, hidden: true }, ["etag"]),
       errors: [
+        "invalid_date",
         "invalid_name",
         "invalid_target",
         "invalid_pricing",
@@ -105,8 +108,12 @@ export function modelRoutes(catalog: Catalog) {
       ],
       run: async ({ params, body, caller, request, headers }) => {
         const require = toPrecondition(request, "model", toModelView);
-        const model = await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller), require);
-        return withTag(headers, "model", toModelView(model));
+        const effectiveFrom = body.effective_from;
+        const patch = { ...toModelPatch(body), effectiveFrom };
+        const model = await catalog.updateModel(params.alias, patch, toActor(caller), require);
+        const dated = effectiveFrom === undefined ? [] : [{ name: model.model.alias, effectiveFrom }];
+        const view = withTag(headers, "model", toModelView(model));
+        return { ...view, ...(await countRepriceable(deps, dated, { request, caller })) };
       },
     }),
     route({

@@ -1,10 +1,14 @@
 import { json, route } from "#http/door/route.ts";
-import { ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
-import { INSTANT, MODEL } from "#http/schemas/examples.ts";
+import { Type } from "@sinclair/typebox";
+import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
+import { pageOf } from "#http/schemas/shared.ts";
+import { parsePage } from "#kernel/page.ts";
+import { HeldPrice, ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
+import { INSTANT, MODEL, PAGE } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
-import type { Catalog } from "#catalog/catalog.ts";
+import { countRepriceable, listDated, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { toActor } from "#http/door/guard.ts";
-import { toFeedLoadView, toListPricesView, toPricingListView } from "#views/pricing.ts";
+import { toFeedLoadView, toHeldPriceView, toListPricesView, toPricingListView } from "#views/pricing.ts";
 import { PricingFeed } from "#http/schemas/requests.ts";
 
 const FEED_VERSION = "2026-03";
@@ -12,7 +16,8 @@ const FEED_VERSION = "2026-03";
 const ADMIN = { tag: "Catalog", access: "admin" } as const;
 
 /** The pricing feed (specification, sections 2.9 and 4.6). */
-export function pricingRoutes(catalog: Catalog) {
+export function pricingRoutes(deps: RepriceableDeps) {
+  const { catalog } = deps;
   return [
     route({
       method: "POST",
@@ -28,8 +33,11 @@ export function pricingRoutes(catalog: Catalog) {
         entries: [{ model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 2.5 }],
       },
       answer: json(200, PricingLoad, { version: FEED_VERSION, loaded_at: INSTANT, entries: 1 }),
-      errors: ["invalid_pricing", "invalid_price_variants"],
-      run: async ({ body, caller }) => toFeedLoadView(await catalog.loadFeed(body, toActor(caller))),
+      errors: ["invalid_date", "invalid_pricing", "invalid_price_variants"],
+      run: async ({ body, caller, request }) => {
+        const view = toFeedLoadView(await catalog.loadFeed(body, toActor(caller)));
+        return { ...view, ...(await countRepriceable(deps, listDated(body.entries), { request, caller })) };
+      },
     }),
     route({
       method: "GET",
@@ -58,6 +66,44 @@ export function pricingRoutes(catalog: Catalog) {
         // Read once somebody asks: most processes never do.
         const { readListPrices } = await import("#catalog/list-prices.ts");
         return toListPricesView(readListPrices());
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/pricing/history",
+      ...ADMIN,
+      summary: "Prices as they held, those that began last first",
+      description:
+        "Every change of a price in force, whatever brought it about. `until` null: it holds. Prices of before there was a history begin with their model.",
+      query: [
+        {
+          name: "model",
+          schema: Type.String(),
+          description: "Only this alias, or name that prices are kept by.",
+          example: MODEL.alias,
+        },
+        ...PAGE_QUERY,
+      ],
+      answer: json(200, pageOf("changes", HeldPrice), {
+        changes: [
+          {
+            model: MODEL.alias,
+            unit: "input_tokens",
+            when: { tier: "flex" },
+            price: 1.25,
+            from: INSTANT,
+            until: null,
+            source: "feed",
+            version: FEED_VERSION,
+          },
+        ],
+        ...PAGE,
+      }),
+      run: async ({ query }) => {
+        const page = parsePage(query);
+        const model = query["model"] ?? "";
+        const { rows, total } = await catalog.listHeldPrices(model === "" ? null : model, page);
+        return { changes: rows.map(toHeldPriceView), ...pageView(page, total) };
       },
     }),
     route({

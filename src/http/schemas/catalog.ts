@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, type Capability, GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { ORIGINS } from "#catalog/model.ts";
+import { PRICE_SOURCES } from "#catalog/held-price.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_SCOPES } from "#identity/secret.ts";
@@ -127,10 +128,24 @@ export const ModelDeployment = view("ModelDeployment", {
 });
 export const ModelDeploymentList = view("ModelDeploymentList", { data: Type.Array(ModelDeployment) });
 
+/** Of a change whose prices are dated back. */
+const RepriceableRequests = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    description:
+      "Requests since the first `effective_from` under the names that have these prices: what a re-pricing would price again. Absent unless a date is past.",
+  }),
+);
+export const PatchedModel = view("PatchedModel", {
+  ...ModelView.properties,
+  repriceable_requests: RepriceableRequests,
+});
+
 export const PricingLoad = view("PricingLoad", {
   version: Type.String(),
   loaded_at: Instant,
   entries: Type.Integer({ minimum: 0, description: "How many the feed had." }),
+  repriceable_requests: RepriceableRequests,
 });
 export const PricingList = view("PricingList", {
   version: nullable(Type.String()),
@@ -155,6 +170,20 @@ export const PricingList = view("PricingList", {
       { description: "Prices under conditions; absent where there are none." },
     ),
   ),
+});
+
+export const HeldPrice = view("HeldPrice", {
+  model: Type.String({ description: "An alias, or a name that prices are kept by." }),
+  unit: oneOf(UNITS),
+  when: nullable(PriceConditions),
+  price: Type.Number({ minimum: 0, description: "Per million units." }),
+  from: Instant,
+  until: nullable(Instant),
+  source: oneOf(PRICE_SOURCES, {
+    description:
+      "A write of the model, a feed, a catalog file, or list prices; of an inherited price its own.",
+  }),
+  version: nullable(Type.String({ description: "Of the feed." })),
 });
 
 const Repriced = {

@@ -119,6 +119,12 @@ export const PriceVariants = t.Array(
   },
 );
 
+const effectiveFrom = {
+  type: "string",
+  description:
+    "The moment from which the price holds, in UTC; absent: from now on. One to come takes force by itself, one that is past changes no request that was recorded.",
+};
+
 /** Fields that making and changing a model both take, before and after `origin`. */
 const MODEL_ROUTE = {
   alias: t.Optional(
@@ -156,6 +162,7 @@ export const ModelPatchRequest = t.Object(
   {
     ...MODEL_ROUTE,
     ...MODEL_TERMS,
+    effective_from: t.Optional(t.String({ description: effectiveFrom.description })),
   },
   closed("ModelPatchRequest"),
 );
@@ -172,6 +179,7 @@ const FeedEntry = t.Unknown({
     when: { ...CONDITIONS, description: "Absent: the standard price." },
     price_per_unit: price,
     price_per_million: price,
+    effective_from: effectiveFrom,
   },
   required: ["model", "unit"],
   oneOf: [{ required: ["price_per_unit"] }, { required: ["price_per_million"] }],

@@ -1,5 +1,10 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
+import type { HeldPrice } from "#catalog/held-price.ts";
+import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
+import { findFirstToCome, planDueSteps, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { createWorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import type { Unit } from "#kernel/units.ts";
@@ -11,12 +16,49 @@ import { toModelRow } from "./catalog-rows.ts";
 import { changed, changeTransaction } from "./change.ts";
 import { followModels } from "./limit-models.ts";
 import type { StoreMemory, UnseenRows } from "./memory.ts";
+import { beginHistory, listHeldPrices, readHeldPrices, recordHistory } from "./price-history.ts";
 import { requireSecretPresent } from "./secret-state.ts";
-import { models, prices, priceVariants, pricingFeed, providers } from "./tables.ts";
+import { models, prices, priceSchedule, priceVariants, pricingFeed, providers } from "./tables.ts";
 
 /** Providers, models, prices and the newest feed. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
-export function createCatalogStore({ change, memory, isTrusted, current }: CatalogDriver): CatalogStore {
+export function createCatalogStore({
+  read,
+  change,
+  memory,
+  isTrusted,
+  current,
+}: CatalogDriver): CatalogStore {
   return {
+    async listHeldPrices(name, page) {
+      await current();
+      const { stored, schedules } = memory.stored();
+      const { begun, endsUs } = planToCome(stored, schedules);
+      const toCome = begun.filter((price) => name === null || price.name === name);
+      const shown = toCome.slice(page.offset, page.offset + page.limit);
+      const rest = {
+        limit: page.limit - shown.length,
+        offset: Math.max(0, page.offset - toCome.length),
+      };
+      const held = await read(() => listHeldPrices(name, rest, stored));
+      const ending = held.rows.map((price) => withEnd(price, endsUs));
+      return { rows: [...shown, ...ending], total: toCome.length + held.total };
+    },
+    async readPriceSpans(names) {
+      await current();
+      const { stored, schedules } = memory.stored();
+      const { begun, endsUs } = planToCome(stored, schedules);
+      const held = new Map(await read(() => readHeldPrices(names, stored)));
+      for (const [name, ofName] of held) {
+        const ending = ofName.map((price) => withEnd(price, endsUs));
+        held.set(name, ending);
+      }
+      // Prices that have come are in no row before the next change.
+      for (const price of begun) {
+        if (names === null || names.includes(price.name))
+          held.set(price.name, [...(held.get(price.name) ?? []), price]);
+      }
+      return new Map([...held].map(([name, ofName]) => [name, toPriceSpans(ofName)]));
+    },
     peek: () => (isTrusted() ? memory.catalog() : null),
     async snapshot() {
       await current();
@@ -36,22 +78,58 @@ export function createCatalogStore({ change, memory, isTrusted, current }: Catal
   };
 }
 
+/** A price that something to come ends. */
+function withEnd(price: HeldPrice, endsUs: ReadonlyMap<string, InstantUs>): HeldPrice {
+  const untilUs = price.untilUs ?? endsUs.get(toHeldKey(price)) ?? null;
+  return { ...price, untilUs };
+}
+
 /** Carries a plan out within a change, with its audit entries; what it is of the catalog that it found. */
 export function* applyPlan<Result>(
   plan: CatalogPlan<Result>,
   memory: StoreMemory,
 ): Script<CatalogChange<Result>> {
-  let planned = plan(memory.catalog());
+  const { atUs } = yield* changeTransaction();
+  let planned = plan(memory.catalogAt(atUs));
   if (findUnseen(planned.writes, memory.unseen()) !== null) {
     // A row that somebody has corrected or deleted by hand is in no log of changes.
     (yield* memory.read([{ kind: "catalog", id: null }]))();
-    planned = plan(memory.catalog());
+    planned = plan(memory.catalogAt(atUs));
     const conflict = findUnseen(planned.writes, memory.unseen());
     if (conflict !== null) throw conflict;
   }
   yield* recordAudit(planned.audit);
-  if (planned.writes.length > 0) yield* applyWrites(planned.writes, memory);
+  if (planned.writes.length === 0) return planned;
+  const due = yield* settleDue(memory, atUs);
+  yield* recordPrices(planned, memory.catalogAt(atUs));
+  yield* applyWrites([...due, ...planned.writes], memory);
   return planned;
+}
+
+/** Stores the prices whose moment has come, each with the moment from which it held. */
+function* settleDue(memory: StoreMemory, atUs: InstantUs): Script<readonly CatalogWrite[]> {
+  const { stored, schedules } = memory.stored();
+  const due = schedules.slice(0, findFirstToCome(schedules, atUs));
+  const settled: CatalogWrite[] = [];
+  for (const { before, after, schedule, writes } of planDueSteps(stored, due)) {
+    yield* beginHistory(stored);
+    yield* recordHistory(
+      planHistory(before, after, { writes, stamp: {}, atUs: schedule.atUs }),
+      schedule.atUs,
+    );
+    settled.push(...writes, { kind: "delete_schedule", id: schedule.id });
+  }
+  return settled;
+}
+
+/** Writes down which prices end with the change and which begin. */
+function* recordPrices({ writes, prices: stamp = {} }: CatalogChange<unknown>, before: CatalogSnapshot) {
+  if (writes.every(({ kind }) => kind === "put_provider" || kind === "put_feed")) return;
+  yield* beginHistory(before);
+  const { atUs } = yield* changeTransaction();
+  const after = createWorkingCopy(before);
+  after.write(writes);
+  yield* recordHistory(planHistory(before, after, { writes, stamp, atUs }), atUs);
 }
 
 /**
@@ -79,7 +157,14 @@ function toConflict(code: ErrorCode, row: string): ProxyError {
   );
 }
 
-const PRICE_KINDS = ["put_price", "delete_price", "put_variants", "delete_variants"] as const;
+const PRICE_KINDS = [
+  "put_price",
+  "delete_price",
+  "put_variants",
+  "delete_variants",
+  "put_schedule",
+  "delete_schedule",
+] as const;
 type RowWrite = Exclude<CatalogWrite, { readonly kind: (typeof PRICE_KINDS)[number] }>;
 
 /** The key of the one row that tells of the newest load of a feed. */
@@ -101,6 +186,7 @@ function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Scr
   if (ofRows.length === writes.length) return;
   yield* applyPrices(toOutcomes(writes, memory.catalog()));
   yield* applyVariants(writes, memory.catalog());
+  yield* applySchedules(writes);
   yield* changed("price", null);
 }
 
@@ -262,6 +348,18 @@ function* applyVariants(writes: readonly CatalogWrite[], catalog: CatalogSnapsho
   const lists = [...outcomes.values()].flatMap((after) => after ?? []);
   for (let start = 0; start < lists.length; start += PRICES_PER_STATEMENT)
     yield* insert(priceVariants, lists.slice(start, start + PRICES_PER_STATEMENT), REPLACING);
+}
+
+function* applySchedules(writes: readonly CatalogWrite[]): Script<void> {
+  const settled = writes.flatMap((write) => (write.kind === "delete_schedule" ? [write.id] : []));
+  if (settled.length > 0) {
+    const { isAnyOf } = yield* dialectOf();
+    yield* run(`DELETE FROM price_schedule WHERE ${isAnyOf("id", "number")}`, [settled]);
+  }
+  yield* insert(
+    priceSchedule,
+    writes.flatMap((write) => (write.kind === "put_schedule" ? [write.schedule] : [])),
+  );
 }
 
 /** No unit has a space. */

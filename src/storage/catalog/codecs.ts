@@ -1,9 +1,10 @@
 import { type Capability, isCapability } from "#catalog/capability.ts";
 import { type Endpoint, isEndpoint } from "#catalog/endpoint.ts";
+import type { ScheduledChange, ScheduledEntry } from "#catalog/scheduled-prices.ts";
 import type { EndpointOverrides } from "#catalog/provider.ts";
 import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { normaliseTag } from "#kernel/tags.ts";
-import { byUnit, isUnit, type PriceSet, UNITS } from "#kernel/units.ts";
+import { byUnit, isUnit, type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { LimitEach, NamedTarget } from "#limits/limit.ts";
 import type { Codec } from "#storage/sql/table.ts";
 
@@ -86,19 +87,89 @@ function toTargets(json: unknown): readonly NamedTarget[] {
 }
 
 /** An array of `{when, prices}`, prices in 10⁻¹² of the currency unit per unit. */
-export const VARIANTS = jsonOf<readonly PriceVariant[]>(
+export const VARIANTS = jsonOf<readonly PriceVariant[]>(toVariants, toJsonVariants);
+
+function toVariants(json: unknown): readonly PriceVariant[] | undefined {
+  if (!Array.isArray(json)) return undefined;
+  const list: readonly unknown[] = json;
+  const variants = list.flatMap((each) => toVariant(each) ?? []);
+  return variants.length === list.length ? variants : undefined;
+}
+
+function toJsonVariants(variants: readonly PriceVariant[]) {
+  return variants.map(({ when, ...prices }) => ({ when: toJsonConditions(when), prices }));
+}
+
+/** Prices to come: `{model, prices, variants}`, of which null is left as it is, or `{feed, entries}`. */
+export const SCHEDULE = jsonOf<ScheduledChange>(
   (json) => {
-    if (!Array.isArray(json)) return undefined;
-    const list: readonly unknown[] = json;
-    const variants = list.flatMap((each) => toVariant(each) ?? []);
-    return variants.length === list.length ? variants : undefined;
+    if (!isFields(json)) return undefined;
+    const { model: modelId, feed: version, prices: set, variants: list } = json;
+    if (isText(version)) {
+      const entries = toEntries(json["entries"]);
+      return entries && { kind: "feed", version, entries };
+    }
+    if (!isText(modelId)) return undefined;
+    const prices = set === null ? null : toPrices(set);
+    const variants = list === null ? null : toVariants(list);
+    if (prices === undefined || variants === undefined) return undefined;
+    return { kind: "model", modelId, prices: prices && toPairs(prices), variants };
   },
-  (variants) =>
-    variants.map(({ when: { tier, inputOver, geo, hours }, ...prices }) => ({
-      when: { tier, input_over: inputOver, geo, hours },
-      prices,
-    })),
+  (change) =>
+    change.kind === "feed"
+      ? { feed: change.version, entries: change.entries.map(toJsonEntry) }
+      : {
+          model: change.modelId,
+          prices: change.prices && Object.fromEntries(change.prices),
+          variants: change.variants && toJsonVariants(change.variants),
+        },
 );
+
+function toPairs(prices: PriceSet): readonly (readonly [Unit, number])[] {
+  return UNITS.flatMap((unit) => {
+    const price = prices[unit] ?? null;
+    return price === null ? [] : [[unit, price] as const];
+  });
+}
+
+function toJsonEntry({ name, unit, pricePico, when }: ScheduledEntry) {
+  return { name, unit, price: pricePico, when: when && toJsonConditions(when) };
+}
+
+function toEntries(json: unknown): readonly ScheduledEntry[] | undefined {
+  if (!Array.isArray(json)) return undefined;
+  const list: readonly unknown[] = json;
+  const entries = list.flatMap((each): ScheduledEntry[] => {
+    if (!isFields(each)) return [];
+    const { name, unit, price: pricePico, when: told } = each;
+    const when = told === undefined ? undefined : toConditions(told);
+    if (!isText(name) || !isUnit(unit) || typeof pricePico !== "number") return [];
+    if (told !== undefined && when === undefined) return [];
+    return [{ name, unit, pricePico, ...(when !== undefined && { when }) }];
+  });
+  return entries.length === list.length ? entries : undefined;
+}
+
+/** Conditions as JSON; an empty text for none, which no NULL has to be compared with. */
+export const CONDITIONS: Codec<PriceConditions | null> = {
+  read(text) {
+    if (text === "" || text === null) return text === "" ? null : undefined;
+    try {
+      return toConditions(JSON.parse(text));
+    } catch {
+      return undefined;
+    }
+  },
+  write: toStoredConditions,
+};
+
+export function toStoredConditions(when: PriceConditions | null): string {
+  return when === null ? "" : JSON.stringify(toJsonConditions(when));
+}
+
+function toJsonConditions({ tier, inputOver, geo, hours }: PriceConditions) {
+  return { tier, input_over: inputOver, geo, hours };
+}
 
 function toVariant(json: unknown): PriceVariant | undefined {
   if (!isFields(json)) return undefined;

@@ -1,5 +1,8 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
+import { findFirstToCome, withDue } from "#catalog/price-schedule.ts";
+import type { KeptSchedule } from "#catalog/scheduled-prices.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
@@ -16,6 +19,7 @@ import {
   models,
   type ModelValues,
   prices,
+  priceSchedule,
   priceVariants,
   pricingFeed,
   providers,
@@ -27,6 +31,7 @@ interface MemoryOptions {
   /** Follows rotations; what the catalog was made with was compared with it. */
   readonly secrets: Keyring;
   readonly log: Log;
+  readonly clock: Pick<Clock, "nowUs">;
   /** True where all keys and relay tokens are remembered, or those that were asked for. */
   readonly hasAllSecrets: boolean;
 }
@@ -41,8 +46,13 @@ export interface UnseenRows {
 }
 
 interface ReadCatalog {
-  readonly snapshot: CatalogSnapshot;
+  /** As it is stored. */
+  readonly stored: CatalogSnapshot;
   readonly unseen: UnseenRows;
+  /** Prices to come, by their moments; those that have come take force with the next change. */
+  readonly schedules: readonly KeptSchedule[];
+  /** The picture in force once so many of them have come. */
+  inForce: { readonly count: number; readonly snapshot: CatalogSnapshot };
 }
 
 /** The ids of a kind that are to be read again; null: all of it. */
@@ -52,6 +62,7 @@ type Ids = readonly string[] | null;
 export class StoreMemory implements Memory {
   readonly secrets: Keyring;
   readonly #log: Log;
+  readonly #clock: MemoryOptions["clock"];
   readonly #limits: LimitMemory;
   readonly #principals: PrincipalMemory;
   /** Tells of each row once that cannot be read. */
@@ -60,10 +71,11 @@ export class StoreMemory implements Memory {
   readonly relayTokens: SecretMemory;
   #catalog: ReadCatalog | null = null;
 
-  constructor({ secrets, log, hasAllSecrets }: MemoryOptions) {
+  constructor({ secrets, log, clock, hasAllSecrets }: MemoryOptions) {
     const tell = createUnreadableTelling(log);
     this.secrets = secrets;
     this.#log = log;
+    this.#clock = clock;
     this.tell = tell;
     this.#limits = new LimitMemory(tell);
     this.#principals = new PrincipalMemory({ hasAll: hasAllSecrets, tell });
@@ -71,9 +83,26 @@ export class StoreMemory implements Memory {
     this.relayTokens = new SecretMemory(relayTokens, this.#principals, { hasAll: hasAllSecrets, tell });
   }
 
-  /** Throws before everything was read. */
+  /** The catalog in force: prices whose moment has come are in it, also before they are stored so. Throws before everything was read. */
   catalog(): CatalogSnapshot {
-    return this.#getCatalog().snapshot;
+    const catalog = this.#getCatalog();
+    return catalog.schedules.length === 0 ? catalog.stored : this.catalogAt(this.#clock.nowUs());
+  }
+
+  /** As `catalog`, at another moment. */
+  catalogAt(atUs: InstantUs): CatalogSnapshot {
+    const catalog = this.#getCatalog();
+    const count = findFirstToCome(catalog.schedules, atUs);
+    if (catalog.inForce.count !== count) {
+      const snapshot = withDue(catalog.stored, catalog.schedules.slice(0, count));
+      catalog.inForce = { count, snapshot };
+    }
+    return catalog.inForce.snapshot;
+  }
+
+  /** The catalog as it is stored, and the prices to come. */
+  stored(): Pick<ReadCatalog, "stored" | "schedules"> {
+    return this.#getCatalog();
   }
 
   /** Providers and models that are not in `catalog`. */
@@ -122,22 +151,29 @@ export class StoreMemory implements Memory {
 
   /** To read and sort the prices is most of the work: they are kept while none has changed. */
   *#readCatalog(changes: readonly Change[] | null): Script<ReadCatalog> {
-    const known = toIds(changes, "price") === undefined ? this.#catalog?.snapshot.priceBook : undefined;
+    const known = toIds(changes, "price") === undefined ? this.#catalog : undefined;
     const feed = yield* selectOne(pricingFeed, "");
     const providerRows = yield* select(providers);
     const modelRows = yield* select(models);
-    const snapshot = createSnapshot({
+    const stored = createSnapshot({
       providers: listReadable(providers, providerRows, this.tell),
       models: listReadable(models, modelRows, this.tell).flatMap(toModels),
-      ...(known === undefined ? yield* readPrices(this.tell) : { prices: known }),
+      ...(known === undefined || known === null
+        ? yield* readPrices(this.tell)
+        : { prices: known.stored.priceBook }),
       feed: feed === null ? null : { version: feed.version, loadedAtUs: feed.loadedAtUs },
     });
     const unseen = {
-      providers: providerRows.filter(({ id }) => snapshot.findProviderById(id) === null),
-      models: modelRows.filter(({ id }) => snapshot.findModelById(id) === null),
+      providers: providerRows.filter(({ id }) => stored.findProviderById(id) === null),
+      models: modelRows.filter(({ id }) => stored.findModelById(id) === null),
     };
-    return { snapshot, unseen };
+    const schedules = known?.schedules ?? (yield* readSchedules(this.tell));
+    return { stored, unseen, schedules, inForce: { count: 0, snapshot: stored } };
   }
+}
+
+function* readSchedules(tell: TellUnreadable): Script<readonly KeptSchedule[]> {
+  return listReadable(priceSchedule, yield* select(priceSchedule, "ORDER BY at_us, id"), tell);
 }
 
 function* readPrices(tell: TellUnreadable) {

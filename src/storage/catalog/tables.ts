@@ -1,6 +1,7 @@
 import type { AuditAction, AuditTargetKind } from "#audit/event.ts";
 import { AUTH_STYLES } from "#catalog/provider-fields.ts";
 import { ORIGINS } from "#catalog/model.ts";
+import type { PriceSource } from "#catalog/held-price.ts";
 import type { TermSetter } from "#identity/secret.ts";
 import type { Unit } from "#kernel/units.ts";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
@@ -27,10 +28,12 @@ import {
   ALIASES,
   AMOUNT,
   CAPABILITIES,
+  CONDITIONS,
   EACH,
   ENDPOINTS,
   FORMER_MODELS,
   oneOfWords,
+  SCHEDULE,
   TAGS,
   VARIANTS,
 } from "./codecs.ts";
@@ -132,6 +135,47 @@ export const priceVariants = table(
     feedVersion: orNull(text("feed_version")),
   },
   { key: ["name"] },
+);
+
+/** The prices that held, by the name that requests are recorded with: an alias, or one that only the relay knows. */
+export const priceHistory = table(
+  "price_history",
+  {
+    /** Order of commit. */
+    id: numbered("id"),
+    name: text("name"),
+    unit: text<Unit>("unit"),
+    /** JSON object; an empty text is the standard price. */
+    when: coded("condition", CONDITIONS),
+    /** Place of the variant in its list. */
+    ordinal: integer("ordinal"),
+    pricePico: integer("price_pico"),
+    fromUs: integer("from_us"),
+    /** Null: it holds. */
+    untilUs: orNull(integer("until_us")),
+    source: text<PriceSource>("source"),
+    version: orNull(text("version")),
+  },
+  {
+    indexes: [
+      { name: "price_history_by_name", on: ["name", "fromUs"] },
+      { name: "price_history_by_begin", on: ["fromUs", "id"] },
+      { name: "price_history_in_force", on: ["name", "unit", "when"], where: "until_us IS NULL" },
+    ],
+  },
+);
+
+/** Prices that take force once their moment has come, and are gone with the next change after it. */
+export const priceSchedule = table(
+  "price_schedule",
+  {
+    /** Order of commit. */
+    id: numbered("id"),
+    atUs: integer("at_us"),
+    /** JSON object. */
+    change: json("change", "object", SCHEDULE),
+  },
+  { indexes: [{ name: "price_schedule_by_moment", on: ["atUs", "id"] }] },
 );
 
 /** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */

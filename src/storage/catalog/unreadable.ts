@@ -2,7 +2,16 @@ import type { Log } from "#kernel/log.ts";
 import { select } from "#storage/sql/rows.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { RowOf, Table, ValuesOf } from "#storage/sql/table.ts";
-import { apiKeys, limits, models, priceVariants, principals, providers, relayTokens } from "./tables.ts";
+import {
+  apiKeys,
+  limits,
+  models,
+  priceSchedule,
+  priceVariants,
+  principals,
+  providers,
+  relayTokens,
+} from "./tables.ts";
 
 /** A value that the schema allows and this version cannot read: the database was changed by hand, or a newer version wrote it. */
 export interface UnreadableRow {
@@ -33,7 +42,16 @@ export function listReadable<Of extends Table>(
   return rows.filter((row) => isReadable(table, row, tell));
 }
 
-const CODED: readonly Table[] = [providers, models, priceVariants, limits, apiKeys, relayTokens, principals];
+const CODED: readonly Table[] = [
+  providers,
+  models,
+  priceVariants,
+  priceSchedule,
+  limits,
+  apiKeys,
+  relayTokens,
+  principals,
+];
 
 /** Every row of the catalog that is not in force, since this version cannot read it. */
 export function* findUnreadableRows(): Script<readonly UnreadableRow[]> {

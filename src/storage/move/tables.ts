@@ -18,6 +18,8 @@ export const MOVED_TABLES: readonly MovedTable[] = [
   catalog("models", "models", "target_id IS NOT NULL, id"),
   catalog("prices", "prices", "name, unit"),
   catalog("price_variants", "price variants", "name"),
+  catalog("price_schedule", "prices to come", "id"),
+  catalog("price_history", "price history", "id"),
   catalog("pricing_feed", "price feed", "id"),
   catalog("principals", "principals", "id"),
   catalog("api_keys", "API keys", "id"),

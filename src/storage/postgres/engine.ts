@@ -49,8 +49,8 @@ export async function openLocal(options: OpenOptions, opened: AsyncDisposableSta
   const postgres = opened.use(await connectCommand(options));
   await requireCurrent(postgres);
   await drive(postgres, requireOwnSecret(options.secrets, "the database"));
-  const { secrets, log } = options;
-  const memory = new StoreMemory({ secrets, log, hasAllSecrets: false });
+  const { secrets, log, clock } = options;
+  const memory = new StoreMemory({ secrets, log, clock, hasAllSecrets: false });
   const freshness = toGuest(postgres, options, memory);
   await freshness.refreshed();
   const driver = createPostgresDriver({ postgres, memory, freshness });
@@ -78,9 +78,9 @@ export async function makeCatalog(options: OpenOptions): Promise<void> {
 export async function rotateSecret(options: RotateOptions): Promise<Rotation> {
   await using postgres = await connectCommand(options);
   await requireCurrent(postgres);
-  const { secrets, next, revokesKeys } = options;
+  const { secrets, next, revokesKeys, clock } = options;
   // This process has done it itself: that the secret key was rotated is no news of it.
-  const memory = new StoreMemory({ secrets, log: SILENT_LOG, hasAllSecrets: false });
+  const memory = new StoreMemory({ secrets, log: SILENT_LOG, clock, hasAllSecrets: false });
   return await toGuest(postgres, options, memory).change(() => rotate({ secrets, next, revokesKeys }));
 }
 

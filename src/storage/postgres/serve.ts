@@ -51,7 +51,7 @@ async function join(
   await migrate(postgres);
   await drive(postgres, requireOwnSecret(secrets, "the database"));
   const { parts, spool } = await takeLedger({ dataDir, target, postgres }, { ...held, ids, log });
-  const memory = new StoreMemory({ secrets, log, hasAllSecrets: true });
+  const memory = new StoreMemory({ secrets, log, clock, hasAllSecrets: true });
   const presence = held.opened.adopt(
     await openPresence({
       identity: {

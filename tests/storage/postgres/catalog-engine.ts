@@ -45,7 +45,7 @@ export interface PostgresStores extends OpenedCatalog {
 
 const GRACE_MS = 30_000;
 const TABLES =
-  "audit_events, sessions, login_links, oidc_subject, limits, api_keys, relay_tokens, principals, models, providers, prices, price_variants, pricing_feed, notices, notice_marks, kept_responses, meta, replica";
+  "audit_events, sessions, login_links, oidc_subject, limits, api_keys, relay_tokens, principals, models, providers, prices, price_variants, price_history, price_schedule, pricing_feed, notices, notice_marks, kept_responses, meta, replica";
 
 let shared: Promise<TestDatabase> | null = null;
 let lanes = 0;
@@ -81,7 +81,7 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       const beats = await database.open({ target, ...PURPOSES.presence });
       const pulse = hears ? beats : { ...beats, listen: async () => async () => {} };
       await drive(postgres, requireOwnSecret(secrets, "the database"));
-      const memory = new StoreMemory({ secrets, log: silentLog, hasAllSecrets: true });
+      const memory = new StoreMemory({ secrets, log: silentLog, clock, hasAllSecrets: true });
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
       const options = { postgres, pulse, schema, memory, clock, ids, log: silentLog, slotLeaseMs };
       const presence = await openPresence({ identity, ...options });
@@ -97,7 +97,7 @@ export function createPostgresCatalog(own?: TestServer): PostgresCatalog {
       return { ...stores, change: driver.change, freshness, presence, memory, parts, close };
     },
     async openGuest(postgres) {
-      const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, hasAllSecrets: false });
+      const memory = new StoreMemory({ secrets: toSecrets(), log: silentLog, clock, hasAllSecrets: false });
       const freshness = createGuestFreshness({ postgres, memory, clock, ids });
       return createCatalogStores(createPostgresDriver({ postgres, memory, freshness }));
     },

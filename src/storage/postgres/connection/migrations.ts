@@ -3,6 +3,8 @@ import sql0001 from "#drizzle/postgres/0001_added_key_scope.sql" with { type: "t
 import sql0002 from "#drizzle/postgres/0002_region_and_reported_cost.sql" with { type: "text" };
 import sql0003 from "#drizzle/postgres/0003_added_price_variants.sql" with { type: "text" };
 import sql0004 from "#drizzle/postgres/0004_repricing.sql" with { type: "text" };
+import sql0005 from "#drizzle/postgres/0005_added_price_history.sql" with { type: "text" };
+import sql0006 from "#drizzle/postgres/0006_added_price_schedule.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/postgres in order. `drizzle/generate.ts` writes this list. */
@@ -12,4 +14,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0002_region_and_reported_cost", sql: sql0002 },
   { name: "0003_added_price_variants", sql: sql0003 },
   { name: "0004_repricing", sql: sql0004 },
+  { name: "0005_added_price_history", sql: sql0005 },
+  { name: "0006_added_price_schedule", sql: sql0006 },
 ];

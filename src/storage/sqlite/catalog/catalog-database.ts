@@ -149,7 +149,7 @@ export function toCatalogDatabase(
   });
   const file = isServing ? createCatalogFile(client, path, log) : null;
   const driver = createSqliteDriver(client, {
-    memory: new StoreMemory({ secrets, log, hasAllSecrets: false }),
+    memory: new StoreMemory({ secrets, log, clock, hasAllSecrets: false }),
     clock,
     ids: createSystemIds(),
     serving: file === null ? null : { file, logSync: createLogSync(client, { path, log }) },

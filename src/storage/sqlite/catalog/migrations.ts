@@ -1,6 +1,8 @@
 import sql0000 from "#drizzle/sqlite/0000_catalog.sql" with { type: "text" };
 import sql0001 from "#drizzle/sqlite/0001_added_key_scope.sql" with { type: "text" };
 import sql0002 from "#drizzle/sqlite/0002_added_price_variants.sql" with { type: "text" };
+import sql0003 from "#drizzle/sqlite/0003_added_price_history.sql" with { type: "text" };
+import sql0004 from "#drizzle/sqlite/0004_added_price_schedule.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/sqlite in order. `drizzle/generate.ts` writes this list. */
@@ -8,4 +10,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0000_catalog", sql: sql0000 },
   { name: "0001_added_key_scope", sql: sql0001 },
   { name: "0002_added_price_variants", sql: sql0002 },
+  { name: "0003_added_price_history", sql: sql0003 },
+  { name: "0004_added_price_schedule", sql: sql0004 },
 ];
