@@ -2,12 +2,15 @@ import { ProxyError } from "#kernel/errors.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, parseWholeNumber } from "#kernel/page.ts";
 import { type GroupBy, GROUP_FIELDS, OWN_GROUP_FIELDS, parseGroupBy } from "./series-grouping.ts";
 
-/** What a breakdown has a row for each value of, beside the values of one tag. A request has one value of each, or none. */
-export const BREAKDOWN_FIELDS = [...GROUP_FIELDS, "endpoint"] as const;
+/**
+ * What a breakdown has a row for each value of, beside the values of one tag. A request has one value of each, or none; `hour`
+ * is that of its arrival.
+ */
+export const BREAKDOWN_FIELDS = [...GROUP_FIELDS, "endpoint", "hour"] as const;
 /** A caller's own usage is that of one principal. */
-export const OWN_BREAKDOWN_FIELDS = [...OWN_GROUP_FIELDS, "endpoint"] as const;
+export const OWN_BREAKDOWN_FIELDS = [...OWN_GROUP_FIELDS, "endpoint", "hour"] as const;
 export type BreakdownField = (typeof BREAKDOWN_FIELDS)[number];
-export type BreakdownBy = GroupBy | { readonly field: "endpoint" };
+export type BreakdownBy = GroupBy | { readonly field: "endpoint" } | { readonly field: "hour" };
 
 /** The largest first; what has no such number comes last, and of equals the one with more requests first. */
 export const BREAKDOWN_SORTS = [
@@ -30,6 +33,8 @@ export interface Ranking {
   readonly sort: BreakdownSort;
   /** Rows of the answer. */
   readonly limit: number;
+  /** True to be told what prompt caches cost and saved, which is read from rows. */
+  readonly isCacheWanted?: true;
 }
 
 /** What only rows tell, such as durations, is exact or absent: there are too many rows, or retention has removed some. */
@@ -37,7 +42,7 @@ export const ROW_STATES = ["exact", "too_many_requests", "rows_removed"] as cons
 export type RowState = (typeof ROW_STATES)[number];
 
 /**
- * The query parameters `by` (`model` when absent), `sort` and `limit`; a limit out of range falls back to its default, like that of a page. Throws
+ * The query parameters `by` (`model` when absent), `sort`, `limit` and `cache`; a limit out of range falls back to its default, like that of a page. Throws
  * `invalid_request` with `param` for a `by` that is neither one of `fields` nor `tag:` and a tag's key, and for
  * an unknown `sort`.
  */
@@ -57,5 +62,10 @@ export function parseBreakdown(query: URLSearchParams, fields: readonly Breakdow
   }
   const limit = parseWholeNumber(query.get("limit"));
   const isInRange = limit !== null && limit >= 1 && limit <= PAGE_LIMIT_MAX;
-  return { by, sort, limit: isInRange ? limit : PAGE_LIMIT_DEFAULT };
+  return {
+    by,
+    sort,
+    limit: isInRange ? limit : PAGE_LIMIT_DEFAULT,
+    ...(query.get("cache") === "1" && { isCacheWanted: true }),
+  };
 }

@@ -6,7 +6,7 @@ import type { RowState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
-import type { UnitCosts } from "#usage/cost.ts";
+import type { CacheCost, UnitCosts } from "#usage/cost.ts";
 
 export interface StatsQuery {
   readonly window: Window;
@@ -77,6 +77,8 @@ export interface BreakdownFigures extends SeriesFigures {
   readonly lastOkUs: InstantUs | null;
   readonly durationUs: Percentiles;
   readonly firstByteUs: Percentiles;
+  /** Absent where it was not asked for; null where rows were not read. */
+  readonly cacheCost?: CacheCost | null;
 }
 
 export interface BreakdownRow {
@@ -91,6 +93,7 @@ export interface Breakdown extends ReportNotes {
   readonly total: BreakdownFigures;
   /** How many values there are. */
   readonly rowCount: number;
+  /** Tells why there are no percentiles, and no costs of caches. */
   readonly percentiles: RowState;
 }
 

@@ -12,7 +12,6 @@ import {
   UNITS,
   DETAILS_OF,
   isUnit,
-  toReportUnit,
 } from "#kernel/units.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import {
@@ -130,18 +129,51 @@ export type UnitCosts = { readonly [unit in ReportUnit]?: Pico };
 
 /** The cost by report's unit, each with its details, rounded to whole pico; without units that have no price. */
 export function toUnitCosts({ prices, quantities }: BilledQuantities): UnitCosts {
-  const costs: { [unit in ReportUnit]?: Pico } = {};
-  for (const unit of UNITS) {
-    const [quantity, pricePico] = [toBilledQuantity(quantities[unit]), findUnitPrice(prices, unit)];
-    const isTold = quantity !== undefined && (quantity > 0 || isReportUnit(unit));
-    if (!isTold || pricePico === null) continue;
-    const counted = toReportUnit(unit);
-    costs[counted] = (costs[counted] ?? 0n) + toMicros(quantity) * BigInt(pricePico);
-  }
   return byUnit(REPORT_UNITS, (unit) => {
-    const costPicoMicros = costs[unit];
-    return costPicoMicros === undefined ? undefined : roundMicros(costPicoMicros);
+    const parts = byUnit([unit, ...(DETAILS_OF[unit] ?? [])], (part) => quantities[part]);
+    return priceUsage({ shape: "exclusive", quantities: parts }, prices).costPico ?? undefined;
   });
+}
+
+const WRITE_UNITS = ["cache_write_tokens", "cache_write_1h_tokens"] as const;
+/** The units that a prompt cache is billed by. */
+export const CACHE_UNITS = ["cached_input_tokens", ...WRITE_UNITS] as const;
+
+/** What a prompt cache cost and saved, at the prices that requests were billed at. */
+export interface CacheCost {
+  /** Null where something was written that had no price. */
+  readonly writeCostPico: Pico | null;
+  /**
+   * The tokens that were read and written at the price of input, less what they cost: negative where writes cost more than
+   * reads saved. Null where some of them had no price, or input had none.
+   */
+  readonly savingPico: Pico | null;
+}
+
+export function toCacheCost(billed: readonly BilledQuantities[]): CacheCost {
+  return {
+    writeCostPico: addKnown(billed.map((each) => priceParts(each, WRITE_UNITS))),
+    savingPico: addKnown(
+      billed.map(({ prices, quantities }) => {
+        const cost = priceParts({ prices, quantities }, CACHE_UNITS);
+        const tokens = CACHE_UNITS.reduce((sum, unit) => sum + (quantities[unit] ?? 0), 0);
+        const uncached = priceParts({ prices, quantities: { input_tokens: tokens } }, ["input_tokens"]);
+        return cost === null || uncached === null ? null : uncached - cost;
+      }),
+    ),
+  };
+}
+
+/** Null where a part of it has no price; nothing costs nothing. */
+function priceParts({ prices, quantities }: BilledQuantities, units: readonly Unit[]): Pico | null {
+  const parts = byUnit(units, (unit) => quantities[unit]);
+  const { costPico, unpriced } = priceUsage({ shape: "exclusive", quantities: parts }, prices);
+  return unpriced ? null : (costPico ?? 0n);
+}
+
+/** Null where one of them is not known. */
+function addKnown(amounts: readonly (Pico | null)[]): Pico | null {
+  return amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n);
 }
 
 /** The exact cost of a quantity, rounded half up to whole pico; only a fraction of a unit needs that. */

@@ -5,7 +5,15 @@ import { toCost, toCostReported } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
-import { toUnpricedReason } from "#usage/cost.ts";
+import {
+  CACHE_UNITS,
+  type CacheCost,
+  normaliseUsage,
+  toCacheCost,
+  toDisjointQuantities,
+  toUnpricedReason,
+} from "#usage/cost.ts";
+import type { ReportQuantities } from "#kernel/units.ts";
 import { toConditionsView } from "./catalog.ts";
 import { toRequestUnits } from "./request-units.ts";
 
@@ -20,6 +28,7 @@ export interface NamedRequestRow {
 
 export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) {
   const reason = findUnpricedReason(row);
+  const cache = findRequestCache(row);
   return {
     id: row.id,
     ts: formatInstant(row.arrivedAtUs),
@@ -42,6 +51,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
+    ...(cache !== undefined && { cache }),
     ...toCostReported({ costReportedPico: row.costReportedPico ?? null }),
     ...(row.tier !== undefined && { tier: row.tier }),
     ...(row.geo !== undefined && { geo: row.geo }),
@@ -128,6 +138,24 @@ function toBreakdownFigures(figures: BreakdownFigures) {
     duration_ms: toMilliseconds(figures.durationUs),
     time_to_first_byte_ms: toMilliseconds(figures.firstByteUs),
     last_ok_at: figures.lastOkUs === null ? null : formatInstant(figures.lastOkUs),
+    ...(figures.cacheCost !== undefined && { cache: toCacheView(figures.units, figures.cacheCost) }),
+  };
+}
+
+/** Undefined for a request that neither read nor wrote a prompt cache. */
+function findRequestCache({ usage, prices }: RequestLogRow) {
+  if (usage === null || !CACHE_UNITS.some((unit) => (usage.quantities[unit] ?? 0) > 0)) return undefined;
+  const cost = toCacheCost([{ prices, quantities: toDisjointQuantities(usage) }]);
+  return toCacheView(normaliseUsage(usage), cost);
+}
+
+/** What a prompt cache gave, cost and saved. */
+function toCacheView(units: ReportQuantities, cost: CacheCost | null) {
+  const { input_tokens: input = 0, cached_input_tokens: cached = 0 } = units;
+  return {
+    read_share: input + cached === 0 ? null : cached / (input + cached),
+    write_cost: toCost(cost?.writeCostPico ?? null),
+    saving: toCost(cost?.savingPico ?? null),
   };
 }
 

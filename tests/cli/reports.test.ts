@@ -458,6 +458,20 @@ describe("what-if", () => {
   });
 });
 
+describe("breakdown", () => {
+  test("with --cache has what caches gave, cost and saved, and without it no such columns", async () => {
+    for (const { code, data } of await eachWay("breakdown --by model --model priced --cache")) {
+      expect(code).toBe(0);
+      expect(data).toMatch(/CACHE READS +CACHE WRITES +CACHE SAVED/);
+      expect(data).toMatch(/priced .* 0\.0% +\$0\.00 +\$0\.00\n/);
+    }
+    for (const { data } of await eachWay("breakdown")) expect(data).not.toContain("CACHE SAVED");
+    const { rows, total } = await eachJson("breakdown --by hour --cache");
+    expect(rows.map(({ value }: any) => value)).toEqual([expect.stringMatching(/:00:00\.000000Z$/)]);
+    expect(total.cache).toEqual({ read_share: 0, write_cost: 0, saving: 0 });
+  });
+});
+
 describe("export focus", () => {
   test("writes the same file either way, and its costs are the month's", async () => {
     const [beside, through] = await eachWay("export focus --month 2026-03 --currency EUR");

@@ -44,7 +44,11 @@ describe("a breakdown", () => {
     expect(percentiles).toBe("too_many_requests");
     for (const figures of [total, ...rows.map((row) => row.figures)]) {
       expect(figures).toMatchObject({ requests: 6, durationUs: none, firstByteUs: none });
+      expect(figures.cacheCost).toBeUndefined();
     }
+    // Nor is it told what caches cost, which is never an estimate.
+    expect(ask(usages, "by=endpoint&cache=1", { durationsMax: 5 }).total.cacheCost).toBeNull();
+    expect(ask(usages, "by=endpoint&cache=1", { durationsMax: 6 }).total.cacheCost).not.toBeNull();
   });
 
   test("takes a limit like that of a page, and refuses what it cannot be by or sorted by, by name", () => {

@@ -71,7 +71,9 @@ export interface Question {
   /** Null when the series is not cut into groups, or the report has none. */
   readonly groupBy: GroupQuestion | null;
   /** The field that a breakdown groups by. */
-  readonly by: GroupQuestion["by"] | "endpoint";
+  readonly by: GroupQuestion["by"] | "endpoint" | "hour";
+  /** True where a breakdown tells of prompt caches. */
+  readonly cache: boolean;
   readonly sort: BreakdownSort;
   /** The order of the log; "refused" stands for a word that no order has. */
   readonly order: "newest" | "oldest" | "cost" | "duration" | "refused";
@@ -216,7 +218,7 @@ function toSeries(world: World, question: Question, rows: readonly Row[]): Answe
     ...toFigures(members),
     series: toSeriesOf(new Set(members)),
   });
-  const groups = [...Map.groupBy(inSeries, ({ event }) => toGroupValue(world, groupBy, event))]
+  const groups = [...Map.groupBy(inSeries, (row) => toGroupValue(world, groupBy, row))]
     .map(([value, members]) => ({ value, members }))
     .sort(
       (left, right) =>
@@ -257,9 +259,10 @@ function toFigures(rows: readonly Row[]) {
 function toGroupValue(
   world: World,
   { by }: { readonly by: Question["by"] },
-  event: UsageEvent,
+  { atUs, event }: Row,
 ): string | null {
   if (by === "endpoint") return event.endpoint;
+  if (by === "hour") return formatInstant(toBucketStart("hour", atUs));
   if (by === "model") return event.model;
   if (by === "principal") return event.principalName;
   if (by === "provider") return toProviderName(world, event);
@@ -470,11 +473,13 @@ function toBreakdown(
   question: Question,
   { rows, all }: { readonly rows: readonly Row[]; readonly all: readonly Row[] },
 ): Answer {
-  const { by, sort, limit } = question;
+  const { by, sort, limit, cache } = question;
   if (by === "refused" || sort === "refused") return { status: 400, code: "invalid_request" };
   const percentiles = isRemoved(world, question, all) ? "rows_removed" : "exact";
-  const toValues = (members: readonly Row[]) => toBreakdownFigures(members, percentiles === "exact");
-  const groups = [...Map.groupBy(rows, ({ event }) => toGroupValue(world, { by }, event))]
+  const isKept = percentiles === "exact";
+  const toValues = (members: readonly Row[]) =>
+    Object.assign(toBreakdownFigures(members, isKept), cache && { cache: toCache(members, isKept) });
+  const groups = [...Map.groupBy(rows, (row) => toGroupValue(world, { by }, row))]
     .map(([value, members]) => ({ value, members, figures: toValues(members) }))
     .sort(
       (left, right) =>
@@ -667,6 +672,46 @@ function toBreakdownFigures(rows: readonly Row[], hasPercentiles: boolean) {
   };
 }
 
+const WRITES = ["cache_write_tokens", "cache_write_1h_tokens"] as const;
+const CACHED = ["cached_input_tokens", ...WRITES] as const;
+
+/** What was read from caches, what writes cost, and how much more all of it would have cost as input. */
+function toCache(rows: readonly Row[], isKept: boolean) {
+  const { input_tokens: input = 0, cached_input_tokens: cached = 0 } = toUnits(rows);
+  const [own, asInput] = [toCachePico(rows, CACHED, false), toCachePico(rows, CACHED, true)];
+  const saving = own === null || asInput === null ? null : asInput - own;
+  return {
+    read_share: input + cached === 0 ? null : cached / (input + cached),
+    write_cost: toAmount(isKept ? toCachePico(rows, WRITES, false) : null),
+    saving: toAmount(isKept ? saving : null),
+  };
+}
+
+/** Null where something has no price; rounded once for each set of prices. */
+function toCachePico(
+  rows: readonly Row[],
+  units: readonly (typeof CACHED)[number][],
+  isAsInput: boolean,
+): bigint | null {
+  let pico = 0n;
+  for (const members of Map.groupBy(rows, ({ event }) => JSON.stringify(event.prices)).values()) {
+    let micros = 0n;
+    for (const { event } of members) {
+      const parts = event.usage === null ? {} : toParts(event.usage);
+      for (const unit of units) {
+        const { input_tokens: inputPrice = null, [unit]: ownPrice = null } = event.prices;
+        const price = isAsInput ? inputPrice : (ownPrice ?? (unit === CACHED[0] ? null : inputPrice));
+        const quantity = parts[unit] ?? 0;
+        if (quantity === 0) continue;
+        if (price === null) return null;
+        micros += toMicros(quantity) * BigInt(price);
+      }
+    }
+    pico += (micros + 500_000n) / 1_000_000n;
+  }
+  return pico;
+}
+
 /** The smallest value that so many percent are not above; in milliseconds. */
 function toNearestRank(values: readonly number[], percent: number): number | null {
   const sorted = [...values].sort((left, right) => left - right);
@@ -737,7 +782,14 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
         ),
         tags: event.tags,
       };
-      return Object.assign(row, toCostReported([{ atUs, event }]), toUnitDetails(event), toConditions(event));
+      const usesCache = CACHED.some((unit) => (quantities[unit] ?? 0) > 0);
+      return Object.assign(
+        row,
+        toCostReported([{ atUs, event }]),
+        toUnitDetails(event),
+        toConditions(event),
+        usesCache && { cache: toCache([{ atUs, event }], true) },
+      );
     });
   return { requests, limit, offset, total: rows.length };
 }

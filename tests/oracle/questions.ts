@@ -194,7 +194,8 @@ const arbitraryOnce = (sceneUs: number) =>
       fc.nat({ max: 60 }).map((skip) => as(String(skip), skip)),
     ),
     counts: sometimes(fc.constantFrom(as("1", true), as("0", false), as("true", false)), 4),
-    by: fc.constantFrom<Spelled<Question["by"]>>(same("endpoint"), ...LABELS, ...GROUPED_BY),
+    cache: sometimes(fc.constantFrom(as("1", true), as("0", false)), 4),
+    by: fc.constantFrom<Spelled<Question["by"]>>(same("endpoint"), same("hour"), ...LABELS, ...GROUPED_BY),
     sort: fc.option(
       fc.constantFrom<Spelled<BreakdownSort>>(...sorts.map(same), as("", "cost"), as("tokens", "refused")),
       {
@@ -317,5 +318,6 @@ function toQuestion(cast: Cast, { asked, once, several }: Chosen): Question {
     limit: once.limit?.meaning ?? 100,
     offset: once.offset?.meaning ?? 0,
     counts: once.counts?.meaning ?? false,
+    cache: once.cache?.meaning ?? false,
   };
 }

@@ -65,6 +65,7 @@ const EVERYTHING: Question = {
   limit: 100,
   offset: 0,
   counts: false,
+  cache: false,
 };
 
 /** The same question to the interface and to the oracle, or where it answered for another window the one that it names. Tells how often it did. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
-import { priceUsage, normaliseUsage, toDisjointQuantities } from "#usage/cost.ts";
+import { normaliseUsage, priceUsage, toCacheCost, toDisjointQuantities, toUnitCosts } from "#usage/cost.ts";
 import type { ReportedUsage, UsageShape } from "#usage/event.ts";
 
 const usageOf = (shape: UsageShape, quantities: Quantities): ReportedUsage => ({ shape, quantities });
@@ -259,6 +259,37 @@ describe("cost", () => {
       }),
       { numRuns: 1000 },
     );
+  });
+});
+
+describe("what requests cost by unit", () => {
+  const prices = { input_tokens: 10, cache_write_tokens: 12, cached_input_tokens: 1 };
+
+  test("is that of a unit with its parts, and nothing for one without a price", () => {
+    const quantities = { input_tokens: 3, cache_write_tokens: 2, cached_input_tokens: 5, output_tokens: 7 };
+    expect(toUnitCosts({ prices, quantities })).toEqual({ input_tokens: 54n, cached_input_tokens: 5n });
+  });
+
+  test("of a cache: what writes cost, and what input would have cost more than reads and writes", () => {
+    const reading = { prices, quantities: { input_tokens: 3, cached_input_tokens: 5 } };
+    const writing = { prices, quantities: { cache_write_tokens: 30 } };
+    expect(toCacheCost([reading])).toEqual({ writeCostPico: 0n, savingPico: 45n });
+    expect(toCacheCost([writing])).toEqual({ writeCostPico: 360n, savingPico: -60n });
+    expect(toCacheCost([reading, writing])).toEqual({ writeCostPico: 360n, savingPico: -15n });
+    expect(toCacheCost([])).toEqual({ writeCostPico: 0n, savingPico: 0n });
+  });
+
+  test("of a cache is not told where a price of it is missing, and a missing price is never zero", () => {
+    const quantities = { cached_input_tokens: 5, cache_write_tokens: 2 };
+    const told = { prices, quantities };
+    for (const [missing, writeCostPico] of [
+      [{ input_tokens: 10, cache_write_tokens: 12 }, 24n],
+      [{ cache_write_tokens: 12, cached_input_tokens: 1 }, 24n],
+      [{ cached_input_tokens: 1 }, null],
+    ] as const) {
+      expect(toCacheCost([{ prices: missing, quantities }])).toEqual({ writeCostPico, savingPico: null });
+      expect(toCacheCost([{ prices: missing, quantities }, told]).savingPico).toBeNull();
+    }
   });
 });
 

@@ -20,6 +20,9 @@ const BREAKDOWN = {
     "duration_ms.p95 as p95",
     "time_to_first_byte_ms.p95 as first byte",
     "last_ok_at as last ok",
+    "cache.read_share? as cache reads",
+    "cache.write_cost? as cache writes",
+    "cache.saving? as cache saved",
   ],
   spare: ["last ok", "first byte", "label", "cancelled", "cached", "p95", "output", "input", "failed"],
   total: "total",
@@ -124,6 +127,7 @@ const COMMANDS: readonly RouteCommand[] = [
     examples: [
       "lockport breakdown --by tag:team",
       "lockport breakdown --by model --sort requests --since 7d",
+      "lockport breakdown --by key --cache",
     ],
   },
   {

@@ -60,7 +60,7 @@ export function findRows(body: Json, fields: readonly string[]): readonly Json[]
 }
 
 /** Fields that hold an amount of money. */
-const MONEY = /(?:^|_)(?:cost|difference)(?:_|$)/;
+const MONEY = /(?:^|[._])(?:cost|difference|saving)(?:_|$)/;
 
 function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
   const [name = "", heading] = column.split(" as ");
@@ -84,6 +84,9 @@ function find(row: unknown, field: string): unknown {
 /** A value as people read it, by its name: money, times, sizes and counts. */
 function toFigure(terminal: Terminal, field: string, row: Json): string {
   const value = find(row, field);
+  if (field.endsWith("share") && typeof value === "number") return `${(value * 100).toFixed(1)}%`;
+  // A missing price is one reason of several for these.
+  if (field.startsWith("cache.") && value === null) return "-";
   if (MONEY.test(field))
     return typeof value === "number" || (value === null && row["requests"] !== 0)
       ? toAmount(typeof value === "number" ? value : null)

@@ -134,7 +134,9 @@ function toFlags(field: string, schema: Schema): readonly Flag[] {
     return [{ flags: "--since <instant>", text: `${INSTANT_FORMS} (inclusive)`, field, parse: readInstant }];
   if (field === "until")
     return [{ flags: "--until <instant>", text: "the same (exclusive)", field, parse: readInstant }];
-  if (choices?.length === 1 && choices[0] === "true") return [{ flags: long, text, field, value: "true" }];
+  const [word] = choices ?? [];
+  if (choices?.length === 1 && (word === "true" || word === "1"))
+    return [{ flags: long, text, field, value: word }];
   if (types.has("boolean"))
     return [
       { flags: long, text, field, value: true },

@@ -57,6 +57,7 @@ const BREAKDOWN_FIGURES_EXAMPLE = {
   duration_ms: { p50: 1840.5, p95: 6120.25 },
   time_to_first_byte_ms: { p50: 310.25, p95: 900 },
   last_ok_at: "2026-03-11T11:59:58.250000Z",
+  cache: { read_share: 0.9, write_cost: 0.0004, saving: 0.0021 },
 };
 
 const BREAKDOWN_EXAMPLE = {
@@ -247,6 +248,12 @@ export function breakdown(query: readonly QueryParam[], breakdownFields: readonl
         name: "limit",
         schema: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT }),
         description: "Rows of the answer.",
+      },
+      {
+        name: "cache",
+        schema: oneOf(["1"]),
+        description: "Adds `cache`: what prompt caches gave, cost and saved.",
+        example: "1",
       },
       ...query,
     ],

@@ -32,6 +32,28 @@ import {
 
 /** Wire shapes of reports (specification, sections 2.10, 4.3 and 4.4; exact keys from the decisions, "Reports"). */
 
+const cacheFigures = {
+  read_share: nullable(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: "Of the input tokens those that were read from a cache; null where there were none.",
+    }),
+  ),
+  write_cost: nullable(
+    Type.Number({
+      minimum: 0,
+      description: "What was written to a cache cost. Null where it had no price, or is not told.",
+    }),
+  ),
+  saving: nullable(
+    Type.Number({
+      description:
+        "What the tokens that were read and written would have cost as input, less what they cost, at the prices that were applied: negative where writes cost more than reads saved. Null where a price was missing, or it is not told.",
+    }),
+  ),
+};
+
 const figures = {
   requests: Count,
   cancelled: Count,
@@ -258,6 +280,12 @@ export const RequestRow = view("RequestRow", {
       },
     ),
   ),
+  cache: Type.Optional(
+    Type.Object(cacheFigures, {
+      additionalProperties: false,
+      description: "Of a request that read or wrote a prompt cache.",
+    }),
+  ),
   tier: Type.Optional(
     Type.String({
       description: "The service tier that the answer told, such as `flex`. Absent for the standard one.",
@@ -381,6 +409,7 @@ const breakdownFigures = {
   duration_ms: percentiles,
   time_to_first_byte_ms: percentiles,
   last_ok_at: nullable(Instant),
+  cache: Type.Optional(fields(cacheFigures)),
 };
 
 /** The answer of `GET /stats/breakdown` (docs/decisions.md). */
@@ -404,7 +433,7 @@ export const Breakdown = view("Breakdown", {
     type: "string",
     enum: [...ROW_STATES],
     description:
-      "By nearest rank, of requests that ended `ok`; of first bytes only where they were streamed. `exact`, or why all of them are null: more than a million requests in the window, or retention has removed rows of it.",
+      "By nearest rank, of requests that ended `ok`; of first bytes only where they were streamed. `exact`, or why all of them are null, and the costs in `cache`: more than a million requests in the window, or retention has removed rows of it.",
   }),
 });
 

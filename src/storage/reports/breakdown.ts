@@ -1,6 +1,11 @@
+import { formatInstant, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { rankRows } from "#stats/breakdown.ts";
 import type { Breakdown, BreakdownFigures, Percentiles, StatsStore } from "#stats/store.ts";
+import { toHour } from "#storage/cells/calendar.ts";
+import { HAS_OTHER_UNITS } from "#storage/cells/event-row.ts";
 import { dialectOf, each, type Script } from "#storage/sql/script.ts";
+import { CACHE_UNITS, toCacheCost } from "#usage/cost.ts";
+import { type BilledSum, sumBilled } from "./billed-sums.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
@@ -12,6 +17,8 @@ import { SERIES_MEASURES, toOutcomeClass, toSeriesFigures } from "./series-figur
 import { SUMS_MAX } from "./series.ts";
 import type { RawRange } from "./window-cut.ts";
 
+/** Rows that a prompt cache was billed in, or may have been. */
+const USES_CACHE = `AND (e.cached_input_tokens > 0 OR ${HAS_OTHER_UNITS})`;
 /** Values that are told apart where there are too many for memory. */
 const VALUES_KEPT_MAX = 10_000;
 
@@ -28,31 +35,58 @@ export function* readBreakdown(
     durationsMax = DURATIONS_MAX,
   }: { readonly sumsMax?: number; readonly durationsMax?: number } = {},
 ): Script<Breakdown> {
-  const { by, context, limit, sort, window } = query;
+  const { by, context, limit, sort, isCacheWanted = false } = query;
+  const isByHour = by.field === "hour";
   const filter = yield* resolveFilter(query);
-  const all = yield* groupLabelSets(filter, [toGroupLabel(by, context)]);
-  const cut = yield* cutFiltered(window, { filter, groups: all });
+  const all = yield* groupLabelSets(filter, isByHour ? [] : [toGroupLabel(by, context)]);
+  const cut = yield* cutFiltered(query.window, { filter, groups: all }, isByHour);
   const order = sort === "requests" ? "requests" : "cost";
   const { groups, count } =
     all.count > sumsMax
       ? yield* keepLargest({ cut, filter, groups: all }, { order, top: VALUES_KEPT_MAX })
       : { groups: all, count: 0 };
-  const fold = yield* foldBy({ cut, filter, groups }, [...SERIES_MEASURES, "last_seen_us"], toOutcomeClass);
+  const wanted = { filter, groups };
+  const toPeriod = isByHour ? toHour : () => 0;
+  const fold = yield* foldBy(
+    { cut, ...wanted, toPeriod },
+    [...SERIES_MEASURES, "last_seen_us"],
+    toOutcomeClass,
+  );
   const sums = [...fold.sums()];
-  const byGroup = Map.groupBy(sums, ({ group }) => group);
-  const range = yield* findRowRanges({ cut, window, filter }, durationsMax);
-  const durations =
-    range.state === "exact" ? yield* readDurations(range.ranges, { filter, groups }) : NO_DURATIONS;
-  const rows = groups.values.flatMap(([value = null], group) => {
-    const ofGroup = byGroup.get(group);
-    if (ofGroup === undefined) return [];
-    return [{ value, figures: toFigures(ofGroup, durations.ofGroups.get(group) ?? NO_DURATIONS.total) }];
+  const toKey = (sum: { readonly group: number; readonly period: number }) =>
+    isByHour ? sum.period : sum.group;
+  // Hours that lost rows are left out of a breakdown by hour.
+  const counted =
+    isByHour && cut.snapped !== null
+      ? { cut: { ...cut, snapped: null }, window: cut.snapped }
+      : { cut, window: query.window };
+  const range = yield* findRowRanges({ ...counted, filter }, durationsMax);
+  const ranges = range.state === "exact" ? range.ranges : [];
+  const durations = yield* readDurations(ranges, { ...wanted, toPeriod, toKey });
+  const billed = isCacheWanted
+    ? yield* sumBilled({
+        ...wanted,
+        ranges,
+        units: CACHE_UNITS,
+        condition: USES_CACHE,
+        ...(isByHour && { stepUs: HOUR_US }),
+      })
+    : [];
+  const billedOf = Map.groupBy(billed, ({ group, period }) => toKey({ group, period: toPeriod(period) }));
+  const toCache = (parts: readonly BilledSum[]) =>
+    isCacheWanted && { cacheCost: range.state === "exact" ? toCacheCost(parts) : null };
+  const rows = [...Map.groupBy(sums, toKey)].flatMap(([key, ofKey]) => {
+    // Behind the groups that are told apart are all others.
+    if (!isByHour && key >= groups.values.length) return [];
+    const value = isByHour ? formatInstant(key * HOUR_US) : (groups.values[key]?.[0] ?? null);
+    const figures = toFigures(ofKey, durations.ofKeys.get(key) ?? NONE_KNOWN);
+    return [{ value, figures: { ...figures, ...toCache(billedOf.get(key) ?? []) } }];
   });
   const ranked = rankRows(rows, { sort, limit });
   const rowCount = Math.max(count, rows.length);
   return {
     rows: ranked,
-    total: toFigures(sums, durations.total),
+    total: { ...toFigures(sums, durations.total), ...toCache(billed) },
     rowCount,
     percentiles: range.state,
     truncated: rowCount > ranked.length,
@@ -83,48 +117,57 @@ interface DurationPercentiles {
 
 interface Durations {
   readonly total: DurationPercentiles;
-  /** By group; without those of which nothing ended `ok`. */
-  readonly ofGroups: ReadonlyMap<number, DurationPercentiles>;
+  /** By the key of a row; without those of which nothing ended `ok`. */
+  readonly ofKeys: ReadonlyMap<number, DurationPercentiles>;
 }
 
 const NONE: Percentiles = { p50: null, p95: null };
-/** Where durations are not read. */
-const NO_DURATIONS: Durations = {
-  total: { durationUs: NONE, firstByteUs: NONE },
-  ofGroups: new Map(),
-};
+/** Where nothing ended `ok`, or durations are not read. */
+const NONE_KNOWN: DurationPercentiles = { durationUs: NONE, firstByteUs: NONE };
 
 interface DurationRow {
+  readonly at: number;
   readonly combination: number;
   readonly duration_us: number;
   readonly first_byte_us: number | null;
 }
 
-/** Percentiles of requests that ended `ok`, of all and of each group. Row by row: of a row its two durations are kept. */
-function* readDurations(ranges: readonly RawRange[], { filter, groups }: Wanted): Script<Durations> {
+interface RowKeys {
+  readonly toPeriod: (instantUs: InstantUs) => number;
+  readonly toKey: (sum: { readonly group: number; readonly period: number }) => number;
+}
+
+/** Percentiles of requests that ended `ok`, of all and of each key. Row by row: of a row its two durations are kept. */
+function* readDurations(
+  ranges: readonly RawRange[],
+  { filter, groups, toPeriod, toKey }: Wanted & RowKeys,
+): Script<Durations> {
   const results = filter.results.filter(({ outcome }) => outcome === "ok");
   const ended = toChosenBindings({ groups, filter: { ...filter, results } });
   const total = new DurationLists();
-  const ofGroups = new Map<number, DurationLists>();
+  const ofKeys = new Map<number, DurationLists>();
   const joins = toEventJoins(yield* dialectOf(), filter);
   for (const { fromUs, toUs } of ranges) {
     yield* each<DurationRow>(
-      `SELECT e.combination, e.duration_us, CASE WHEN m.streamed = 1 THEN e.first_byte_us END AS first_byte_us
+      `SELECT e.id AS at, e.combination, e.duration_us, CASE WHEN m.streamed = 1 THEN e.first_byte_us END AS first_byte_us
        FROM event AS e ${joins} WHERE e.id >= ? AND e.id < ?`,
       [...ended, fromUs, toUs],
       (row) => {
-        const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
-        const ofGroup = ofGroups.get(group) ?? new DurationLists();
-        ofGroups.set(group, ofGroup);
-        for (const { durations, firstBytes } of [total, ofGroup]) {
+        const key = toKey({
+          group: groups.groupOf[row.combination] ?? NOT_CHOSEN,
+          period: toPeriod(row.at),
+        });
+        const ofKey = ofKeys.get(key) ?? new DurationLists();
+        ofKeys.set(key, ofKey);
+        for (const { durations, firstBytes } of [total, ofKey]) {
           durations.push(row.duration_us);
           if (row.first_byte_us !== null) firstBytes.push(row.first_byte_us);
         }
       },
     );
   }
-  const percentiles = [...ofGroups].map(([group, lists]) => [group, toPercentiles(lists)] as const);
-  return { total: toPercentiles(total), ofGroups: new Map(percentiles) };
+  const percentiles = [...ofKeys].map(([key, lists]) => [key, toPercentiles(lists)] as const);
+  return { total: toPercentiles(total), ofKeys: new Map(percentiles) };
 }
 
 class DurationLists {

@@ -21,7 +21,10 @@ const LABEL_OF = {
 } as const;
 
 /** The value that a report by `by` shows. Deleted providers share a name, and with it a group. */
-export function toGroupLabel(by: BreakdownBy, context: ReportContext): GroupLabel {
+export function toGroupLabel(
+  by: Exclude<BreakdownBy, { readonly field: "hour" }>,
+  context: ReportContext,
+): GroupLabel {
   if (by.field === "tag") {
     const key = `${by.tagKey}:`;
     // An event has one value of each tag, so that the first pair with the key is the only one.

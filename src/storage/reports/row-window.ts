@@ -107,10 +107,10 @@ export function* refuseTooManyRows(ranges: readonly RawRange[]): Script<void> {
 
 /**
  * Cuts a window of this ledger for a filter: one on single requests leaves nothing to cells. Throws `range_too_large` when those
- * are too many.
+ * are too many. `isByHour`: no part of it is longer than an hour.
  */
-export function* cutFiltered(window: Window, wanted: Wanted): Script<WindowCut> {
-  if (wanted.filter.rows === null) return cutWindow(yield* readEdges(), window, TO_DAYS);
+export function* cutFiltered(window: Window, wanted: Wanted, isByHour = false): Script<WindowCut> {
+  if (wanted.filter.rows === null && !isByHour) return cutWindow(yield* readEdges(), window, TO_DAYS);
   const { cut } = yield* cutToRows(window, wanted);
   yield* refuseTooManyRows(cut.raw);
   return cut;
