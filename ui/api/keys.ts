@@ -35,6 +35,8 @@ export const KEYS = {
   tail: ["reports", "tail"],
   facets: ["reports", "facets"],
   breakdown: ["reports", "breakdown"],
+  // Prices are in it, so that a change of them makes it stale.
+  whatIf: ["admin", "pricing", "what-if"],
   errors: ["reports", "errors"],
   refusals: ["reports", "refusals"],
   usageByPrincipal: ["reports", "by-principal"],

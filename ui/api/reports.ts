@@ -47,6 +47,8 @@ export type RequestRow = RequestPage["requests"][number];
 export type Outcome = RequestRow["outcome"];
 export type Breakdown = AnswerOf<"GET /stats/breakdown">;
 export type BreakdownRow = Breakdown["rows"][number];
+export type CacheUse = NonNullable<Breakdown["total"]["cache"]>;
+export type WhatIf = AnswerOf<"POST /stats/what-if">;
 export type Facets = AnswerOf<"GET /stats/requests/facets">;
 export type MissingPrices = AnswerOf<"GET /admin/v1/usage/missing-prices">;
 export type MissingPriceRow = MissingPrices["missing"][number];
@@ -102,12 +104,32 @@ export async function fetchSeries(query: SeriesQuery, signal?: AbortSignal) {
 export interface BreakdownQuery extends ReportQuery {
   readonly by: string;
   readonly limit?: number | undefined;
+  /** Tells what prompt caches gave and saved as well. */
+  readonly cache?: "1" | undefined;
 }
 
 /** The figures of each value of one dimension. */
 export function breakdownQuery(query: BreakdownQuery) {
   return reportQuery([...KEYS.breakdown, query], (signal) =>
     callWithHeaders("GET /stats/breakdown", { signal, query: { ...query } }),
+  );
+}
+
+/** What the usage of one model would have cost at the prices of another one. */
+export function whatIfQuery({
+  from,
+  to,
+  since,
+}: {
+  readonly from: string;
+  readonly to: string;
+  readonly since: string | undefined;
+}) {
+  return reportQuery([...KEYS.whatIf, from, to, since], (signal) =>
+    callWithHeaders("POST /stats/what-if", {
+      signal,
+      body: { models: { [from]: to }, ...(since !== undefined && { since }) },
+    }),
   );
 }
 
@@ -237,7 +259,7 @@ export function myBreakdownQuery(window: OwnWindow) {
   return reportQuery([...KEYS.myBreakdown, window], (signal) =>
     callWithHeaders("GET /my/usage/breakdown", {
       signal,
-      query: { ...window, by: "model", limit: OWN_MODELS_MAX },
+      query: { ...window, by: "model", limit: OWN_MODELS_MAX, cache: "1" },
     }),
   );
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { toFailedShare } from "#stats/breakdown.ts";
-import type { Breakdown as BreakdownReport } from "../api/reports.ts";
+import type { Breakdown as BreakdownReport, CacheUse } from "../api/reports.ts";
 import { Swatch, toPaints } from "../charts/paint.tsx";
 import { OTHER_ID } from "../charts/series.ts";
 import { Sparkline } from "../charts/sparkline.tsx";
@@ -32,6 +32,8 @@ export interface Speeds {
   readonly reason: string | null;
   /** Answers with success that told no usage; null while it is not known. */
   readonly unmetered: number | null;
+  /** What prompt caches gave and saved in all; null while it is not known. */
+  readonly cache: CacheUse | null;
 }
 
 export interface ColumnsOptions {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo } from "react";
-import { myBreakdownQuery, myUsageQuery } from "../api/reports.ts";
+import { type CacheUse, myBreakdownQuery, myUsageQuery } from "../api/reports.ts";
 import { type Breakdown as BreakdownReport, breakdownQuery, teamSummaryQuery } from "../api/reports.ts";
 import { buttonClass } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
@@ -13,7 +13,8 @@ import { type Breakdown, BREAKDOWN_LABELS, type Measure } from "../search/breakd
 import { type Report, toRefresh } from "../search/report.ts";
 import { readSort, toSort, toSortSearch } from "../search/sort.ts";
 import { toWindowSearch } from "../search/window.ts";
-import { formatCounted } from "../text/format.ts";
+import { toSavingText } from "../text/cache-saving.ts";
+import { formatCounted, formatMoney, formatPercent } from "../text/format.ts";
 import { CsvButton, CsvStatus, useCsvExport } from "./csv-export.tsx";
 import { toTotals } from "./figures.ts";
 import { type Group, toCompanionRow, toCompanions, toGroupBy, toGroupId, toGroupSearch } from "./groups.ts";
@@ -76,6 +77,7 @@ export function UsageTable({ scope, report, answer, by }: UsageTableProps): Reac
       ) : (
         <GroupTable {...{ scope, stack, companions, speeds, report }} busy={isOutdated} />
       )}
+      {!isOutdated && speeds.cache !== null && <CacheNote cache={speeds.cache} reason={speeds.reason} />}
       {scope === "team" && <UnmeteredHint report={report} count={isOutdated ? null : speeds.unmetered} />}
     </Card>
   );
@@ -117,7 +119,7 @@ const NO_PERCENTILES = {
   rows_removed: "Single requests of this window are no longer kept",
 } as const satisfies { readonly [known in BreakdownReport["percentiles"]]: string | null };
 
-const UNKNOWN: Speeds = { groups: new Map(), total: null, reason: null, unmetered: null };
+const UNKNOWN: Speeds = { groups: new Map(), total: null, reason: null, unmetered: null, cache: null };
 /** More than are ever told apart in the picture. */
 const ROWS_MAX = 500;
 
@@ -127,7 +129,7 @@ function useSpeeds(scope: Scope, { query, window }: Report, stack: Stack | null)
   const { data, isPlaceholderData } = useQuery({
     ...(scope === "own"
       ? myBreakdownQuery(query)
-      : breakdownQuery({ ...query, by: groupBy, limit: ROWS_MAX })),
+      : breakdownQuery({ ...query, by: groupBy, limit: ROWS_MAX, cache: "1" })),
     ...toRefresh(window),
     enabled: stack !== null,
   });
@@ -138,6 +140,7 @@ function useSpeeds(scope: Scope, { query, window }: Report, stack: Stack | null)
       total: data.total,
       reason: NO_PERCENTILES[data.percentiles],
       unmetered: data.total.unmetered,
+      cache: data.total.cache ?? null,
     };
   }, [data, isPlaceholderData]);
 }
@@ -264,6 +267,30 @@ function UnmeteredHint({ report: { filters, window }, count }: UnmeteredHintProp
         Requests
       </Link>{" "}
       is “Not reported”.
+    </p>
+  );
+}
+
+interface CacheNoteProps {
+  readonly cache: CacheUse;
+  /** Why single requests are not read; null when they are. */
+  readonly reason: string | null;
+}
+
+/** What prompt caches gave and saved; nothing where none was read or written. */
+function CacheNote({ cache, reason }: CacheNoteProps) {
+  const share = cache.read_share ?? 0;
+  const writeCost = cache.write_cost ?? 0;
+  if (share === 0 && writeCost === 0) return null;
+  return (
+    <p
+      role="note"
+      aria-label="Prompt caches"
+      className="border-t border-line px-4 py-2.5 text-xs text-ink-soft"
+    >
+      {formatPercent(share)} of the input was read from prompt caches.{" "}
+      {writeCost > 0 && `Writing to them cost ${formatMoney(writeCost)}. `}
+      {toSavingText(cache, reason)}
     </p>
   );
 }

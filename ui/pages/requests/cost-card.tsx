@@ -1,11 +1,12 @@
 import { picoToNumber, toReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { toBilledUnits } from "#views/request-units.ts";
-import type { RequestRow } from "../../api/reports.ts";
+import type { CacheUse, RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Cost, Unpriced } from "../../components/cost.tsx";
 import { toWhenWords } from "../../text/condition-words.ts";
-import { formatCount, formatInstant, formatMoneyExact } from "../../text/format.ts";
+import { toSavingText } from "../../text/cache-saving.ts";
+import { formatCount, formatInstant, formatMoneyExact, formatPercent } from "../../text/format.ts";
 
 /** Units × price = cost, spelled out to the last digit that is kept. */
 export function CostCard({ row }: { readonly row: RequestRow }) {
@@ -113,6 +114,7 @@ function Notes({ row, lines }: LinesProps) {
   const notes = [
     billed < reported &&
       `The provider reported ${formatCount(reported)} input tokens, and ${formatCount(reported - billed)} of them read from its cache: those are priced as cached input, and not twice.`,
+    row.cache !== undefined && toCacheNote(row.cache),
     isPartlyPriced(row) && "Units without a price are not in the sum: the cost is higher than it says.",
     row.cost === null &&
       row.unpriced_reason === undefined &&
@@ -129,6 +131,16 @@ function Notes({ row, lines }: LinesProps) {
       ))}
     </ul>
   );
+}
+
+function toCacheNote(cache: CacheUse): string {
+  const { read_share: share, write_cost: writeCost } = cache;
+  const facts = [
+    share !== null && share > 0 && `${formatPercent(share)} of the input was read from the provider’s cache.`,
+    writeCost !== null && writeCost > 0 && `Writing to it cost ${formatMoneyExact(writeCost)}.`,
+    toSavingText(cache),
+  ];
+  return facts.filter((fact) => fact !== false).join(" ");
 }
 
 function toLackText({ unpriced_reason: reason, tier, geo }: RequestRow): string {
