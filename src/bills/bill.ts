@@ -23,7 +23,7 @@ export function parseBillFormat(name: string): BillFormat {
   });
 }
 
-/** Bytes of a body that has files: two years of days for a dozen models, and parsed in a tenth of a second. */
+/** Bytes of a body that has files: two years of days for a dozen models. */
 export const BILL_BODY_BYTES_MAX = 8 * 1024 * 1024;
 /** Files of one comparison: a page of an interface each. */
 export const BILL_FILES_MAX = 100;
@@ -113,6 +113,31 @@ export function clipBill(
   if (firstDay > lastDay) return null;
   const rows = bill.rows.filter(({ day }) => day >= firstDay && day <= lastDay);
   return { ...bill, rows, firstDay, lastDay };
+}
+
+/** What is told of a bill beside its comparison. */
+export type BillSummary = Omit<Bill, "rows"> & { readonly rowCount: number };
+
+export function toSummary({ rows, ...bill }: Bill): BillSummary {
+  return { ...bill, rowCount: rows.length };
+}
+
+/** A file whose text may be any of the formats. */
+export interface BillFile {
+  /** Such as `usage.csv`, for messages. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Files, and how they are to be read. */
+export interface BillFiles {
+  readonly files: readonly BillFile[];
+  /** Recognised by its columns where absent. */
+  readonly format?: BillFormat | undefined;
+  readonly map?: ColumnMap | undefined;
+  /** The days that are wanted, the second of which is outside; null: as far as the files go. */
+  readonly fromDay: Day | null;
+  readonly endDay: Day | null;
 }
 
 /** One row of a file: its fields by their names in lower case, those of JSON that lie within another joined by `_`. */

@@ -1,4 +1,5 @@
-import type { Pico } from "#kernel/units.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Pico, ReportQuantities } from "#kernel/units.ts";
 import type { BilledUnit, Day } from "./bill.ts";
 
 /** How the two sides of a line stand to each other. `within`: they differ by 1 %, or by five requests, at most. */
@@ -29,6 +30,26 @@ export type ReasonCode = (typeof REASON_CODES)[number];
 /** What the ledger is held against: the files, or the costs that answers told. */
 export const SOURCES = ["bill", "answers"] as const;
 export type Source = (typeof SOURCES)[number];
+
+/** What was used of one upstream model at one tier on one day, UTC. */
+export interface UpstreamDay {
+  readonly dayUs: InstantUs;
+  /** The upstream's name for it, or of relayed requests the name that their caller sent. */
+  readonly model: string;
+  /** Null for the standard one. */
+  readonly tier: string | null;
+  /** Those that told their usage or will, and those that were answered: what a provider may count. */
+  readonly requests: number;
+  /** Those that told no usage, however they ended: a provider may bill them, and no answer said how much. */
+  readonly unmeteredRequests: number;
+  readonly unpricedRequests: number;
+  /** Null when nothing was priced. */
+  readonly costPico: Pico | null;
+  /** How many answers told their cost, and the sum of it; null when none did. */
+  readonly costReported: { readonly requests: number; readonly pico: Pico } | null;
+  /** Normalised as reports count them. */
+  readonly units: ReportQuantities;
+}
 
 /** What is known of one day, model and tier. */
 export interface Cell {

@@ -1,16 +1,9 @@
 import { parse } from "papaparse";
 import { ProxyError } from "#kernel/errors.ts";
-import { BillRecord } from "./bill.ts";
+import { type BillFile, BillRecord } from "./bill.ts";
 
-/** Rows of one request: some seconds of a reader's patience, and as many as a year of hours has for a dozen models. */
+/** Rows of one request: some two seconds of a reader Worker. */
 export const BILL_ROWS_MAX = 100_000;
-
-/** A file whose text may be any of the formats. */
-export interface BillFile {
-  /** Such as `usage.csv`, for messages. */
-  readonly name: string;
-  readonly text: string;
-}
 
 /** The rows of a file as records, of JSON or of CSV by its first character. Throws `invalid_bill`. */
 export function readRecords({ name, text }: BillFile): readonly BillRecord[] {

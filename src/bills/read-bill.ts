@@ -1,12 +1,28 @@
 import { ProxyError } from "#kernel/errors.ts";
-import { type Bill, type BillFormat, type BillRecord, type BillRow, type ColumnMap } from "./bill.ts";
+import {
+  type Bill,
+  type BillFile,
+  type BillFiles,
+  clipBill,
+  type BillRecord,
+  type BillRow,
+  type ColumnMap,
+} from "./bill.ts";
 import { recognise, toRowReader } from "./bill-formats.ts";
-import { type BillFile, readRecords } from "./file-records.ts";
+import { readRecords } from "./file-records.ts";
 
-export interface ReadOptions {
-  /** Recognised by its columns where absent. */
-  readonly format?: BillFormat | undefined;
-  readonly map?: ColumnMap | undefined;
+type ReadOptions = Pick<BillFiles, "format" | "map">;
+
+/** Reads files and clips them to the days that are wanted. Throws what `readBill` throws, and `invalid_request` where none is left. */
+export function readBills({ files, fromDay, endDay, ...options }: BillFiles): readonly Bill[] {
+  const bills = files.map((file) => readBill(file, options));
+  const clipped = bills.flatMap((bill) => clipBill(bill, { fromDay, endDay }) ?? []);
+  if (clipped.length > 0) return clipped;
+  throw new ProxyError(
+    "invalid_request",
+    "The files tell of no day of this window: choose another since or until.",
+    { param: fromDay === null ? "until" : "since" },
+  );
 }
 
 /** Reads a provider's export. Throws `invalid_bill` for what is none, naming file and row, and `invalid_request` for a map. */

@@ -1,7 +1,12 @@
 import { compareCodeUnits, toCounted } from "#kernel/text.ts";
 import { picoToNumber, type Pico } from "#kernel/units.ts";
-import type { UpstreamDay } from "#stats/store.ts";
-import { areWithin, type ComparedCell, type Measure, type ReasonCode } from "./compared-cell.ts";
+import {
+  areWithin,
+  type ComparedCell,
+  type Measure,
+  type ReasonCode,
+  type UpstreamDay,
+} from "./compared-cell.ts";
 
 export interface Reason {
   readonly code: ReasonCode;

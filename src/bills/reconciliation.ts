@@ -2,10 +2,17 @@ import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { Pico } from "#kernel/units.ts";
-import type { UpstreamDay } from "#stats/store.ts";
 import { type Bill, type BilledUnit, BILLED_UNITS, type BillRow, type Day } from "./bill.ts";
 import { pairNames } from "./model-names.ts";
-import { type Cell, ComparedCell, type LineKind, type Source, type Sum, type Told } from "./compared-cell.ts";
+import {
+  type Cell,
+  ComparedCell,
+  type LineKind,
+  type Source,
+  type Sum,
+  type Told,
+  type UpstreamDay,
+} from "./compared-cell.ts";
 import { findReasons, findReportedReasons, type Reason } from "./reasons.ts";
 
 /** Lines of one comparison: three megabytes of JSON. */

@@ -1,3 +1,5 @@
+import type { BillFiles, BillSummary } from "#bills/bill.ts";
+import type { Reconciliation } from "#bills/reconciliation.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
@@ -152,28 +154,14 @@ export interface MissingPrices extends ReportNotes {
   readonly rows: readonly UnpricedUnit[];
 }
 
-/** What was used of one upstream model at one tier on one day, UTC. */
-export interface UpstreamDay {
-  readonly dayUs: InstantUs;
-  /** The upstream's name for it, or of relayed requests the name that their caller sent. */
-  readonly model: string;
-  /** Null for the standard one. */
-  readonly tier: string | null;
-  /** Those that told their usage or will, and those that were answered: what a provider may count. */
-  readonly requests: number;
-  /** Those that told no usage, however they ended: a provider may bill them, and no answer said how much. */
-  readonly unmeteredRequests: number;
-  readonly unpricedRequests: number;
-  /** Null when nothing was priced. */
-  readonly costPico: Pico | null;
-  /** How many answers told their cost, and the sum of it; null when none did. */
-  readonly costReported: { readonly requests: number; readonly pico: Pico } | null;
-  /** Normalised as reports count them. */
-  readonly units: ReportQuantities;
+/** Files of bills, and whose usage each vendor's is compared with. */
+export interface BillQuery extends BillFiles {
+  readonly providersOf: { readonly [vendor: string]: ProviderIds };
 }
 
-export interface UpstreamDays extends ReportNotes {
-  readonly days: readonly UpstreamDay[];
+/** Bills held against the ledger. */
+export interface ComparedBills extends Reconciliation, ReportNotes {
+  readonly bills: readonly BillSummary[];
 }
 
 /** One unit of one model, tier and region that one key used on one day, UTC, at one price or without one. */
@@ -338,12 +326,15 @@ export interface StatsStore {
   ): Promise<EncodedReport>;
   /** By model and unit. Of requests that name a model, however they ended; the prices are those in force when they were recorded. */
   readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
-  /** By day, upstream model and tier, of requests that name a model and whose endpoint bills. The window has both ends. */
-  readUpstreamDays(query: StatsQuery, options?: ReportOptions): Promise<UpstreamDays>;
   /** What was billed on the day that the window is. Throws `range_too_large` for more rows than are held in memory. */
   readBilledDay(query: StatsQuery, options?: ReportOptions): Promise<BilledDay>;
   /** The statement of the days that the window is. Throws `range_too_large` for more sums than are held in memory. */
   readStatement(query: StatsQuery, options?: ReportOptions): Promise<Statement>;
+  /**
+   * Reads bills and holds them against what was recorded, by day, upstream model and tier; nothing of them is kept. Throws
+   * `invalid_bill`, `invalid_request` and `range_too_large`.
+   */
+  reconcile(query: BillQuery, options?: ReportOptions): Promise<ComparedBills>;
   /** What was used of each model that the filter names, and what it cost. */
   readModelUse(query: StatsQuery, options?: ReportOptions): Promise<ModelUses>;
 }

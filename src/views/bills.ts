@@ -1,4 +1,4 @@
-import { type Bill, BILLED_UNITS } from "#bills/bill.ts";
+import { type BillSummary, BILLED_UNITS } from "#bills/bill.ts";
 import type { LineKind, ReasonCode, Source } from "#bills/compared-cell.ts";
 import type { LedgerSide, Line, Reconciliation, Side } from "#bills/reconciliation.ts";
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
@@ -7,7 +7,7 @@ import { toCsvRow } from "#stats/csv.ts";
 import { toCost } from "#stats/series.ts";
 
 interface Compared extends Reconciliation {
-  readonly bills: readonly Bill[];
+  readonly bills: readonly BillSummary[];
   /** Names; null for every provider. */
   readonly providers: readonly string[] | null;
 }
@@ -21,10 +21,10 @@ export function toReconciliationView({ bills, providers, lines, counts, agrees }
     since: toDate(Math.min(...bills.map(({ firstDay }) => firstDay))),
     until: toDate(Math.max(...bills.map(({ lastDay }) => lastDay)) + 1),
     providers,
-    files: bills.map(({ file, format, rows, skippedRows }) => ({
+    files: bills.map(({ file, format, rowCount, skippedRows }) => ({
       name: file,
       format,
-      rows: rows.length,
+      rows: rowCount,
       skipped_rows: skippedRows,
     })),
     total: {

@@ -7,7 +7,7 @@ import { pairNames, toModelFamily } from "#bills/model-names.ts";
 import { readBill } from "#bills/read-bill.ts";
 import { type Line, reconcile as compare, type Reconciliation } from "#bills/reconciliation.ts";
 import { DAY_US } from "#kernel/clock.ts";
-import type { UpstreamDay } from "#stats/store.ts";
+import type { UpstreamDay } from "#bills/compared-cell.ts";
 import { toCsvRow } from "#stats/csv.ts";
 
 const FIRST = Date.UTC(2026, 2, 1) / 86_400_000;

@@ -32,7 +32,7 @@ async function start(stats: Partial<StatsStore>) {
     readFacets: unasked,
     readErrors: unasked,
     readMissingPrices: unasked,
-    readUpstreamDays: unasked,
+    reconcile: unasked,
     readModelUse: unasked,
     readBilledDay: unasked,
     readStatement: unasked,

@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toSummary } from "#bills/bill.ts";
+import { readBills } from "#bills/read-bill.ts";
+import { reconcile } from "#bills/reconciliation.ts";
 import { createOwnAttempts, createDevices } from "#identity/attempts.ts";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import { createCatalog } from "#catalog/catalog.ts";
@@ -412,7 +415,6 @@ const NO_STATS: StatsStore = {
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
   readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
-  readUpstreamDays: async () => ({ days: [], snapped: null, truncated: false }),
   readBilledDay: async () => ({ rows: [], snapped: null, truncated: false }),
   readStatement: async () => ({
     hash: "",
@@ -421,6 +423,15 @@ const NO_STATS: StatsStore = {
     snapped: null,
     truncated: false,
   }),
+  reconcile: async (files) => {
+    const bills = readBills(files);
+    return {
+      ...reconcile([{ bills, ledger: [] }]),
+      bills: bills.map(toSummary),
+      snapped: null,
+      truncated: false,
+    };
+  },
   readModelUse: async () => ({ uses: [], unitCosts: "exact", snapped: null, truncated: false }),
   readFacets: async () => ({
     principals: [],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { UpstreamDay } from "#stats/store.ts";
+import type { UpstreamDay } from "#bills/compared-cell.ts";
 import { readUpstreamDays } from "#storage/reports/upstream-days.ts";
 import { normaliseUsage } from "#usage/cost.ts";
 import { scale } from "../support/scale.ts";

@@ -1,13 +1,4 @@
-import {
-  type Bill,
-  BILL_BODY_BYTES_MAX,
-  type Day,
-  clipBill,
-  isBilledBy,
-  parseBillFormat,
-  toVendor,
-} from "#bills/bill.ts";
-import type { Billed } from "#bills/reconciliation.ts";
+import { BILL_BODY_BYTES_MAX, BILL_FORMATS, isBilledBy, parseBillFormat, toVendor } from "#bills/bill.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toProviderNotFound } from "#catalog/provider.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
@@ -16,18 +7,17 @@ import { MODEL, UNITS } from "#http/schemas/examples.ts";
 import { Reconciliation } from "#http/schemas/reports.ts";
 import { ReconcileRequest } from "#http/schemas/requests.ts";
 import { DAY_US } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import { parseWindow } from "#stats/bucket.ts";
-import { EVERY_PROVIDER, filterBy, toProviderIds } from "#stats/filter.ts";
-import type { StatsStore, UpstreamDays } from "#stats/store.ts";
+import { toProviderIds } from "#stats/filter.ts";
+import type { StatsStore } from "#stats/store.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { toReconciliationView } from "#views/bills.ts";
 import { reportAnswer } from "./declared.ts";
-import { type Asking, toJsonReport, toReportOptions } from "./report.ts";
+import { toJsonReport, toReportOptions } from "./report.ts";
 
 interface ReconcileDeps {
   readonly catalog: Catalog;
-  readonly stats: Pick<StatsStore, "readUpstreamDays">;
+  readonly stats: Pick<StatsStore, "reconcile">;
 }
 
 const FILE = {
@@ -77,58 +67,43 @@ export function reconcileRoutes({ catalog, stats }: ReconcileDeps) {
       }),
       errors: ["invalid_bill", "invalid_date", "provider_not_found", "range_too_large", "reports_busy"],
       run: async ({ body, request, caller }) => {
-        const { map = {}, provider } = body;
-        const format = body.format === undefined ? undefined : parseBillFormat(body.format);
-        // Loaded once somebody asks: most processes never do.
-        const { readBill } = await import("#bills/read-bill.ts");
-        const { reconcile } = await import("#bills/reconciliation.ts");
-        const bills = clipBills(
-          body.files.map((file) => readBill(file, { format, map })),
-          body,
-        );
+        const { files, map, provider, ...rest } = body;
+        const format = rest.format === undefined ? undefined : parseBillFormat(rest.format);
+        const days = parseDays(rest);
         const snapshot = await catalog.snapshot();
-        const parts: (Billed & Pick<UpstreamDays, "snapped" | "truncated">)[] = [];
-        const names: (readonly string[] | null)[] = [];
-        for (const [vendor, ofVendor] of Map.groupBy(bills, (bill) => toVendor(bill.format))) {
-          const providers = provider === undefined ? findProviders(vendor, snapshot) : [provider];
-          if (provider !== undefined) refuseUnknown(provider, snapshot);
-          const ledger = await readLedger(
-            stats,
-            { bills: ofVendor, providers, snapshot },
-            { request, caller },
-          );
-          parts.push({ bills: ofVendor, ledger: ledger.days, snapped: ledger.snapped, truncated: false });
-          names.push(providers);
-        }
-        const providers = names.includes(null) ? null : [...new Set(names.flatMap((some) => some ?? []))];
-        const view = toReconciliationView({ ...reconcile(parts), bills, providers });
-        const snapped = parts.find((part) => part.snapped !== null)?.snapped ?? null;
-        return toJsonReport(view, { snapped, truncated: false });
+        if (provider !== undefined) refuseUnknown(provider, snapshot);
+        const namesOf = new Map(
+          VENDORS.map((vendor) => [
+            vendor,
+            provider === undefined ? findProviders(vendor, snapshot) : [provider],
+          ]),
+        );
+        const providersOf = Object.fromEntries(
+          [...namesOf].map(([vendor, names]) => [vendor, toProviderIds(names, snapshot.providers)]),
+        );
+        const query = { files, format, map, ...days, providersOf };
+        const found = await stats.reconcile(query, toReportOptions({ request, caller }));
+        const compared = [...new Set(found.bills.map((bill) => toVendor(bill.format)))].map(
+          (vendor) => namesOf.get(vendor) ?? null,
+        );
+        const providers = compared.includes(null)
+          ? null
+          : [...new Set(compared.flatMap((names) => names ?? []))];
+        return toJsonReport(toReconciliationView({ ...found, providers }), found);
       },
     }),
   ] as const;
 }
 
-interface Bounds {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
+const VENDORS = [...new Set(BILL_FORMATS.map(toVendor))];
 
-/** The bills of whole days: the one that `since` lies in, up to the one before `until`. Throws `invalid_date` and `invalid_request`. */
-function clipBills(bills: readonly Bill[], { since = "", until = "" }: Bounds): readonly Bill[] {
+/** Whole days: the one that `since` lies in, up to the one before `until`. Throws `invalid_date`. */
+function parseDays({ since = "", until = "" }: { readonly since?: string; readonly until?: string }) {
   const { sinceUs, untilUs } = parseWindow(new URLSearchParams({ since, until }));
-  const toDay = (instantUs: number | null, round: (days: number) => Day) =>
-    instantUs === null ? null : round(instantUs / DAY_US);
-  const window = { fromDay: toDay(sinceUs, Math.floor), endDay: toDay(untilUs, Math.ceil) };
-  const clipped = bills.flatMap((bill) => clipBill(bill, window) ?? []);
-  if (clipped.length > 0) return clipped;
-  throw new ProxyError(
-    "invalid_request",
-    "The files tell of no day of this window: choose another since or until.",
-    {
-      param: since === "" ? "until" : "since",
-    },
-  );
+  return {
+    fromDay: sinceUs === null ? null : Math.floor(sinceUs / DAY_US),
+    endDay: untilUs === null ? null : Math.ceil(untilUs / DAY_US),
+  };
 }
 
 /** The providers whose requests are on a vendor's bill; null for all. */
@@ -141,28 +116,4 @@ function findProviders(vendor: string, { providers }: CatalogSnapshot): readonly
 function refuseUnknown(name: string, snapshot: CatalogSnapshot): void {
   if (name === RELAY_PROVIDER || snapshot.findProvider(name) !== null) return;
   throw toProviderNotFound(snapshot, name, "provider");
-}
-
-interface Wanted {
-  readonly bills: readonly Bill[];
-  readonly providers: readonly string[] | null;
-  readonly snapshot: CatalogSnapshot;
-}
-
-async function readLedger(
-  stats: ReconcileDeps["stats"],
-  { bills, providers, snapshot }: Wanted,
-  asking: Asking,
-): Promise<UpstreamDays> {
-  const window = {
-    sinceUs: Math.min(...bills.map(({ firstDay }) => firstDay)) * DAY_US,
-    untilUs: (Math.max(...bills.map(({ lastDay }) => lastDay)) + 1) * DAY_US,
-  };
-  const query = {
-    window,
-    filter: filterBy({}),
-    providers: providers === null ? EVERY_PROVIDER : toProviderIds(providers, snapshot.providers),
-    principalId: null,
-  };
-  return await stats.readUpstreamDays(query, toReportOptions(asking));
 }

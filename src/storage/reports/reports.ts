@@ -12,12 +12,12 @@ import { readHourSpend } from "./hour-spend.ts";
 import { sumLimits } from "./limit-sums.ts";
 import { readMissingPrices } from "./missing-prices.ts";
 import { readModelUse } from "./model-use.ts";
+import { reconcileBills } from "./reconcile.ts";
 import { listRecorded, listRequests, type RequestPage } from "./request-log.ts";
 
 import { readGroupedSeries, readSeries } from "./series.ts";
 import { readStatement } from "./statement.ts";
 import { readSummary } from "./summary.ts";
-import { readUpstreamDays } from "./upstream-days.ts";
 
 /**
  * Everything that a ledger is asked, by name; a new report is one line here. Each script is read within one transaction. It
@@ -36,7 +36,7 @@ export const REPORTS = {
   readFacets,
   readErrors: compressed(readErrors),
   readMissingPrices,
-  readUpstreamDays,
+  reconcile: reconcileBills,
   readModelUse,
   readBilledDay,
   readStatement,

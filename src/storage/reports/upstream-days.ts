@@ -1,9 +1,10 @@
+import type { UpstreamDay } from "#bills/compared-cell.ts";
 import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toReportQuantities, type UnitTotals } from "#kernel/units.ts";
 import { planBuckets } from "#stats/bucket.ts";
-import type { StatsStore, UpstreamDay, UpstreamDays } from "#stats/store.ts";
+import type { ReportNotes, StatsQuery } from "#stats/store.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
@@ -15,7 +16,9 @@ import { SERIES_MEASURES, toOutcomeClass } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
 import { cutWindow } from "./window-cut.ts";
 
-type DaysQuery = Parameters<StatsStore["readUpstreamDays"]>[0];
+export interface UpstreamDays extends Pick<ReportNotes, "snapped"> {
+  readonly days: readonly UpstreamDay[];
+}
 
 const UNTOLD = "untold";
 /** Where a relayed request has no upstream name, its model is what the provider bills. */
@@ -28,10 +31,11 @@ const PLACE: readonly GroupLabel[] = [
 const OK = toOutcomeClass({ outcome: "ok" });
 
 /**
- * `StatsStore.readUpstreamDays`, from cells of days. Throws `range_too_large` for more days than a series may have, and for more
+ * By day, upstream model and tier, of requests that name a model and whose endpoint bills, from cells of days. The window has
+ * both ends. Throws `range_too_large` for more days than a series may have, and for more
  * than `sumsMax` sums: callers of the relay choose names freely.
  */
-export function* readUpstreamDays(query: DaysQuery, sumsMax = SUMS_MAX): Script<UpstreamDays> {
+export function* readUpstreamDays(query: StatsQuery, sumsMax = SUMS_MAX): Script<UpstreamDays> {
   const { sinceUs, untilUs } = query.window;
   planBuckets({ bucket: "day", sinceUs: sinceUs ?? 0, untilUs, nowUs: untilUs ?? 0 });
   const filter = toBilled(yield* resolveFilter(query));
@@ -58,7 +62,7 @@ export function* readUpstreamDays(query: DaysQuery, sumsMax = SUMS_MAX): Script<
     days.set(key, day);
     addSum(day, sum, untold === UNTOLD);
   }
-  return { days: [...days.values()].map(toDay), truncated: false, snapped: cut.snapped };
+  return { days: [...days.values()].map(toDay), snapped: cut.snapped };
 }
 
 /** Nothing is billed without a model, nor for what only asks or counts. */

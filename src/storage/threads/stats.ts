@@ -67,7 +67,7 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readFacets: toReport("readFacets"),
     readErrors: toReport("readErrors"),
     readMissingPrices: toReport("readMissingPrices"),
-    readUpstreamDays: toReport("readUpstreamDays"),
+    reconcile: toReport("reconcile"),
     readModelUse: toReport("readModelUse"),
     readBilledDay: toReport("readBilledDay"),
     readStatement: toReport("readStatement"),
