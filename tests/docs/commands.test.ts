@@ -30,6 +30,11 @@ const NOT_RUN: readonly (readonly [page: string, firstLine: string, reason: stri
     "it is an example of a limit; tests/cli/limit.test.ts sets such ones",
   ],
   [
+    "docs/guides/prices.md",
+    "lockport reprice plan --prices prices.json --since 2026-03-01",
+    "it names a plan that was made; tests/cli/reprice.test.ts makes one",
+  ],
+  [
     "docs/operations.md",
     "0 3 * * * lockport backup --data-dir /var/lib/lockport /backups/lockport-$(date +\\%F).tar.zst",
     "a line for cron; the command in it is run above",

@@ -64,10 +64,13 @@ function* supersede(backdated: HistorySteps["superseded"]): Script<void> {
 }
 
 function* insertPrices(prices: HistorySteps["begun"]): Script<void> {
-  yield* insert(
-    priceHistory,
-    prices.map((price) => Object.assign({ untilUs: null }, price)),
-  );
+  for (let start = 0; start < prices.length; start += ROWS_PER_STATEMENT) {
+    const part = prices.slice(start, start + ROWS_PER_STATEMENT);
+    yield* insert(
+      priceHistory,
+      part.map((price) => Object.assign({ untilUs: null }, price)),
+    );
+  }
 }
 
 /** The prices that held, the newest first; of one name, or of all. */

@@ -1,8 +1,8 @@
 import type { EventOrigin } from "#kernel/ids.ts";
 import { countChanges } from "#storage/cells/counting.ts";
-import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
+import { EVENT_COLUMNS, readCostReported, toEventRow } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import { type CountedEvent, toAmounts } from "#storage/cells/sums.ts";
+import { type CountedEvent, splitCost, toAmounts } from "#storage/cells/sums.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import {
   type FoundEvent,
@@ -151,7 +151,7 @@ function* findDue(): Script<readonly { id: number; lane: number; line: string }[
   );
 }
 
-/** An event that a settlement may change, as the totals have it until then: a request, its duration and nothing else. */
+/** An event that a settlement may change, as the totals have it until then: a request, its duration and a cost that was told early. */
 interface UnsettledEvent extends CountedEvent {
   readonly streamed: boolean;
   readonly dimensions: UsageDimensions;
@@ -165,6 +165,7 @@ type EventRow = Omit<UsageDimensions, "tags" | "fixedTags"> &
     readonly result: number;
     readonly streamed: number;
     readonly tags: string;
+    readonly other_units: string | null;
   };
 
 /** The events among some origins, by `toKey`: null for one that is settled, or was never pending. */
@@ -175,7 +176,7 @@ function* findEvents(origins: readonly EventOrigin[]): Script<ReadonlyMap<string
        e.first_byte_us AS "timeToFirstByteUs", c.principal_id AS "principalId", c.principal_name AS "principalName",
        c.key_id AS "keyId", c.relay_token_id AS "relayTokenId", c.provider_id AS "providerId", c.model,
        c.upstream_name AS "upstreamName", c.endpoint, c.client, c.tags, c.shape, r.outcome, r.error_kind AS "errorKind",
-       r.status_code AS "statusCode"
+       r.status_code AS "statusCode", e.other_units
      FROM event AS e JOIN combination AS c ON c.id = e.combination JOIN manner AS m ON m.id = e.manner
        JOIN result AS r ON r.id = m.result
      WHERE ${isAnyOfKeys("e.id")}`,
@@ -204,6 +205,7 @@ function toUnsettled({
   statusCode,
   durationUs,
   timeToFirstByteUs,
+  other_units,
   ...labels
 }: EventRow): UnsettledEvent | null {
   if (!isUnsettled({ shape, outcome, errorKind })) return null;
@@ -217,7 +219,8 @@ function toUnsettled({
     dimensions: { ...labels, ...parseStoredTags(tags) },
     ending: { ...figures, costPico: null, unpriced: false },
     cost: null,
-    costReported: null,
+    // Told before the answer has ended, or it has no usage.
+    costReported: splitCost(readCostReported({ other_units }) ?? null),
     amounts: toAmounts(null),
   };
 }
