@@ -68,7 +68,7 @@ const COMMANDS: readonly CommandEntry[] = [
     group: "Usage",
     name: "request",
     load: () => import("#cli/commands/requests.ts"),
-    short: "why one failed, by its id",
+    short: "why one failed",
   },
   {
     group: "Usage",

@@ -55,9 +55,12 @@ export async function measureStored(
         .reduce((sum, file) => sum + statSync(join(dataDir, file)).size, 0);
     return { catalog_bytes: sizeOf("catalog.db"), usage_bytes: sizeOf("usage.db") };
   }
-  const whole = readFileSync(join(import.meta.dir, "../../drizzle/postgres/0000_installation.sql"), "utf8");
-  const [, made = ""] = /^-- The ledger\.(.*)^-- What replicas tell each other/ms.exec(whole) ?? [];
-  const ofLedger = new Set([...made.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
+  const readMigration = (name: string) =>
+    readFileSync(join(import.meta.dir, `../../drizzle/postgres/${name}.sql`), "utf8");
+  const [, made = ""] =
+    /^-- The ledger\.(.*)^-- What replicas tell each other/ms.exec(readMigration("0000_installation")) ?? [];
+  const later = readMigration("0004_repricing");
+  const ofLedger = new Set([...`${made}${later}`.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
   const tables = await query<{ name: string; bytes: string }>(
     join(dataDir, "catalog.db"),
     (schema) =>

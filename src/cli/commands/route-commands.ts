@@ -92,7 +92,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /stats/errors",
     usage: "errors",
-    short: "how requests failed",
+    short: "by cause",
     about: "how requests failed, by kind, status, provider, model and caller",
     defaults: { outcome: ["failed"] },
     window: WINDOW,
@@ -119,7 +119,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /stats/breakdown",
     usage: "breakdown",
-    short: "usage by any dimension",
+    short: "by any dimension",
     about: "usage by any one dimension: cost, failures and how long it took",
     window: WINDOW,
     table: BREAKDOWN,
@@ -133,7 +133,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /stats/statement",
     usage: "statement",
-    short: "a month's account",
+    short: "of a month",
     about: "the account of a month by person, key and tag, with a hash over it",
     table: {
       rows: ["rows"],
@@ -158,7 +158,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /stats/series",
     usage: "series",
-    short: "usage over time",
+    short: "over time",
     about: "usage over time, or of groups",
     window: WINDOW,
     table: SERIES,

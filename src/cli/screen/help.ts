@@ -93,7 +93,7 @@ interface HelpLine {
   readonly isShort: boolean;
 }
 
-/** Commands of a group, those without several verbs on one line as far as they fit: there are more than a screen has lines. */
+/** Commands of a group, on one line as far as they fit and one of two has not several verbs: there are more than a screen has lines. */
 function joinShort(commands: readonly CommandNode[], width: number): readonly HelpLine[] {
   const lines: HelpLine[] = [];
   // From the last: what stands alone is the first.
@@ -103,7 +103,7 @@ function joinShort(commands: readonly CommandNode[], width: number): readonly He
     const line = { name: command.name, effect, isShort: command.commands.length < 2 };
     const next = lines.at(-1);
     const joined = `${effect}; ${next?.name} ${next?.effect}`;
-    const isJoined = line.isShort && next?.isShort === true && joined.length <= width;
+    const isJoined = next !== undefined && (line.isShort || next.isShort) && joined.length <= width;
     if (isJoined) lines[lines.length - 1] = { ...line, effect: joined };
     else lines.push(line);
   }
@@ -209,6 +209,7 @@ const EXAMPLES: { readonly [path: string]: readonly string[] } = {
     "lockport model alias default fast",
   ],
   pricing: ["lockport pricing missing", "lockport pricing load prices.json"],
+  reprice: ["lockport reprice plan --prices prices.json --since 2026-03-01", "lockport reprice list"],
   import: ["lockport import litellm-config config.yaml --dry-run"],
   principal: ["lockport principal create ada", "lockport principal list"],
   key: ["lockport key create --principal ada --label laptop", "lockport key list --principal ada"],
