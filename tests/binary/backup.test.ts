@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SCHEMA_VERSION } from "#storage/sqlite/ledger/file/schema.ts";
 import { createChance } from "../support/chance.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports } from "../support/invariants.ts";
@@ -89,7 +90,7 @@ describe("a backup of a server under load", () => {
           "--json",
         );
         expect(`${code} ${messages}`).toBe("0 ");
-        expect(JSON.parse(data)).toMatchObject({ file, has_secret_key: true, usage_schema: 1 });
+        expect(JSON.parse(data)).toMatchObject({ file, has_secret_key: true, usage_schema: SCHEMA_VERSION });
         expect(statSync(file).mode & 0o777).toBe(0o600);
       }
       await load.stop();
