@@ -43,6 +43,8 @@ interface MachineFault {
 /** Another process's transaction that lets nobody write. */
 function lock(file: string): End {
   const database = new Database(join(site.installation.dataDir, file));
+  // The server may be writing at this moment.
+  database.run("PRAGMA busy_timeout = 5000");
   database.run("BEGIN IMMEDIATE");
   return () => {
     database.run("ROLLBACK");
