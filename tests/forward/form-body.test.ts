@@ -116,8 +116,8 @@ function readLeniently(body: string, boundary: string): string[] {
           .toLowerCase()
           .replaceAll(/[\s\\'"\0]/g, ""),
     );
-    // No parser takes a hyphen off: `-model` is another name.
-    if (names.some((name) => /^[^\w-]*model(?![\w-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
+    // No parser takes a hyphen or a suffix off: `-model` and `model.mp3` are other names.
+    if (names.some((name) => /^[^\w-]*model(?![\w.-])/.test(name))) found.push(value.replace(/\r\n$/, ""));
   }
   return found;
 }

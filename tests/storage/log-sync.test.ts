@@ -64,11 +64,11 @@ describe("the log of a serving connection", () => {
     const table = openTable();
     await table.add();
     const asides = readAsides(table.client);
-    for (let round = 0; round < 4; round += 1) {
+    // The log may be begun anew without having been put aside between two looks at it.
+    while (readAsides(table.client) < asides + 4) {
       await table.addUntil(() => table.logBytes() > LOG_BYTES_MAX);
       await table.addUntil(() => table.logBytes() < LOG_BYTES_MAX);
     }
-    expect(readAsides(table.client)).toBeGreaterThanOrEqual(asides + 4);
     expect(table.lines).toEqual([]);
     await table.close();
     expect(countRows(table.path)).toBe(table.count());
