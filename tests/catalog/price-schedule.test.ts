@@ -69,6 +69,21 @@ describe("prices with a date to come", () => {
     }
   });
 
+  test("that remove a name's own prices stop no change that comes after that moment", async () => {
+    const own = { pricing: { input_tokens: 5, output_tokens: 6 }, priceVariants: [FLEX] };
+    await one.catalog.updateModel("n", own, ADMIN);
+    await one.catalog.updateModel(
+      "n",
+      { pricing: { output_tokens: 7 }, priceVariants: null, effectiveFrom: at(2) },
+      ADMIN,
+    );
+    one.goTo(startUs + 3 * HOUR_US);
+    const inherited = { prices: { input_tokens: 1e6, output_tokens: 7e6 }, variants: [] };
+    expect(await inForce("n")).toEqual(inherited);
+    await one.catalog.updateModel("m", { hidden: true }, ADMIN);
+    expect(await inForce("n")).toEqual(inherited);
+  });
+
   test("are listed with the moment from which they will hold, and end what holds until then", async () => {
     await one.catalog.updateModel("m", { pricing: { input_tokens: 9 }, effectiveFrom: at(2) }, null);
     const expected = [

@@ -184,8 +184,10 @@ function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Scr
   for (const steps of toRuns(ofRows)) yield* applyRun(steps);
   yield* changed("catalog", null);
   if (ofRows.length === writes.length) return;
-  yield* applyPrices(toOutcomes(writes, memory.catalog()));
-  yield* applyVariants(writes, memory.catalog());
+  // As it is stored: in the catalog in force what is due has happened, and a price that a due step removes is in it no more.
+  const { stored } = memory.stored();
+  yield* applyPrices(toOutcomes(writes, stored));
+  yield* applyVariants(writes, stored);
   yield* applySchedules(writes);
   yield* changed("price", null);
 }
