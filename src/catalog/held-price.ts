@@ -19,7 +19,7 @@ export interface HeldPrice {
   /** Null: it holds. */
   readonly untilUs: InstantUs | null;
   readonly source: PriceSource;
-  /** Of the feed. */
+  /** The feed's version; null where a model set it. */
   readonly version: string | null;
 }
 

@@ -27,7 +27,7 @@ export function readListPrices(): ListPrices {
   for (const [model, { source: _, price_variants: variants = [], ...standard }] of Object.entries(models)) {
     for (const { when, pricing } of [{ when: undefined, pricing: standard }, ...variants]) {
       for (const [unit, price] of Object.entries(pricing)) {
-        // Of several variants TypeScript knows the units of all.
+        // TypeScript takes each variant to have the units of all.
         if (price !== undefined)
           entries.push(parse({ model, unit, when, price_per_million: price }, entries.length));
       }

@@ -106,7 +106,7 @@ function parseHours(told: unknown, param: string): string {
 
 const MINUTES_PER_DAY = 1440;
 
-/** The same for conditions that hold for the same requests: hours to `24:00` are hours to `00:00`. */
+/** Conditions that hold for the same requests have equal keys: hours to `24:00` are hours to `00:00`. */
 export function toConditionsKey({ tier, inputOver, geo, hours }: PriceConditions): string {
   const [start, end] = hours === undefined ? [] : toMinutes(hours);
   return JSON.stringify([tier, inputOver, geo, start, end === undefined ? end : end % MINUTES_PER_DAY]);

@@ -92,7 +92,7 @@ function toTwiceMedian(amounts: readonly Pico[]): Pico {
 interface Told {
   readonly hour: number;
   readonly factor: number;
-  /** Of a key; empty where it has none. */
+  /** A key's label; empty where it has none. */
   readonly label: string;
 }
 

@@ -139,7 +139,7 @@ describe("each kind of line", () => {
     };
     expect(of(five)).toEqual(["within"]);
     expect(of({ ...five, requests: 106 })).toEqual(["bill_more"]);
-    // Of as many requests the tokens are no more.
+    // No more requests than here explain no more tokens.
     expect(of({ ...five, requests: 100 })).toEqual(["bill_more"]);
   });
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
       costPico: null,
       unpriced: true,
     },
-    // Of seconds each request is rounded by itself: 0.3333333 s at 7 pico are 2.3 pico.
+    // Each request is rounded by itself where it has fractions of a second: 0.3333333 s at 7 pico are 2.3 pico.
     ...[1, 2, 3].map((minute) => ({
       at: `2026-03-03T10:0${minute}:00Z`,
       by: bob,

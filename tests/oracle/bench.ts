@@ -100,7 +100,7 @@ export async function startBench(): Promise<Bench> {
   };
 }
 
-/** The same question as a body: of the models that it names, or of all. */
+/** A body asks the question of the models that it names, or of all. */
 function toWhatIf(url: string, headers: Readonly<Record<string, string>>): Request {
   const { origin, pathname, searchParams } = new URL(url);
   const named = searchParams.getAll("model").filter((name) => name !== "");

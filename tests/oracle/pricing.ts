@@ -17,8 +17,8 @@ export interface Answered {
 }
 
 /**
- * Of the variants whose conditions all hold, the one with the most; of equals the higher `input_over`, then the first. None
- * holds: the standard prices. What prices it must itself name the tier and the region.
+ * The variant that holds with the most conditions wins, then the higher `input_over`, then the first. Where none holds, the
+ * standard prices do. What prices it must itself name the tier and the region.
  */
 export function toApplied(model: ModelPrices, answered: Answered): AppliedPrices {
   const holding = model.variants.filter(({ when }) =>

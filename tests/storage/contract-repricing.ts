@@ -274,7 +274,7 @@ function expectFigures(figures: RepricingFigures | null, before: readonly Reques
   const units = figures?.units ?? [];
   const total = (read: (unit: (typeof units)[number]) => bigint) =>
     units.reduce((all, unit) => all + read(unit), 0n);
-  // Of quantities with fractions a request is rounded by itself, and their sum once.
+  // A request with fractions is rounded by itself, and a sum of them once.
   const rounding = BigInt(touched.length);
   for (const [of, figure] of [
     [total((unit) => unit.costBeforePico), figures?.costBeforePico ?? 0n],

@@ -128,7 +128,7 @@ export const ModelDeployment = view("ModelDeployment", {
 });
 export const ModelDeploymentList = view("ModelDeploymentList", { data: Type.Array(ModelDeployment) });
 
-/** Of a change whose prices are dated back. */
+/** Present where a change dates its prices back. */
 const RepriceableRequests = Type.Optional(
   Type.Integer({
     minimum: 0,

@@ -86,7 +86,7 @@ export function* sumBilled({
   }));
 }
 
-/** Of seconds microseconds are added up, so that the sum does not depend on the order. */
+/** Seconds are added up in microseconds, so that the sum does not depend on the order. */
 function toScale(unit: Unit): number {
   return isReportUnit(unit) ? UNIT_TABLE[unit].scale : 1;
 }

@@ -44,7 +44,7 @@ interface StretchQuestion {
 }
 
 interface RepriceQuestion extends StretchQuestion {
-  /** Of the re-pricing. */
+  /** The re-pricing's id. */
   readonly id: string;
 }
 
