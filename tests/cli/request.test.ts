@@ -125,6 +125,11 @@ describe("a request whose usage is told later", () => {
     ]);
     provider.made.get(made.id)!.status = "completed";
     await (await app.api("GET", `/v1/responses/${made.id}`)).text();
+    // A report waits half a second for what has just ended.
+    await until(
+      async () => (await tail())[0]?.[2] !== "pending",
+      () => "the poll has settled nothing",
+    );
     expect(await tail()).toEqual([
       ["7", "4", "unpriced"],
       ["7", "4", "unpriced"],

@@ -8,6 +8,7 @@ import { toExposition } from "#http/metrics/exposition.ts";
 import { toReplicaFamilies } from "#http/metrics/metrics.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineEncoder, SUBJECT } from "../ledger/usage.ts";
+import { until } from "../support/waiting.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { isOnPostgres } from "../support/engine.ts";
 import { findValue, parseExposition, type ParsedFamily } from "../support/exposition.ts";
@@ -138,6 +139,11 @@ describe("requests", () => {
       (seen) => findValue(seen, "proxy_requests_total", requestsOf("held", "narrow", "cancelled")) === 1,
     );
 
+    // A report waits half a second for what has just ended.
+    await until(
+      async () => (await readLog(app)).total === 9,
+      () => "the log has not all requests",
+    );
     const { requests: rows } = await readLog(app);
     expect(rows).toHaveLength(9);
     const counted = new Map<string, number>();

@@ -110,6 +110,11 @@ test("a stream in the background that a kill cuts off leaves a pending event, wh
   expect(await row()).toMatchObject({ outcome: "ok", pending: true, cost: null, error_kind: null });
   provider.made.get("resp_bg")!.status = "completed";
   await (await ask("GET", "/v1/responses/resp_bg")).text();
+  // A report waits half a second for what has just ended, and the writer of the killed server may be held longer.
+  await until(
+    async () => (await row()).cost !== null,
+    () => "the poll has settled nothing",
+  );
   const settled = await row();
   expect(settled).toMatchObject({ outcome: "ok", cost: COST });
   expect(settled).not.toHaveProperty("pending");

@@ -278,18 +278,22 @@ function toRefused({ events, rowsFromUs }: World, question: Question): Question 
 }
 
 /**
- * No total has the hours of a filter but that by outcome, nor those of groups, nor single requests. Where nothing of it was
- * removed, the header tells of whole days.
+ * No total has the hours of a filter but that by outcome, nor those of groups, nor single requests; a breakdown by hour leaves
+ * out hours that lost rows. Where nothing of it was removed, the header tells of whole days.
  */
 function isReadByRow({ events }: World, question: Question, counted: Window): boolean {
-  const { report, bucket, sinceUs } = question;
+  const { report, bucket, by, sinceUs } = question;
   // No total tells in which unit something was unpriced.
   if (report === "missing") return true;
   if (hasBounds(question)) return true;
-  if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
-  const isGrouped = question.groupBy !== null;
-  const { principals, keyIds, providers, models, clientPrefixes, tags, errorKinds, statuses } = question;
-  const values = [principals, keyIds, providers, models, clientPrefixes, tags, errorKinds, statuses].flat();
-  if (!isGrouped && question.principalId === null && values.length === 0) return false;
+  const isHourly = report === "breakdown" && by === "hour";
+  if (!isHourly) {
+    if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
+    const { principals, keyIds, providers, models, clientPrefixes, tags, tiers, errorKinds, statuses } =
+      question;
+    const values = [principals, keyIds, providers, models, clientPrefixes, tags, tiers, errorKinds, statuses];
+    const isGrouped = question.groupBy !== null;
+    if (!isGrouped && question.principalId === null && values.flat().length === 0) return false;
+  }
   return sinceUs !== null || counted.sinceUs > Math.min(...events.map(({ arrivedAtUs }) => arrivedAtUs));
 }
