@@ -206,7 +206,7 @@ const COMMANDS: readonly RouteCommand[] = [
     route: "POST /admin/v1/repricing",
     usage: "reprice plan",
     about: "plan what other prices would change of requests that are recorded",
-    short: "late prices, applied",
+    short: "what other prices would change",
     isOfServer: true,
     flags: [
       {
