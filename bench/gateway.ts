@@ -5,6 +5,7 @@
  * and ranges.
  *
  *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
+ *   --rounds 8                   of each scene: two builds that are near each other need more than three on a busy machine
  */
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
@@ -16,6 +17,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     with: { type: "string" },
+    rounds: { type: "string" },
     lockport: { type: "string", multiple: true, default: [] },
   },
 });
@@ -55,7 +57,8 @@ const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ??
 const stand = await Stand.open(contenders);
 try {
   for (const scene of SCENES)
-    if (positionals.length === 0 || positionals.includes(scene.name)) await stand.measure(scene);
+    if (positionals.length === 0 || positionals.includes(scene.name))
+      await stand.measure({ ...scene, rounds: Number(options.rounds ?? scene.rounds) });
 } finally {
   await stand.close();
 }
