@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   "limit.delete",
   "secret_key.rotate",
   "pricing.load",
+  "pricing.unschedule",
   "repricing.apply",
   "repricing.revert",
 ] as const;

@@ -16,6 +16,7 @@ import {
   planModelDelete,
   planModelUpdate,
 } from "./model-plan.ts";
+import { planScheduleDelete } from "./price-schedule.ts";
 import type { ProviderDraft, ProviderPatch, Provider } from "./provider.ts";
 import {
   findProviderRemoval,
@@ -68,6 +69,8 @@ export interface Catalog {
   deleteDeployment(id: string, actor: Actor): Promise<void>;
   /** All of the feed or nothing. Throws `invalid_pricing` and `invalid_request`, as `parseFeed` does. */
   loadFeed(draft: FeedDraft, actor: Actor): Promise<FeedLoad>;
+  /** Throws `schedule_not_found`. */
+  deleteSchedule(id: number, actor: Actor): Promise<void>;
   /** The prices that held, of one name or of all, those that began last first. */
   listHeldPrices: CatalogStore["listHeldPrices"];
   /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
@@ -123,6 +126,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       await setImmediate();
       return await store.change(plan);
     },
+    deleteSchedule: async (id, actor) => store.change(planScheduleDelete(id, actor)),
     listHeldPrices: (name, page) => store.listHeldPrices(name, page),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();

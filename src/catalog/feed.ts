@@ -224,17 +224,15 @@ export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArriva
   };
 }
 
-/** One for each moment. */
+/** One for each moment and name: the prices of a name can be taken back alone. */
 function toSchedules(version: string, entries: readonly FeedEntry[]): readonly PriceSchedule[] {
   const byMoment = Map.groupBy(entries, ({ effectiveFromUs = 0 }) => effectiveFromUs);
-  return [...byMoment].map(([atUs, ofMoment]) => ({
-    atUs,
-    change: {
-      kind: "feed",
-      version,
-      entries: ofMoment.map(toScheduledEntry),
-    },
-  }));
+  return [...byMoment].flatMap(([atUs, ofMoment]) =>
+    [...Map.groupBy(ofMoment, ({ name }) => name).values()].map((ofName): PriceSchedule => {
+      const change = { kind: "feed", version, entries: ofName.map(toScheduledEntry) } as const;
+      return { atUs, change };
+    }),
+  );
 }
 
 function toScheduledEntry({ name, unit, pricePico, when }: FeedEntry): ScheduledEntry {

@@ -87,7 +87,7 @@ function findBackdated(after: CatalogPicture, backdated: readonly Backdating[]):
     const heirs = after.models.flatMap(({ model }): Backdating[] => {
       const { alias } = model;
       if (alias === each.name) return [];
-      const names = listNames(after, alias);
+      const names = listPricedNames(after, alias);
       const isInherited = (unit: Unit, when: PriceConditions | null) => {
         const row =
           when === null ? findFirst(names, (name) => after.findPrice(name, unit)) : findList(after, names);
@@ -114,7 +114,7 @@ function isSame(price: SheetPrice, other: SheetPrice | undefined): boolean {
 
 /** The prices of a name, by unit and conditions. */
 function toSheet(picture: CatalogPicture, name: string, { source }: PriceStamp): Sheet {
-  const names = listNames(picture, name);
+  const names = listPricedNames(picture, name);
   const toSource = (version: string | null): PriceSource => {
     if (version === null) return source ?? "model";
     return isListVersion(version) ? "list" : "feed";
@@ -145,7 +145,7 @@ export function toPriceKey(unit: Unit, when: PriceConditions | null): string {
 }
 
 /** The names under which the prices of one are looked for: of what is no model itself alone. */
-function listNames(picture: CatalogPicture, name: string): readonly string[] {
+export function listPricedNames(picture: CatalogPicture, name: string): readonly string[] {
   const resolved = picture.findModel(name);
   return resolved === null ? [name] : [name, resolved.bound.alias, resolved.upstreamName];
 }

@@ -1,6 +1,7 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { ModelPrices } from "#kernel/price-variants.ts";
+import type { KeptSchedule } from "./scheduled-prices.ts";
 import type { Capability } from "./capability.ts";
 import { type Model, isInScope, type ModelScope } from "./model.ts";
 import {
@@ -22,6 +23,8 @@ interface CatalogRows {
   readonly variants?: readonly VariantRow[];
   /** Absent or null: no feed was ever loaded. */
   readonly feed?: LoadedFeed | null;
+  /** Absent: none. */
+  readonly schedules?: readonly KeptSchedule[];
 }
 
 /** A model with everything that it inherits, ready to route and to price. */
@@ -52,6 +55,8 @@ export interface CatalogPicture {
   readonly priceCount: number;
   /** The newest load of a pricing feed; null before the first. */
   readonly feed: LoadedFeed | null;
+  /** Prices to come, by their moments. */
+  readonly schedules: readonly KeptSchedule[];
   findProvider(name: string): Provider | null;
   findProviderById(id: string): Provider | null;
   findModel(alias: string): ResolvedModel | null;
@@ -111,6 +116,7 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     priceBook,
     capabilities: new Set(models.flatMap(({ capabilities }) => capabilities)),
     feed: rows.feed ?? null,
+    schedules: rows.schedules ?? [],
     findProvider: (name) => providersByName.get(name) ?? null,
     findProviderById: (id) => providersById.get(id) ?? null,
     findModel: (alias) => modelsByAlias.get(alias) ?? null,

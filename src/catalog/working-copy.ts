@@ -39,6 +39,8 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
   const written = new Map<string, { [unit in Unit]?: PriceRow | null }>();
   /** Null is a list that a step deleted. */
   const writtenVariants = new Map<string, VariantRow | null>();
+  const schedules = new Map(from.schedules.map((schedule) => [schedule.id, schedule]));
+  let scheduledCount = 0;
   let { feed, priceCount } = from;
 
   const findPrice = (name: string, unit: Unit): PriceRow | null => {
@@ -120,8 +122,12 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
         setVariants(write.name, null);
         return;
       case "put_schedule":
+        // A store numbers it; a number below zero is none of those that it has.
+        scheduledCount += 1;
+        schedules.set(-scheduledCount, { ...write.schedule, id: -scheduledCount });
+        return;
       case "delete_schedule":
-        // What is to come is no part of the picture.
+        schedules.delete(write.id);
         return;
       case "put_feed":
         feed = write.feed;
@@ -150,6 +156,9 @@ export function createWorkingCopy(from: CatalogPicture): WorkingCopy {
     },
     get feed() {
       return feed;
+    },
+    get schedules() {
+      return [...schedules.values()].toSorted((left, right) => left.atUs - right.atUs);
     },
     findProvider: (name) => providers.get(providerIds.get(name) ?? "") ?? null,
     findProviderById: (id) => providers.get(id) ?? null,

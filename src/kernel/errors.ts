@@ -49,6 +49,7 @@ export const ERROR_STATUS = {
   unknown_relay_token: 404,
   limit_not_found: 404,
   repricing_not_found: 404,
+  schedule_not_found: 404,
   request_not_found: 404,
   transparent_relay_disabled: 404,
   password_login_disabled: 404,

@@ -1,12 +1,13 @@
 import type { FeedLoad } from "#catalog/feed.ts";
 import type { HeldPrice } from "#catalog/held-price.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
+import type { PricesToCome } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.ts";
 import { choosePrices } from "#usage/cost.ts";
 import type { MissingPrices } from "#stats/store.ts";
-import { toConditionsView, toVariantsView } from "./catalog.ts";
+import { toConditionsView, toPricingView, toVariantsView } from "./catalog.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
@@ -60,6 +61,19 @@ export function toHeldPriceView({
     until: untilUs === null ? null : formatInstant(untilUs),
     source,
     version,
+  };
+}
+
+/** Prices to come; null leaves the prices, or the variants, that there are. */
+export function toPricesToComeView({ id, atUs, name, version, prices, variants }: PricesToCome) {
+  return {
+    id,
+    effective_from: formatInstant(atUs),
+    model: name,
+    source: version === null ? ("model" as const) : ("feed" as const),
+    version,
+    pricing: prices && toPricingView(prices),
+    price_variants: variants && toVariantsView(variants),
   };
 }
 

@@ -116,6 +116,7 @@ beforeAll(async () => {
   for (const line of [
     `provider add up --base-url ${upstream.baseUrl} --no-api-key`,
     "model add gpt --provider up --upstream-name gpt --price input_tokens=2.5 --price output_tokens=10",
+    "model set gpt --price input_tokens=3 --effective-from 2999-01-01",
     "principal create ada",
     "limit set everyone --amount 20 --per day --each principal",
   ])
@@ -131,11 +132,11 @@ const TABLE: readonly (readonly [line: string, text: RegExp, json: object, wrong
   [
     "audit",
     /TIME +ACTOR +ACTION.*\n2026-03-11 12:00:0\d +admin +limit\.create/,
-    { total: 4 },
+    { total: 5 },
     "--limit few",
     2,
   ],
-  ["audit --limit 1", /1 of 4: --offset 1 shows the next/, { limit: 1 }, "--offset x", 2],
+  ["audit --limit 1", /1 of 5: --offset 1 shows the next/, { limit: 1 }, "--offset x", 2],
   ["refusals", /TIME +CODE.*\n.*model_not_fou\S+ +admin/, { total: 1 }, "--since soon", 2],
   ["errors", /rate_limit\S+ +429 +1/, { bucket: "day" }, "--outcome wat", 2],
   ["errors --outcome ok", / ok +- +200 +1 /, { bucket: "day" }, "--since 1d --until 2d", 2],
@@ -145,6 +146,13 @@ const TABLE: readonly (readonly [line: string, text: RegExp, json: object, wrong
   ["series --group-by model", /VALUE +REQUESTS.*\ngpt +2 /, { group_by: "model" }, "--group-by wat", 2],
   ["provider show up", /name: up\n/, { name: "up" }, "nobody", 1],
   ["limit usage everyone", /PRINCIPAL +USED.*\nadmin +0\.005 +19\.996/, { total: 1 }, "nobody", 1],
+  [
+    "pricing schedule --model gpt",
+    /ID +EFFECTIVE FROM +MODEL +PRICING/,
+    { schedule: [{ model: "gpt", pricing: { input_tokens: 3 } }] },
+    "--limit x",
+    2,
+  ],
   ["pricing list-prices", /gpt-5 +input_tokens +1\.25/, {}, "more", 2],
   [
     "pricing preview --model gpt --pricing input_tokens=5",

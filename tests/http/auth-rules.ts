@@ -61,7 +61,7 @@ function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (path === "/admin/v1/resolve") return { status: 400, code: "model_required" };
   if (!path.includes(":")) return { status: 200, code: null };
   const [, kind = ""] =
-    /\/(provider|model|principal|key|relay-token|limit|request|repricing)s?\/:/.exec(path) ?? [];
+    /\/(provider|model|principal|key|relay-token|limit|request|repricing|schedule)s?\/:/.exec(path) ?? [];
   return { status: 404, code: `${kind.replace("-", "_")}_not_found` };
 }
 

@@ -98,6 +98,11 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code,
     file: "http/repricing.test.ts",
   })),
+  {
+    of: ({ path }) => path === "/admin/v1/pricing/schedule/:id",
+    code: "schedule_not_found",
+    file: "http/price-schedule.test.ts",
+  },
   { of: isCatalog, code: "too_many_keys", file: "people/people-plan.test.ts" },
   { of: isCatalog, code: "too_many_limits", file: "people/people-plan.test.ts" },
   // A model that was made unreadable by hand.

@@ -142,6 +142,11 @@ describe("the document's examples, sent to a server", () => {
         const made = await app.api("POST", "/my/relay-tokens", {});
         replay.real.set(ID.aliceToken, ((await made.json()) as any).id);
       }
+      if (nameOf(operation) === "GET /admin/v1/pricing/schedule") {
+        const entry = { model: "later", unit: "input_tokens", price_per_million: 1 };
+        const entries = [{ ...entry, effective_from: "2999-01-01" }];
+        await app.api("POST", "/admin/v1/pricing", { version: "later", entries });
+      }
       if (nameOf(operation) === "GET /my/usage") await usageIsVisible(app);
       if (nameOf(operation) === "GET /my/requests/:id") {
         const completion = await app.api("POST", "/v1/chat/completions", {

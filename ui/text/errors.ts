@@ -83,6 +83,7 @@ const ADVICE = {
   notices_not_configured: "Set PROXY_NOTICE_URL on the server.",
   limit_not_found: SEE_LIST,
   repricing_not_found: SEE_LIST,
+  schedule_not_found: SEE_LIST,
   request_not_found: "Check that the id is complete.",
   limit_exists: CHOOSE_NAME,
   repricing_running: "Wait until it is done.",

@@ -184,6 +184,25 @@ const COMMANDS: readonly RouteCommand[] = [
     examples: ["lockport pricing history", "lockport pricing history --model gpt-5 --limit 20"],
   },
   {
+    route: "GET /admin/v1/pricing/schedule",
+    usage: "pricing schedule",
+    about: "show prices to come, the next first",
+    table: {
+      rows: ["schedule"],
+      columns: ["id", "effective_from", "model", "pricing", "price_variants", "version"],
+      spare: ["version", "price variants"],
+    },
+    help: "Each takes force by itself at its moment. Prices are per million.",
+    examples: ["lockport pricing schedule", "lockport pricing schedule --model gpt-5 --json"],
+  },
+  {
+    route: "DELETE /admin/v1/pricing/schedule/:id",
+    usage: "pricing unschedule <id>",
+    about: "take prices to come back; those that hold stay",
+    done: "took prices to come {id} back",
+    examples: ["lockport pricing unschedule 7", "lockport pricing unschedule 7 --yes"],
+  },
+  {
     route: "POST /admin/v1/pricing/preview",
     usage: "pricing preview",
     table: {

@@ -1,14 +1,22 @@
 import { json, route } from "#http/door/route.ts";
 import { Type } from "@sinclair/typebox";
-import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
-import { pageOf } from "#http/schemas/shared.ts";
+import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import { parsePage } from "#kernel/page.ts";
-import { HeldPrice, ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
-import { INSTANT, MODEL, PAGE } from "#http/schemas/examples.ts";
+import { HeldPrice, ListPricing, PricesToCome, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
+import { INSTANT, MODEL, PAGE, PRICING } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
+import { listPricedNames } from "#catalog/price-history.ts";
+import { listPricesToCome } from "#catalog/price-schedule.ts";
 import { countRepriceable, listDated, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { toActor } from "#http/door/guard.ts";
-import { toFeedLoadView, toHeldPriceView, toListPricesView, toPricingListView } from "#views/pricing.ts";
+import {
+  toFeedLoadView,
+  toHeldPriceView,
+  toListPricesView,
+  toPricesToComeView,
+  toPricingListView,
+} from "#views/pricing.ts";
 import { PricingFeed } from "#http/schemas/requests.ts";
 
 const FEED_VERSION = "2026-03";
@@ -104,6 +112,61 @@ export function pricingRoutes(deps: RepriceableDeps) {
         const model = query["model"] ?? "";
         const { rows, total } = await catalog.listHeldPrices(model === "" ? null : model, page);
         return { changes: rows.map(toHeldPriceView), ...pageView(page, total) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/admin/v1/pricing/schedule",
+      ...ADMIN,
+      summary: "Prices to come, the next first",
+      description:
+        "Each takes force by itself at its moment, and is in this list no more. `pricing` and `price_variants` null leave what there is.",
+      query: [
+        {
+          name: "model",
+          schema: Type.String(),
+          description: "Only those of this name, or of one that it has prices from.",
+          example: MODEL.alias,
+        },
+        ...PAGE_QUERY,
+      ],
+      answer: json(200, pageOf("schedule", PricesToCome), {
+        schedule: [
+          {
+            id: 1,
+            effective_from: INSTANT,
+            model: MODEL.alias,
+            source: "model",
+            version: null,
+            pricing: PRICING,
+            price_variants: null,
+          },
+        ],
+        ...PAGE,
+      }),
+      run: async ({ query }) => {
+        const page = parsePage(query);
+        const model = query["model"] ?? "";
+        const current = await catalog.snapshot();
+        const found = listPricesToCome(current);
+        const names = model === "" ? null : listPricedNames(current, model);
+        const rows = names === null ? found : found.filter(({ name }) => names.includes(name));
+        return { schedule: slicePage(rows, page).map(toPricesToComeView), ...pageView(page, rows.length) };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/admin/v1/pricing/schedule/:id",
+      ...ADMIN,
+      summary: "Take prices to come back",
+      description: "The prices that hold stay as they are, and so do all others to come.",
+      params: { id: "1" },
+      answer: json(200, Deleted, { deleted: "1" }),
+      errors: ["schedule_not_found"],
+      run: async ({ params: { id }, caller }) => {
+        // An id that is no number is the id of none.
+        await catalog.deleteSchedule(/^\d{1,15}$/.test(id) ? Number(id) : 0, toActor(caller));
+        return { deleted: id };
       },
     }),
     route({

@@ -339,6 +339,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   unknown_relay_token: "The token in the path is not valid.",
   limit_not_found: "No such limit.",
   repricing_not_found: "No such re-pricing.",
+  schedule_not_found: "No such prices to come: they have taken force, or were taken back.",
   request_not_found: "No such request in the log, and no such refusal that is kept.",
   transparent_relay_disabled: "The relay is not enabled.",
   password_login_disabled: "Sign-in by password is off.",

@@ -186,6 +186,19 @@ export const HeldPrice = view("HeldPrice", {
   version: nullable(Type.String({ description: "Of the feed." })),
 });
 
+export const PricesToCome = view("PricesToCome", {
+  id: Type.Integer({ minimum: 1, description: "`DELETE /admin/v1/pricing/schedule/:id` takes it back." }),
+  effective_from: Instant,
+  model: Type.String({ description: "An alias, or a name that prices are kept by." }),
+  source: oneOf(["model", "feed"], {
+    description:
+      "A write of the model has whole sets. A feed has the prices that it names, and leaves all others.",
+  }),
+  version: nullable(Type.String({ description: "Of the feed." })),
+  pricing: nullable(ModelPricing),
+  price_variants: nullable(PriceVariants),
+});
+
 const Repriced = {
   requests: Count,
   cost: Cost,

@@ -31,8 +31,8 @@ export function createCatalogStore({
   return {
     async listHeldPrices(name, page) {
       await current();
-      const { stored, schedules } = memory.stored();
-      const { begun, endsUs } = planToCome(stored, schedules);
+      const stored = memory.stored();
+      const { begun, endsUs } = planToCome(stored, stored.schedules);
       const toCome = begun.filter((price) => name === null || price.name === name);
       const shown = toCome.slice(page.offset, page.offset + page.limit);
       const rest = {
@@ -45,8 +45,8 @@ export function createCatalogStore({
     },
     async readPriceSpans(names) {
       await current();
-      const { stored, schedules } = memory.stored();
-      const { begun, endsUs } = planToCome(stored, schedules);
+      const stored = memory.stored();
+      const { begun, endsUs } = planToCome(stored, stored.schedules);
       const held = new Map(await read(() => readHeldPrices(names, stored)));
       for (const [name, ofName] of held) {
         const ending = ofName.map((price) => withEnd(price, endsUs));
@@ -108,8 +108,8 @@ export function* applyPlan<Result>(
 
 /** Stores the prices whose moment has come, each with the moment from which it held. */
 function* settleDue(memory: StoreMemory, atUs: InstantUs): Script<readonly CatalogWrite[]> {
-  const { stored, schedules } = memory.stored();
-  const due = schedules.slice(0, findFirstToCome(schedules, atUs));
+  const stored = memory.stored();
+  const due = stored.schedules.slice(0, findFirstToCome(stored.schedules, atUs));
   const settled: CatalogWrite[] = [];
   for (const { before, after, schedule, writes } of planDueSteps(stored, due)) {
     yield* beginHistory(stored);
@@ -185,7 +185,7 @@ function* applyWrites(writes: readonly CatalogWrite[], memory: StoreMemory): Scr
   yield* changed("catalog", null);
   if (ofRows.length === writes.length) return;
   // As it is stored: in the catalog in force what is due has happened, and a price that a due step removes is in it no more.
-  const { stored } = memory.stored();
+  const stored = memory.stored();
   yield* applyPrices(toOutcomes(writes, stored));
   yield* applyVariants(writes, stored);
   yield* applySchedules(writes);

@@ -46,13 +46,18 @@ export interface UnseenRows {
 }
 
 interface ReadCatalog {
-  /** As it is stored. */
+  /** As it is stored: prices that have come are stored so with the next change. */
   readonly stored: CatalogSnapshot;
   readonly unseen: UnseenRows;
-  /** Prices to come, by their moments; those that have come take force with the next change. */
-  readonly schedules: readonly KeptSchedule[];
-  /** The picture in force once so many of them have come. */
-  inForce: { readonly count: number; readonly snapshot: CatalogSnapshot };
+  /** The picture that was in force at some moment. */
+  inForce: InForce;
+}
+
+interface InForce {
+  readonly snapshot: CatalogSnapshot;
+  readonly fromUs: InstantUs;
+  /** Exclusive. */
+  readonly untilUs: InstantUs;
 }
 
 /** The ids of a kind that are to be read again; null: all of it. */
@@ -86,23 +91,20 @@ export class StoreMemory implements Memory {
   /** The catalog in force: prices whose moment has come are in it, also before they are stored so. Throws before everything was read. */
   catalog(): CatalogSnapshot {
     const catalog = this.#getCatalog();
-    return catalog.schedules.length === 0 ? catalog.stored : this.catalogAt(this.#clock.nowUs());
+    return catalog.stored.schedules.length === 0 ? catalog.stored : this.catalogAt(this.#clock.nowUs());
   }
 
   /** As `catalog`, at another moment. */
   catalogAt(atUs: InstantUs): CatalogSnapshot {
     const catalog = this.#getCatalog();
-    const count = findFirstToCome(catalog.schedules, atUs);
-    if (catalog.inForce.count !== count) {
-      const snapshot = withDue(catalog.stored, catalog.schedules.slice(0, count));
-      catalog.inForce = { count, snapshot };
-    }
+    const { fromUs, untilUs } = catalog.inForce;
+    if (atUs < fromUs || atUs >= untilUs) catalog.inForce = toInForce(catalog.stored, atUs);
     return catalog.inForce.snapshot;
   }
 
-  /** The catalog as it is stored, and the prices to come. */
-  stored(): Pick<ReadCatalog, "stored" | "schedules"> {
-    return this.#getCatalog();
+  /** The catalog as it is stored, where prices that have come are still to come. */
+  stored(): CatalogSnapshot {
+    return this.#getCatalog().stored;
   }
 
   /** Providers and models that are not in `catalog`. */
@@ -155,7 +157,9 @@ export class StoreMemory implements Memory {
     const feed = yield* selectOne(pricingFeed, "");
     const providerRows = yield* select(providers);
     const modelRows = yield* select(models);
+    const schedules = known?.stored.schedules ?? (yield* readSchedules(this.tell));
     const stored = createSnapshot({
+      schedules,
       providers: listReadable(providers, providerRows, this.tell),
       models: listReadable(models, modelRows, this.tell).flatMap(toModels),
       ...(known === undefined || known === null
@@ -167,9 +171,19 @@ export class StoreMemory implements Memory {
       providers: providerRows.filter(({ id }) => stored.findProviderById(id) === null),
       models: modelRows.filter(({ id }) => stored.findModelById(id) === null),
     };
-    const schedules = known?.schedules ?? (yield* readSchedules(this.tell));
-    return { stored, unseen, schedules, inForce: { count: 0, snapshot: stored } };
+    const untilUs = schedules[0]?.atUs ?? Infinity;
+    return { stored, unseen, inForce: { snapshot: stored, fromUs: -Infinity, untilUs } };
   }
+}
+
+function toInForce(stored: CatalogSnapshot, atUs: InstantUs): InForce {
+  const { schedules } = stored;
+  const count = findFirstToCome(schedules, atUs);
+  return {
+    snapshot: withDue(stored, schedules.slice(0, count)),
+    fromUs: schedules[count - 1]?.atUs ?? -Infinity,
+    untilUs: schedules[count]?.atUs ?? Infinity,
+  };
 }
 
 function* readSchedules(tell: TellUnreadable): Script<readonly KeptSchedule[]> {
