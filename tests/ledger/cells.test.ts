@@ -1,15 +1,18 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
+  addToEncoded,
   type Cells,
   decodeCells,
   encodeCells,
   type OpenCellRow,
   sumCells,
+  toAddedSums,
   toCells,
   toNothing,
   withoutEmpty,
 } from "#storage/cells/cells.ts";
+import { COST_MEASURES } from "#storage/cells/counting.ts";
 import { BANDS, CELL_MEASURES } from "#storage/cells/measures.ts";
 
 const count = fc.oneof(
@@ -89,6 +92,42 @@ test("cells add up to the same, however rows are cut into parts", () => {
       const keys = Array.from(sum.combinations, (id, row) => id * 10 + sum.results[row]!);
       expect(keys).toEqual([...new Set(keys)].sort((one, other) => one - other));
     }),
+  );
+});
+
+test("what is added to the costs of encoded cells is what they were encoded with, byte by byte; a row that they lack is refused", () => {
+  const change = fc.record({
+    row: fc.nat(),
+    priced: fc.nat({ max: 9 }),
+    unpriced: fc.nat({ max: 9 }),
+    hi: fc.nat({ max: 1e6 }),
+    lo: fc.integer({ min: -999_999_999, max: 3_000_000_000 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(smallRow, { minLength: 1, maxLength: 40 }),
+      fc.array(change, { maxLength: 40 }),
+      (rows, changes) => {
+        const cells = toCells(rows);
+        const added = changes.map(({ row, hi, ...values }) => {
+          const at = row % cells.count;
+          // An amount stays above zero.
+          const place = { combination: cells.combinations[at]!, result: cells.results[at]! };
+          return { ...place, ...values, hi: hi + 1 };
+        });
+        const names = Object.entries(COST_MEASURES);
+        const none = CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0] as const);
+        const addedRows = added.map((each): OpenCellRow => {
+          const values = names.map(([name, member]) => [name, each[member]] as const);
+          return Object.assign(Object.fromEntries([...none, ...values]), each);
+        });
+        const encoded = encodeCells(cells);
+        const sums = toAddedSums(added, COST_MEASURES);
+        expect(addToEncoded(encoded, sums, 3)).toEqual(encodeCells(sumCells([cells, toCells(addedRows)])));
+        const other = { combination: 99, result: 1, priced: 1, unpriced: 0, hi: 0, lo: 0 };
+        expect(addToEncoded(encoded, toAddedSums([...added, other], COST_MEASURES), 3)).toBeNull();
+      },
+    ),
   );
 });
 

@@ -56,6 +56,11 @@ export function toColumns(
 /** Above every id of a result, so that the two ids of a row are one number below 2^53. */
 const RESULTS_MAX = 2 ** 22;
 
+/** One number for a label set and result, in the order of both. */
+export function toCellKey(combination: number, result: number): number {
+  return combination * RESULTS_MAX + result;
+}
+
 /** Adds up cells. Each label set and result is one row of the sum, in the order of their ids. */
 export function sumCells(parts: readonly Cells[]): Cells<Float64Array> {
   const keysOf = parts.map(toKeys);
@@ -81,8 +86,7 @@ export function sumCells(parts: readonly Cells[]): Cells<Float64Array> {
 
 function toKeys({ count, combinations, results }: Cells): Float64Array {
   const keys = new Float64Array(count);
-  for (let row = 0; row < count; row += 1)
-    keys[row] = (combinations[row] ?? 0) * RESULTS_MAX + (results[row] ?? 0);
+  for (let row = 0; row < count; row += 1) keys[row] = toCellKey(combinations[row] ?? 0, results[row] ?? 0);
   return keys;
 }
 
@@ -192,12 +196,16 @@ export function toNothing(adds: Adding): number {
 function carry(measures: readonly Float64Array[]): void {
   for (const [index, { adds }] of CELL_MEASURES.entries()) {
     const [high, low] = measures.slice(index, index + 2);
-    if (adds !== "high" || high === undefined || low === undefined) continue;
-    for (let row = 0; row < low.length; row += 1) {
-      const carried = Math.floor((low[row] ?? 0) / COST_SEAM);
-      high[row] = (high[row] ?? 0) + carried;
-      low[row] = (low[row] ?? 0) - carried * COST_SEAM;
-    }
+    if (adds === "high") carryHalves(high, low);
+  }
+}
+
+function carryHalves(high: Float64Array | undefined, low: Float64Array | undefined): void {
+  if (high === undefined || low === undefined) return;
+  for (let row = 0; row < low.length; row += 1) {
+    const carried = Math.floor((low[row] ?? 0) / COST_SEAM);
+    high[row] = (high[row] ?? 0) + carried;
+    low[row] = (low[row] ?? 0) - carried * COST_SEAM;
   }
 }
 
@@ -324,4 +332,104 @@ function toDerivedBand(measures: readonly (Float64Array | null)[]): Float64Array
     for (let row = 0; row < rest.length; row += 1) rest[row] = (rest[row] ?? 0) - (column[row] ?? 0);
   }
   return rest;
+}
+
+/** Sums to be added to the rows of some measures: some of them, in the order of their keys. */
+export interface AddedSums {
+  readonly keys: Float64Array;
+  /** By places in `STORED_COLUMNS`, of measures that are sums or halves of an amount. */
+  readonly columns: ReadonlyMap<number, Float64Array>;
+}
+
+/** Adds up rows by label set and result. `members` are the names of their members by those of the measures. */
+export function toAddedSums<Member extends string>(
+  rows: readonly ({ readonly combination: number; readonly result: number } & {
+    readonly [member in Member]: number;
+  })[],
+  members: Readonly<Record<string, Member>>,
+): AddedSums {
+  const keyOf = rows.map(({ combination, result }) => toCellKey(combination, result));
+  const keys = toSortedOnce([Float64Array.from(keyOf)]);
+  const rowOf = new Map<number, number>();
+  for (let row = 0; row < keys.length; row += 1) rowOf.set(keys[row] ?? 0, row);
+  const columns = new Map<number, Float64Array>();
+  for (const [measure, member] of Object.entries(members)) {
+    const sums = new Float64Array(keys.length);
+    for (const [index, added] of rows.entries()) {
+      const row = rowOf.get(keyOf[index] ?? 0) ?? 0;
+      sums[row] = (sums[row] ?? 0) + added[member];
+    }
+    columns.set(STORED_COLUMNS.indexOf(measure), sums);
+  }
+  return { keys, columns };
+}
+
+const [COST_HI, COST_LO] = [STORED_COLUMNS.indexOf("cost_hi"), STORED_COLUMNS.indexOf("cost_lo")];
+
+/**
+ * Adds to measures of encoded cells; null where these lack one of the rows. The bytes of all other columns are taken over: to
+ * decode, add and encode them as well would take three times as long.
+ */
+export function addToEncoded(
+  encoded: Uint8Array<ArrayBuffer>,
+  { keys, columns }: AddedSums,
+  level: number,
+): Uint8Array<ArrayBuffer> | null {
+  const bytes = Bun.zstdDecompressSync(encoded);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const count = view.getUint32(0, true);
+  const found = new Map<number, { readonly begin: number; readonly end: number }>();
+  for (let at = COUNT_BYTES; at < bytes.length;) {
+    const end = skipColumn(view, at + 1, count);
+    found.set(view.getUint8(at), { begin: at + 1, end });
+    at = end;
+  }
+  const read = (place: number) => {
+    const column = found.get(place);
+    return column === undefined ? new Float64Array(count) : unpackColumn(view, column.begin, count);
+  };
+  const rows = findAddedRows(keys, { differences: read(COMBINATION), results: read(RESULT) });
+  if (rows === null) return null;
+  const changed = new Map<number, Float64Array>();
+  for (const [place, added] of columns) {
+    const values = read(place);
+    for (let at = 0; at < rows.length; at += 1) {
+      const row = rows[at] ?? 0;
+      values[row] = (values[row] ?? 0) + (added[at] ?? 0);
+    }
+    changed.set(place, values);
+  }
+  carryHalves(changed.get(COST_HI), changed.get(COST_LO));
+  const sizeMax = bytes.length + columns.size * (1 + toPackedBytesMax(count));
+  const written = new DataView(new ArrayBuffer(sizeMax));
+  const target = new Uint8Array(written.buffer);
+  written.setUint32(0, count, true);
+  let end = COUNT_BYTES;
+  for (let place = 0; place < STORED_COLUMNS.length; place += 1) {
+    const [values, kept] = [changed.get(place), found.get(place)];
+    if (values?.some((value) => value !== 0) === true) {
+      written.setUint8(end, place);
+      end = packColumn(written, end + 1, values);
+    } else if (values === undefined && kept !== undefined) {
+      target.set(bytes.subarray(kept.begin - 1, kept.end), end);
+      end += kept.end - kept.begin + 1;
+    }
+  }
+  return new Uint8Array(Bun.zstdCompressSync(target.subarray(0, end), { level }));
+}
+
+/** The rows that have these keys, both in their order; null where one has none. */
+function findAddedRows(
+  keys: Float64Array,
+  { differences, results }: { readonly differences: Float64Array; readonly results: Float64Array },
+): Int32Array | null {
+  const rows = new Int32Array(keys.length);
+  let [at, combination] = [0, 0];
+  for (let row = 0; row < results.length && at < keys.length; row += 1) {
+    combination += differences[row] ?? 0;
+    if (toCellKey(combination, results[row] ?? 0) !== keys[at]) continue;
+    rows[at] = row;
+    at += 1;
+  }
+  return at === keys.length ? rows : null;
 }

@@ -1,5 +1,13 @@
 import { all, dialectOf, one, type Script, run } from "#storage/sql/script.ts";
-import { type Cells, decodeCells, encodeCells, sumCells, withoutEmpty } from "./cells.ts";
+import {
+  type AddedSums,
+  addToEncoded,
+  type Cells,
+  decodeCells,
+  encodeCells,
+  sumCells,
+  withoutEmpty,
+} from "./cells.ts";
 
 /**
  * The table `cells`: what is sealed, by period and part. What is sealed of a period and its rows of `open_cell` are everything
@@ -72,12 +80,14 @@ export interface ChangedCells extends CellPlace {
   readonly columns: Uint8Array<ArrayBuffer>;
 }
 
-export function toChangedCells(
+/** Cells with sums added to them; null where these have a row that is not among them. */
+export function changeCells(
+  { revision, columns }: Pick<StoredCells, "revision" | "columns">,
   place: CellPlace,
-  { revision }: Pick<CellRevision, "revision">,
-  cells: Cells<Float64Array>,
-): ChangedCells {
-  return { ...place, revision, columns: encodeCells(cells, LEVELS[place.period]) };
+  added: AddedSums,
+): ChangedCells | null {
+  const changed = addToEncoded(columns, added, LEVELS[place.period]);
+  return changed === null ? null : { ...place, revision, columns: changed };
 }
 
 /** Puts cells in the place of what was read. False when another transaction has changed that. */

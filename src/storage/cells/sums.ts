@@ -44,11 +44,14 @@ export function toAmounts(usage: ReportedUsage | null): Amounts {
 
 export function splitCost(costPico: number | bigint | null): SplitCost | null {
   if (costPico === null) return null;
-  if (typeof costPico === "number") {
-    const hi = Math.floor(costPico / COST_SEAM);
-    return { hi, lo: costPico - hi * COST_SEAM };
+  const whole = Number(costPico);
+  // A division of BigInts takes ten times as long, and nearly all costs are safe numbers.
+  if (Number.isSafeInteger(whole) && whole >= 0) {
+    const hi = Math.floor(whole / COST_SEAM);
+    return { hi, lo: whole - hi * COST_SEAM };
   }
-  return { hi: Number(costPico / COST_SEAM_BIG), lo: Number(costPico % COST_SEAM_BIG) };
+  const big = BigInt(costPico);
+  return { hi: Number(big / COST_SEAM_BIG), lo: Number(big % COST_SEAM_BIG) };
 }
 
 export function joinCost(hi: number, lo: number): bigint {

@@ -1,12 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
+import type { Quantities } from "#kernel/units.ts";
 import type { CostChange } from "#storage/cells/counting.ts";
 import { toDay, toHour } from "#storage/cells/calendar.ts";
 import type { QuantityColumns } from "#storage/cells/event-row.ts";
+import { toCellKey } from "#storage/cells/cells.ts";
 import { packColumn, skipColumn, toPackedBytesMax, unpackColumn } from "#storage/cells/packed-column.ts";
 import type { SplitCost } from "#storage/cells/sums.ts";
 import { toUnpricedBits } from "#storage/reports/event-measures.ts";
-import type { ReportedUsage } from "#usage/event.ts";
 
 /** A row of `manner`: the result of an event, and its prices. */
 export interface EventClass {
@@ -29,12 +30,19 @@ export type EventRow = QuantityColumns & {
   readonly cost_lo: number | null;
 };
 
+/** The labels that the figures of a re-pricing are told by. */
+export interface FigureLabels {
+  readonly model: string;
+  /** Undefined for the standard one. */
+  readonly tier: string | undefined;
+}
+
 /** An event whose prices change. */
 export interface EventChange {
   readonly row: EventRow;
-  readonly model: string;
-  readonly tier: string | null;
-  readonly usage: ReportedUsage;
+  readonly labels: FigureLabels;
+  /** What is billed: each token once. */
+  readonly billed: Quantities;
   readonly former: EventClass;
   readonly formerCost: SplitCost | null;
   /** False for a cost that its prices do not tell: it is kept beside them. */
@@ -131,12 +139,13 @@ interface Written {
   readonly from: EventClass;
   readonly fromCost: SplitCost | null;
   readonly fromUnpriced: boolean;
-  readonly to: WantedClass;
-  /** Equal for classes that are the same. */
-  readonly toKey: string;
+  /** The place of the class that it has from then on. */
+  readonly toPlace: number;
   readonly toCost: SplitCost | null;
   readonly toUnpriced: boolean;
 }
+
+type GrowingTotal = { -readonly [Name in keyof CostChange]: CostChange[Name] };
 
 /** Gathers what is written of a stretch. */
 export class ChangeGatherer {
@@ -148,8 +157,14 @@ export class ChangeGatherer {
     costHi: new Array<number>(),
     costLo: new Array<number>(),
   };
-  readonly #classes = new Map<string, { readonly place: number; readonly wanted: WantedClass }>();
-  readonly #totals = new Map<string, { -readonly [Name in keyof CostChange]: CostChange[Name] }>();
+  readonly #classes: WantedClass[] = [];
+  readonly #placeOf = new Map<string, number>();
+  /** The same places by objects that many changes hold: to spell a key for each event takes as long as all else. */
+  readonly #knownPlaces = new Map<EventClass, Map<AppliedPrices, number>>();
+  /** By hour, day of the end and lane, and then by label set and result. */
+  readonly #totals = new Map<string, Map<number, GrowingTotal>>();
+  /** The last that was asked for: events come in the order of their hours. */
+  #last = { hour: -1, endedDay: -1, lane: -1, totals: new Map<number, GrowingTotal>() };
   readonly #exceptions: { readonly at: number; readonly cost: SplitCost | null }[] = [];
 
   add({
@@ -164,41 +179,61 @@ export class ChangeGatherer {
     isFormerCostDerived,
   }: EventChange): void {
     if (!isFormerCostDerived) this.#exceptions.push({ at: this.#written.ids.length, cost: formerCost });
-    const { result, streamed } = former;
+    const known = getMap(this.#knownPlaces, former);
+    let toPlace = known.get(prices);
+    if (toPlace === undefined) {
+      const { result, streamed } = former;
+      const spelled = { prices: JSON.stringify(prices), unpriced: toUnpricedBits(prices) };
+      toPlace = this.place(`${result} ${streamed} ${pricesKey}`, { id: 0, result, streamed, ...spelled });
+      known.set(prices, toPlace);
+    }
     this.write({
       row,
       from: former,
       fromCost: formerCost,
       fromUnpriced: formerUnpriced,
-      toKey: `${result} ${streamed} ${pricesKey}`,
-      to: { id: 0, result, streamed, prices: JSON.stringify(prices), unpriced: toUnpricedBits(prices) },
+      toPlace,
       toCost: cost,
       toUnpriced: unpriced,
     });
   }
 
-  write({ row, from, fromCost, fromUnpriced, to, toKey, toCost, toUnpriced }: Written): void {
+  /** The place of a class whose key is equal for classes that are the same. */
+  place(key: string, wanted: WantedClass): number {
+    let place = this.#placeOf.get(key);
+    if (place === undefined) {
+      this.#placeOf.set(key, (place = this.#classes.length));
+      this.#classes.push(wanted);
+    }
+    return place;
+  }
+
+  write({ row, from, fromCost, fromUnpriced, toPlace, toCost, toUnpriced }: Written): void {
     const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
-    let known = this.#classes.get(toKey);
-    if (known === undefined) this.#classes.set(toKey, (known = { place: this.#classes.size, wanted: to }));
     ids.push(row.id);
     lanes.push(row.lane);
     formers.push(from.id);
-    classOf.push(known.place);
+    classOf.push(toPlace);
     costHi.push(toCost?.hi ?? NO_COST);
     costLo.push(toCost?.lo ?? NO_COST);
-    const endedDay = toDay(row.id + row.duration_us);
-    const [hour, lane, combination] = [toHour(row.id), row.lane, row.combination];
-    const key = `${hour} ${endedDay} ${combination} ${from.result} ${lane}`;
-    let total = this.#totals.get(key);
-    if (total === undefined) {
-      const place = { hour, endedDay, combination, result: from.result, outcome: from.outcome, lane };
-      this.#totals.set(key, (total = { ...place, priced: 0, unpriced: 0, hi: 0, lo: 0 }));
-    }
+    const total = this.#getTotal(row, from);
     total.priced += Number(toCost !== null) - Number(fromCost !== null);
     total.unpriced += Number(toUnpriced) - Number(fromUnpriced);
     total.hi += (toCost?.hi ?? 0) - (fromCost?.hi ?? 0);
     total.lo += (toCost?.lo ?? 0) - (fromCost?.lo ?? 0);
+  }
+
+  #getTotal({ id, duration_us, lane, combination }: EventRow, { result, outcome }: EventClass): GrowingTotal {
+    const [hour, endedDay] = [toHour(id), toDay(id + duration_us)];
+    if (this.#last.hour !== hour || this.#last.endedDay !== endedDay || this.#last.lane !== lane)
+      this.#last = { hour, endedDay, lane, totals: getMap(this.#totals, `${hour} ${endedDay} ${lane}`) };
+    const key = toCellKey(combination, result);
+    let total = this.#last.totals.get(key);
+    if (total === undefined) {
+      const place = { hour, endedDay, combination, result, outcome, lane };
+      this.#last.totals.set(key, (total = { ...place, priced: 0, unpriced: 0, hi: 0, lo: 0 }));
+    }
+    return total;
   }
 
   get isEmpty(): boolean {
@@ -207,25 +242,33 @@ export class ChangeGatherer {
 
   /** What it changes of totals, in any order. */
   totals(): readonly CostChange[] {
-    return [...this.#totals.values()].filter(
-      ({ priced, unpriced, hi, lo }) => priced !== 0 || unpriced !== 0 || hi !== 0 || lo !== 0,
+    return [...this.#totals.values()].flatMap((totals) =>
+      [...totals.values()].filter(
+        ({ priced, unpriced, hi, lo }) => priced !== 0 || unpriced !== 0 || hi !== 0 || lo !== 0,
+      ),
     );
   }
 
   toChanges({ isUndone }: { readonly isUndone: boolean }): EventChanges {
     const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
     return {
-      ids: Float64Array.from(ids),
-      lanes: Int32Array.from(lanes),
-      formers: Int32Array.from(formers),
-      classOf: Int32Array.from(classOf),
-      classes: [...this.#classes.values()].map(({ wanted }) => wanted),
-      costHi: Float64Array.from(costHi),
-      costLo: Float64Array.from(costLo),
+      ids: new Float64Array(ids),
+      lanes: new Int32Array(lanes),
+      formers: new Int32Array(formers),
+      classOf: new Int32Array(classOf),
+      classes: this.#classes,
+      costHi: new Float64Array(costHi),
+      costLo: new Float64Array(costLo),
       totals: packTotals(this.totals()),
       undo: isUndone ? encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions }) : null,
     };
   }
+}
+
+function getMap<Key, InnerKey, Value>(maps: Map<Key, Map<InnerKey, Value>>, key: Key): Map<InnerKey, Value> {
+  let found = maps.get(key);
+  if (found === undefined) maps.set(key, (found = new Map<InnerKey, Value>()));
+  return found;
 }
 
 /** The events of a stretch as they were: their classes, and costs that these do not tell. */

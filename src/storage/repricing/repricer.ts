@@ -1,6 +1,6 @@
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { AppliedPrices, ModelPrices } from "#kernel/price-variants.ts";
-import { findUnitPrice, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import { findUnitPrice, isUnit, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { PriceSpan, RepricedUnit, RepricingFigures, RepricingTerms } from "#stats/repricing.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { QUANTITY_COLUMNS, type QuantityColumns, readQuantities } from "#storage/cells/event-row.ts";
@@ -12,7 +12,7 @@ import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.t
 import { choosePrices, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import { toPrices, toShape } from "#usage/journal-line.ts";
-import type { EventChange, EventClass, EventRow } from "./event-changes.ts";
+import type { EventChange, EventClass, EventRow, FigureLabels } from "./event-changes.ts";
 
 /** Rows that are looked at at once: of a day with fewer, all are one transaction, which takes a tenth of a second on SQLite. */
 const ROWS_MAX = 32_768;
@@ -76,10 +76,8 @@ export interface PricedStretch {
 }
 
 /** The labels that a price depends on. A price has one tier, so that `tier` is null for the standard one. */
-interface PricedGroup {
-  readonly model: string;
+interface PricedGroup extends FigureLabels {
   readonly shape: ReportedUsage["shape"];
-  readonly tier: string | undefined;
   readonly geo: string | undefined;
   readonly spans: readonly PriceSpan[];
 }
@@ -178,18 +176,18 @@ export class Repricer {
     if (span === null) return null;
     const usage = readUsage(row, group.shape);
     const prices = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
-    const before = priceUsage(usage, former.prices);
+    const billed = toDisjointQuantities(usage);
+    const before = priceUsage({ shape: "exclusive", quantities: billed }, former.prices);
     if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
-    const after = priceUsage(usage, prices);
+    const after = priceUsage({ shape: "exclusive", quantities: billed }, prices);
     const cost = splitCost(after.costPico);
     const pricesKey = this.#toKey(prices);
     const formerCost = readCost(row);
     if (pricesKey === former.pricesKey && isSameCost(cost, formerCost)) return null;
     return {
       row,
-      model: group.model,
-      tier: group.tier ?? null,
-      usage,
+      labels: group,
+      billed,
       former,
       formerCost,
       isFormerCostDerived: isSameCost(formerCost, splitCost(before.costPico)),
@@ -228,36 +226,45 @@ interface UnitSum {
 
 /** The requests of a model and tier that change from one price set to another, by unit. */
 interface PriceChange {
-  readonly model: string;
-  readonly tier: string | null;
+  readonly labels: FigureLabels;
   readonly before: AppliedPrices;
   readonly after: AppliedPrices;
   readonly units: Map<Unit, UnitSum>;
 }
 
-/** Adds changes up to the figures of a re-pricing. */
+/** Adds changes up to the figures of a re-pricing: of some million at most, whose halves of costs then add up exactly. */
 export class FigureSums {
   readonly #changes = new Map<string, PriceChange>();
+  /** The same by objects that many changes hold: to spell a key for each event takes as long as all else. */
+  readonly #known = new Map<FigureLabels, Map<EventClass, Map<AppliedPrices, PriceChange>>>();
   #requests = 0;
-  #before = 0n;
-  #after = 0n;
+  readonly #before = { hi: 0, lo: 0 };
+  readonly #after = { hi: 0, lo: 0 };
   #unpricedBefore = 0;
   #unpricedAfter = 0;
 
   add(change: EventChange): void {
-    const { former, formerCost, cost, pricesKey, model, tier, usage } = change;
     this.#requests += 1;
-    if (formerCost !== null) this.#before += joinCost(formerCost.hi, formerCost.lo);
-    if (cost !== null) this.#after += joinCost(cost.hi, cost.lo);
+    addCost(this.#before, change.formerCost);
+    addCost(this.#after, change.cost);
     if (change.formerUnpriced) this.#unpricedBefore += 1;
     if (change.unpriced) this.#unpricedAfter += 1;
-    const key = `${model}\0${tier ?? ""}\0${former.pricesKey}\0${pricesKey}`;
-    let sums = this.#changes.get(key);
-    if (sums === undefined) {
-      sums = { model, tier, before: former.prices, after: change.prices, units: new Map() };
-      this.#changes.set(key, sums);
+    const { labels, former, prices } = change;
+    const known = this.#known.get(labels)?.get(former)?.get(prices) ?? this.#getChange(change);
+    addQuantities(known.units, change.billed);
+  }
+
+  #getChange({ labels, former, prices, pricesKey }: EventChange): PriceChange {
+    const key = `${labels.model}\0${labels.tier ?? ""}\0${former.pricesKey}\0${pricesKey}`;
+    let found = this.#changes.get(key);
+    if (found === undefined) {
+      found = { labels, before: former.prices, after: prices, units: new Map() };
+      this.#changes.set(key, found);
     }
-    addQuantities(sums.units, toDisjointQuantities(usage));
+    const ofLabels = this.#known.get(labels) ?? new Map<EventClass, Map<AppliedPrices, PriceChange>>();
+    const ofClass = ofLabels.get(former) ?? new Map<AppliedPrices, PriceChange>();
+    this.#known.set(labels, ofLabels.set(former, ofClass.set(prices, found)));
+    return found;
   }
 
   toFigures(): RepricingFigures {
@@ -266,8 +273,8 @@ export class FigureSums {
     );
     return {
       requests: this.#requests,
-      costBeforePico: this.#before,
-      costAfterPico: this.#after,
+      costBeforePico: joinCost(this.#before.hi, this.#before.lo),
+      costAfterPico: joinCost(this.#after.hi, this.#after.lo),
       unpricedBefore: this.#unpricedBefore,
       unpricedAfter: this.#unpricedAfter,
       units,
@@ -275,8 +282,15 @@ export class FigureSums {
   }
 }
 
+function addCost(sum: { hi: number; lo: number }, cost: SplitCost | null): void {
+  if (cost === null) return;
+  sum.hi += cost.hi;
+  sum.lo += cost.lo;
+}
+
 function addQuantities(units: Map<Unit, UnitSum>, quantities: Quantities): void {
-  for (const unit of UNITS) {
+  for (const unit in quantities) {
+    if (!isUnit(unit)) continue;
     const quantity = quantities[unit];
     if (quantity === undefined || quantity <= 0) continue;
     let sum = units.get(unit);
@@ -289,7 +303,7 @@ function addQuantities(units: Map<Unit, UnitSum>, quantities: Quantities): void 
   }
 }
 
-function toRepricedUnit({ model, tier, before, after }: PriceChange, unit: Unit, sum: UnitSum): RepricedUnit {
+function toRepricedUnit({ labels, before, after }: PriceChange, unit: Unit, sum: UnitSum): RepricedUnit {
   const quantityMicros = BigInt(sum.whole) * BigInt(MICROS) + sum.micros;
   const toCost = (prices: AppliedPrices) => {
     const price = findUnitPrice(prices, unit);
@@ -297,9 +311,9 @@ function toRepricedUnit({ model, tier, before, after }: PriceChange, unit: Unit,
   };
   const toUnpriced = (prices: AppliedPrices) => (findUnitPrice(prices, unit) === null ? sum.requests : 0);
   return {
-    model,
+    model: labels.model,
     unit,
-    tier,
+    tier: labels.tier ?? null,
     quantityMicros,
     requests: sum.requests,
     costBeforePico: toCost(before),

@@ -2,22 +2,10 @@ import type { InstantUs } from "#kernel/clock.ts";
 
 import { addFigures, NO_FIGURES, type PlannedStep, type RepricingTerms } from "#stats/repricing.ts";
 import { toMonth } from "#storage/cells/calendar.ts";
-import {
-  type Cells,
-  decodeCells,
-  type OpenCellRow,
-  sumCells,
-  toCells,
-  toPart,
-} from "#storage/cells/cells.ts";
+import { toAddedSums, toPart } from "#storage/cells/cells.ts";
 import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
 import { readPrunedBefore } from "#storage/cells/retention.ts";
-import {
-  type ChangedCells,
-  type CellPeriod,
-  readCells,
-  toChangedCells,
-} from "#storage/cells/stored-cells.ts";
+import { changeCells, type ChangedCells, readCells } from "#storage/cells/stored-cells.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { readEdges } from "#storage/reports/ledger-edges.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
@@ -90,7 +78,7 @@ export function* repriceStretch({ id, terms, fromUs }: RepriceQuestion): Script<
     eventCount += priced.eventCount;
   }
   const changes = gatherer.toChanges({ isUndone: true });
-  return { fromUs: beginUs, untilUs, eventCount, changes, cells: yield* changeCells(gatherer.totals()) };
+  return { fromUs: beginUs, untilUs, eventCount, changes, cells: yield* changeSealed(gatherer.totals()) };
 }
 
 /** A stretch that was written, and what takes it back. */
@@ -132,19 +120,19 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
     const usage = readUsage(row, shape);
     const before = priceUsage(usage, to.prices);
     const { id: manner, result, streamed } = to;
+    const wanted = { id: manner, result, streamed, prices: "", unpriced: bitsOf.get(manner) ?? 0 };
     gatherer.write({
       row,
       from,
       fromCost: readCost(row),
       fromUnpriced: priceUsage(usage, from.prices).unpriced,
-      toKey: String(manner),
-      to: { id: manner, result, streamed, prices: "", unpriced: bitsOf.get(manner) ?? 0 },
+      toPlace: gatherer.place(String(manner), wanted),
       toCost: costs.has(at) ? (costs.get(at) ?? null) : splitCost(before.costPico),
       toUnpriced: before.unpriced,
     });
   }
   const changes = gatherer.toChanges({ isUndone: false });
-  return { fromUs, untilUs, eventCount, changes, cells: yield* changeCells(gatherer.totals()) };
+  return { fromUs, untilUs, eventCount, changes, cells: yield* changeSealed(gatherer.totals()) };
 }
 
 function toKey(id: number, lane: number): string {
@@ -167,7 +155,7 @@ function* findRange(
  * Adds changes of costs to the cells of a sealed day, which its rows of `open_cell` have left: to write as many rows of
  * `open_cell` and to seal them again takes three times as long. Null where the day is not sealed.
  */
-function* changeCells(totals: readonly CostChange[]): Script<readonly ChangedCells[] | null> {
+function* changeSealed(totals: readonly CostChange[]): Script<readonly ChangedCells[] | null> {
   const [first] = totals;
   if (first === undefined) return [];
   const day = Math.floor(first.hour / 24);
@@ -178,43 +166,29 @@ function* changeCells(totals: readonly CostChange[]): Script<readonly ChangedCel
   if (open !== null) return null;
   const changed: ChangedCells[] = [];
   for (const [part, ofPart] of Map.groupBy(totals, ({ combination }) => toPart(combination))) {
-    const byHour = [...Map.groupBy(ofPart, ({ hour }) => hour)].map(
-      ([hour, ofHour]) => [hour, toCells(ofHour.map(toCellRow))] as const,
-    );
-    const whole = sumCells(byHour.map(([, cells]) => cells));
+    const whole = toAddedSums(ofPart, COST_MEASURES);
     const places = [
-      ...byHour.map(([at, cells]) => ({ period: "hour" as const, at, cells })),
-      { period: "day" as const, at: day, cells: whole },
-      { period: "month" as const, at: toMonth(day), cells: whole },
+      ...[...Map.groupBy(ofPart, ({ hour }) => hour)].map(([at, ofHour]) => ({
+        period: "hour" as const,
+        at,
+        added: toAddedSums(ofHour, COST_MEASURES),
+      })),
+      { period: "day" as const, at: day, added: whole },
+      { period: "month" as const, at: toMonth(day), added: whole },
     ];
-    for (const { period, at, cells } of places) {
-      const found = yield* changeOne({ period, at, part }, cells);
-      if (found === "other") return null;
-      if (found !== "absent") changed.push(found);
+    for (const { period, at, added } of places) {
+      const stored = yield* readCells(period, { first: at, end: at + 1 });
+      const found = stored.find((each) => each.part === part);
+      // The cells of an hour go with its rows.
+      if (found === undefined && period === "hour") continue;
+      const cells = found === undefined ? null : changeCells(found, { period, at, part }, added);
+      // A label set and result of the changes is not among those that are sealed.
+      if (cells === null) return null;
+      changed.push(cells);
     }
   }
   // The order in which all transactions take them.
   return changed.toSorted(
     (left, right) => left.period.localeCompare(right.period) || left.at - right.at || left.part - right.part,
   );
-}
-
-/** `other`: a label set and result of the changes is not among those that are sealed. */
-function* changeOne(
-  place: { readonly period: CellPeriod; readonly at: number; readonly part: number },
-  added: Cells<Float64Array>,
-): Script<ChangedCells | "absent" | "other"> {
-  const { period, at, part } = place;
-  const found = (yield* readCells(period, { first: at, end: at + 1 })).find((stored) => stored.part === part);
-  // The cells of an hour go with its rows.
-  if (found === undefined) return period === "hour" ? "absent" : "other";
-  const stored = decodeCells(found.columns);
-  const sum = sumCells([stored, added]);
-  return sum.count === stored.count ? toChangedCells(place, found, sum) : "other";
-}
-
-function toCellRow(change: CostChange): OpenCellRow {
-  const { combination, result } = change;
-  const measures = Object.entries(COST_MEASURES).map(([name, member]) => [name, change[member]] as const);
-  return { combination, result, ...Object.fromEntries(measures) };
 }
