@@ -7,16 +7,17 @@
  *   bun bench/stats.ts --keep /var/tmp/filled    leaves the filled folders there, and uses those that it finds
  *   bun bench/stats.ts --postgres postgres://lockport@127.0.0.1/lockport
  *                                                asks a copy in PostgreSQL, in schemas of its own that it leaves there
+ *                                                and uses again for a folder that was kept
  *
  * Bounded in time; nothing else is left behind.
  */
-import { SQL } from "bun";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BINARY, readResidentMb, serve } from "./executable.ts";
 import { fill, type Filled } from "./fill.ts";
+import { copyToPostgres } from "./postgres-copy.ts";
 import { checkAnswers, measureQuestion, toQuestions, type Timing } from "./questions.ts";
 import { below, createTable, toFigure, type Cell } from "./table.ts";
 
@@ -24,7 +25,6 @@ const BASE_PORT = 18_300;
 const SEED = 7;
 const BYTES_PER_EVENT_GOAL = 60;
 const PAUSE_GOAL_MS = 150;
-const PASSWORD = "a password of the benchmark";
 
 const { values: options } = parseArgs({
   options: {
@@ -95,7 +95,7 @@ async function askAll(filled: Filled): Promise<void> {
   const { dataDir, settings } =
     postgres === undefined
       ? { dataDir: filled.dataDir, settings: {} }
-      : await copyToPostgres(filled, postgres);
+      : await copyToPostgres(filled, { url: postgres, binary, scratch });
   const server = await serve(binary, dataDir, BASE_PORT, settings);
   try {
     table.report("listening after start", toMs(server.listeningMs));
@@ -130,28 +130,4 @@ function toTimingCell(timing: Timing | string): Cell | string {
   const { p50, p95, max, sizeBytes } = timing;
   const times = [p50, p95, max].map(toFigure).join(" / ");
   return { text: `${times} (${(sizeBytes / 1000).toFixed(0)} kB)`, figure: p50 };
-}
-
-/** Brings what was filled into PostgreSQL, as an operator would; what the schema held before is dropped. Returns what to serve. */
-async function copyToPostgres(
-  { dataDir, events }: Filled,
-  url: string,
-): Promise<{ readonly dataDir: string; readonly settings: Readonly<Record<string, string>> }> {
-  const schema = `lockport_bench_${events}`;
-  await using sql = new SQL(url, { max: 1 });
-  await sql.unsafe(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-  const settings = {
-    PROXY_DATABASE_URL: url,
-    PROXY_DATABASE_SCHEMA: schema,
-    PROXY_SECRET_KEY: readFileSync(join(dataDir, "secret.key"), "utf8").trim(),
-    PROXY_ADMIN_PASSWORD: PASSWORD,
-  };
-  const moved = Bun.spawnSync([options.binary, "migrate", "--from", dataDir], {
-    env: { PATH: process.env["PATH"] ?? "", ...settings },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  if (moved.exitCode !== 0) throw new Error(`migrate ended with ${moved.exitCode}`);
-  const folder = join(scratch, schema);
-  mkdirSync(folder);
-  return { dataDir: folder, settings };
 }
