@@ -3,9 +3,14 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import type { Bill } from "#bills/bill.ts";
 import { LINE_KINDS, REASON_CODES } from "#bills/compared-cell.ts";
-import { pairNames, toModelFamily } from "#bills/model-names.ts";
 import { readBill } from "#bills/read-bill.ts";
-import { type Line, reconcile as compare, type Reconciliation } from "#bills/reconciliation.ts";
+import {
+  type Line,
+  pairNames,
+  reconcile as compare,
+  type Reconciliation,
+  toModelFamily,
+} from "#bills/reconciliation.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import type { UpstreamDay } from "#bills/compared-cell.ts";
 import { toCsvRow } from "#stats/csv.ts";

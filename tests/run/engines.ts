@@ -42,6 +42,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "statement",
     "stats",
     "unreadable-rows",
+    "what-if",
   ],
   cli: [
     "apply",

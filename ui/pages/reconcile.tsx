@@ -1,10 +1,11 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { BILL_BODY_BYTES_MAX, MAPPED_FIELDS } from "#bills/bill.ts";
+import { BILL_BODY_BYTES_MAX, type ColumnMap, MAPPED_FIELDS } from "#bills/bill.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { toReconciliationCsv } from "#views/bills.ts";
 import { PROVIDERS } from "../api/catalog.ts";
-import { reconcile, type Reconciliation } from "../api/reconcile.ts";
+import { ApiFailure } from "../api/failure.ts";
+import { reconcile, type Reconciliation, type ReconcileWish } from "../api/reconcile.ts";
 import { Button } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Chip } from "../components/chip.tsx";
@@ -18,8 +19,20 @@ import { SelectField } from "../components/select-field.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { saveFile, toCsvName } from "../text/download.ts";
 import { formatCount, formatCounted } from "../text/format.ts";
-import { type BillDraft, isUnrecognised, NO_BILLS, toWish } from "./reconcile/bill-files.ts";
 import { isAgreeing, LINE_WORDS, LineTable } from "./reconcile/line-table.tsx";
+
+/** What the page holds until it is compared. */
+interface BillDraft {
+  readonly files: ReconcileWish["files"];
+  /** Null: that of the vendor. */
+  readonly provider: string | null;
+  readonly since: string;
+  readonly until: string;
+  /** `date=Day, model=Deployment`; empty where the files are recognised. */
+  readonly columns: string;
+}
+
+const NO_BILLS: BillDraft = { files: [], provider: null, since: "", until: "", columns: "" };
 
 /** A provider's bill against what was recorded. The files are sent, compared and dropped. */
 export function ReconcilePage() {
@@ -77,6 +90,39 @@ export function ReconcilePage() {
       {data !== undefined && <Result found={data} />}
     </>
   );
+}
+
+/** The request of a draft; a problem of its columns is a sentence in its place. */
+function toWish({ files, provider, since, until, columns }: BillDraft): ReconcileWish | string {
+  const map = parseColumns(columns);
+  if (typeof map === "string") return map;
+  return {
+    files,
+    ...(provider !== null && { provider }),
+    ...(since !== "" && { since }),
+    ...(until !== "" && { until }),
+    ...(map !== null && { map }),
+  };
+}
+
+function parseColumns(text: string): ColumnMap | string | null {
+  if (text.trim() === "") return null;
+  const map: { [field: string]: string } = {};
+  const known: readonly string[] = MAPPED_FIELDS;
+  for (const part of text.split(/,(?=\s*[a-z_]+\s*=)/)) {
+    const [field = "", ...rest] = part.split("=");
+    const name = field.trim();
+    const column = rest.join("=").trim();
+    if (!known.includes(name) || column === "")
+      return `Write field=column, where a field is one of ${known.join(", ")}`;
+    map[name] = column;
+  }
+  return map;
+}
+
+/** True where naming the columns may help. */
+function isUnrecognised(failure: Error | null): boolean {
+  return failure instanceof ApiFailure && failure.code === "invalid_bill";
 }
 
 type Files = BillDraft["files"];

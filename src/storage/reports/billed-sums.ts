@@ -99,7 +99,8 @@ interface GrowingSum {
   readonly totals: Map<Unit, number>;
 }
 
-function* readPriceSets(): Script<ReadonlyMap<number, AppliedPrices>> {
+/** Price sets by their ids: some hundred. */
+export function* readPriceSets(): Script<ReadonlyMap<number, AppliedPrices>> {
   const rows = yield* all<{ id: number; prices: string }>("SELECT id, prices FROM price_set");
   return new Map(rows.map(({ id, prices }) => [id, toPrices(JSON.parse(prices))]));
 }

@@ -8,7 +8,7 @@ import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import { findLack } from "#usage/cost.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { toPrices } from "#usage/journal-line.ts";
+import { readPriceSets } from "./billed-sums.ts";
 import { toChosenBindings, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
@@ -121,12 +121,6 @@ function toLack(
 ): UnpricedUse["lack"] {
   const kind = findLack({ tier: conditions.tier ?? undefined, prices });
   return kind === undefined ? null : { kind, value: conditions[kind] ?? "" };
-}
-
-/** Price sets by their ids: some hundred. */
-function* readPriceSets(): Script<ReadonlyMap<number, AppliedPrices>> {
-  const rows = yield* all<{ id: number; prices: string }>("SELECT id, prices FROM price_set");
-  return new Map(rows.map(({ id, prices }) => [id, toPrices(JSON.parse(prices))]));
 }
 
 type UnpricedRow = {
