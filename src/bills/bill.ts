@@ -140,13 +140,21 @@ export interface BillFiles {
   readonly endDay: Day | null;
 }
 
-/** One row of a file: its fields by their names in lower case, those of JSON that lie within another joined by `_`. */
+/** The fields of a row by their names in lower case, those of JSON that lie within another joined by `_`. */
+export interface BillFields {
+  has(name: string): boolean;
+  get(name: string): string | undefined;
+  /** The mark before the fractions of a column's numbers; null where the file does not show it. */
+  findMark(name: string): DecimalMark | null;
+}
+
+/** One row of a file. */
 export class BillRecord {
-  readonly #fields: ReadonlyMap<string, string>;
+  readonly #fields: BillFields;
   /** Where it stands, for messages: `usage.csv, row 12`. */
   readonly #place: string;
 
-  constructor(fields: ReadonlyMap<string, string>, place: string) {
+  constructor(fields: BillFields, place: string) {
     this.#fields = fields;
     this.#place = place;
   }
@@ -157,11 +165,7 @@ export class BillRecord {
 
   /** The first of these fields that is not empty. */
   text(...names: readonly string[]): string | undefined {
-    for (const name of names) {
-      const text = this.#fields.get(name);
-      if (text !== undefined && text !== "") return text;
-    }
-    return undefined;
+    return this.#find(names)?.text;
   }
 
   /** A quantity. Throws `invalid_bill`. */
@@ -175,9 +179,16 @@ export class BillRecord {
 
   /** An amount of money in units of the currency, exact to 10⁻¹². Throws `invalid_bill`. */
   amount(...names: readonly string[]): Pico | undefined {
-    const text = this.text(...names);
-    if (text === undefined) return undefined;
-    return parseDecimal(text) ?? this.refuse(names, "is not a number");
+    const found = this.#find(names);
+    if (found === undefined) return undefined;
+    const { name, text } = found;
+    const mark = this.#fields.findMark(name);
+    if (mark === null && isAmbiguous(text))
+      throw this.#refuse(
+        [name],
+        `is ${text}, which may be read with a fraction or with thousands: write it without thousands, or with another number of decimals`,
+      );
+    return parseDecimal(text, mark ?? findDecimalMark(text) ?? ".") ?? this.refuse(names, "is not a number");
   }
 
   /** The UTC day: an ISO date or date-time, seconds since 1970, or month/day/year. Throws `invalid_bill`. */
@@ -189,6 +200,14 @@ export class BillRecord {
 
   refuse(names: readonly string[], what: string): never {
     throw this.#refuse(names, what);
+  }
+
+  #find(names: readonly string[]): { readonly name: string; readonly text: string } | undefined {
+    for (const name of names) {
+      const text = this.#fields.get(name);
+      if (text !== undefined && text !== "") return { name, text };
+    }
+    return undefined;
   }
 
   #refuse(names: readonly string[], what: string): ProxyError {
@@ -204,9 +223,36 @@ const THOUSANDS = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/;
 /** Far above any amount; an exponent could otherwise ask for a number of any length. */
 const DIGITS_MAX = 40;
 
+/** The mark before the fraction of a number; the other one may stand between its thousands. */
+export type DecimalMark = "." | ",";
+
+/** Three digits behind a single mark: `1,234` and `1.234`. A number that begins with 0 has no thousands. */
+const AMBIGUOUS = /^[+-]?[1-9]\d{0,2}[.,]\d{3}$/;
+
+function isAmbiguous(text: string): boolean {
+  return AMBIGUOUS.test(toBare(text));
+}
+
+/** The mark that a number shows: the last of both, and one that stands once; null where it has none, or may be either. */
+export function findDecimalMark(text: string): DecimalMark | null {
+  const bare = toBare(text);
+  if (!/^[+-]?[\d.,]*\d[\d.,]*(?:e[+-]?\d+)?$/i.test(bare) || AMBIGUOUS.test(bare)) return null;
+  const [commas, points] = [bare.split(",").length - 1, bare.split(".").length - 1];
+  if (commas > 0 && points > 0) return bare.lastIndexOf(",") > bare.lastIndexOf(".") ? "," : ".";
+  if (commas === 1 || points > 1) return ",";
+  return points === 1 || commas > 1 ? "." : null;
+}
+
+function toBare(text: string): string {
+  return text.trim().replace(/^\$\s*/, "");
+}
+
 /** A decimal text in units of 10⁻¹², rounded to the nearest; null for what is none. A leading dollar sign is passed over. */
-export function parseDecimal(text: string): Pico | null {
-  const bare = text.trim().replace(/^\$/, "");
+export function parseDecimal(text: string, mark: DecimalMark = "."): Pico | null {
+  const bare =
+    mark === "."
+      ? toBare(text)
+      : toBare(text).replace(/[.,]/g, (character) => (character === "," ? "." : ","));
   const groups = DECIMAL.exec(THOUSANDS.test(bare) ? bare.replaceAll(",", "") : bare)?.groups;
   if (groups === undefined) return null;
   const { sign = "", whole = "", fraction = "", exponent = "0" } = groups;

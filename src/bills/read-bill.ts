@@ -9,13 +9,14 @@ import {
   type ColumnMap,
 } from "./bill.ts";
 import { recognise, toRowReader } from "./bill-formats.ts";
-import { readRecords } from "./file-records.ts";
+import { readRecords, RowBudget } from "./file-records.ts";
 
 type ReadOptions = Pick<BillFiles, "format" | "map">;
 
 /** Reads files and clips them to the days that are wanted. Throws what `readBill` throws, and `invalid_request` where none is left. */
 export function readBills({ files, fromDay, endDay, ...options }: BillFiles): readonly Bill[] {
-  const bills = files.map((file) => readBill(file, options));
+  const budget = new RowBudget();
+  const bills = files.map((file) => readBill(file, options, budget));
   const clipped = bills.flatMap((bill) => clipBill(bill, { fromDay, endDay }) ?? []);
   if (clipped.length > 0) return clipped;
   throw new ProxyError(
@@ -26,8 +27,12 @@ export function readBills({ files, fromDay, endDay, ...options }: BillFiles): re
 }
 
 /** Reads a provider's export. Throws `invalid_bill` for what is none, naming file and row, and `invalid_request` for a map. */
-export function readBill(file: BillFile, { format: asked, map = {} }: ReadOptions): Bill {
-  const records = readRecords(file);
+export function readBill(
+  file: BillFile,
+  { format: asked, map = {} }: ReadOptions,
+  budget = new RowBudget(),
+): Bill {
+  const records = readRecords(file, budget);
   const format = asked ?? (Object.keys(map).length > 0 ? "csv" : recognise(records));
   if (format === null)
     throw new ProxyError(

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { join } from "node:path";
 import { type Bill, type BillFormat, type ColumnMap, parseDecimal } from "#bills/bill.ts";
-import { readBill } from "#bills/read-bill.ts";
+import { BILL_COLUMNS_MAX, BILL_ROWS_MAX } from "#bills/file-records.ts";
+import { readBill, readBills } from "#bills/read-bill.ts";
 import { DAY_US } from "#kernel/clock.ts";
 
 const FIRST = Date.UTC(2026, 2, 1) / 86_400_000;
@@ -271,6 +272,134 @@ describe("what is no bill is refused with its file, its row and its column", () 
     );
     expect(() => readBill(file, { map: { requests: "calls" } })).toThrow(
       expect.objectContaining({ code: "invalid_request", param: "map.date" }),
+    );
+  });
+});
+
+describe("what is read of files is bounded, and a refusal names the limit and the file", () => {
+  const row = "2026-03-01,1\n";
+  const map = { date: "day", requests: "calls" };
+  const toFile = (name: string, rows: number) => ({ name, text: `day,calls\n${row.repeat(rows)}` });
+  const toPages = (name: string, rows: number) => {
+    const results = Array.from({ length: rows }, () => ({ num_model_requests: 1 }));
+    return { name, text: JSON.stringify({ data: [{ start_time: 1_772_323_200, results }] }) };
+  };
+  const readAll = (...files: readonly { name: string; text: string }[]) =>
+    readBills({ files, map, format: undefined, fromDay: null, endDay: null });
+
+  test("rows of all files together: those up to the limit are read, and one more is refused, of CSV and of JSON", () => {
+    const half = BILL_ROWS_MAX / 2;
+    const sizes = readAll(toFile("one.csv", half), toFile("two.csv", half)).map(({ rows }) => rows.length);
+    expect(sizes).toEqual([half, half]);
+    const refusal = expect.objectContaining({
+      code: "invalid_bill",
+      message: `With two.csv the files have more than ${BILL_ROWS_MAX} rows, which is the most that is read at once: export fewer days, or whole days in place of hours.`,
+    });
+    expect(() => readAll(toFile("one.csv", half), toFile("two.csv", half + 1))).toThrow(refusal);
+    const pages = [toPages("one.json", half), toPages("two.csv", half + 1)];
+    expect(() => readBills({ files: pages, fromDay: null, endDay: null })).toThrow(refusal);
+  });
+
+  test("columns, in the head, in any row and in an object: the row is named", () => {
+    const many = Array.from({ length: BILL_COLUMNS_MAX + 1 }, (_, index) => `c${index}`);
+    const object = Object.fromEntries(many.map((name) => [name, 1]));
+    const files: readonly (readonly [string, string])[] = [
+      ["row 1", `${many.join(",")}\n1\n`],
+      ["row 3", `day,calls\n${row}${many.join(",")}\n`],
+      ["row 2", JSON.stringify({ data: [{ start_time: 1 }, { start_time: 2, results: [object] }] })],
+      ["row 1", JSON.stringify({ data: [object] })],
+    ];
+    for (const [place, text] of files)
+      expect(() => readBill({ name: "wide.csv", text }, { map })).toThrow(
+        expect.objectContaining({
+          code: "invalid_bill",
+          message: expect.stringContaining(
+            `wide.csv, ${place}: it has more than ${BILL_COLUMNS_MAX} columns`,
+          ),
+        }),
+      );
+  });
+
+  test("a head of many columns above many short rows, and a day of many fields above many results, take no memory for what is not there", () => {
+    const names = Array.from({ length: BILL_COLUMNS_MAX - 2 }, (_, index) => `c${index}`);
+    const before = process.memoryUsage().rss;
+    const wide = { name: "wide.csv", text: `day,calls,${names.join(",")}\n${row.repeat(BILL_ROWS_MAX)}` };
+    expect(readBill(wide, { map }).rows.length).toBe(BILL_ROWS_MAX);
+    const results = Array.from({ length: BILL_ROWS_MAX }, () => ({ num_model_requests: 1 }));
+    const fields = Object.fromEntries(names.slice(1).map((name) => [name, 1]));
+    const text = JSON.stringify({ data: [{ start_time: 1_772_323_200, ...fields, results }] });
+    expect(readBill({ name: "deep.json", text }, {}).rows.length).toBe(BILL_ROWS_MAX);
+    // A field for each row and column would be several gigabytes.
+    expect(process.memoryUsage().rss - before).toBeLessThan(1024 ** 3);
+  });
+});
+
+describe("a file with semicolons may write fractions with a comma", () => {
+  const readCosts = (costs: readonly string[], delimiter = ";") => {
+    const lines = costs.map((cost) => ["2026-03-01", `"${cost}"`, "1"].join(delimiter));
+    const text = [["day", "cost", "calls"].join(delimiter), ...lines].join("\n");
+    const { rows } = readBill(
+      { name: "bill.csv", text },
+      { map: { date: "day", cost: "cost", requests: "calls" } },
+    );
+    return rows.map(({ costPico }) => costPico);
+  };
+  const toPico = (text: string) => parseDecimal(text) ?? undefined;
+
+  test.each<[string, string]>([
+    ["0,5", "0.5"],
+    [",25", "0.25"],
+    ["1.234,56", "1234.56"],
+    ["-1.234.567,8", "-1234567.8"],
+    ["$ 12,3456", "12.3456"],
+    ["0,004", "0.004"],
+    ["1234,567", "1234.567"],
+    ["1.234.567", "1234567"],
+    ["1,5e-3", "0.0015"],
+    ["1,234.56", "1234.56"],
+    ["1,234,567", "1234567"],
+    ["0.004", "0.004"],
+    ["12.5", "12.5"],
+    ["7", "7"],
+  ])("%p is %p", (text, meant) => {
+    expect(readCosts([text])).toEqual([toPico(meant)]);
+  });
+
+  test("what may be a thousand or a fraction is refused with its row, unless its column shows which it is", () => {
+    for (const text of ["1,234", "1.234", "-999.000"])
+      expect(() => readCosts(["5", text])).toThrow(
+        expect.objectContaining({
+          code: "invalid_bill",
+          message: `bill.csv, row 3: cost is ${text}, which may be read with a fraction or with thousands: write it without thousands, or with another number of decimals.`,
+        }),
+      );
+    expect(readCosts(["0,5", "1,234", "1.234"])).toEqual(["0.5", "1.234", "1234"].map(toPico));
+    expect(readCosts(["1,234", "1.234", "0.5"])).toEqual(["1234", "1.234", "0.5"].map(toPico));
+    // A column that writes both ways shows nothing.
+    expect(() => readCosts(["0.5", "0,5", "1,234"])).toThrow(
+      expect.objectContaining({ message: expect.stringContaining("bill.csv, row 4: cost is 1,234") }),
+    );
+  });
+
+  test("with commas between columns a point is the only mark, as before", () => {
+    expect(readCosts(["1,234", "1.234"], ",")).toEqual(["1234", "1.234"].map(toPico));
+    expect(() => readCosts(["0,5"], ",")).toThrow(
+      expect.objectContaining({ message: "bill.csv, row 2: cost is not a number." }),
+    );
+  });
+
+  test("whatever the amount is, it is read to its last digit or refused", () => {
+    fc.assert(
+      fc.property(
+        fc.nat({ max: 9_999_999 }),
+        fc.nat({ max: 9999 }),
+        fc.boolean(),
+        (whole, rest, isGrouped) => {
+          const digits = isGrouped ? whole.toLocaleString("de-DE") : String(whole);
+          const fraction = String(rest).padStart(4, "0");
+          expect(readCosts([`${digits},${fraction}`, "1,0"])[0]).toBe(toPico(`${whole}.${fraction}`) ?? 0n);
+        },
+      ),
     );
   });
 });
