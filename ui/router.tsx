@@ -21,6 +21,7 @@ import {
   readPeopleSearch,
   readPlaygroundSearch,
   readErrorsSearch,
+  readRepricingSearch,
   readRequestsSearch,
   readSignInSearch,
   readUsageSearch,
@@ -154,6 +155,15 @@ const prices = createRoute({
   validateSearch: readListSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/models/prices.tsx")), "PricesPage"),
 });
+const repricing = createRoute({
+  getParentRoute: () => admin,
+  path: "/models/repricing",
+  validateSearch: readRepricingSearch,
+  component: lazyRouteComponent(
+    () => importPart(() => import("./pages/models/repricing.tsx")),
+    "RepricingPage",
+  ),
+});
 const reconcile = createRoute({
   getParentRoute: () => admin,
   path: "/reconcile",
@@ -206,7 +216,7 @@ const routeTree = root.addChildren([
     formerCatalog,
     formerPrices,
     unknown,
-    admin.addChildren([setup, providers, people, limits, prices, reconcile, audit]),
+    admin.addChildren([setup, providers, people, limits, prices, repricing, reconcile, audit]),
   ]),
 ]);
 

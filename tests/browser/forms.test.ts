@@ -167,6 +167,25 @@ const FORMS: { readonly [name: string]: FormEntry } = {
     typed: "12.5",
     submit: "Set price",
   },
+  "plan-repricing": {
+    path: "/models",
+    open: async (page) => {
+      await page.getByRole("link", { name: "Re-pricing", exact: true }).click();
+      await press(page, "Re-price…");
+    },
+    field: "Since (UTC)",
+    typed: "2026-03-01",
+    fill: async (page) => {
+      const models = page.getByRole("combobox", { name: "Models" });
+      await models.fill("renamed/model");
+      await models.press("Enter");
+    },
+    submit: "Make the plan",
+    saved: async (page) => {
+      await page.getByRole("dialog", { name: "Re-pricing of renamed/model" }).waitFor();
+      await page.keyboard.press("Escape");
+    },
+  },
 };
 
 /** Forms in which nothing is typed that could be lost: a choice, and a label that is filled in. */

@@ -47,6 +47,7 @@ const ADMIN_STEPS: Steps = {
   "/people": button("Add person or service"),
   "/limits": button("Create your first limit"),
   "/models/prices": button("Load prices"),
+  "/models/repricing": button("Re-price…"),
   "/reconcile": (page) => page.getByText("Drop files here"),
   // The command that added the newcomer has left the first event.
   "/audit": (page) => page.getByText("principal.create"),

@@ -104,6 +104,7 @@ describeInBrowser("texts of attackers", () => {
     "/providers",
     "/people",
     "/models/prices",
+    "/models/repricing?plan=1&of=%3Cb%3Ebold%3C/b%3E",
     "/reconcile",
     "/audit",
   ])("are inert on %s, in both themes, on a telephone and where a chart is read", async (path) => {

@@ -197,6 +197,11 @@ const SURFACES: readonly (readonly [
     (page) => page.getByRole("dialog", { name: "Load prices" }),
   ],
   [
+    "/models/repricing",
+    (page) => button(page, "Re-price…").first(),
+    (page) => page.getByRole("dialog", { name: "Re-price" }),
+  ],
+  [
     "/models/prices",
     (page) => button(page, /^Set price for/).first(),
     (page) => page.getByRole("dialog", { name: "Set price" }),
@@ -259,6 +264,7 @@ describeInBrowser("what opens above a page", () => {
       ["h", "/people"],
       ["l", "/limits"],
       ["i", "/models/prices"],
+      ["n", "/models/repricing"],
       ["t", "/relay-tokens"],
     ] as const) {
       await page.keyboard.press("g");

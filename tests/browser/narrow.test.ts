@@ -37,6 +37,7 @@ const SURFACES: readonly (readonly [path: string, open: (page: Page) => Promise<
   ["/limits", (page) => press(page, "Create limit")],
   ["/models/prices", (page) => press(page, "Load prices")],
   ["/models/prices", (page) => press(page, /^Set price for/)],
+  ["/models/repricing?plan=1&of=smart", nothingMore],
 ];
 
 async function nothingMore(): Promise<void> {}

@@ -245,6 +245,7 @@ describeInBrowser("a member", () => {
       "/people",
       "/limits",
       "/models/prices",
+      "/models/repricing",
       "/pricing",
       "/reconcile",
       "/audit",

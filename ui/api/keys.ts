@@ -37,6 +37,7 @@ export const KEYS = {
   breakdown: ["reports", "breakdown"],
   // Prices are in it, so that a change of them makes it stale.
   whatIf: ["admin", "pricing", "what-if"],
+  repricings: ["admin", "repricing"],
   errors: ["reports", "errors"],
   refusals: ["reports", "refusals"],
   usageByPrincipal: ["reports", "by-principal"],

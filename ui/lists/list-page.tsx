@@ -9,7 +9,13 @@ import { GonePanel } from "../components/panel.tsx";
 import { DataTable, type DataTableProps } from "../components/table.tsx";
 import { SelectField, type SelectFieldProps } from "../components/select-field.tsx";
 import { TextField, type TextFieldProps } from "../components/text-field.tsx";
-import type { AuditSearch, LimitsSearch, ModelsSearch, PeopleSearch } from "../search/pages.ts";
+import type {
+  AuditSearch,
+  LimitsSearch,
+  ModelsSearch,
+  PeopleSearch,
+  RepricingSearch,
+} from "../search/pages.ts";
 import { formatCount } from "../text/format.ts";
 
 /** A question to the server, as `useQuery` answers it. */
@@ -232,7 +238,7 @@ export function FilterField<Value extends string>(props: FilterFieldProps<Value>
   );
 }
 
-type SearchPatch = PeopleSearch & LimitsSearch & ModelsSearch & AuditSearch;
+type SearchPatch = PeopleSearch & LimitsSearch & ModelsSearch & AuditSearch & RepricingSearch;
 
 /** The address of a list, and a way to change part of it. */
 export function useListSearch() {

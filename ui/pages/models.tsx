@@ -1,6 +1,7 @@
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import type { Unit } from "#kernel/units.ts";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { MODELS, pricingQuery, PROVIDERS } from "../api/catalog.ts";
 import { listedModelsQuery } from "../api/models.ts";
@@ -8,6 +9,7 @@ import { teamSummaryQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 import { ListOffer } from "../catalog/list-offer.tsx";
 import { ArrowChain } from "../components/arrow-chain.tsx";
+import { buttonClass } from "../components/button.tsx";
 import { Badge } from "../components/chip.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
 import { type Column, textColumn } from "../components/column.ts";
@@ -131,7 +133,14 @@ function AdminModels() {
   return (
     <ModelsList
       lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
-      actions={!isPending && <ListOffer models={allModels} kept={kept?.entries ?? NONE} />}
+      actions={
+        <>
+          {!isPending && <ListOffer models={allModels} kept={kept?.entries ?? NONE} />}
+          <Link to="/models/repricing" search={{ plan: "1" }} className={buttonClass()}>
+            Re-price…
+          </Link>
+        </>
+      }
       asked={[models, providers, pricing]}
       rows={isPending || models.data === undefined ? undefined : rows}
       total={models.data?.total}

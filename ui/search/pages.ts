@@ -2,7 +2,7 @@ import { CAPABILITIES } from "#catalog/capability.ts";
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { BREAKDOWNS, MEASURES } from "./breakdown.ts";
 import { type Filters, LOG_ORDERS, type LogOrder, readFilters } from "./filters.ts";
-import { readCount, readText, readWord, type RawSearch } from "./query-string.ts";
+import { readCount, readText, readTexts, readWord, type RawSearch } from "./query-string.ts";
 import { readWindow, type WindowSearch } from "./window.ts";
 
 /** What each page keeps in its address, told once: how a name is read says what it may be. What a page does not know is left out. */
@@ -99,6 +99,18 @@ export const readModelsSearch = reading({
   stream: word("1"),
 });
 export type ModelsSearch = ReturnType<typeof readModelsSearch>;
+
+/** What a re-pricing is planned with stands in the address while it is asked for: `plan=1`. */
+export const readRepricingSearch = reading({
+  ...LIST,
+  plan: word("1"),
+  of: readTexts,
+  since: readText,
+  until: readText,
+  /** Only requests of which some unit has no price. */
+  unpriced: word("1"),
+});
+export type RepricingSearch = ReturnType<typeof readRepricingSearch>;
 
 export const readPlaygroundSearch = reading({ model: readText });
 

@@ -1,11 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
-import { listedModelsQuery } from "../api/models.ts";
 import type { SecretDraft, SecretPatch } from "../api/people.ts";
+import { ModelsField, toAliases } from "../catalog/models-field.tsx";
 import { Button } from "../components/button.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
-import { Badge, Chip } from "../components/chip.tsx";
-import { ComboField } from "../components/combo-field.tsx";
-import { Icon } from "../components/icon.tsx";
+import { Badge } from "../components/chip.tsx";
 import { TextField, type TextFieldProps } from "../components/text-field.tsx";
 import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
 import type { Form } from "../form/use-form.ts";
@@ -76,6 +73,10 @@ export function TermFields({ form, hasModels, hasTags }: TermFieldsProps) {
           typed={form.values.typedModel}
           onChange={form.set}
           error={form.findError("models")}
+          hint="Optional. The only models that it may use."
+          toMissingNote={({ length }) =>
+            `The key is refused for ${length === 1 ? "it until it is added" : "them until they are added"}.`
+          }
         />
       )}
       {hasModels && (
@@ -157,72 +158,6 @@ export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
       scope: typed.isForInference ? "inference" : "full",
     }),
   };
-}
-
-interface ModelsFieldProps {
-  /** Aliases that were chosen. */
-  readonly chosen: readonly string[];
-  /** Text that stands in the field, and counts as well. */
-  readonly typed: string;
-  readonly onChange: (part: { readonly models?: readonly string[]; readonly typedModel?: string }) => void;
-  readonly error: string | undefined;
-}
-
-/** The only models of a key: picked among those that there are, or written where one is still to come. */
-function ModelsField({ chosen, typed, onChange, error }: ModelsFieldProps) {
-  const { data: models } = useQuery(listedModelsQuery({ includeHidden: true }));
-  const known = new Set(models?.map(({ id }) => id));
-  const missing = models === undefined ? [] : toAliases(chosen, typed).filter((alias) => !known.has(alias));
-  const add = (text: string) => onChange({ models: toAliases(chosen, text), typedModel: "" });
-  return (
-    <div className="flex flex-col gap-1.5">
-      <ComboField
-        label="Models"
-        hint="Optional. The only models that it may use."
-        mono
-        name="models"
-        placeholder="Add a model"
-        noneText="No model has this name: press Enter to add it all the same"
-        options={(models ?? [])
-          .filter(({ id }) => !chosen.includes(id))
-          .map(({ id, owned_by: provider }) => ({ value: id, detail: provider }))}
-        value={typed}
-        onValueChange={(typedModel) => onChange({ typedModel })}
-        onCommit={add}
-        error={error}
-      />
-      {chosen.length > 0 && (
-        <ul aria-label="Chosen models" className="flex flex-wrap gap-1.5">
-          {chosen.map((alias) => (
-            <li key={alias} className="max-w-full min-w-0">
-              <Chip
-                tone={missing.includes(alias) ? "warn" : "neutral"}
-                title={alias}
-                removeLabel={`Remove the model ${alias}`}
-                onRemove={() => onChange({ models: chosen.filter((other) => other !== alias) })}
-              >
-                {alias}
-              </Chip>
-            </li>
-          ))}
-        </ul>
-      )}
-      {missing.length > 0 && (
-        <p className="flex items-start gap-1.5 text-xs text-warn">
-          <Icon name="warning" size={14} className="mt-px" />
-          <span className="min-w-0 break-words">
-            There is no model {missing.join(", ")}. The key is refused for{" "}
-            {missing.length === 1 ? "it until it is added" : "them until they are added"}.
-          </span>
-        </p>
-      )}
-    </div>
-  );
-}
-
-/** Aliases in the order in which they were named, once each; text may name several. */
-function toAliases(chosen: readonly string[], typed: string): readonly string[] {
-  return [...new Set([...chosen, ...typed.split(/[,\s]+/).filter((alias) => alias !== "")])];
 }
 
 /** Fixed tags of a person, a key or a relay token: typed as one text, and shown as badges. */

@@ -33,12 +33,15 @@ export const ADMIN_PAGES: readonly NavigationItem[] = [
   { to: "/audit", label: "Audit", icon: "audit", key: "a" },
 ];
 
-/** A section of the models, which has a key and no line in the navigation. */
-const PRICES: NavigationItem = { to: "/models/prices", label: "Prices", icon: "pricing", key: "i" };
+/** Sections of the models, which have a key and no line in the navigation. */
+const SECTIONS: readonly NavigationItem[] = [
+  { to: "/models/prices", label: "Prices", icon: "pricing", key: "i" },
+  { to: "/models/repricing", label: "Re-pricing", icon: "pricing", key: "n" },
+];
 
 /** Every page that has a key, by role. */
 export function pagesFor(role: string | undefined): readonly NavigationItem[] {
-  return role === "admin" ? [...MEMBER_PAGES, PRICES, ...ADMIN_PAGES] : MEMBER_PAGES;
+  return role === "admin" ? [...MEMBER_PAGES, ...SECTIONS, ...ADMIN_PAGES] : MEMBER_PAGES;
 }
 
 /** The title of the browser's tab, and what is announced when a page is opened. */

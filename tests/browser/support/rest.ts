@@ -18,6 +18,7 @@ export const ADMIN_PATHS = [
   "/people",
   "/limits",
   "/models/prices",
+  "/models/repricing",
   "/reconcile",
   "/audit",
 ] as const;

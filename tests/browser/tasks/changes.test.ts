@@ -100,6 +100,29 @@ describeInBrowser("a change, from the overview", () => {
     expect(keys).toEqual([expect.objectContaining({ label: "laptop", scope: "inference" })]);
   });
 
+  test("14: past requests of a model get the price that it has by now, with what changes before it is applied", async () => {
+    const site = await browser.newSite();
+    await makeUsed(site, provider);
+    await call(site, "PATCH", "/admin/v1/models/fast", {
+      pricing: { input_tokens: 1000, output_tokens: 1000 },
+    });
+    const readCost = async () => (await call(site, "GET", "/stats/breakdown?by=model")).total.cost;
+    expect(await readCost()).toBeNull();
+    const page = await begin(site);
+    await doWithin(page, 6, async () => {
+      await goTo(page, "Models");
+      await page.getByRole("rowheader", { name: /fast/ }).click();
+      await page.getByRole("dialog").getByRole("link", { name: "Re-price…" }).click();
+      await page.getByRole("button", { name: "Make the plan" }).click();
+      const plan = page.getByRole("dialog", { name: "Re-pricing of fast" });
+      await plan.getByText("Nothing is changed yet. 1 request: unpriced becomes $").waitFor();
+      await plan.getByRole("button", { name: "Apply" }).click();
+      await page.getByRole("alertdialog").getByRole("button", { name: "Apply" }).click();
+      await plan.getByRole("button", { name: "Take it back" }).waitFor();
+    });
+    expect(await readCost()).toBeGreaterThan(0);
+  });
+
   test("9 and 12: models without a price are priced from public list prices, and whether a provider is healthy", async () => {
     const site = await browser.newSite();
     await makeUsed(site, provider);

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
@@ -7,7 +8,7 @@ import { AliasList } from "../../catalog/alias-list.tsx";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
 import { toPinnedUnits } from "../../catalog/price-set.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
-import { Button } from "../../components/button.tsx";
+import { Button, buttonClass } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -60,7 +61,14 @@ export function EditPanel(props: EditPanelProps) {
           </span>
         </span>
       }
-      footer={<ModelLinks model={model} />}
+      footer={
+        <>
+          <Link to="/models/repricing" search={{ plan: "1", of: [model.alias] }} className={buttonClass()}>
+            Re-price…
+          </Link>
+          <ModelLinks model={model} />
+        </>
+      }
     >
       <section aria-label="Route of a request" className="flex flex-col items-start gap-2">
         <ArrowChain

@@ -6,6 +6,7 @@ import { TAB_CLASS } from "../../components/tabs.tsx";
 const SECTIONS = [
   { to: "/models", label: "Models" },
   { to: "/models/prices", label: "Prices" },
+  { to: "/models/repricing", label: "Re-pricing" },
 ] as const;
 
 /** Leads from the models to their prices and back; members have the models alone. */

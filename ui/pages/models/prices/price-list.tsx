@@ -6,7 +6,7 @@ import type { Model, Pricing } from "../../../api/catalog.ts";
 import type { MissingPriceRow, MissingPrices, ReportNotes, TeamUsageRow } from "../../../api/reports.ts";
 import { WithDetailPrices } from "../../../catalog/detail-prices.tsx";
 import { toShownUnits } from "../../../catalog/price-set.ts";
-import { Button, IconButton } from "../../../components/button.tsx";
+import { Button, buttonClass, IconButton } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
 import { Badge } from "../../../components/chip.tsx";
 import { type Column, countColumn, textColumn } from "../../../components/column.ts";
@@ -235,6 +235,10 @@ function KindBadge({ kind }: { readonly kind: NameKind }) {
 /** What a priced name is: an alias, an upstream name, a relayed name, or a name that no model has any more. */
 export type NameKind = MissingPriceRow["kind"] | "upstream";
 
+function toModels(missing: readonly MissingPriceRow[]): readonly string[] {
+  return [...new Set(missing.map(({ model }) => model))];
+}
+
 /** The rows whose next request will be without a price, too. */
 export function toMissingNow({ missing }: MissingPrices): readonly MissingPriceRow[] {
   return missing.filter(({ has_price: hasPrice }) => !hasPrice);
@@ -259,7 +263,7 @@ export function MissingCard({ report, busy, onSetPrice }: MissingCardProps) {
   return (
     <Card
       title="Used without a price"
-      lead="Units of the last 30 days (UTC) that have no price now. A price applies from the next request: past requests stay unpriced."
+      lead="Units of the last 30 days (UTC) that have no price now. A price applies from the next request: past requests stay unpriced until they are re-priced."
       flush
       className="mb-6"
     >
@@ -283,7 +287,18 @@ export function MissingCard({ report, busy, onSetPrice }: MissingCardProps) {
               body={
                 report.missing.length === 0
                   ? undefined
-                  : "Requests of these days that were recorded before their prices were set stay unpriced."
+                  : "Requests of these days that were recorded before their prices were set stay unpriced until they are re-priced."
+              }
+              action={
+                report.missing.length > 0 && (
+                  <Link
+                    to="/models/repricing"
+                    search={{ plan: "1", of: toModels(report.missing), unpriced: "1" }}
+                    className={buttonClass()}
+                  >
+                    Re-price…
+                  </Link>
+                )
               }
             />
           )
