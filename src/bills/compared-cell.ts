@@ -156,7 +156,8 @@ export class ComparedCell {
   #toKind(): LineKind {
     const { here, there } = this.cell;
     const isEmpty = (side: "here" | "there") => this.measures.every((measure) => measure[side] === 0n);
-    if (!here.isThere || isEmpty("here")) return "only_there";
+    // What was used without a price costs nothing here, and is used all the same.
+    if (!here.isThere || (here.requests === 0 && isEmpty("here"))) return "only_there";
     if (!there.isThere || isEmpty("there")) return "only_here";
     if (this.measures.every((measure) => measure.here === measure.there)) return "equal";
     const outside = this.measures.find((measure) => !this.isWithin(measure));

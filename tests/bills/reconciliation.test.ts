@@ -192,6 +192,18 @@ describe("the likely reason", () => {
     expect(cheaper.lines[0]?.reasons.map(({ code }) => code)).not.toContain("unpriced");
   });
 
+  test("unpriced units, where costs are all that the bill tells: what was used here is not only there", () => {
+    const costs = COLUMNS.filter((column) => ["date", "model", "cost"].includes(column));
+    const here = use("gpt-nano", { requests: 2, costPico: null, unpricedRequests: 2 });
+    const { lines } = reconcile([toBill([use("gpt-nano")], costs)], [here]);
+    expect(toKinds(lines)).toEqual([["gpt-nano", null, "bill_more", ["unpriced"]]]);
+    // What failed here without any usage is on the bill alone.
+    const failed = use("gpt-nano", { requests: 0, unmeteredRequests: 2, costPico: null, units: {} });
+    expect(toKinds(reconcile([toBill([use("gpt-nano")], costs)], [failed]).lines)).toEqual([
+      ["gpt-nano", null, "only_there", ["no_usage"]],
+    ]);
+  });
+
   test("cancelled and failed requests without usage, with our count of them", () => {
     const there = use("gpt-5", {
       requests: 120,
@@ -360,7 +372,7 @@ describe("the costs that answers told themselves", () => {
     });
     expect(linesOf(unpriced).map(({ kind, reasons }) => [kind, reasons.map(({ code }) => code)])).toEqual([
       ["bill_more", ["unpriced", "cost_alone"]],
-      ["only_there", ["cost_reported", "unpriced"]],
+      ["bill_more", ["cost_reported", "unpriced"]],
     ]);
     expect(linesOf({ ...told(9n * DOLLAR), dayUs: (FIRST + 9) * DAY_US }).map(({ kind }) => kind)).toEqual([
       "only_there",
