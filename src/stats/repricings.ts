@@ -16,7 +16,7 @@ import {
   type RepricingTerms,
 } from "./repricing.ts";
 
-/** How often this process looks whether another one's re-pricing was left alone. */
+/** How often this process looks whether a re-pricing was left alone: another process's, or its own after a failure. */
 const CLAIM_INTERVAL_MS = 2_000;
 /** Between two attempts at a step that failed. */
 const RETRY_INTERVAL_MS = 1_000;
@@ -50,6 +50,7 @@ export interface NewRepricing extends Omit<RepricingTerms, "plannedAtUs"> {
 export class Repricings {
   readonly #deps: RepricingsDeps;
   #timer: ReturnType<typeof setInterval> | null = null;
+  /** The last one that this process began, and through it all before: each begins when the one before has told limits. */
   #running: Promise<void> | null = null;
   /** The one under way, here or elsewhere, as far as is known. */
   #active: Pick<Repricing, "id" | "state"> | null = null;
@@ -68,16 +69,14 @@ export class Repricings {
 
   /** Goes on with what was left behind. */
   start(): void {
+    this.#watch();
     void this.#claim();
-    if (!this.#deps.isShared) return;
-    this.#timer = setInterval(() => void this.#claim(), CLAIM_INTERVAL_MS);
-    this.#timer.unref();
   }
 
   /** After the step that is under way no other begins. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#unwatch();
     await this.#running;
   }
 
@@ -149,6 +148,17 @@ export class Repricings {
     }
   }
 
+  #watch(): void {
+    if (this.#isClosed) return;
+    this.#timer ??= setInterval(() => void this.#claim(), CLAIM_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  #unwatch(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
   async #claim(): Promise<void> {
     if (this.#running !== null || this.#isClosed) return;
     try {
@@ -156,24 +166,36 @@ export class Repricings {
       if (this.#running !== null || this.#isClosed) return;
       this.#active = claimed?.repricing ?? null;
       if (claimed?.isOwn === true) this.#drive(claimed.repricing);
+      // Without other processes none becomes active that this one does not begin.
+      if (claimed === null && !this.#deps.isShared) this.#unwatch();
     } catch (cause) {
       this.#deps.log.warn("re-pricing: the ledger could not be asked", describeCause(cause));
     }
   }
 
   #drive(repricing: Repricing): void {
-    this.#active = repricing;
-    this.#running = this.#run(repricing).finally(() => {
+    const before = this.#running;
+    const running = this.#run(repricing, before).finally(() => {
+      if (this.#running !== running) return;
       this.#running = null;
       this.#active = null;
+      // One that this process could not end, or has lost, would refuse all others until a restart.
+      this.#watch();
     });
+    this.#running = running;
   }
 
-  async #run(begun: Repricing): Promise<void> {
-    let repricing: Repricing | null = begun;
-    if (repricing.state === "planned") repricing = await this.#plan(repricing);
-    if (repricing === null || this.#isClosed) return;
-    if (repricing.state === "running" || repricing.state === "reverting") await this.#change(repricing);
+  /** Never throws. */
+  async #run(begun: Repricing, before: Promise<void> | null): Promise<void> {
+    await before;
+    this.#active = begun;
+    try {
+      const repricing = begun.state === "planned" ? await this.#plan(begun) : begun;
+      if (repricing?.state === "running" || repricing?.state === "reverting") await this.#change(repricing);
+    } catch (cause) {
+      const described = describeCause(cause);
+      this.#deps.log.error("re-pricing: it could not be ended, and is gone on with shortly", described);
+    }
   }
 
   /** Null where it ends with the plan, or is another process's. */
@@ -236,8 +258,8 @@ export class Repricings {
           const doneCount = isApplied ? repricing.eventCount : 0;
           const state = isApplied ? "applied" : "reverted";
           await store.save({ ...repricing, state, changedAtUs, doneCount }, false);
-          await this.#deps.onCosts("done");
           log.info("re-pricing: done", { id: repricing.id, state });
+          await this.#tellDone();
           return;
         }
         await this.#renew();
@@ -245,6 +267,15 @@ export class Repricings {
         log.warn("re-pricing: a step failed and is made again", describeCause(cause));
         await sleep(RETRY_INTERVAL_MS);
       }
+    }
+  }
+
+  async #tellDone(): Promise<void> {
+    try {
+      await this.#deps.onCosts("done");
+    } catch (cause) {
+      // The next request that they concern has them added up.
+      this.#deps.log.warn("re-pricing: limits could not be added up yet", describeCause(cause));
     }
   }
 

@@ -1,6 +1,8 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { ModelPrices } from "#kernel/price-variants.ts";
-import type { RepricingFigures, RepricingState } from "#stats/repricing.ts";
+import type { RepricingFigures, RepricingState, RepricingStore } from "#stats/repricing.ts";
 import { type NewRepricing, Repricings } from "#stats/repricings.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Storage } from "#storage/engine.ts";
@@ -146,10 +148,113 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       expect(await listRows(storage)).toEqual(applied);
       await engine.checkLedger();
     });
+
+    test("the next one begins when the one before has told limits, and its end leaves what is known of the next", async () => {
+      await using engine = createEngine();
+      const told: PromiseWithResolvers<void>[] = [];
+      let going = 0;
+      await using bench = await openBench(engine, {
+        async onCosts(change) {
+          if (change === "going") return;
+          const held = Promise.withResolvers<void>();
+          told.push(held);
+          going += 1;
+          await held.promise;
+          going -= 1;
+        },
+      });
+      const { storage, repricings } = bench;
+      const untilTold = (count: number) =>
+        until(
+          () => told.length === count,
+          () => `limits were told ${told.length} times`,
+        );
+      await recordDays(storage, 1);
+      bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+      const { id } = await repricings.create({ ...TERMS, isDryRun: false, actor: ROOT });
+      await untilTold(1);
+      expect((await repricings.get(id)).state).toBe("applied");
+      await repricings.revert(id, ROOT);
+      expect(going).toBe(1);
+      told[0]?.resolve();
+      await untilTold(2);
+      expect(going).toBe(1);
+      expect(repricings.changingId).toBe(id);
+      // What is under way is waited for.
+      const events: string[] = [];
+      const closed = repricings.close().then(() => events.push("closed"));
+      await repricings.get(id);
+      events.push("told");
+      told[1]?.resolve();
+      await closed;
+      expect(events).toEqual(["told", "closed"]);
+      expect(repricings.changingId).toBeNull();
+      await engine.checkLedger();
+    });
+
+    test("a plan whose failure cannot be saved is made again: it refuses no other one for ever", async () => {
+      await using engine = createEngine();
+      const failing = new Set(["plan", "save"]);
+      await using bench = await openBench(engine, {
+        toStore: (store) => ({
+          ...store,
+          plan: (...asked) => (failing.has("plan") ? Promise.reject(new Error("no")) : store.plan(...asked)),
+          save: (saved, isActive) => {
+            if (saved.state !== "failed" || !failing.has("save")) return store.save(saved, isActive);
+            failing.clear();
+            return Promise.reject(new Error("no"));
+          },
+        }),
+      });
+      const { storage, repricings } = bench;
+      await recordDays(storage, 1);
+      bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+      const first = await repricings.create({ ...TERMS, isDryRun: true, actor: ROOT });
+      expect(await codeOf(repricings.create({ ...TERMS, isDryRun: true, actor: ROOT }))).toBe(
+        "repricing_running",
+      );
+      await bench.reached(first.id, "planned");
+      const second = await bench.planned(TERMS);
+      expect(second.figures).toEqual((await repricings.get(first.id)).figures);
+    });
+
+    // Two replicas of PostgreSQL take over from each other in tests/replicas.
+    test.skipIf(engineName !== "SQLite")(
+      "one whose server is of another database ends with its plan's figures, and refuses no other one for ever",
+      async () => {
+        await using engine = createEngine();
+        await using bench = await openBench(engine);
+        const { storage, repricings } = bench;
+        await recordDays(storage, 1);
+        bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+        const before = await listRows(storage);
+        const plan = await bench.planned(TERMS);
+        await storage.repricings.begin(plan.id, { from: ["planned"], to: "running" });
+        // A ledger that was moved here from PostgreSQL has the number of a replica that is none here.
+        using database = new Database(join(engine.dataDir, "usage.db"));
+        database.run("UPDATE repricing SET holder = 77 WHERE active = 1");
+        expect(await codeOf(repricings.create({ ...TERMS, isDryRun: true, actor: ROOT }))).toBe(
+          "repricing_running",
+        );
+        repricings.start();
+        const applied = await bench.reached(plan.id, "applied");
+        expect(applied.figures).toEqual(plan.figures);
+        expect((await listRows(storage)).map(toCost)).toEqual(before.map((row) => toCost(reprice(row))));
+        await engine.checkLedger();
+      },
+    );
   });
 }
 
-async function openBench(engine: LedgerEngine) {
+interface BenchOptions {
+  readonly onCosts?: (change: "going" | "done") => Promise<void>;
+  readonly toStore?: (store: RepricingStore) => RepricingStore;
+}
+
+async function openBench(
+  engine: LedgerEngine,
+  { onCosts = async () => {}, toStore = (store) => store }: BenchOptions = {},
+) {
   const clock = createManualClock();
   const storage = await engine.serve({ clock });
   let count = 0;
@@ -158,13 +263,13 @@ async function openBench(engine: LedgerEngine) {
     randomBytes: (size: number) => new Uint8Array(size),
   };
   const repricings = new Repricings({
-    store: storage.repricings,
+    store: toStore(storage.repricings),
     audit: storage.audit,
     clock,
     ids,
     log: silentLog,
-    isShared: false,
-    onCosts: async () => {},
+    isShared: storage.limitBoard !== null,
+    onCosts,
   });
   const reached = async (id: string, state: RepricingState) => {
     await until(

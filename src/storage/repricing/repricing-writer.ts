@@ -59,7 +59,7 @@ export class RepricingWriter {
   }
 
   claim(): Promise<ActiveRepricing | null> {
-    return this.#transact((holder) => this.#claim(holder));
+    return this.#inTurn((engine) => engine.transact(() => this.#claim(engine)));
   }
 
   async write(write: StretchWrite): Promise<StretchOutcome> {
@@ -83,7 +83,7 @@ export class RepricingWriter {
     return this.#inTurn((engine) => engine.transact(() => toScript(engine.lane)));
   }
 
-  *#claim(holder: number): Script<ActiveRepricing | null> {
+  *#claim({ lane: holder, isShared }: WriterEngine): Script<ActiveRepricing | null> {
     const active = yield* findActive();
     if (active === null) return null;
     const { row, repricing } = active;
@@ -91,7 +91,8 @@ export class RepricingWriter {
     const nowMs = performance.now();
     if (this.#heard.id !== row.id || this.#heard.beat !== row.beat)
       this.#heard = { id: row.id, beat: row.beat, sinceMs: nowMs };
-    const isSilent = nowMs - this.#heard.sinceMs >= SILENT_MS;
+    // Where no other process writes, its holder was one of the database that it was moved from.
+    const isSilent = !isShared || nowMs - this.#heard.sinceMs >= SILENT_MS;
     return { repricing, isOwn: isSilent && (yield* takeOver({ id: row.id, beat: row.beat, holder })) };
   }
 
