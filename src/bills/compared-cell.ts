@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { Pico, ReportQuantities } from "#kernel/units.ts";
+import type { Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { BilledUnit, Day } from "./bill.ts";
 
 /** How the two sides of a line stand to each other. `within`: they differ by 1 %, or by five requests, at most. */
@@ -43,6 +43,8 @@ export interface UpstreamDay {
   /** Those that told no usage, however they ended: a provider may bill them, and no answer said how much. */
   readonly unmeteredRequests: number;
   readonly unpricedRequests: number;
+  /** Units of them that have no price; none where rows are too many to be looked at, or were removed. */
+  readonly unpricedUnits: readonly ReportUnit[];
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
   /** How many answers told their cost, and the sum of it; null when none did. */
@@ -70,6 +72,7 @@ interface LedgerSum extends Sum {
   isPriced: boolean;
   unpricedRequests: number;
   unmeteredRequests: number;
+  readonly unpricedUnits: Set<ReportUnit>;
   /** Tiers other than the standard one. */
   readonly tiers: Set<string>;
 }

@@ -47,10 +47,12 @@ export function findReportedReasons(
 }
 
 function toUnpriced({ cell, measures }: ComparedCell): readonly Reason[] {
-  const { unpricedRequests } = cell.here;
+  const { unpricedRequests, unpricedUnits } = cell.here;
   const cost = findOf(measures, "cost");
   if (unpricedRequests === 0 || cost === undefined || cost.there <= cost.here) return [];
-  const text = `${toCounted(unpricedRequests, "request")} used a unit that has no price here.`;
+  const units = [...unpricedUnits].sort(compareCodeUnits).join(", ");
+  const used = units === "" ? "a unit that has no price here" : `units that have no price here: ${units}`;
+  const text = `${toCounted(unpricedRequests, "request")} used ${used}.`;
   return [{ code: "unpriced", text }];
 }
 

@@ -253,7 +253,14 @@ function getCell(cells: Map<string, Cell>, { day, model, tier, grain, names }: P
   if (found !== undefined) return found;
   const cell: Cell = {
     ...place,
-    here: { ...toNothing(), isPriced: false, unpricedRequests: 0, unmeteredRequests: 0, tiers: new Set() },
+    here: {
+      ...toNothing(),
+      isPriced: false,
+      unpricedRequests: 0,
+      unpricedUnits: new Set(),
+      unmeteredRequests: 0,
+      tiers: new Set(),
+    },
     there: { ...toNothing(), names: new Set(), conditions: new Set(), toolPico: 0n },
   };
   cells.set(key, cell);
@@ -276,6 +283,7 @@ function addUse({ here }: Cell, use: UpstreamDay, told: Told): void {
   here.isThere = true;
   here.requests += use.requests;
   here.unpricedRequests += use.unpricedRequests;
+  for (const unit of use.unpricedUnits) here.unpricedUnits.add(unit);
   here.unmeteredRequests += use.unmeteredRequests;
   for (const unit of BILLED_UNITS)
     here.units[!isCachedApart && unit === "cached_input_tokens" ? "input_tokens" : unit] += units[unit] ?? 0;

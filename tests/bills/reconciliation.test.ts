@@ -29,6 +29,7 @@ function use(model: string, given: Partial<UpstreamDay> & { readonly day?: numbe
     requests: 100,
     unmeteredRequests: 0,
     unpricedRequests: 0,
+    unpricedUnits: [],
     costPico: DOLLAR,
     costReported: null,
     units: { input_tokens: 100_000, output_tokens: 10_000 },
@@ -186,6 +187,10 @@ describe("the likely reason", () => {
       code: "unpriced",
       text: "12 requests used a unit that has no price here.",
     });
+    const named = [use("gpt-5", { ...here[0], unpricedUnits: ["images", "cached_input_tokens"] })];
+    expect(reconcile([toBill([use("gpt-5")])], named).lines[0]?.reasons[0]?.text).toBe(
+      "12 requests used units that have no price here: cached_input_tokens, images.",
+    );
     // The prices of both are no reason where some are missing.
     expect(lines[0]?.reasons.map(({ code }) => code)).toEqual(["unpriced", "cost_alone"]);
     const cheaper = reconcile([toBill([use("gpt-5", { costPico: CENT / 100n })])], here);

@@ -124,6 +124,31 @@ describe("POST /admin/v1/reconcile", () => {
     ]);
   });
 
+  test("names the units that had no price, of the day and model of the line alone", async () => {
+    const { alice } = team;
+    const part = { at: "2026-03-09T10:00:00Z", by: alice, prices: { input_tokens: 1 }, unpriced: true };
+    await team.record(part, part, { ...part, model: "alias", upstreamName: "other-2026", prices: {} });
+    const body = await reconcile({
+      files: [
+        toFile(
+          ["2026-03-09", "fast-2026", "standard", 2, 12, 8, 4, "1"],
+          ["2026-03-09", "other-2026", "standard", 1, 6, 4, 2, "1"],
+        ),
+      ],
+      map: MAP,
+    });
+    expect(body.lines.map(({ reasons }: any) => reasons[0])).toEqual([
+      {
+        code: "unpriced",
+        text: "2 requests used units that have no price here: cached_input_tokens, output_tokens.",
+      },
+      {
+        code: "unpriced",
+        text: "1 request used units that have no price here: cached_input_tokens, input_tokens, output_tokens.",
+      },
+    ]);
+  });
+
   test("compares a vendor's bill with the providers at its address, and each bill with its own vendor's", async () => {
     const { alice } = team;
     for (const [name, host] of [

@@ -1,15 +1,16 @@
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { REPORT_UNITS } from "#kernel/units.ts";
+import { REPORT_UNITS, type ReportUnit } from "#kernel/units.ts";
 import { OTHER } from "#stats/grouping.ts";
 import { MISSING_PRICES_MAX, toUnpricedUses, type UnpricedUse } from "#stats/missing-prices.ts";
+import type { Window } from "#stats/filter.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import { findLack } from "#usage/cost.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { readPriceSets } from "./billed-sums.ts";
-import { toChosenBindings, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
+import { toChosenBindings, toEventJoins, toUnpricedMeasure, type Wanted } from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { cutToRows } from "./row-window.ts";
@@ -51,22 +52,18 @@ export function* readMissingPrices(
   const groups = yield* groupLabelSets(filter, NAME);
   const whole = { filter: asked, groups: yield* groupLabelSets(asked, []) };
   const { cut, range } = yield* cutToRows(query.window, whole);
-  const ranges = range === null ? [] : yield* listUnpricedRanges(range, rowsMax);
-  const dialect = yield* dialectOf();
-  const joins = toEventJoins(dialect, filter);
-  const chosen = toChosenBindings({ filter, groups });
   const uses = new Map<string, NameUse>();
   const pricesOf = yield* readPriceSets();
-  for (const { fromUs, toUs } of ranges) {
-    yield* each<UnpricedRow>(
-      `SELECT e.combination, m.price_set, count(*) AS requests, ${toUnpricedSums(dialect)} FROM event AS e ${joins}
-       WHERE e.id >= ? AND e.id < ? GROUP BY e.combination, m.price_set`,
-      [...chosen, fromUs, toUs],
-      (row) => {
-        const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
-        const [, , tier = null, geo = null] = groups.values[group] ?? [];
-        addUse(uses, { group, lack: toLack({ tier, geo }, pricesOf.get(row.price_set)) }, row);
-      },
+  const isRead = yield* eachUnpriced({ range, rowsMax, filter, groups }, (row) => {
+    const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
+    const [, , tier = null, geo = null] = groups.values[group] ?? [];
+    addUse(uses, { group, lack: toLack({ tier, geo }, pricesOf.get(row.price_set)) }, row);
+  });
+  if (!isRead) {
+    throw new ProxyError(
+      "range_too_large",
+      `Requests without a price are counted one by one, in hours of ${rowsMax} requests at most: choose a later since.`,
+      { param: "since" },
     );
   }
   const isFolded = uses.size > sumsMax;
@@ -84,25 +81,68 @@ export function* readMissingPrices(
   return { ...report, truncated: report.truncated || isFolded, snapped: cut.snapped };
 }
 
+interface UnpricedRows extends Wanted {
+  readonly range: RawRange | null;
+  readonly rowsMax: number;
+}
+
+/** Sums of the unpriced rows of a range, no day with another. False, and nothing was read, for hours of more than `rowsMax` rows. */
+function* eachUnpriced(
+  { range, rowsMax, filter, groups }: UnpricedRows,
+  onRow: (row: UnpricedRow, day: number) => void,
+): Script<boolean> {
+  const ranges = range === null ? [] : yield* listUnpricedRanges(range, rowsMax);
+  if (ranges === null) return false;
+  const dialect = yield* dialectOf();
+  const sql = `SELECT e.combination, m.price_set, count(*) AS requests, ${toUnpricedSums(dialect)}
+    FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? GROUP BY e.combination, m.price_set`;
+  for (const { fromUs, toUs } of ranges) {
+    const day = Math.floor(fromUs / DAY_US);
+    yield* each<UnpricedRow>(sql, [...toChosenBindings({ filter, groups }), fromUs, toUs], (row) =>
+      onRow(row, day),
+    );
+  }
+  return true;
+}
+
+/**
+ * The units without a price by day and group of label sets, as far as rows are there; null where more than `rowsMax` rows would
+ * have to be looked at.
+ */
+export function* readUnpricedUnits(
+  window: Window,
+  wanted: Wanted,
+  rowsMax: number,
+): Script<((place: { readonly day: number; readonly group: number }) => readonly ReportUnit[]) | null> {
+  const { range } = yield* cutToRows(window, wanted);
+  const found = new Map<string, Set<ReportUnit>>();
+  const isRead = yield* eachUnpriced({ ...wanted, range, rowsMax }, (row, day) => {
+    const key = `${day} ${wanted.groups.groupOf[row.combination] ?? NOT_CHOSEN}`;
+    for (const unit of REPORT_UNITS) {
+      if ((row[`${unit}_requests`] ?? 0) === 0) continue;
+      const units = found.get(key) ?? new Set();
+      found.set(key, units.add(unit));
+    }
+  });
+  return isRead ? ({ day, group }) => [...(found.get(`${day} ${group}`) ?? [])] : null;
+}
+
 interface HourRow {
   readonly hour: number;
   readonly requests: number;
 }
 
-/** The hours of a range in which something was unpriced, those of one day and without a gap as one. */
-function* listUnpricedRanges({ fromUs, toUs }: RawRange, rowsMax: number): Script<readonly RawRange[]> {
+/** The hours of a range in which something was unpriced, those of one day and without a gap as one; null for too many rows. */
+function* listUnpricedRanges(
+  { fromUs, toUs }: RawRange,
+  rowsMax: number,
+): Script<readonly RawRange[] | null> {
   const hours = yield* all<HourRow>(
     `SELECT hour, sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?
        GROUP BY hour HAVING sum(unpriced_requests) > 0 ORDER BY hour`,
     [Math.floor(fromUs / HOUR_US), Math.ceil(toUs / HOUR_US)],
   );
-  if (hours.reduce((sum, { requests }) => sum + requests, 0) > rowsMax) {
-    throw new ProxyError(
-      "range_too_large",
-      `Requests without a price are counted one by one, in hours of ${rowsMax} requests at most: choose a later since.`,
-      { param: "since" },
-    );
-  }
+  if (hours.reduce((sum, { requests }) => sum + requests, 0) > rowsMax) return null;
   const ranges: { fromUs: number; toUs: number }[] = [];
   for (const { hour } of hours) {
     const from = Math.max(hour * HOUR_US, fromUs);

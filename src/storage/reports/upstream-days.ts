@@ -2,7 +2,7 @@ import type { UpstreamDay } from "#bills/compared-cell.ts";
 import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toReportQuantities, type UnitTotals } from "#kernel/units.ts";
+import { REPORT_UNITS, type ReportUnit, toReportQuantities, type UnitTotals } from "#kernel/units.ts";
 import { planBuckets } from "#stats/bucket.ts";
 import type { ReportNotes, StatsQuery } from "#stats/store.ts";
 import { joinCost } from "#storage/cells/sums.ts";
@@ -11,6 +11,7 @@ import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
 import { readEdges } from "./ledger-edges.ts";
+import { readUnpricedUnits } from "./missing-prices.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { SERIES_MEASURES, toOutcomeClass } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
@@ -20,6 +21,8 @@ export interface UpstreamDays extends Pick<ReportNotes, "snapped"> {
   readonly days: readonly UpstreamDay[];
 }
 
+/** Rows that are looked at for the units that lack a price: some second. */
+const UNPRICED_ROWS_MAX = 1_000_000;
 const UNTOLD = "untold";
 /** Where a relayed request has no upstream name, its model is what the provider bills. */
 const PLACE: readonly GroupLabel[] = [
@@ -54,12 +57,22 @@ export function* readUpstreamDays(query: StatsQuery, sumsMax = SUMS_MAX): Script
       { param: "since" },
     );
   const days = new Map<string, GrowingDay>();
+  const unpricedUnits = yield* readUnpricedUnits(query.window, { filter, groups }, UNPRICED_ROWS_MAX);
   for (const sum of fold.sums()) {
     const [upstream = null, model = null, tier = null, untold = null] = groups.values[sum.group] ?? [];
     const name = upstream ?? model ?? "";
     const key = JSON.stringify([sum.period, name, tier]);
-    const day = days.get(key) ?? { ...NOTHING, dayUs: sum.period * DAY_US, model: name, tier, totals: [] };
+    const day = days.get(key) ?? {
+      ...NOTHING,
+      dayUs: sum.period * DAY_US,
+      model: name,
+      tier,
+      totals: [],
+      unpricedUnits: new Set<ReportUnit>(),
+    };
     days.set(key, day);
+    for (const unit of unpricedUnits?.({ day: sum.period, group: sum.group }) ?? [])
+      day.unpricedUnits.add(unit);
     addSum(day, sum, untold === UNTOLD);
   }
   return { days: [...days.values()].map(toDay), snapped: cut.snapped };
@@ -86,6 +99,7 @@ interface GrowingDay extends Pick<UpstreamDay, "dayUs" | "model" | "tier"> {
   reportedHi: number;
   reportedLo: number;
   readonly totals: UnitTotals[];
+  readonly unpricedUnits: Set<ReportUnit>;
 }
 
 const NOTHING = {
@@ -122,6 +136,7 @@ function toDay(day: GrowingDay): UpstreamDay {
     requests: day.requests,
     unmeteredRequests: day.unmeteredRequests,
     unpricedRequests: day.unpricedRequests,
+    unpricedUnits: REPORT_UNITS.filter((unit) => day.unpricedUnits.has(unit)),
     costPico: day.pricedRequests === 0 ? null : joinCost(day.costHi, day.costLo),
     costReported: requests === 0 ? null : { requests, pico: joinCost(day.reportedHi, day.reportedLo) },
     units: toReportQuantities(day.totals),
