@@ -210,10 +210,19 @@ export function withBilledRequest(
   prices: AppliedPrices,
   of: ModelPrices = NO_PRICES,
 ): ReportedUsage | null {
-  const sets: readonly PriceSet[] = prices.lacks === undefined ? [prices] : [of.prices, ...of.variants];
-  if (!sets.some((set) => isPriced(set, "requests")) || usage?.shape === "pending") return usage;
-  const shape = usage?.shape ?? (sets.every(isPricedByRequestAlone) ? "inclusive" : "begun");
+  if (!isBilledByRequest(prices, of) || usage?.shape === "pending") return usage;
+  const isAlone = listBillingSets(prices, of).every(isPricedByRequestAlone);
+  const shape = usage?.shape ?? (isAlone ? "inclusive" : "begun");
   return { shape, quantities: { ...usage?.quantities, requests: 1 } };
+}
+
+/** True where a request itself has a price, or would have one if prices named its tier and region. */
+export function isBilledByRequest(prices: AppliedPrices, of: ModelPrices): boolean {
+  return listBillingSets(prices, of).some((set) => isPriced(set, "requests"));
+}
+
+function listBillingSets(prices: AppliedPrices, of: ModelPrices): readonly PriceSet[] {
+  return prices.lacks === undefined ? [prices] : [of.prices, ...of.variants];
 }
 
 /** The units that contain parts. */

@@ -7,7 +7,7 @@ import { type NewRepricing, Repricings } from "#stats/repricings.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Storage } from "#storage/engine.ts";
 import { choosePrices, priceUsage } from "#usage/cost.ts";
-import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import type { ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
 import { until } from "../support/waiting.ts";
 import { codeOf, type LedgerEngine, PAGE, silentLog } from "./support.ts";
@@ -110,6 +110,40 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
         row.durationUs < DAY_US;
       expect(before.filter(isTouched).length).toBeGreaterThan(3);
       expect(after.map(toCost)).toEqual(before.map((row) => toCost(isTouched(row) ? reprice(row) : row)));
+      await engine.checkLedger();
+    });
+
+    test("a price by the request that new prices no longer have costs nothing and leaves nothing unpriced, and is taken anew from later ones", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      const alone = { requests: 3_000_000 };
+      const both = { requests: 3_000_000, input_tokens: 1 };
+      await recordBilled(storage, 1, { quantities: { requests: 1 }, prices: alone });
+      await recordBilled(storage, 2, { quantities: { requests: 1, input_tokens: 10 }, prices: both });
+      bench.clock.now = NEW_YEAR_US + DAY_US;
+      const before = await listRows(storage);
+      const repriceAt = async (prices: ModelPrices["prices"]) => {
+        bench.clock.now += 1;
+        const terms = [["fast", [{ fromUs: 0, prices: { prices, variants: [] } }]]] as const;
+        const { id } = await bench.planned({ ...TERMS, prices: terms });
+        await repricings.apply(id, ROOT);
+        await bench.reached(id, "applied");
+        await engine.checkLedger();
+        return id;
+      };
+      const dropped = await repriceAt({ input_tokens: 2 });
+      const after = await listRows(storage);
+      expect(after.map(({ costPico }) => costPico)).toEqual([20n, 0n]);
+      expect(after.some(isUnpriced)).toBe(false);
+      expect(after.map(toUsed)).toEqual(before.map(toUsed));
+      const changed = await repriceAt({ input_tokens: 2, requests: 5 });
+      expect((await listRows(storage)).map(({ costPico }) => costPico)).toEqual([25n, 5n]);
+      for (const id of [changed, dropped]) {
+        await repricings.revert(id, ROOT);
+        await bench.reached(id, "reverted");
+      }
+      expect(await listRows(storage)).toEqual(before);
       await engine.checkLedger();
     });
 
@@ -302,6 +336,25 @@ async function record(
   ending: UsageEnding = ENDING,
 ): Promise<void> {
   await ledger.open({ ...SUBJECT, ...subject }).end(ending);
+}
+
+/** A request of `fast` at second `at` that was billed at these prices. */
+async function recordBilled(
+  storage: Storage,
+  at: number,
+  {
+    quantities,
+    prices,
+    ...ending
+  }: Partial<UsageEnding> & {
+    readonly quantities: ReportedUsage["quantities"] | null;
+    readonly prices: UsageEnding["prices"];
+  },
+): Promise<void> {
+  const usage = quantities === null ? null : { shape: "inclusive" as const, quantities };
+  const { costPico, unpriced } = priceUsage(usage, prices);
+  const subject = { arrivedAtUs: NEW_YEAR_US + at * 1_000_000, model: "fast" };
+  await record(storage, subject, { ...ENDING, usage, prices, costPico, unpriced, ...ending });
 }
 
 /** A request each hour, of every model, tier and some amounts; one of a day ends on the next. */

@@ -9,7 +9,7 @@ import { toChosenBindings, toEventJoins } from "#storage/reports/chosen-events.t
 import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
 import { resolveFilter } from "#storage/reports/request-filter.ts";
 import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
-import { choosePrices, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
+import { choosePrices, isBilledByRequest, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import { toPrices, toShape } from "#usage/journal-line.ts";
 import type { EventChange, EventClass, EventRow, FigureLabels } from "./event-changes.ts";
@@ -95,6 +95,7 @@ export class Repricer {
   readonly #chosen: readonly Binding[];
   /** Prices are a few objects that the terms hold. */
   readonly #keyOf = new Map<AppliedPrices, string>();
+  readonly #freeOf = new Map<AppliedPrices, AppliedPrices>();
 
   private constructor(parts: {
     readonly terms: RepricingTerms;
@@ -175,7 +176,9 @@ export class Repricer {
     const span = findSpan(group.spans, endedAtUs);
     if (span === null) return null;
     const usage = readUsage(row, group.shape);
-    const prices = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
+    const chosen = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
+    const isFeeDropped = usage.quantities.requests !== undefined && !isBilledByRequest(chosen, span);
+    const prices = isFeeDropped ? this.#withoutFee(chosen) : chosen;
     const billed = toDisjointQuantities(usage);
     const before = priceUsage({ shape: "exclusive", quantities: billed }, former.prices);
     if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
@@ -197,6 +200,16 @@ export class Repricer {
       cost,
       unpriced: after.unpriced,
     };
+  }
+
+  /**
+   * A request that was billed by itself costs nothing where no price is by the request. Its quantity stays, since later prices may
+   * be by the request again, and without a price it would leave the whole request unpriced.
+   */
+  #withoutFee(prices: AppliedPrices): AppliedPrices {
+    let free = this.#freeOf.get(prices);
+    if (free === undefined) this.#freeOf.set(prices, (free = { ...prices, requests: 0 }));
+    return free;
   }
 
   #toKey(prices: AppliedPrices): string {
