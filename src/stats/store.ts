@@ -213,6 +213,16 @@ export interface Statement extends ReportNotes {
   readonly hash: string;
   readonly total: StatementFigures;
   readonly rows: readonly StatementRow[];
+  /** Those that have changed costs of the window, or are doing so, the last first. */
+  readonly repricings: readonly StatementRepricing[];
+}
+
+export const STATEMENT_REPRICING_STATES = ["running", "applied", "reverting", "reverted"] as const;
+
+export interface StatementRepricing {
+  readonly state: (typeof STATEMENT_REPRICING_STATES)[number];
+  /** When it was applied, or taken back, last; null while it is applied for the first time. */
+  readonly changedAtUs: InstantUs | null;
 }
 
 /** The usage of a model at one tier and in one region, to which other prices can be applied. */

@@ -1,3 +1,4 @@
+import { formatInstant } from "#kernel/clock.ts";
 import { toCsvRow } from "#stats/csv.ts";
 import { toCost } from "#stats/series.ts";
 import type { Statement, StatementRow } from "#stats/store.ts";
@@ -15,6 +16,10 @@ export function toStatementView({ month, statement, labelOf }: NamedStatement) {
     month,
     hash: statement.hash,
     total: toFigures(statement.total),
+    repricings: statement.repricings.map(({ state, changedAtUs }) => ({
+      state,
+      changed_at: changedAtUs === null ? null : formatInstant(changedAtUs),
+    })),
     rows: statement.rows.map((row) => {
       const label = findLabel(row, labelOf);
       const figures = toFigures(row);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { expectError } from "./support.ts";
+import { until } from "../support/waiting.ts";
+import { call, expectError } from "./support.ts";
 import { bearer, CANCELLED, startTeam, type Team, type Used } from "./team.ts";
 
 const USED = (team: Team): readonly Used[] => [
@@ -15,6 +16,21 @@ beforeAll(async () => {
   await team.record(...USED(team), { at: "2026-04-01T00:00:00Z", by: team.bob });
 });
 afterAll(() => team.stop());
+
+/** One that is made, applied or taken back, once it rests. */
+async function reprice(path: string, body: object = {}): Promise<any> {
+  const begun = await call(team, "POST", `/admin/v1/repricing${path}`, { body });
+  const { id } = await begun.json();
+  let view: any;
+  await until(
+    async () => {
+      view = await team.read(`/admin/v1/repricing/${id}`);
+      return view.total !== null && !["running", "reverting"].includes(view.state);
+    },
+    () => JSON.stringify(view),
+  );
+  return view;
+}
 
 describe("GET /stats/statement", () => {
   test("has the month by person, key and tag, what is unpriced and unknown beside its cost", async () => {
@@ -83,6 +99,34 @@ describe("GET /stats/statement", () => {
     ];
     const { hash } = await team.read("/stats/statement?month=2026-03");
     expect(hash).toBe(new Bun.CryptoHasher("sha256").update(lines.sort().join("")).digest("hex"));
+  });
+
+  test("says when costs of the month were priced again, and taken back, and of other months nothing", async () => {
+    const january = "/stats/statement?month=2026-01";
+    await team.record({ at: "2026-01-31T23:00:00Z", by: team.alice });
+    const before = await team.read(january);
+    expect(before.repricings).toEqual([]);
+    const plan = await reprice("", {
+      since: "2026-01-15",
+      until: "2026-02-01",
+      prices: { fast: { pricing: { input_tokens: 2, output_tokens: 4, cached_input_tokens: 1 } } },
+      dry_run: true,
+    });
+    expect((await team.read(january)).repricings).toEqual([]);
+
+    await reprice(`/${plan.id}/apply`);
+    const applied = await team.read(january);
+    expect(applied.repricings).toEqual([{ state: "applied", changed_at: expect.stringMatching(/Z$/) }]);
+    expect(applied.total).toEqual({ ...before.total, cost: 0.000024 });
+    expect(applied.hash).not.toBe(before.hash);
+    expect((await team.read("/stats/statement?month=2026-02")).repricings).toEqual([]);
+    expect((await team.read("/stats/statement?month=2025-12")).repricings).toEqual([]);
+
+    await reprice(`/${plan.id}/revert`);
+    const reverted = await team.read(january, bearer(team.alice));
+    expect(reverted.repricings).toMatchObject([{ state: "reverted" }]);
+    expect(JSON.stringify(reverted)).not.toContain(plan.id);
+    expect((await team.read(january)).hash).toBe(before.hash);
   });
 
   test("shows a member its own month, and nothing of others", async () => {

@@ -419,6 +419,7 @@ const NO_STATS: StatsStore = {
   readStatement: async () => ({
     hash: "",
     total: { requests: 0, unpricedRequests: 0, unmeteredRequests: 0, costPico: null },
+    repricings: [],
     rows: [],
     snapped: null,
     truncated: false,

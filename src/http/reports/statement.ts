@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { negotiateFormat } from "#http/door/negotiation.ts";
 import { route } from "#http/door/route.ts";
-import { ID } from "#http/schemas/examples.ts";
+import { ID, INSTANT } from "#http/schemas/examples.ts";
 import { StatementView } from "#http/schemas/reports.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -43,6 +43,7 @@ export function statementRoutes({ identity, stats, clock }: StatementDeps) {
         month: "2026-03",
         hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         total: FIGURES,
+        repricings: [{ state: "applied", changed_at: INSTANT }],
         rows: [{ by: "key", value: ID.aliceKey, label: "laptop", ...FIGURES }],
       }),
       errors: ["invalid_date", "range_too_large", "reports_busy"],

@@ -6,7 +6,7 @@ import { BREAKDOWN_SORTS, ROW_STATES } from "#stats/breakdown-query.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
-import { FACET_NAMES, STATEMENT_PARTS } from "#stats/store.ts";
+import { FACET_NAMES, STATEMENT_PARTS, STATEMENT_REPRICING_STATES } from "#stats/store.ts";
 import { REQUEST_CONDITIONS } from "#stats/what-if.ts";
 import { ERROR_STATUS } from "#kernel/errors.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
@@ -127,6 +127,16 @@ export const StatementView = view("Statement", {
     description: "SHA-256 over usage and costs of each day: the same for the same month.",
   }),
   total: fields(statementFigures),
+  repricings: Type.Array(
+    fields({
+      state: oneOf(STATEMENT_REPRICING_STATES),
+      changed_at: nullable(Instant),
+    }),
+    {
+      description:
+        "Re-pricings whose time has days of the month, the last first: 100 at most. Where the hash is another one, they may have changed it; while one is `running` or `reverting`, costs go on changing.",
+    },
+  ),
   rows: Type.Array(
     fields({
       by: oneOf(STATEMENT_PARTS),

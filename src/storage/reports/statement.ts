@@ -3,9 +3,15 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
-import type { Statement, StatementRow, StatsStore } from "#stats/store.ts";
+import {
+  type Statement,
+  STATEMENT_REPRICING_STATES,
+  type StatementRepricing,
+  type StatementRow,
+  type StatsStore,
+} from "#stats/store.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import type { Script } from "#storage/sql/script.ts";
+import { all, type Script } from "#storage/sql/script.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { groupLabelSets, type GroupLabel } from "./label-groups.ts";
@@ -67,9 +73,25 @@ export function* readStatement(query: MonthQuery, sumsMax = SUMS_MAX): Script<St
       ...by("key", (labels) => (labels[1] ? [labels[1]] : [])),
       ...by("tag", (labels) => parseStoredTags(labels[6] ?? "[]").tags),
     ],
+    repricings: yield* readRepricings(query),
     truncated: false,
     snapped: cut.snapped,
   };
+}
+
+/** More say no more than that costs have changed often. */
+const REPRICINGS_MAX = 100;
+const STATES = STATEMENT_REPRICING_STATES.map((state) => `'${state}'`).join(", ");
+
+/** By their own filters some of them may have changed nothing of the caller's: the hash tells that. */
+function* readRepricings({ window: { sinceUs, untilUs } }: MonthQuery): Script<Statement["repricings"]> {
+  return yield* all<StatementRepricing>(
+    `SELECT state, changed_us AS "changedAtUs" FROM repricing
+     WHERE state IN (${STATES})
+       AND coalesce(from_us < ?, true) AND coalesce(until_us > ?, true) AND planned_us > ?
+     ORDER BY coalesce(changed_us, planned_us) DESC, number DESC LIMIT ?`,
+    [untilUs, sinceUs, sinceUs, REPRICINGS_MAX],
+  );
 }
 
 function toFigures(sums: readonly FoldSum[]): Statement["total"] {
