@@ -24,6 +24,7 @@ import {
   readRepricingSearch,
   readRequestsSearch,
   readSignInSearch,
+  readStatementSearch,
   readUsageSearch,
 } from "./search/pages.ts";
 import { parseQueryString, toQueryString } from "./search/query-string.ts";
@@ -76,6 +77,12 @@ const usage = createRoute({
   path: "/usage",
   validateSearch: readUsageSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/usage.tsx")), "UsagePage"),
+});
+const statement = createRoute({
+  getParentRoute: () => shell,
+  path: "/statement",
+  validateSearch: readStatementSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/statement.tsx")), "StatementPage"),
 });
 const requests = createRoute({
   getParentRoute: () => shell,
@@ -206,6 +213,7 @@ const routeTree = root.addChildren([
   shell.addChildren([
     overview,
     usage,
+    statement,
     requests,
     errors,
     models,

@@ -29,6 +29,7 @@ const SETUP_PAGE = link("Continue the setup", "/setup");
 const MEMBER_STEPS: Steps = {
   "/": link("Create a key", "/keys"),
   "/usage": link("My keys", "/keys"),
+  "/statement": link("Overview", "/"),
   "/requests": TO_SETUP,
   "/errors": TO_SETUP,
   "/models": TO_SETUP,

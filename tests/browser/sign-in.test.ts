@@ -232,6 +232,7 @@ describeInBrowser("a member", () => {
     expect(await links.allTextContents()).toEqual([
       "Overview",
       "My usage",
+      "Statement",
       "Requests",
       "Errors",
       "Models",

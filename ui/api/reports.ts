@@ -49,6 +49,7 @@ export type Breakdown = AnswerOf<"GET /stats/breakdown">;
 export type BreakdownRow = Breakdown["rows"][number];
 export type CacheUse = NonNullable<Breakdown["total"]["cache"]>;
 export type WhatIf = AnswerOf<"POST /stats/what-if">;
+export type Statement = AnswerOf<"GET /stats/statement">;
 export type Facets = AnswerOf<"GET /stats/requests/facets">;
 export type MissingPrices = AnswerOf<"GET /admin/v1/usage/missing-prices">;
 export type MissingPriceRow = MissingPrices["missing"][number];
@@ -131,6 +132,16 @@ export function whatIfQuery({
       body: { models: { [from]: to }, ...(since !== undefined && { since }) },
     }),
   );
+}
+
+/** The account of a month, such as `2026-03`, and when it was answered by the server's clock. */
+export function statementQuery(month: string) {
+  return reportQuery([...KEYS.statement, month], async (signal) => {
+    const { data, headers } = await callWithHeaders("GET /stats/statement", { signal, query: { month } });
+    const answeredAt = Date.parse(headers.get("date") ?? "");
+    const at = new Date(Number.isNaN(answeredAt) ? Date.now() : answeredAt).toISOString();
+    return { data: { ...data, at }, headers };
+  });
 }
 
 /** What the filters can be set to within the window and the other filters, and how many requests have each value. */

@@ -15,8 +15,9 @@ export interface CsvRequest {
   readonly path: CsvPath;
   /** Filters and window, as the figures beside it are asked for. */
   readonly query: QueryParams & FileWindow;
-  /** The subject of the file, for its name. */
-  readonly subject: string;
+  /** The subject of the file, from which its name is made with the window; or the whole name. */
+  readonly subject?: string;
+  readonly filename?: string;
 }
 
 export interface CsvExport {
@@ -29,7 +30,12 @@ export interface CsvExport {
 }
 
 /** A report as a file: every row of the filters and the window, whatever part of them is shown. */
-export function useCsvExport({ path, query, subject }: CsvRequest): CsvExport {
+export function useCsvExport({
+  path,
+  query,
+  subject = "report",
+  filename: wholeName,
+}: CsvRequest): CsvExport {
   const [rows, setRows] = useState(0);
   const running = useRef<AbortController | null>(null);
   const { notify } = useToast();
@@ -38,7 +44,7 @@ export function useCsvExport({ path, query, subject }: CsvRequest): CsvExport {
       const controller = new AbortController();
       running.current = controller;
       setRows(0);
-      const filename = toCsvName(subject, query, Date.now());
+      const filename = wholeName ?? toCsvName(subject, query, Date.now());
       // The header is a line, too.
       const onLines = (lines: number) => setRows(lines - 1);
       const file = await fetchCsv(path, query, { signal: controller.signal, onLines });

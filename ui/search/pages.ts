@@ -122,6 +122,14 @@ export type LimitsSearch = ReturnType<typeof readLimitsSearch>;
 export const readPeopleSearch = reading({ ...LIST, tab: word("people", "keys", "relay-tokens") });
 export type PeopleSearch = ReturnType<typeof readPeopleSearch>;
 
+/** `2026-03`; the present month when absent. */
+export const readStatementSearch = reading({
+  month(search, name): string | undefined {
+    const text = readText(search, name);
+    return text !== undefined && /^\d{4}-(0[1-9]|1[0-2])$/.test(text) ? text : undefined;
+  },
+});
+
 export const readAuditSearch = reading({ action: readText, actor: readText, target: readText });
 export type AuditSearch = ReturnType<typeof readAuditSearch>;
 

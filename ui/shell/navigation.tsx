@@ -15,6 +15,7 @@ export interface NavigationItem {
 export const MEMBER_PAGES: readonly NavigationItem[] = [
   { to: "/", label: "Overview", icon: "overview", key: "o" },
   { to: "/usage", label: "My usage", icon: "usage", key: "u" },
+  { to: "/statement", label: "Statement", icon: "statement", key: "f" },
   { to: "/requests", label: "Requests", icon: "requests", key: "r" },
   { to: "/errors", label: "Errors", icon: "errors", key: "e" },
   { to: "/models", label: "Models", icon: "models", key: "m", formerKey: "c" },

@@ -47,14 +47,14 @@ export function Shell() {
   const main = useAnnouncedPage(pathname);
 
   return (
-    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] print:block">
       <a
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:rounded-md focus:bg-raised focus:px-3 focus:py-2"
       >
         Skip to the content
       </a>
-      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
+      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex print:hidden">
         <div className="px-4 py-4">
           <Wordmark />
         </div>
@@ -76,7 +76,7 @@ export function Shell() {
         </div>
       </aside>
       <div className="flex min-w-0 flex-col">
-        <header className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b border-line bg-surface px-3 py-2 lg:hidden">
+        <header className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b border-line bg-surface px-3 py-2 lg:hidden print:hidden">
           <div className="flex items-center gap-2">
             <IconButton
               label="Open the menu"
@@ -93,7 +93,12 @@ export function Shell() {
           </div>
         </header>
         <ConnectionBar />
-        <main id="main" ref={main} tabIndex={-1} className="w-full min-w-0 flex-1 p-4 outline-none sm:p-6">
+        <main
+          id="main"
+          ref={main}
+          tabIndex={-1}
+          className="w-full min-w-0 flex-1 p-4 outline-none sm:p-6 print:p-0"
+        >
           <ErrorBoundary key={me.name} resetKey={pathname}>
             <Outlet />
           </ErrorBoundary>

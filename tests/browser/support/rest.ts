@@ -6,6 +6,7 @@ import { eventually } from "./waiting.ts";
 export const MEMBER_PATHS = [
   "/",
   "/usage",
+  "/statement",
   "/requests",
   "/errors",
   "/models",
