@@ -10,9 +10,9 @@ import {
   type VariantsDraft,
 } from "./model.ts";
 import { parseDraftRoute } from "./model-plan.ts";
-import { parseFeedVersion, PRICES_MAX } from "./feed.ts";
+import { parseFeedVersion } from "./feed.ts";
 import { parsePricing, type WrittenPrices } from "./price-plan.ts";
-import { countPrices, type PriceRow, type VariantRow } from "./pricing.ts";
+import { countPrices, type PriceRow, PRICES_MAX, type VariantRow } from "./pricing.ts";
 import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider.ts";
 import { parsePriceVariants } from "./variant-list.ts";
 

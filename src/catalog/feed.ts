@@ -16,11 +16,17 @@ import type { PriceConditions } from "#kernel/price-variants.ts";
 import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Backdating } from "./held-price.ts";
-import { countPrices, type LoadedFeed, type PriceRow, type VariantRow } from "./pricing.ts";
+import { type LoadedFeed, type PriceRow, PRICES_MAX, type VariantRow } from "./pricing.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
-import { parseEffectiveFrom, type PriceSchedule, type ScheduledEntry } from "./scheduled-prices.ts";
-import { mergePrice, parseConditions, toConditionsKey, VARIANTS_MAX } from "./variant-list.ts";
+import {
+  parseEffectiveFrom,
+  type PriceSchedule,
+  refuseTooManySchedules,
+  type ScheduledEntry,
+} from "./scheduled-prices.ts";
+import { mergePrice, parseConditions, toConditionsKey, toPriceKey, VARIANTS_MAX } from "./variant-list.ts";
+import { createWorkingCopy } from "./working-copy.ts";
 
 /** A pricing feed as a client wrote it (specification, section 2.9); only that its entries are a list is known. */
 export interface FeedDraft {
@@ -82,8 +88,7 @@ export function createEntryParser(): (entry: unknown, index: number) => FeedEntr
   return (entry, index) => {
     const param = `entries[${index}]`;
     const priced = parseEntry(entry, param);
-    const conditions = priced.when === undefined ? "" : toConditionsKey(priced.when);
-    const key = `${priced.unit} ${conditions} ${priced.name}`;
+    const key = `${toPriceKey(priced.unit, priced.when)} ${priced.name}`;
     const first = seen.get(key);
     if (first !== undefined)
       throw refuse(param, `entries[${first}] prices the same unit of the same model already.`);
@@ -164,13 +169,6 @@ function refuse(param: string, message: string): ProxyError {
   return new ProxyError("invalid_pricing", message, { param });
 }
 
-/**
- * Rows of the whole price book that a load may leave behind. The serving thread reads all of them after each change of a price
- * (some 35 ms, as measured on two cores) and lists them in one answer (20 ms, 5 MB). Prices written with models count, and
- * are not refused because of it.
- */
-export const PRICES_MAX = 40_000;
-
 /** The answer to a load. */
 export interface FeedLoad extends LoadedFeed {
   /** Entries of the feed, whether or not they changed a price. */
@@ -186,7 +184,8 @@ interface FeedArrival {
  * Sets the (model, unit) pairs that the feed names, also over prices and "no price" marks written with a model, and leaves
  * all others as they are. A price under conditions goes into the variant of the name that has the same, or makes a new one.
  * Throws at once what `parseFeed` throws; the plan throws `invalid_pricing`, param `entries`, for one that would make the
- * price book longer than PRICES_MAX, and `invalid_price_variants` for one that would make a list longer than VARIANTS_MAX.
+ * price book longer than PRICES_MAX, and `invalid_price_variants` for one that would make a list longer
+ * than VARIANTS_MAX, and `too_many_schedules`.
  */
 export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArrival): CatalogPlan<FeedLoad> {
   const { version, entries } = parseFeed(draft);
@@ -197,27 +196,23 @@ export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArriva
     targetRef: version,
   });
   return (current) => {
-    const writes = planFeedEntries(current, {
-      version,
-      entries,
-      isLeftOut: isToCome,
-      onFull: (index) => {
-        throw new ProxyError(
-          "invalid_price_variants",
-          `A model has at most ${VARIANTS_MAX} price variants; with this entry there would be one more.`,
-          { param: `entries[${index}].when` },
-        );
-      },
-    });
-    refuseTooManyPrices(current, writes, "entries");
+    const onFull = (index: number) => {
+      throw new ProxyError(
+        "invalid_price_variants",
+        `A model has at most ${VARIANTS_MAX} price variants; with this entry there would be one more.`,
+        { param: `entries[${index}].when` },
+      );
+    };
+    const held = planFeedEntries(current, { version, entries, isLeftOut: isToCome, onFull });
     const toCome = toSchedules(version, entries.filter(isToCome));
+    refuseTooManySchedules(current, toCome, "entries");
+    // Those to come must find room as well: what takes it away later is told when they come.
+    if (toCome.length > 0) planFeedEntries(current, { version, entries, onFull });
+    const writes = [...held, ...toCome.map((schedule): CatalogWrite => ({ kind: "put_schedule", schedule }))];
+    refuseTooManyPrices(current, writes, "entries");
     return {
-      writes: [
-        ...writes,
-        ...toCome.map((schedule): CatalogWrite => ({ kind: "put_schedule", schedule })),
-        { kind: "put_feed", feed: { version, loadedAtUs } },
-      ],
-      prices: { backdated: entries.flatMap((each) => (isToCome(each) ? [] : toBackdating(each))) },
+      writes: [...writes, { kind: "put_feed", feed: { version, loadedAtUs } }],
+      prices: { backdated: toBackdatings(entries.filter((each) => !isToCome(each))) },
       audit: entry === null ? [] : [entry],
       result: () => ({ version, loadedAtUs, entryCount: entries.length }),
     };
@@ -239,12 +234,15 @@ function toScheduledEntry({ name, unit, pricePico, when }: FeedEntry): Scheduled
   return { name, unit, pricePico, ...(when !== undefined && { when }) };
 }
 
-function toBackdating({ name, unit, when, effectiveFromUs: fromUs }: FeedEntry): readonly Backdating[] {
-  if (fromUs === undefined) return [];
-  const key = when === undefined ? null : toConditionsKey(when);
-  const covers: Backdating["covers"] = (ofUnit, of) =>
-    ofUnit === unit && (of === null ? null : toConditionsKey(of)) === key;
-  return [{ name, fromUs, covers }];
+/** One for each name and moment. */
+function toBackdatings(entries: readonly FeedEntry[]): readonly Backdating[] {
+  const dated = entries.filter(({ effectiveFromUs }) => effectiveFromUs !== undefined);
+  return [...Map.groupBy(dated, ({ name }) => name)].flatMap(([name, ofName]) =>
+    [...Map.groupBy(ofName, ({ effectiveFromUs = 0 }) => effectiveFromUs)].map(([fromUs, ofMoment]) => {
+      const keys = new Set(ofMoment.map(({ unit, when }) => toPriceKey(unit, when)));
+      return { name, fromUs, covers: (unit, when) => keys.has(toPriceKey(unit, when)) } satisfies Backdating;
+    }),
+  );
 }
 
 interface FeedEntries {
@@ -252,7 +250,7 @@ interface FeedEntries {
   readonly entries: readonly FeedEntry[];
   readonly isLeftOut?: (entry: FeedEntry) => boolean;
   /** Called for an entry that finds no room in the list of its name: it is left out. */
-  readonly onFull: (index: number) => void;
+  readonly onFull: (index: number, entry: FeedEntry) => void;
 }
 
 /** Puts the prices that are not there as they are. */
@@ -271,7 +269,7 @@ export function planFeedEntries(
     }
     const { variants } = lists.get(name) ?? current.findVariants(name) ?? { variants: [] };
     const merged = mergePrice(variants, { when, unit, pricePico });
-    if (merged.length > VARIANTS_MAX) onFull(index);
+    if (merged.length > VARIANTS_MAX) onFull(index, entry);
     else lists.set(name, { name, variants: merged, feedVersion: version });
   }
   return [...planFeedRows(current, rows), ...planFeedLists(current, [...lists.values()])];
@@ -295,27 +293,36 @@ export function planFeedRows(current: CatalogPicture, rows: readonly PriceRow[])
   return changed.map((price): CatalogWrite => ({ kind: "put_price", price }));
 }
 
-/** Throws `invalid_pricing`. A load that only changes prices that are there is never too many. */
+/** Throws `invalid_pricing`. A load that only changes prices that are there is never too many; prices to come of feeds count. */
 export function refuseTooManyPrices(
   current: CatalogPicture,
   writes: readonly CatalogWrite[],
   param: string,
 ): void {
-  const added = writes.reduce((sum, write) => sum + countAdded(current, write), 0);
-  const total = current.priceCount + added;
-  if (added <= 0 || total <= PRICES_MAX) return;
+  const after = createWorkingCopy(current);
+  after.write(writes);
+  const total = after.priceCount + countToCome(after);
+  if (total <= PRICES_MAX || total <= current.priceCount + countToCome(current)) return;
   throw new ProxyError(
     "invalid_pricing",
-    `At most ${PRICES_MAX} prices are kept; with this feed there would be ${total}.`,
+    `At most ${PRICES_MAX} prices are kept; with this feed there would be ${total}, those to come included.`,
     { param },
   );
 }
 
-function countAdded(current: CatalogPicture, write: CatalogWrite): number {
-  if (write.kind === "put_price")
-    return Number(current.findPrice(write.price.name, write.price.unit) === null);
-  if (write.kind !== "put_variants") return 0;
-  return countPrices(write.list) - countPrices(current.findVariants(write.list.name));
+/** Prices that feeds to come will add. */
+function countToCome(current: CatalogPicture): number {
+  const added = current.schedules.flatMap(({ change }) =>
+    change.kind === "model" ? [] : change.entries.filter((entry) => !hasPrice(current, entry)),
+  );
+  return new Set(added.map(({ name, unit, when }) => `${toPriceKey(unit, when)} ${name}`)).size;
+}
+
+function hasPrice(current: CatalogPicture, { name, unit, when }: ScheduledEntry): boolean {
+  if (when === undefined) return current.findPrice(name, unit) !== null;
+  const key = toConditionsKey(when);
+  const list = current.findVariants(name)?.variants ?? [];
+  return list.some((variant) => toConditionsKey(variant.when) === key && (variant[unit] ?? null) !== null);
 }
 
 /** The versions of list prices begin with it, whatever their day. */

@@ -23,7 +23,7 @@ import {
 } from "./price-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { Backdating } from "./held-price.ts";
-import { parseEffectiveFrom } from "./scheduled-prices.ts";
+import { parseEffectiveFrom, type PriceSchedule, refuseTooManySchedules } from "./scheduled-prices.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 import { parsePriceVariants } from "./variant-list.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
@@ -72,7 +72,7 @@ interface ModelChange {
   readonly nowUs: InstantUs;
 }
 
-/** As `planModelCreate`; also throws `invalid_date`, and the plan `model_not_found`. The audit entry names the alias that was asked for. */
+/** As `planModelCreate`; also throws `invalid_date`, and the plan `model_not_found` and `too_many_schedules`. The audit entry names the alias that was asked for. */
 export function planModelUpdate(
   alias: string,
   patch: ModelPatch,
@@ -94,12 +94,14 @@ export function planModelUpdate(
     };
     requireFreeAlias(current, model);
     const written = isToCome ? { written: undefined, variants: undefined } : prices;
+    const scheduled = isToCome ? [toSchedule(model, prices, fromUs)] : [];
+    refuseTooManySchedules(current, scheduled, "effective_from");
     const isBackdated = fromUs !== null && !isToCome;
     return {
       writes: [
         { kind: "put_model", model },
         ...planPrices(current, { before, after: model, ...written }),
-        ...(isToCome ? [toScheduleWrite(model, prices, fromUs)] : []),
+        ...scheduled.map((schedule): CatalogWrite => ({ kind: "put_schedule", schedule })),
       ],
       ...(isBackdated && { prices: { backdated: [toBackdating(model, prices, fromUs)] } }),
       audit: toModelEntry(actor, "model.update", alias),
@@ -121,12 +123,9 @@ function parseMoment({ effectiveFrom, pricing, priceVariants }: ModelPatch): Ins
 
 type ParsedPrices = ReturnType<typeof parsePrices>;
 
-function toScheduleWrite({ id }: Model, { written, variants }: ParsedPrices, atUs: InstantUs): CatalogWrite {
+function toSchedule({ id }: Model, { written, variants }: ParsedPrices, atUs: InstantUs): PriceSchedule {
   const prices = written === undefined ? null : [...written];
-  return {
-    kind: "put_schedule",
-    schedule: { atUs, change: { kind: "model", modelId: id, prices, variants: variants ?? null } },
-  };
+  return { atUs, change: { kind: "model", modelId: id, prices, variants: variants ?? null } };
 }
 
 function toBackdating({ alias }: Model, prices: ParsedPrices, fromUs: InstantUs): Backdating {

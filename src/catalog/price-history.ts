@@ -5,7 +5,7 @@ import { isListVersion } from "./feed.ts";
 import type { Backdating, BegunPrice, HeldPrice, PriceSource, PriceSpan, PriceStamp } from "./held-price.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
-import { toConditionsKey } from "./variant-list.ts";
+import { toConditionsKey, toPriceKey } from "./variant-list.ts";
 
 /** The steps that bring the history of names to the prices of a changed catalog. */
 export interface HistorySteps {
@@ -31,27 +31,73 @@ export function planHistory(
   after: CatalogPicture,
   { writes, stamp, atUs }: HistoryChange,
 ): HistorySteps {
+  // A copy puts its models together each time that it is asked for them.
+  const models = new Map(after.models.map((resolved) => [resolved.model.alias, resolved]));
+  const backdated = findBackdated(after, indexHeirs(models.values()), stamp.backdated ?? []);
+  const dated = new Set(backdated.map(({ name }) => name));
+  const names = [...listTouched(before, models, writes)].filter(
+    (name) => dated.has(name) || !hasSamePrices(before.findModel(name), models.get(name)),
+  );
+  return compareSheets(names, {
+    was: readSheets(before, names, stamp),
+    is: readSheets(after, names, stamp),
+    backdated,
+    atUs,
+  });
+}
+
+interface SheetChange {
+  readonly was: ReadonlyMap<string, Sheet>;
+  readonly is: ReadonlyMap<string, Sheet>;
+  readonly backdated: readonly Backdating[];
+  readonly atUs: InstantUs;
+}
+
+/** The steps that lead from some prices of names to others. */
+export function compareSheets(
+  names: readonly string[],
+  { was, is, backdated, atUs }: SheetChange,
+): HistorySteps {
   const ended: HeldPrice[] = [];
   const begun: BegunPrice[] = [];
-  const backdated = findBackdated(after, stamp.backdated ?? []);
   const dated = Map.groupBy(backdated, ({ name }) => name);
-  const models = new Map(after.models.map((resolved) => [resolved.model.alias, resolved]));
-  for (const name of listTouched(before, models, writes)) {
+  for (const name of names) {
     const ofName = dated.get(name) ?? [];
-    if (ofName.length === 0 && hasSamePrices(before.findModel(name), models.get(name))) continue;
-    const isCovered = ({ unit, when }: SheetPrice) => ofName.some(({ covers }) => covers(unit, when));
-    const [was, is] = [toSheet(before, name, stamp), toSheet(after, name, stamp)];
-    for (const [key, price] of was) {
-      if (!isCovered(price) && !isSame(price, is.get(key)))
+    const findDate = ({ unit, when }: SheetPrice) => ofName.find(({ covers }) => covers(unit, when));
+    const [sheetBefore, sheet] = [was.get(name) ?? NO_PRICES, is.get(name) ?? NO_PRICES];
+    for (const [key, price] of sheetBefore) {
+      if (!isSame(price, sheet.get(key)) && findDate(price) === undefined)
         ended.push({ ...price, fromUs: atUs, untilUs: atUs });
     }
-    for (const [key, price] of is) {
-      const from = ofName.find(({ covers }) => covers(price.unit, price.when));
-      if (from !== undefined) begun.push({ ...price, fromUs: from.fromUs });
-      else if (!isSame(price, was.get(key))) begun.push({ ...price, fromUs: atUs });
+    for (const [key, price] of sheet) {
+      const date = findDate(price);
+      if (date !== undefined) begun.push({ ...price, fromUs: date.fromUs });
+      else if (!isSame(price, sheetBefore.get(key))) begun.push({ ...price, fromUs: atUs });
     }
   }
   return { ended, begun, superseded: backdated };
+}
+
+const NO_PRICES: Sheet = new Map();
+
+export function readSheets(
+  picture: CatalogPicture,
+  names: readonly string[],
+  stamp: PriceStamp = {},
+): ReadonlyMap<string, Sheet> {
+  return new Map(names.map((name) => [name, toSheet(picture, name, stamp)]));
+}
+
+/** The aliases that look for their prices under a name, without its own. */
+export type Heirs = ReadonlyMap<string, readonly string[]>;
+
+export function indexHeirs(models: Iterable<ResolvedModel>): Heirs {
+  const heirs = new Map<string, string[]>();
+  for (const { model, bound, upstreamName } of models) {
+    for (const name of new Set([bound.alias, upstreamName]))
+      if (name !== model.alias) heirs.getOrInsertComputed(name, () => []).push(model.alias);
+  }
+  return heirs;
 }
 
 /** The prices of before there was a history: they begin with their model, those of the relay at no known moment. */
@@ -82,20 +128,22 @@ function listTouched(
 }
 
 /** Each for the names as well whose price is the one that was written. */
-function findBackdated(after: CatalogPicture, backdated: readonly Backdating[]): readonly Backdating[] {
+function findBackdated(
+  after: CatalogPicture,
+  heirs: Heirs,
+  backdated: readonly Backdating[],
+): readonly Backdating[] {
   return backdated.flatMap((each) => {
-    const heirs = after.models.flatMap(({ model }): Backdating[] => {
-      const { alias } = model;
-      if (alias === each.name) return [];
+    const ofHeirs = (heirs.get(each.name) ?? []).map((alias): Backdating => {
       const names = listPricedNames(after, alias);
       const isInherited = (unit: Unit, when: PriceConditions | null) => {
         const row =
           when === null ? findFirst(names, (name) => after.findPrice(name, unit)) : findList(after, names);
         return row?.name === each.name && each.covers(unit, when);
       };
-      return names.includes(each.name) ? [{ name: alias, fromUs: each.fromUs, covers: isInherited }] : [];
+      return { name: alias, fromUs: each.fromUs, covers: isInherited };
     });
-    return [each, ...heirs];
+    return [each, ...ofHeirs];
   });
 }
 
@@ -138,10 +186,6 @@ function toSheet(picture: CatalogPicture, name: string, { source }: PriceStamp):
     }
   }
   return sheet;
-}
-
-export function toPriceKey(unit: Unit, when: PriceConditions | null): string {
-  return `${unit} ${when === null ? "" : toConditionsKey(when)}`;
 }
 
 /** The names under which the prices of one are looked for: of what is no model itself alone. */

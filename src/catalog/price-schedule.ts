@@ -5,12 +5,12 @@ import type { PriceVariant } from "#kernel/price-variants.ts";
 import type { PricePico, PriceSet, Unit } from "#kernel/units.ts";
 import { planFeedEntries } from "./feed.ts";
 import type { BegunPrice, HeldPrice } from "./held-price.ts";
-import { planHistory, toPriceKey } from "./price-history.ts";
+import { compareSheets, type Heirs, indexHeirs, readSheets } from "./price-history.ts";
 import { planPrices } from "./price-plan.ts";
 import type { KeptSchedule, PriceSchedule, ScheduledEntry } from "./scheduled-prices.ts";
 import { type CatalogPicture, type CatalogSnapshot, createSnapshot } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
-import { mergePrice } from "./variant-list.ts";
+import { mergePrice, toPriceKey } from "./variant-list.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
 
 /** Prices of one name that hold from a moment to come on. */
@@ -80,11 +80,35 @@ export function planScheduleDelete(id: number, actor: Actor): CatalogPlan<void> 
   };
 }
 
-/** The change that scheduled prices are once their moment has come; none where the model is gone. */
-function planDue(current: CatalogPicture, { atUs, change }: PriceSchedule): readonly CatalogWrite[] {
+/** Told of the prices of a feed that find no room in the list of their name when their moment comes. */
+export type TellDropped = (schedule: KeptSchedule, dropped: readonly ScheduledEntry[]) => void;
+
+/** Writes the prices of one moment into a copy. Those of a model that is gone are none. */
+function takeForce(
+  copy: WorkingCopy,
+  schedules: readonly KeptSchedule[],
+  tell: TellDropped = () => undefined,
+): readonly CatalogWrite[] {
+  const taken: CatalogWrite[] = [];
+  for (const schedule of schedules) {
+    const dropped: ScheduledEntry[] = [];
+    const writes = planDue(copy, schedule, (entry) => void dropped.push(entry));
+    copy.write(writes);
+    taken.push(...writes);
+    if (dropped.length > 0) tell(schedule, dropped);
+  }
+  return taken;
+}
+
+function planDue(
+  current: CatalogPicture,
+  { atUs, change }: PriceSchedule,
+  drop: (entry: ScheduledEntry) => void,
+): readonly CatalogWrite[] {
   if (change.kind === "feed") {
     const { version, entries } = change;
-    const writes = planFeedEntries(current, { version, entries, onFull: () => undefined });
+    const onFull = (_: number, entry: ScheduledEntry) => drop(entry);
+    const writes = planFeedEntries(current, { version, entries, onFull });
     return [...writes, { kind: "put_feed", feed: { version, loadedAtUs: atUs } }];
   }
   const model = current.findModelById(change.modelId)?.model;
@@ -94,40 +118,21 @@ function planDue(current: CatalogPicture, { atUs, change }: PriceSchedule): read
   return planPrices(current, { before: model, after: model, written, variants: variants ?? undefined });
 }
 
-/** One step of what is due: the picture before it, and its writes. */
-export interface DueStep {
-  readonly before: CatalogPicture;
-  readonly after: CatalogPicture;
-  readonly schedule: KeptSchedule;
-  readonly writes: readonly CatalogWrite[];
-}
-
-/** The steps by which scheduled prices take force, in the order of their moments. */
-export function planDueSteps(
-  current: CatalogPicture,
+/** The catalog once these have taken force: one copy, however many there are. */
+export function withDue(
+  current: CatalogSnapshot,
   schedules: readonly KeptSchedule[],
-): readonly DueStep[] {
-  let before: CatalogPicture = current;
-  return schedules.map((schedule) => {
-    const after: WorkingCopy = createWorkingCopy(before);
-    const writes = planDue(before, schedule);
-    after.write(writes);
-    const step = { before, after, schedule, writes };
-    before = after;
-    return step;
-  });
-}
-
-/** The catalog once these have taken force. */
-export function withDue(current: CatalogSnapshot, schedules: readonly KeptSchedule[]): CatalogSnapshot {
-  const after = planDueSteps(current, schedules).at(-1)?.after;
-  if (after === undefined) return current;
+  tell: TellDropped,
+): CatalogSnapshot {
+  if (schedules.length === 0) return current;
+  const copy = createWorkingCopy(current);
+  takeForce(copy, schedules, tell);
   return createSnapshot({
-    providers: after.providers,
-    models: after.models.map(({ model }) => model),
-    prices: after.prices,
-    variants: after.variantRows,
-    feed: after.feed,
+    providers: current.providers,
+    models: current.models.map(({ model }) => model),
+    prices: copy.prices,
+    variants: copy.variantRows,
+    feed: copy.feed,
     schedules: current.schedules.slice(schedules.length),
   });
 }
@@ -138,22 +143,39 @@ export function findFirstToCome(schedules: readonly KeptSchedule[], nowUs: Insta
   return at === -1 ? schedules.length : at;
 }
 
-/** Prices that will hold, the last first, and the moments at which prices that hold by then end. */
-export function planToCome(
-  current: CatalogPicture,
-  schedules: readonly KeptSchedule[],
-): { readonly begun: readonly HeldPrice[]; readonly endsUs: ReadonlyMap<string, InstantUs> } {
+interface PlannedToCome {
+  /** All of them together. */
+  readonly writes: readonly CatalogWrite[];
+  /** Prices that will hold, the last first. */
+  readonly begun: readonly HeldPrice[];
+  /** Prices that hold by then and end, by `toHeldKey`. */
+  readonly ended: ReadonlyMap<string, EndedPrice>;
+}
+
+/** The price of a name that holds, and the moment at which it ends. */
+export interface EndedPrice extends Pick<HeldPrice, "name" | "unit" | "when"> {
+  readonly untilUs: InstantUs;
+}
+
+/** What scheduled prices do to the history, moment by moment: only names that one of them may change are looked at. */
+export function planToCome(current: CatalogPicture, schedules: readonly KeptSchedule[]): PlannedToCome {
+  const writes: CatalogWrite[] = [];
   const begun: BegunPrice[] = [];
   const untilUs = new Map<BegunPrice, InstantUs>();
-  const endsUs = new Map<string, InstantUs>();
+  const held = new Map<string, EndedPrice>();
   const open = new Map<string, BegunPrice>();
-  for (const { before, after, schedule, writes } of planDueSteps(current, schedules)) {
-    const { atUs } = schedule;
-    const steps = planHistory(before, after, { writes, stamp: {}, atUs });
+  if (schedules.length === 0) return { writes, begun: [], ended: held };
+  const copy = createWorkingCopy(current);
+  const heirs = indexHeirs(current.models);
+  for (const [atUs, ofMoment] of Map.groupBy(schedules, (schedule) => schedule.atUs)) {
+    const names = listTouched(current, ofMoment, heirs);
+    const was = readSheets(copy, names);
+    writes.push(...takeForce(copy, ofMoment));
+    const steps = compareSheets(names, { was, is: readSheets(copy, names), backdated: [], atUs });
     for (const ended of steps.ended) {
       const key = toHeldKey(ended);
       const price = open.get(key);
-      if (price === undefined) endsUs.set(key, atUs);
+      if (price === undefined) held.set(key, { ...ended, untilUs: atUs });
       else untilUs.set(price, atUs);
       open.delete(key);
     }
@@ -163,11 +185,32 @@ export function planToCome(
     }
   }
   return {
+    writes: withLastFeed(writes),
     begun: begun
       .map((price): HeldPrice => Object.assign({ untilUs: untilUs.get(price) ?? null }, price))
       .toReversed(),
-    endsUs,
+    ended: held,
   };
+}
+
+function listTouched(
+  current: CatalogPicture,
+  schedules: readonly KeptSchedule[],
+  heirs: Heirs,
+): readonly string[] {
+  const written = schedules.flatMap(({ change }): readonly string[] => {
+    if (change.kind === "feed") return change.entries.map(({ name }) => name);
+    const alias = current.findModelById(change.modelId)?.model.alias;
+    return alias === undefined ? [] : [alias];
+  });
+  const names = new Set(written);
+  return [...new Set([...names, ...[...names].flatMap((name) => heirs.get(name) ?? [])])];
+}
+
+/** Each load of a feed would be a statement of its own, and only the newest one stays. */
+function withLastFeed(writes: readonly CatalogWrite[]): readonly CatalogWrite[] {
+  const last = writes.findLast(({ kind }) => kind === "put_feed");
+  return writes.filter((write) => write.kind !== "put_feed" || write === last);
 }
 
 export function toHeldKey({ name, unit, when }: Pick<HeldPrice, "name" | "unit" | "when">): string {

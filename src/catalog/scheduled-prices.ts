@@ -2,6 +2,7 @@ import { type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import type { PricePico, Unit } from "#kernel/units.ts";
+import { countPrices, PRICES_MAX } from "./pricing.ts";
 
 /** Prices with a moment to come, from which they hold. */
 export interface PriceSchedule {
@@ -44,4 +45,37 @@ export function parseEffectiveFrom(text: unknown, param: string): InstantUs {
     );
   }
   return atUs;
+}
+
+/** Moments to come. Each is a pass over the prices of its names whenever a history or a list of prices to come is read. */
+export const MOMENTS_MAX = 1_000;
+
+/** Throws `too_many_schedules`, before anything is kept: the prices to come are read with every change of the catalog. */
+export function refuseTooManySchedules(
+  { schedules }: { readonly schedules: readonly KeptSchedule[] },
+  added: readonly PriceSchedule[],
+  param: string,
+): void {
+  if (added.length === 0) return;
+  const all = [...schedules, ...added];
+  const moments = new Set(all.map(({ atUs }) => atUs)).size;
+  const prices = all.reduce((sum, { change }) => sum + countScheduled(change), 0);
+  const excess =
+    moments > MOMENTS_MAX
+      ? `at up to ${MOMENTS_MAX} moments; with these there would be ${moments}`
+      : prices > PRICES_MAX
+        ? `up to ${PRICES_MAX} prices; with these there would be ${prices}`
+        : null;
+  if (excess === null) return;
+  throw new ProxyError(
+    "too_many_schedules",
+    `Prices to come are kept ${excess}. Take some back first: lockport pricing schedule lists them.`,
+    { param },
+  );
+}
+
+function countScheduled(change: ScheduledChange): number {
+  if (change.kind === "feed") return change.entries.length;
+  const { prices, variants } = change;
+  return Math.max(1, (prices?.length ?? 0) + countPrices(variants && { variants }));
 }

@@ -112,6 +112,11 @@ export function toConditionsKey({ tier, inputOver, geo, hours }: PriceConditions
   return JSON.stringify([tier, inputOver, geo, start, end === undefined ? end : end % MINUTES_PER_DAY]);
 }
 
+/** Of a price of a name, under these conditions or, without, its standard one. */
+export function toPriceKey(unit: Unit, when: PriceConditions | null | undefined): string {
+  return `${unit} ${when === null || when === undefined ? "" : toConditionsKey(when)}`;
+}
+
 /** A list in which a variant with these conditions has the price: one that is there, or a new one behind the others. */
 export function mergePrice(
   variants: readonly PriceVariant[],

@@ -1,6 +1,7 @@
 import { ENDPOINTS } from "#catalog/endpoint.ts";
 import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
-import { PRICES_MAX, parseFeedVersion } from "#catalog/feed.ts";
+import { parseFeedVersion } from "#catalog/feed.ts";
+import { PRICES_MAX } from "#catalog/pricing.ts";
 import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model.ts";
 import { parseDraftRoute } from "#catalog/model-plan.ts";
 import { parsePricing } from "#catalog/price-plan.ts";

@@ -66,6 +66,7 @@ export const ERROR_STATUS = {
   repricing_running: 409,
   repricing_outdated: 409,
   too_many_limits: 409,
+  too_many_schedules: 409,
   changed_meanwhile: 412,
   request_too_large: 413,
   upgrade_not_supported: 426,

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ModelPrices } from "#kernel/price-variants.ts";
-import { type PriceSet, UNITS } from "#kernel/units.ts";
+import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
+import { planHistory } from "#catalog/price-history.ts";
+import { createWorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import { scale } from "../support/scale.ts";
 import { life, live } from "./lives.ts";
@@ -107,4 +109,38 @@ test("prices of before there was a history begin with their model, also where th
   } finally {
     await one.close();
   }
+});
+
+test("a feed of prices that are dated back reads the models of the catalog once, however many lines it has", async () => {
+  const one = await openTestCatalog();
+  await one.catalog.createProvider({ name: "acme", base_url: "http://10.0.0.1/v1" }, null);
+  for (const alias of ["m", "n"])
+    await one.catalog.createModel({ alias, provider: "acme", upstreamName: "up" }, null);
+  const before = await one.catalog.snapshot();
+  await one.close();
+  const rows = Array.from({ length: 500 }, (_, at) => ({
+    name: at === 0 ? "up" : `name-${at}`,
+    unit: "input_tokens" as const,
+  }));
+  const copy = createWorkingCopy(before);
+  const writes = rows.map((row) => ({
+    kind: "put_price" as const,
+    price: { ...row, pricePico: 7, feedVersion: "v" },
+  }));
+  copy.write(writes);
+  let reads = 0;
+  const after = new Proxy(copy, {
+    get(target, member) {
+      if (member === "models") reads += 1;
+      return Reflect.get(target, member);
+    },
+  });
+  const covers = (unit: Unit) => unit === "input_tokens";
+  const backdated = rows.map(({ name }) => ({ name, fromUs: 5, covers }));
+  const steps = planHistory(before, after, { writes, stamp: { backdated }, atUs: 9 });
+  expect(reads).toBe(1);
+  expect(steps.begun.map(({ name, fromUs }) => [name, fromUs])).toEqual(
+    expect.arrayContaining(["m", "n", "up", "name-499"].map((name) => [name, 5])),
+  );
+  expect(steps.begun).toHaveLength(502);
 });

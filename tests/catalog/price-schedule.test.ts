@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { formatInstant } from "#kernel/clock.ts";
+import { PRICES_MAX } from "#catalog/pricing.ts";
+import { MOMENTS_MAX } from "#catalog/scheduled-prices.ts";
+import { VARIANTS_MAX } from "#catalog/variant-list.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
 const HOUR_US = 3_600_000_000;
@@ -151,6 +154,98 @@ describe("prices with a date to come", () => {
       ["input_tokens", null, 4, 1, null, "feed"],
       ["output_tokens", null, 8, 0, null, "feed"],
     ] as never);
+  });
+});
+
+describe("prices to come", () => {
+  const day = (days: number) => formatInstant(startUs + days * 24 * HOUR_US);
+  const stateOf = async () => (await one.catalog.snapshot()).schedules.length;
+  const feedOf = (names: readonly string[], toDay: (index: number) => number = () => 1) => ({
+    version: "v",
+    entries: names.map((model, index) => ({
+      model,
+      unit: "input_tokens",
+      price_per_million: index,
+      effective_from: day(toDay(index)),
+    })),
+  });
+  const namesOf = (count: number, prefix = "name") =>
+    Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+
+  test("are at most at 1,000 moments: one more is refused and kept nowhere, one at a moment that there is comes", async () => {
+    const names = namesOf(MOMENTS_MAX);
+    await one.catalog.loadFeed(
+      feedOf(names, (index) => index + 1),
+      null,
+    );
+    const more = { pricing: { input_tokens: 9 }, effectiveFrom: day(MOMENTS_MAX + 1) };
+    await expectRefused(one, () => one.catalog.updateModel("m", more, ADMIN), {
+      code: "too_many_schedules",
+      param: "effective_from",
+    });
+    const feed = feedOf(["other"], () => MOMENTS_MAX + 1);
+    await expectRefused(one, () => one.catalog.loadFeed(feed, ADMIN), {
+      code: "too_many_schedules",
+      param: "entries",
+    });
+    expect(await stateOf()).toBe(MOMENTS_MAX);
+    await one.catalog.updateModel("m", { ...more, effectiveFrom: day(MOMENTS_MAX) }, null);
+    // One that has come makes room.
+    one.goTo(startUs + 36 * HOUR_US);
+    await one.catalog.updateModel("m", more, null);
+    expect(await stateOf()).toBe(MOMENTS_MAX + 1);
+    // All of them at once, with the history of each.
+    one.goTo(startUs + (MOMENTS_MAX + 2) * 24 * HOUR_US);
+    expect((await inForce("m")).prices).toEqual({ input_tokens: 9e6 });
+    const spans = await one.store.readPriceSpans(names);
+    await one.catalog.updateModel("m", { hidden: true }, null);
+    expect(await one.store.readPriceSpans(names)).toEqual(spans);
+    expect(spans.get("name-7")).toEqual([
+      { fromUs: startUs + 8 * 24 * HOUR_US, prices: { prices: { input_tokens: 7e6 }, variants: [] } },
+    ]);
+    expect(await stateOf()).toBe(0);
+  }, 120_000);
+
+  test("count as prices that are kept: a feed that would have more than fit is refused, to come or not", async () => {
+    const { priceCount } = await one.catalog.snapshot();
+    await one.catalog.loadFeed(feedOf(namesOf(20_000)), null);
+    const others = feedOf(namesOf(20_000, "other"));
+    await expectRefused(one, () => one.catalog.loadFeed(others, ADMIN), {
+      code: "invalid_pricing",
+      param: "entries",
+    });
+    const now = others.entries.map(({ model, unit }) => ({ model, unit, price_per_million: 1 }));
+    await expectRefused(one, () => one.catalog.loadFeed({ version: "w", entries: now }, ADMIN), {
+      code: "invalid_pricing",
+      param: "entries",
+    });
+    await one.catalog.loadFeed({ version: "w", entries: now.slice(priceCount) }, null);
+    one.goTo(startUs + 25 * HOUR_US);
+    expect((await one.catalog.snapshot()).priceCount).toBe(PRICES_MAX);
+  }, 120_000);
+
+  test("of a feed for whose conditions a model's list is full by then are left out, and the log tells it once", async () => {
+    const line = { model: "m", unit: "input_tokens", when: { tier: "late" }, price_per_million: 1 };
+    await one.catalog.loadFeed({ version: "v", entries: [{ ...line, effective_from: at(2) }] }, null);
+    const full = Array.from({ length: VARIANTS_MAX }, (_, index) => ({
+      when: { tier: `t${index}` },
+      pricing: { input_tokens: 1 },
+    }));
+    const entries = [{ ...line, when: { tier: "later" }, effective_from: at(3) }];
+    await one.catalog.updateModel("m", { priceVariants: full }, null);
+    await expectRefused(one, () => one.catalog.loadFeed({ version: "v", entries }, ADMIN), {
+      code: "invalid_price_variants",
+      param: "entries[0].when",
+    });
+    expect(one.logged()).toEqual([]);
+    one.goTo(startUs + 4 * HOUR_US);
+    for (const alias of ["m", "n"])
+      expect((await inForce(alias)).variants?.map(({ when }) => when)).toEqual(full.map(({ when }) => when));
+    await one.catalog.updateModel("n", { hidden: true }, null);
+    await inForce("m");
+    expect(one.logged()).toEqual([
+      expect.objectContaining({ level: "warn", models: "m", prices: 1, effective_from: at(2) }),
+    ]);
   });
 });
 

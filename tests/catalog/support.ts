@@ -30,6 +30,8 @@ export interface TestCatalog {
   audited(): Promise<readonly string[]>;
   /** Everything that a refusal must leave as it was. */
   state(): Promise<unknown>;
+  /** Warnings and errors. */
+  logged(): readonly unknown[];
   close(): Promise<void>;
 }
 
@@ -38,7 +40,13 @@ export async function openTestCatalog(): Promise<TestCatalog> {
   const folder = mkdtempSync(join(tmpdir(), "catalog-test-"));
   const secrets = createKeyring(new Uint8Array(32).fill(1));
   const clock = createTestClock();
-  const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+  const lines: string[] = [];
+  const log = createLog({
+    level: "warn",
+    json: true,
+    write: (line) => void lines.push(line),
+    timestamp: () => "",
+  });
   const options = { path: join(folder, "catalog.db"), secrets, clock, log };
   const database = await openCatalogDatabase(options);
   const audited = async () => {
@@ -48,6 +56,7 @@ export async function openTestCatalog(): Promise<TestCatalog> {
   return {
     catalog: createCatalog({ store: database.catalog, secrets, clock, ids: createTestIds() }),
     store: database.catalog,
+    logged: () => lines.map((line) => JSON.parse(line)),
     secrets,
     nowUs: () => clock.nowUs(),
     goTo: (us) => clock.goTo(us),

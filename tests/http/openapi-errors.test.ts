@@ -99,6 +99,13 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     file: "http/repricing.test.ts",
   })),
   {
+    of: ({ method, path }) =>
+      (method === "PATCH" && path === "/admin/v1/models/:alias") ||
+      (method === "POST" && path === "/admin/v1/pricing"),
+    code: "too_many_schedules",
+    file: "catalog/price-schedule.test.ts",
+  },
+  {
     of: ({ path }) => path === "/admin/v1/pricing/schedule/:id",
     code: "schedule_not_found",
     file: "http/price-schedule.test.ts",

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { FEED_ENTRIES_MAX, PRICES_MAX } from "#catalog/feed.ts";
+import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
+import { PRICES_MAX } from "#catalog/pricing.ts";
 import { VARIANTS_MAX } from "#catalog/variant-list.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { PRICES_MAX, FEED_ENTRIES_MAX } from "#catalog/feed.ts";
+import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
+import { PRICES_MAX } from "#catalog/pricing.ts";
 import { startApp } from "../support/app.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";

@@ -89,6 +89,7 @@ const ADVICE = {
   repricing_running: "Wait until it is done: Re-pricing under Models shows how far it is. Then try again.",
   repricing_outdated: "Plan it again, or take the later one back first.",
   too_many_limits: "Delete a limit that is not needed any more.",
+  too_many_schedules: "Take back prices to come that are not needed any more.",
   limit_exceeded: "Wait until the limit starts anew, or ask an administrator to raise it.",
   alias_exists: CHOOSE_NAME,
   provider_exists: CHOOSE_NAME,

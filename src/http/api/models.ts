@@ -104,6 +104,7 @@ export function modelRoutes(deps: RepriceableDeps) {
         "model_not_found",
         "provider_not_found",
         "alias_exists",
+        "too_many_schedules",
         "changed_meanwhile",
       ],
       run: async ({ params, body, caller, request, headers }) => {

@@ -41,7 +41,7 @@ export function pricingRoutes(deps: RepriceableDeps) {
         entries: [{ model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 2.5 }],
       },
       answer: json(200, PricingLoad, { version: FEED_VERSION, loaded_at: INSTANT, entries: 1 }),
-      errors: ["invalid_date", "invalid_pricing", "invalid_price_variants"],
+      errors: ["invalid_date", "invalid_pricing", "invalid_price_variants", "too_many_schedules"],
       run: async ({ body, caller, request }) => {
         const view = toFeedLoadView(await catalog.loadFeed(body, toActor(caller)));
         return { ...view, ...(await countRepriceable(deps, listDated(body.entries), { request, caller })) };

@@ -350,6 +350,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   repricing_outdated:
     "A re-pricing that is in another state, or whose requests another one has changed since.",
   too_many_limits: "There are as many limits as there may be.",
+  too_many_schedules: "There are as many prices to come as there may be.",
   limit_exceeded: "A limit is used up; `x-proxy-limit` names it.",
   alias_exists: "The alias is bound already.",
   provider_exists: "The provider's name is used.",

@@ -1,7 +1,7 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import type { HeldPrice } from "#catalog/held-price.ts";
 import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
-import { findFirstToCome, planDueSteps, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
+import { type EndedPrice, findFirstToCome, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { createWorkingCopy } from "#catalog/working-copy.ts";
@@ -16,7 +16,13 @@ import { toModelRow } from "./catalog-rows.ts";
 import { changed, changeTransaction } from "./change.ts";
 import { followModels } from "./limit-models.ts";
 import type { StoreMemory, UnseenRows } from "./memory.ts";
-import { beginHistory, listHeldPrices, readHeldPrices, recordHistory } from "./price-history.ts";
+import {
+  beginHistory,
+  listHeldPrices,
+  readHeldPrices,
+  recordHistory,
+  settleHistory,
+} from "./price-history.ts";
 import { requireSecretPresent } from "./secret-state.ts";
 import { models, prices, priceSchedule, priceVariants, pricingFeed, providers } from "./tables.ts";
 
@@ -32,7 +38,7 @@ export function createCatalogStore({
     async listHeldPrices(name, page) {
       await current();
       const stored = memory.stored();
-      const { begun, endsUs } = planToCome(stored, stored.schedules);
+      const { begun, ended } = planToCome(stored, stored.schedules);
       const toCome = begun.filter((price) => name === null || price.name === name);
       const shown = toCome.slice(page.offset, page.offset + page.limit);
       const rest = {
@@ -40,23 +46,22 @@ export function createCatalogStore({
         offset: Math.max(0, page.offset - toCome.length),
       };
       const held = await read(() => listHeldPrices(name, rest, stored));
-      const ending = held.rows.map((price) => withEnd(price, endsUs));
+      const ending = held.rows.map((price) => withEnd(price, ended));
       return { rows: [...shown, ...ending], total: toCome.length + held.total };
     },
     async readPriceSpans(names) {
       await current();
       const stored = memory.stored();
-      const { begun, endsUs } = planToCome(stored, stored.schedules);
+      const { begun, ended } = planToCome(stored, stored.schedules);
       const held = new Map(await read(() => readHeldPrices(names, stored)));
       for (const [name, ofName] of held) {
-        const ending = ofName.map((price) => withEnd(price, endsUs));
+        const ending = ofName.map((price) => withEnd(price, ended));
         held.set(name, ending);
       }
       // Prices that have come are in no row before the next change.
-      for (const price of begun) {
-        if (names === null || names.includes(price.name))
-          held.set(price.name, [...(held.get(price.name) ?? []), price]);
-      }
+      const wanted = names === null ? null : new Set(names);
+      for (const [name, ofName] of Map.groupBy(begun, (price) => price.name))
+        if (wanted?.has(name) !== false) held.set(name, [...(held.get(name) ?? []), ...ofName]);
       return new Map([...held].map(([name, ofName]) => [name, toPriceSpans(ofName)]));
     },
     peek: () => (isTrusted() ? memory.catalog() : null),
@@ -79,8 +84,8 @@ export function createCatalogStore({
 }
 
 /** A price that something to come ends. */
-function withEnd(price: HeldPrice, endsUs: ReadonlyMap<string, InstantUs>): HeldPrice {
-  const untilUs = price.untilUs ?? endsUs.get(toHeldKey(price)) ?? null;
+function withEnd(price: HeldPrice, ended: ReadonlyMap<string, EndedPrice>): HeldPrice {
+  const untilUs = price.untilUs ?? ended.get(toHeldKey(price))?.untilUs ?? null;
   return { ...price, untilUs };
 }
 
@@ -102,7 +107,7 @@ export function* applyPlan<Result>(
   if (planned.writes.length === 0) return planned;
   const due = yield* settleDue(memory, atUs);
   yield* recordPrices(planned, memory.catalogAt(atUs));
-  yield* applyWrites([...due, ...planned.writes], memory);
+  yield* applyWrites([...due, ...planned.writes, ...planOrphans(planned.writes, memory)], memory);
   return planned;
 }
 
@@ -110,16 +115,22 @@ export function* applyPlan<Result>(
 function* settleDue(memory: StoreMemory, atUs: InstantUs): Script<readonly CatalogWrite[]> {
   const stored = memory.stored();
   const due = stored.schedules.slice(0, findFirstToCome(stored.schedules, atUs));
-  const settled: CatalogWrite[] = [];
-  for (const { before, after, schedule, writes } of planDueSteps(stored, due)) {
-    yield* beginHistory(stored);
-    yield* recordHistory(
-      planHistory(before, after, { writes, stamp: {}, atUs: schedule.atUs }),
-      schedule.atUs,
+  if (due.length === 0) return [];
+  const { writes, begun, ended } = planToCome(stored, due);
+  yield* beginHistory(stored);
+  yield* settleHistory(begun, [...ended.values()]);
+  return [...writes, ...due.map(({ id }): CatalogWrite => ({ kind: "delete_schedule", id }))];
+}
+
+/** Prices to come go with their model. */
+function planOrphans(writes: readonly CatalogWrite[], memory: StoreMemory): readonly CatalogWrite[] {
+  const gone = new Set(writes.flatMap((write) => (write.kind === "delete_model" ? [write.id] : [])));
+  if (gone.size === 0) return [];
+  return memory
+    .stored()
+    .schedules.flatMap(({ id, change }): CatalogWrite[] =>
+      change.kind === "model" && gone.has(change.modelId) ? [{ kind: "delete_schedule", id }] : [],
     );
-    settled.push(...writes, { kind: "delete_schedule", id: schedule.id });
-  }
-  return settled;
 }
 
 /** Writes down which prices end with the change and which begin. */

@@ -1,8 +1,8 @@
 import type { PriceRow, VariantRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
-import { findFirstToCome, withDue } from "#catalog/price-schedule.ts";
+import { findFirstToCome, type TellDropped, withDue } from "#catalog/price-schedule.ts";
 import type { KeptSchedule } from "#catalog/scheduled-prices.ts";
-import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { type Clock, formatInstant, type InstantUs } from "#kernel/clock.ts";
 import type { Keyring } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitSet } from "#limits/store.ts";
@@ -69,6 +69,7 @@ export class StoreMemory implements Memory {
   readonly #log: Log;
   readonly #clock: MemoryOptions["clock"];
   readonly #limits: LimitMemory;
+  readonly #tellDropped: TellDropped;
   readonly #principals: PrincipalMemory;
   /** Tells of each row once that cannot be read. */
   readonly tell: TellUnreadable;
@@ -82,6 +83,7 @@ export class StoreMemory implements Memory {
     this.#log = log;
     this.#clock = clock;
     this.tell = tell;
+    this.#tellDropped = createDroppedTelling(log);
     this.#limits = new LimitMemory(tell);
     this.#principals = new PrincipalMemory({ hasAll: hasAllSecrets, tell });
     this.keys = new SecretMemory(apiKeys, this.#principals, { hasAll: hasAllSecrets, tell });
@@ -98,8 +100,18 @@ export class StoreMemory implements Memory {
   catalogAt(atUs: InstantUs): CatalogSnapshot {
     const catalog = this.#getCatalog();
     const { fromUs, untilUs } = catalog.inForce;
-    if (atUs < fromUs || atUs >= untilUs) catalog.inForce = toInForce(catalog.stored, atUs);
+    if (atUs < fromUs || atUs >= untilUs) catalog.inForce = this.#toInForce(catalog.stored, atUs);
     return catalog.inForce.snapshot;
+  }
+
+  #toInForce(stored: CatalogSnapshot, atUs: InstantUs): InForce {
+    const { schedules } = stored;
+    const count = findFirstToCome(schedules, atUs);
+    return {
+      snapshot: withDue(stored, schedules.slice(0, count), this.#tellDropped),
+      fromUs: schedules[count - 1]?.atUs ?? -Infinity,
+      untilUs: schedules[count]?.atUs ?? Infinity,
+    };
   }
 
   /** The catalog as it is stored, where prices that have come are still to come. */
@@ -176,13 +188,23 @@ export class StoreMemory implements Memory {
   }
 }
 
-function toInForce(stored: CatalogSnapshot, atUs: InstantUs): InForce {
-  const { schedules } = stored;
-  const count = findFirstToCome(schedules, atUs);
-  return {
-    snapshot: withDue(stored, schedules.slice(0, count)),
-    fromUs: schedules[count - 1]?.atUs ?? -Infinity,
-    untilUs: schedules[count]?.atUs ?? Infinity,
+/** Names that one line of the log tells. */
+const NAMES_TOLD_MAX = 20;
+
+/** Tells of each schedule once, however often the catalog is put together. */
+function createDroppedTelling(log: Pick<Log, "warn">): TellDropped {
+  const told = new Set<number>();
+  return ({ id, atUs }, dropped) => {
+    if (told.has(id)) return;
+    told.add(id);
+    log.warn(
+      "prices to come were dropped, since the price variants of their model are full: take one out and load them again",
+      {
+        effective_from: formatInstant(atUs),
+        models: [...new Set(dropped.map(({ name }) => name))].slice(0, NAMES_TOLD_MAX).join(", "),
+        prices: dropped.length,
+      },
+    );
   };
 }
 

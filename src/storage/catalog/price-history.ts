@@ -1,5 +1,6 @@
 import type { HeldPrice } from "#catalog/held-price.ts";
 import { type HistorySteps, planFirstHistory } from "#catalog/price-history.ts";
+import type { EndedPrice } from "#catalog/price-schedule.ts";
 import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
@@ -26,6 +27,20 @@ function* hasHistory(): Script<boolean> {
 
 /** Carries the steps of a change out, within its transaction. */
 export function* recordHistory({ ended, begun, superseded }: HistorySteps, atUs: InstantUs): Script<void> {
+  yield* endPrices(ended, atUs);
+  if (superseded.length > 0) yield* supersede(superseded);
+  yield* insertPrices(begun);
+}
+
+/** Writes down what prices to come have done since they came: those that held and ended, and those that began. */
+export function* settleHistory(begun: readonly HeldPrice[], ended: readonly EndedPrice[]): Script<void> {
+  for (const [untilUs, prices] of Map.groupBy(ended, (price) => price.untilUs))
+    yield* endPrices(prices, untilUs);
+  // The first one first, as all others of the history.
+  yield* insertPrices(begun.toReversed());
+}
+
+function* endPrices(ended: HistorySteps["ended"], atUs: InstantUs): Script<void> {
   const { toList, toMember } = yield* dialectOf();
   const cells = ["name", "unit", "condition"].map((_, at) => toMember("list.value", at));
   for (let start = 0; start < ended.length; start += ROWS_PER_STATEMENT) {
@@ -37,8 +52,6 @@ export function* recordHistory({ ended, begun, superseded }: HistorySteps, atUs:
       [part.map(({ name, unit, when }) => JSON.stringify([name, unit, toStoredConditions(when)])), atUs],
     );
   }
-  if (superseded.length > 0) yield* supersede(superseded);
-  yield* insertPrices(begun);
 }
 
 /** What was known to hold from a moment on is forgotten, and what held at it ends with it. */
@@ -63,7 +76,9 @@ function* supersede(backdated: HistorySteps["superseded"]): Script<void> {
     yield* run(`UPDATE price_history SET until_us = ? WHERE ${isAnyOf("id", "number")}`, [fromUs, ids]);
 }
 
-function* insertPrices(prices: HistorySteps["begun"]): Script<void> {
+function* insertPrices(
+  prices: readonly (HistorySteps["begun"][number] & Partial<Pick<HeldPrice, "untilUs">>)[],
+): Script<void> {
   for (let start = 0; start < prices.length; start += ROWS_PER_STATEMENT) {
     const part = prices.slice(start, start + ROWS_PER_STATEMENT);
     yield* insert(
