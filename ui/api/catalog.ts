@@ -119,6 +119,32 @@ export function pricingQuery() {
   });
 }
 
+export type HeldPrice = AnswerOf<"GET /admin/v1/pricing/history">["changes"][number];
+export type PricesToCome = AnswerOf<"GET /admin/v1/pricing/schedule">["schedule"][number];
+
+/** A page of the prices of a model as they held, and will hold; the newest first. */
+export function priceHistoryQuery(model: string, page: { readonly limit: number; readonly offset: number }) {
+  return queryOptions({
+    queryKey: [...KEYS.pricing, "history", model, page],
+    queryFn: ({ signal }) => call("GET /admin/v1/pricing/history", { signal, query: { model, ...page } }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Prices to come of a model, or of a name that it has prices from; the next first. */
+export function priceScheduleQuery(model: string) {
+  return queryOptions({
+    queryKey: [...KEYS.pricing, "schedule", model],
+    queryFn: ({ signal }) => call("GET /admin/v1/pricing/schedule", { signal, query: { model } }),
+  });
+}
+
+/** Takes prices to come back; those that hold stay. */
+export const deleteSchedule = changing(
+  (id: string) => call("DELETE /admin/v1/pricing/schedule/:id", { params: { id } }),
+  toRefresh(CATALOG),
+);
+
 export type ListPrices = AnswerOf<"GET /admin/v1/pricing/list">;
 
 /** A dated copy of public list prices; nothing of it applies until it is loaded. */

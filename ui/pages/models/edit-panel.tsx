@@ -1,10 +1,18 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
 import { type Model, type ModelPatch, MODELS, type PriceWish, type Provider } from "../../api/catalog.ts";
 import { changing, useUndo } from "../../api/changing.ts";
 import { AliasList } from "../../catalog/alias-list.tsx";
+import {
+  EffectiveFromField,
+  LateNote,
+  type LateRequests,
+  isToCome,
+  toAppliesWords,
+  toLateRequests,
+} from "../../catalog/effective-from.tsx";
 import { PriceConsequence } from "../../catalog/price-consequence.tsx";
 import { toPinnedUnits } from "../../catalog/price-set.ts";
 import { ArrowChain } from "../../components/arrow-chain.tsx";
@@ -14,6 +22,7 @@ import { CopyButton } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
 import { ChangeQuestion, RemovalFacts, RowPanel } from "../../lists/row-panel.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
@@ -88,6 +97,9 @@ export function EditPanel(props: EditPanelProps) {
         </div>
       </section>
       <EditModel {...props} />
+      <Suspense>
+        <PriceHistory model={model.alias} />
+      </Suspense>
       {model.target === null && <NamesSection alias={model.alias} names={names} />}
       <ModelUsage model={model.alias} />
       <ModelSnippets model={model} />
@@ -107,6 +119,8 @@ export function EditPanel(props: EditPanelProps) {
     </RowPanel>
   );
 }
+
+const PriceHistory = lazyPart(async () => (await import("./price-history.tsx")).PriceHistory);
 
 const NO_OWN = {};
 
@@ -135,6 +149,7 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
   const undo = useUndo();
   const { model, names } = row;
   const own = { prices: row.own ?? NO_OWN, variants: row.ownVariants };
+  const [late, setLate] = useState<LateRequests | null>(null);
   const form = useForm({
     name: "edit-model",
     begin: toModelForm(model, own),
@@ -148,6 +163,8 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
       return Object.keys(patch).length === 0 ? null : { id: model.alias, patch, keepsName, from };
     },
     onSaved: (saved, { patch, keepsName }) => {
+      const from = patch?.effective_from;
+      setLate(toLateRequests(saved.alias, from, saved));
       const isRenamed = saved.alias !== model.alias;
       const asked = {
         id: saved.alias,
@@ -157,13 +174,16 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
       };
       notify({
         title: isRenamed ? `${model.alias} is now ${saved.alias}` : `${saved.alias} saved`,
-        body: "Applies from the next request.",
+        body: toAppliesWords(from),
         tone: "good",
-        action: undo(takeBack, asked, `${model.alias} is as it was`),
+        // Prices to come are taken back where they are listed.
+        ...(!isToCome(from) && { action: undo(takeBack, asked, `${model.alias} is as it was`) }),
       });
       if (isRenamed) onOpen(saved.alias);
     },
   });
+  const patch = toModelPatch(form.values, model, own);
+  const changesPrices = patch.pricing !== undefined || patch.price_variants !== undefined;
   return (
     <>
       <Form form={form}>
@@ -181,10 +201,10 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
           pricesNote={toPricesNote(row, form.values)}
           withoutPrices={row.own === null}
           consequence={
-            <PriceConsequence
-              name={model.alias}
-              wish={toWish(model.alias, toModelPatch(form.values, model, own))}
-            />
+            <>
+              {changesPrices && <EffectiveFromField {...form.field("effectiveFrom", "effective_from")} />}
+              <PriceConsequence name={model.alias} wish={toWish(model.alias, patch)} />
+            </>
           }
         />
       </Form>
@@ -194,6 +214,7 @@ function EditModel({ row, models, providers, onOpen }: EditPanelProps) {
         </SubmitButton>
         {form.isChanged && <Button onClick={form.reset}>Undo changes</Button>}
       </div>
+      {late !== null && <LateNote late={late} />}
     </>
   );
 }

@@ -9,6 +9,7 @@ import {
   toPriceFields,
   toPricing,
 } from "../../catalog/price-set.ts";
+import { type EffectiveFrom, findDateFault, toEffectiveFrom } from "../../catalog/effective-from.tsx";
 import { REQUIRED } from "../../form/terms.ts";
 import {
   findVariantFault,
@@ -35,6 +36,8 @@ export interface ModelForm {
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
   readonly variants: readonly VariantForm[];
+  /** Of changed prices. */
+  readonly effectiveFrom: EffectiveFrom;
   readonly hidden: boolean;
   /** Renamed, the name of before becomes a name for it. */
   readonly keepsName: boolean;
@@ -49,6 +52,7 @@ export const NEW_MODEL: ModelForm = {
   capabilities: CAPABILITIES_DEFAULT,
   prices: NO_PRICES,
   variants: [],
+  effectiveFrom: null,
   hidden: false,
   keepsName: false,
 };
@@ -62,6 +66,7 @@ export function toModelForm(model: Model, own: OwnPrices): ModelForm {
     target: model.target ?? "",
     capabilities: model.capabilities,
     ...toKindPrices(model.target === null ? "binding" : "name", model, own),
+    effectiveFrom: null,
     hidden: model.hidden,
     keepsName: false,
   };
@@ -115,6 +120,7 @@ export function toModelPatch(form: ModelForm, model: Model, own: OwnPrices): Non
     ...(form.kind === "name" ? toNamePatch(form, was) : toBindingPatch(form, was, becomesBinding)),
     ...(sendsPrices && { pricing: toPricing(form.prices) }),
     ...(sendsVariants && { price_variants: toPriceVariants(form.variants) }),
+    ...((sendsPrices || sendsVariants) && toEffectiveFrom(form.effectiveFrom)),
   };
 }
 
@@ -138,10 +144,11 @@ function isSameSet(left: readonly Capability[], right: readonly Capability[]): b
 
 /** What has to be filled in, which hangs on the kind, and what is wrong with variants. */
 export function findMissing(isNew: boolean) {
-  return ({ kind, alias, provider, upstreamName, target, variants }: ModelForm) => {
+  return ({ kind, alias, provider, upstreamName, target, variants, effectiveFrom }: ModelForm) => {
     const isMissing = (text: string) => (text.trim() === "" ? REQUIRED : undefined);
     const named = {
       ...findVariantFault(toPriceVariants(variants)),
+      effective_from: findDateFault(effectiveFrom),
       ...((kind === "name" || !isNew) && { alias: isMissing(alias) }),
     };
     return kind === "name"
@@ -169,5 +176,7 @@ export function toUndo(
     ...(changesRoute && route),
     ...(("pricing" in patch || "target" in patch) && { pricing: toPricing(was.prices) }),
     ...("price_variants" in patch && { price_variants: toPriceVariants(was.variants) }),
+    // Dated back, the prices of before hold from that date again.
+    ...(patch.effective_from !== undefined && { effective_from: patch.effective_from }),
   };
 }

@@ -1,5 +1,5 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import {
@@ -13,6 +13,17 @@ import {
   pricingQuery,
 } from "../../../api/catalog.ts";
 import { changedMeanwhile } from "../../../api/failure.ts";
+import {
+  type DatedAnswer,
+  type EffectiveFrom,
+  EffectiveFromField,
+  findDateFault,
+  toAppliesWords,
+  toEffectiveFrom,
+  toLateRequests,
+  toLateWords,
+  toRepricingSearch,
+} from "../../../catalog/effective-from.tsx";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
@@ -54,6 +65,7 @@ interface SetPriceDialogProps {
 export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) {
   const { name, kind } = priced;
   const { notify } = useToast();
+  const navigate = useNavigate();
   const client = useQueryClient();
   const { data: pricing } = useQuery(pricingQuery());
   const { data: models } = useQuery(MODELS.list());
@@ -61,12 +73,15 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
   const [seen, setSeen] = useState(priced.prices);
   const form = useForm({
     name: "set-price",
-    begin: { unit: priced.unit, price: priced.prices[priced.unit] ?? null },
-    check: ({ price }) => ({ price: price === null ? REQUIRED : undefined }),
+    begin: toBegin(priced),
+    check: ({ price, effectiveFrom }) => ({
+      price: price === null ? REQUIRED : undefined,
+      effective_from: findDateFault(effectiveFrom),
+    }),
     change: {
       mutationFn: async (wish: PriceWish) => {
-        const now = await setPrice(client, wish, seen[wish.unit] ?? null);
-        if (now === SAVED) return;
+        const { saved, now } = await setPrice(client, wish, seen[wish.unit] ?? null);
+        if (saved !== null) return saved;
         setSeen({ ...seen, [wish.unit]: now });
         throw changedMeanwhile(
           `The price is ${now === null ? "gone" : formatMoneyExact(now)} now. "Set price" writes yours over it.`,
@@ -74,9 +89,22 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
       },
       onSettled: () => MODELS.update.refresh(client),
     },
-    toAsked: ({ unit, price }) => (price === null ? null : { name, kind, unit, pricePerMillion: price }),
-    onSaved: () => {
-      notify({ title: `Price set for ${name}`, body: "Applies from the next request.", tone: "good" });
+    toAsked: ({ unit, price, effectiveFrom }) =>
+      price === null ? null : { name, kind, unit, pricePerMillion: price, effectiveFrom },
+    onSaved: (saved, { effectiveFrom }) => {
+      const from = toEffectiveFrom(effectiveFrom ?? null).effective_from;
+      const late = toLateRequests(name, from, saved);
+      notify({
+        title: `Price set for ${name}`,
+        body: late === null ? toAppliesWords(from) : toLateWords(late),
+        tone: "good",
+        ...(late !== null && {
+          action: {
+            label: "Re-price them…",
+            onSelect: () => void navigate({ to: "/models/repricing", search: toRepricingSearch(late) }),
+          },
+        }),
+      });
       onClose();
     },
   });
@@ -112,11 +140,22 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
       />
       <div className="flex flex-col gap-1.5 text-xs text-ink-soft">
         <WhereItHolds kind={kind} model={model} />
-        <p>Applies from the next request. Past requests stay unpriced.</p>
+        <p>Past requests keep what they were recorded with until they are re-priced.</p>
       </div>
+      <EffectiveFromField {...form.field("effectiveFrom", "effective_from")} />
       <PriceConsequence name={name} wish={write === null ? null : toPreviewed(write)} />
     </FormDialog>
   );
+}
+
+interface PriceForm {
+  readonly unit: Unit;
+  readonly price: number | null;
+  readonly effectiveFrom: EffectiveFrom;
+}
+
+function toBegin({ unit, prices }: PricedName): PriceForm {
+  return { unit, price: prices[unit] ?? null, effectiveFrom: null };
 }
 
 function toPreviewed(write: PriceWrite): PreviewedPrices {
@@ -151,25 +190,23 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
   );
 }
 
-const SAVED = "saved";
+/** What the server answered, or the price that another one has set meanwhile. */
+type SetPrice =
+  | { readonly saved: DatedAnswer; readonly now: null }
+  | { readonly saved: null; readonly now: number | null };
 
 /** Sets one price by what the server has now, not by what the page showed; answers with the price where it is another than `was`. */
-async function setPrice(
-  client: QueryClient,
-  wish: PriceWish,
-  was: number | null,
-): Promise<number | null | typeof SAVED> {
+async function setPrice(client: QueryClient, wish: PriceWish, was: number | null): Promise<SetPrice> {
   const [models, prices] = await Promise.all([
     client.fetchQuery({ ...MODELS.list(), staleTime: 0 }),
     client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
   ]);
   const kept = prices.entries.find(({ model, unit }) => model === wish.name && unit === wish.unit);
   const now = kept?.price_per_million ?? null;
-  if (now !== was) return now;
+  if (now !== was) return { saved: null, now };
   const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
-  if (write.kind === "patch") await MODELS.update.run(write);
-  else await loadPricing.run(write.feed);
-  return SAVED;
+  const saved = write.kind === "patch" ? await MODELS.update.run(write) : await loadPricing.run(write.feed);
+  return { saved, now: null };
 }
 
 /** One price that shall hold for a name. */
@@ -178,6 +215,7 @@ interface PriceWish {
   readonly kind: NameKind;
   readonly unit: Unit;
   readonly pricePerMillion: number;
+  readonly effectiveFrom?: EffectiveFrom;
 }
 
 /** How one price is set without changing what the other units cost. */
@@ -205,7 +243,10 @@ export function planPriceWrite(
     kind: "patch",
     id: model.alias,
     from: model,
-    patch: { pricing: { ...kept, [wish.unit]: wish.pricePerMillion } },
+    patch: {
+      pricing: { ...kept, [wish.unit]: wish.pricePerMillion },
+      ...toEffectiveFrom(wish.effectiveFrom ?? null),
+    },
   };
 }
 
@@ -214,6 +255,8 @@ function hasOwnSet(model: Model, own: Pricing["entries"]): boolean {
   return own.length > 0 && !model.pricing_inherited && own.every(({ version }) => version === null);
 }
 
-function toFeed({ name, unit, pricePerMillion }: PriceWish, version: string): PricingFeed {
-  return { version, entries: [{ model: name, unit, price_per_million: pricePerMillion }] };
+function toFeed(wish: PriceWish, version: string): PricingFeed {
+  const { name, unit, pricePerMillion, effectiveFrom = null } = wish;
+  const dated = toEffectiveFrom(effectiveFrom);
+  return { version, entries: [{ model: name, unit, price_per_million: pricePerMillion, ...dated }] };
 }
