@@ -173,3 +173,30 @@ describeInBrowser("the price variants of a model", () => {
     expect(await cost.getByText(/^Priced by the variant/).count()).toBe(0);
   });
 });
+
+describeInBrowser("service tiers on the overview", () => {
+  test("cut the usage where there are any, and are not offered where there are none", async () => {
+    await ask("PATCH", "/admin/v1/models/best", { price_variants: [FLEX] });
+    await ask("POST", "/v1/chat/completions", { model: "best", messages: [{ role: "user", content: "hi" }] });
+    const page = await open("/");
+    const cut = page.getByRole("group", { name: "What it is cut by" });
+    await cut.getByRole("button", { name: "Tier", exact: true }).click();
+    const table = page.getByRole("region", { name: "Usage by tier" });
+    await table.getByRole("row").filter({ hasText: "flex" }).waitFor();
+    // A row of usage does not tell its tier: there is no model to be named beside it.
+    expect(await table.getByText("Top model").count()).toBe(0);
+    await checkFitsSmall(page);
+    await shootAll(page, "overview-tiers");
+    await table
+      .getByRole("button", { name: /flex/ })
+      .or(table.getByRole("link", { name: /flex/ }))
+      .first()
+      .click();
+    await eventually(() => expect(new URL(page.url()).searchParams.get("tier")).toBe("flex"));
+
+    // A window of before that request has no tier, and another cut.
+    await openAtRest(page, "/?since=2020-01-01&until=2020-02-01");
+    await cut.getByRole("button", { name: "Client", exact: true }).waitFor();
+    expect(await cut.getByRole("button", { name: "Tier", exact: true }).count()).toBe(0);
+  });
+});

@@ -134,14 +134,23 @@ function toRankedNames(rows: readonly CompanionRow[]): readonly string[] {
     .map(({ name }) => name);
 }
 
+/** A cut whose groups rows of usage name: they do not tell their tier. */
+interface CompanionCut extends Cut {
+  readonly by: Exclude<Breakdown, "tier">;
+}
+
+export function hasCompanions(cut: Cut): cut is CompanionCut {
+  return cut.by !== "tier";
+}
+
 /** What the team used: with a model goes the provider that served it, with everything else the model. */
-export function toCompanionRow(row: TeamUsageRow, cut: Cut): CompanionRow {
+export function toCompanionRow(row: TeamUsageRow, cut: CompanionCut): CompanionRow {
   const { requests, cost } = row;
   const name = cut.by === "model" ? row.provider : row.model;
   return { group: toRowGroup(row, cut), name, requests, cost };
 }
 
-function toRowGroup(row: TeamUsageRow, { by, tagKey }: Cut): string {
+function toRowGroup(row: TeamUsageRow, { by, tagKey }: CompanionCut): string {
   if (by !== "app" && by !== "tag") return toGroupId(row[by]);
   const prefix = `${by === "app" ? APP_KEY : tagKey}:`;
   return row.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length) ?? NONE_ID;

@@ -14,7 +14,7 @@ import { ShareBar } from "../components/share-bar.tsx";
 import { BREAKDOWN_LABELS, type Measure } from "../search/breakdown.ts";
 import { formatCount, formatCountCompact, formatPercent } from "../text/format.ts";
 import { addKnown, countTokens, MEASURE_LABELS, toCost, toMeasured, type Totals } from "./figures.ts";
-import type { Group } from "./groups.ts";
+import { type Group, hasCompanions } from "./groups.ts";
 import { type Scope, type Stack, toTrend } from "./stack.ts";
 
 /** The names that go with a group, the most expensive first: providers of a model, endpoints of one's own, models of everything else. */
@@ -64,6 +64,14 @@ export function toColumns({
       : cut.by === "model"
         ? ["companion", "Provider", "The provider of most of it"]
         : ["companion", "Top model", "The model that cost most, of answered and cancelled requests"];
+  const companion: Column<Group> = {
+    id,
+    header,
+    headerTitle,
+    width: "w-28",
+    cell: (group) => <CompanionNames names={companions.get(group.id) ?? []} />,
+    sortValue: (group) => companions.get(group.id)?.[0] ?? null,
+  };
   return [
     {
       id: NAME_IDS[scope],
@@ -79,14 +87,7 @@ export function toColumns({
       ),
       sortValue: ({ label }) => label,
     },
-    {
-      id,
-      header,
-      headerTitle,
-      width: "w-28",
-      cell: (group) => <CompanionNames names={companions.get(group.id) ?? []} />,
-      sortValue: (group) => companions.get(group.id)?.[0] ?? null,
-    },
+    ...(hasCompanions(cut) ? [companion] : []),
     ...toFigureColumns(speeds, isRoomy),
     ...(isRoomy ? [toShareColumn(stack), toTrendColumn(measure)] : []),
   ];

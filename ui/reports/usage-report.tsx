@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
+import { STANDARD_TIER } from "#kernel/price-variants.ts";
+import { breakdownQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
 import { StackedBars } from "../charts/stacked-bars.tsx";
 import { Button } from "../components/button.tsx";
@@ -60,6 +62,13 @@ export function UsageReport({ scope, report, children, isHeldBack = false }: Usa
 }
 
 const BREAKDOWN_OPTIONS = BREAKDOWNS.map((by) => ({ value: by, label: BREAKDOWN_LABELS[by] }));
+const UNTIERED_OPTIONS = BREAKDOWN_OPTIONS.filter(({ value }) => value !== "tier");
+
+/** Whether the window has requests of another tier than the standard one; asked once the picture is there, which is what is waited for. */
+function useHasTiers({ query: { since, until } }: Report, isAsked: boolean): boolean {
+  const { data } = useQuery({ ...breakdownQuery({ since, until, by: "tier", limit: 2 }), enabled: isAsked });
+  return data?.rows.some(({ value }) => value !== STANDARD_TIER) === true;
+}
 
 interface ChartCardProps {
   readonly scope: Scope;
@@ -74,6 +83,7 @@ interface ChartCardProps {
 function ChartCard({ scope, report, answer, by, tagged, measure }: ChartCardProps) {
   const { data, tagKeys } = answer;
   const { change, window } = report;
+  const hasTiers = useHasTiers(report, scope === "team" && data !== null);
   return (
     <Card
       className="mb-4"
@@ -90,7 +100,7 @@ function ChartCard({ scope, report, answer, by, tagged, measure }: ChartCardProp
           {scope === "team" && (
             <Segmented
               label="What it is cut by"
-              options={BREAKDOWN_OPTIONS}
+              options={hasTiers || by === "tier" ? BREAKDOWN_OPTIONS : UNTIERED_OPTIONS}
               value={by}
               onValueChange={(next) => change({ by: next === "model" ? undefined : next, tagged: undefined })}
             />

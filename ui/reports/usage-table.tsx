@@ -17,7 +17,15 @@ import { toSavingText } from "../text/cache-saving.ts";
 import { formatCounted, formatMoney, formatPercent } from "../text/format.ts";
 import { CsvButton, CsvStatus, useCsvExport } from "./csv-export.tsx";
 import { toTotals } from "./figures.ts";
-import { type Group, toCompanionRow, toCompanions, toGroupBy, toGroupId, toGroupSearch } from "./groups.ts";
+import {
+  type Group,
+  hasCompanions,
+  toCompanionRow,
+  toCompanions,
+  toGroupBy,
+  toGroupId,
+  toGroupSearch,
+} from "./groups.ts";
 import type { Scope, Stack, StackAnswer } from "./stack.ts";
 import {
   type Companions,
@@ -108,6 +116,7 @@ function useCompanions(scope: Scope, { query, window }: Report, stack: Stack | n
     if (data === undefined || cut === undefined || isPlaceholderData || data.notes.isTruncated) {
       return NO_COMPANIONS;
     }
+    if (!hasCompanions(cut)) return NO_COMPANIONS;
     return toCompanions(data.usage.map((row) => toCompanionRow(row, cut)));
   }, [data, ownData, cut, isPlaceholderData]);
 }

@@ -1,11 +1,7 @@
 import { GROUP_FIELDS, GROUP_ORDERS, type GroupOrder } from "#stats/series-grouping.ts";
 
-/** What the overview can cut the usage by. `app` is the value of the tag `app`. */
-export const BREAKDOWNS = [
-  ...GROUP_FIELDS.filter((field) => field !== "key" && field !== "tier"),
-  "app",
-  "tag",
-] as const;
+/** What the overview can cut the usage by. `app` is the value of the tag `app`; by `tier` is offered where there are tiers. */
+export const BREAKDOWNS = [...GROUP_FIELDS.filter((field) => field !== "key"), "app", "tag"] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 export const BREAKDOWN_LABELS: { readonly [by in Breakdown]: string } = {
@@ -13,6 +9,7 @@ export const BREAKDOWN_LABELS: { readonly [by in Breakdown]: string } = {
   principal: "Person",
   provider: "Provider",
   client: "Client",
+  tier: "Tier",
   app: "App",
   tag: "Tag",
 };
