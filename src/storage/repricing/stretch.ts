@@ -5,7 +5,7 @@ import { toMonth } from "#storage/cells/calendar.ts";
 import { toAddedSums, toPart } from "#storage/cells/cells.ts";
 import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
 import { readPrunedBefore } from "#storage/cells/retention.ts";
-import { changeCells, type ChangedCells, readCells } from "#storage/cells/stored-cells.ts";
+import { changeCells, type ChangedCells, readCells, type StoredCells } from "#storage/cells/stored-cells.ts";
 import { splitCost } from "#storage/cells/sums.ts";
 import { readEdges } from "#storage/reports/ledger-edges.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
@@ -164,6 +164,7 @@ function* changeSealed(totals: readonly CostChange[]): Script<readonly ChangedCe
     day * 24 + 24,
   ]);
   if (open !== null) return null;
+  const stored = yield* readStored(day);
   const changed: ChangedCells[] = [];
   for (const [part, ofPart] of Map.groupBy(totals, ({ combination }) => toPart(combination))) {
     const whole = toAddedSums(ofPart, COST_MEASURES);
@@ -177,8 +178,7 @@ function* changeSealed(totals: readonly CostChange[]): Script<readonly ChangedCe
       { period: "month" as const, at: toMonth(day), added: whole },
     ];
     for (const { period, at, added } of places) {
-      const stored = yield* readCells(period, { first: at, end: at + 1 });
-      const found = stored.find((each) => each.part === part);
+      const found = stored.get(`${period} ${at} ${part}`);
       // The cells of an hour go with its rows.
       if (found === undefined && period === "hour") continue;
       const cells = found === undefined ? null : changeCells(found, { period, at, part }, added);
@@ -191,4 +191,18 @@ function* changeSealed(totals: readonly CostChange[]): Script<readonly ChangedCe
   return changed.toSorted(
     (left, right) => left.period.localeCompare(right.period) || left.at - right.at || left.part - right.part,
   );
+}
+
+/** The cells of a day, its hours and its month, each by what `changeSealed` asks for: one by one they are 26 questions. */
+function* readStored(day: number): Script<ReadonlyMap<string, StoredCells>> {
+  const ranges = {
+    hour: { first: day * 24, end: day * 24 + 24 },
+    day: { first: day, end: day + 1 },
+    month: { first: toMonth(day), end: toMonth(day) + 1 },
+  };
+  const stored = new Map<string, StoredCells>();
+  for (const period of ["hour", "day", "month"] as const)
+    for (const cells of yield* readCells(period, ranges[period]))
+      stored.set(`${period} ${cells.at} ${cells.part}`, cells);
+  return stored;
 }
