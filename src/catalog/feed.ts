@@ -235,7 +235,7 @@ function toScheduledEntry({ name, unit, pricePico, when }: FeedEntry): Scheduled
 }
 
 /** One for each name and moment. */
-function toBackdatings(entries: readonly FeedEntry[]): readonly Backdating[] {
+export function toBackdatings(entries: readonly FeedEntry[]): readonly Backdating[] {
   const dated = entries.filter(({ effectiveFromUs }) => effectiveFromUs !== undefined);
   return [...Map.groupBy(dated, ({ name }) => name)].flatMap(([name, ofName]) =>
     [...Map.groupBy(ofName, ({ effectiveFromUs = 0 }) => effectiveFromUs)].map(([fromUs, ofMoment]) => {

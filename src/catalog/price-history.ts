@@ -147,6 +147,28 @@ function findBackdated(
   });
 }
 
+/** The names whose prices are dated back, those that inherit them included, each with the first of its dates. */
+export function listRepriced(
+  after: CatalogPicture,
+  dated: readonly Backdating[],
+): ReadonlyMap<string, InstantUs> {
+  const own = new Set(dated);
+  const first = new Map<string, InstantUs>();
+  for (const each of findBackdated(after, indexHeirs(after.models), dated)) {
+    const { name, fromUs, covers } = each;
+    if (own.has(each) || isCovered(after, name, covers))
+      first.set(name, Math.min(first.get(name) ?? fromUs, fromUs));
+  }
+  return first;
+}
+
+/** Marks count as well: they take a price away. */
+function isCovered(picture: CatalogPicture, name: string, covers: Backdating["covers"]): boolean {
+  if (UNITS.some((unit) => covers(unit, null))) return true;
+  const list = findList(picture, listPricedNames(picture, name));
+  return (list?.variants ?? []).some(({ when }) => UNITS.some((unit) => covers(unit, when)));
+}
+
 function hasSamePrices(was: ResolvedModel | null, is: ResolvedModel | undefined): boolean {
   return (
     was !== null &&

@@ -217,7 +217,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     parsed: ParsedBody | null,
     { route, subject, responses }: Known,
   ): Promise<ExchangeResult> {
-    const warnings = accounts.limits.admit(subject, () => hasPrices(route.model.prices, input.endpoint));
+    const warnings = accounts.limits.admit(subject, () => hasPrices(route.model, input.endpoint));
     const account = accounts.open(input.arrivedAtMs, {
       subject,
       providerName: route.proxiedBy.providerName,

@@ -5,6 +5,7 @@ import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
 import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { UpstreamHead } from "./upstream.ts";
 import { isPricedByRequestAlone } from "#usage/cost.ts";
+import type { ModelPrices } from "#kernel/price-variants.ts";
 import { type PriceSet, findUnitPrice } from "#kernel/units.ts";
 
 /** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
@@ -145,8 +146,15 @@ class EncodedMetering implements Metering {
   }
 }
 
-/** True when all that an answer of this endpoint will tell has a price. Other units, such as cached input, come with some only. */
-export function hasPrices(prices: PriceSet, endpoint: EndpointName): boolean {
+/**
+ * True when all that an answer of this endpoint will tell may have a price: the standard set, or that of some variant, whose
+ * conditions only the answer tells. Other units, such as cached input, come with some answers only.
+ */
+export function hasPrices({ prices, variants }: ModelPrices, endpoint: EndpointName): boolean {
+  return isWhole(prices, endpoint) || variants.some((variant) => isWhole(variant, endpoint));
+}
+
+function isWhole(prices: PriceSet, endpoint: EndpointName): boolean {
   return (
     isPricedByRequestAlone(prices) ||
     toRow(endpoint).tells.some((units) => units.every((unit) => findUnitPrice(prices, unit) !== null))

@@ -215,8 +215,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   function admit(input: RelayInput, { subject, pricing }: AccountSubject): readonly string[] | null {
     const hasPrice = () => {
       const catalog = accounts.deps.catalog.peek();
-      const { prices } = (catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known;
-      return hasPrices(prices, "messages");
+      return hasPrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known, "messages");
     };
     return accounts.limits.admit(subject, () => !isMetered(input) || hasPrice());
   }

@@ -178,11 +178,13 @@ describe("prices with a date that is past", () => {
     expect("repriceable_requests" in (await patch({ pricing }))).toBe(false);
     const later = await patch({ pricing: { input_tokens: 5 }, effective_from: tomorrow });
     expect([later.pricing, "repriceable_requests" in later]).toEqual([pricing, false]);
-    const entries = [
-      { model: "up-2", unit: "input_tokens", price_per_million: 4, effective_from: yesterday },
-    ];
-    const { body } = await post("/admin/v1/pricing", { version: "v", entries });
-    expect(body).toMatchObject({ entries: 1, repriceable_requests: 1 });
+    const load = async (model: string) => {
+      const entry = { model, unit: "input_tokens", price_per_million: 4, effective_from: yesterday };
+      return (await post("/admin/v1/pricing", { version: "v", entries: [entry] })).body;
+    };
+    // A model with a price of its own has none of its upstream name's.
+    expect(await load("up-2")).toMatchObject({ entries: 1, repriceable_requests: 0 });
+    expect(await load("other")).toMatchObject({ entries: 1, repriceable_requests: 1 });
     expect(await total()).toEqual(before);
     const { changes } = await get("/admin/v1/pricing/history?model=base");
     expect(changes[0]).toMatchObject({ unit: "input_tokens", price: 5, until: null });

@@ -375,3 +375,31 @@ describe("what was used of a limit is what the ledger holds", () => {
     }
   });
 });
+
+describe("a limit of cost that refuses what has no price", () => {
+  test("lets a model pass that has prices under conditions alone, and refuses one whose every set lacks a unit, or that has none", async () => {
+    const world = await openWorld();
+    const flex = (pricing: object) => ({ price_variants: [{ when: { tier: "flex" }, pricing }] });
+    const both = { input_tokens: 1, output_tokens: 1 };
+    await world.limit({
+      name: "priced",
+      subject: {},
+      measure: "cost",
+      amount: 1,
+      window: "day",
+      unpriced: "refuse",
+    });
+    const answers: string[] = [];
+    for (const prices of [{}, flex({ input_tokens: 1 }), flex(both)]) {
+      expect(await outcomeOf(world.admin("PATCH", "/models/free", prices))).toBe("200");
+      answers.push(await outcomeOf(world.chat({ model: "free" })));
+    }
+    // The standard set lacks a unit that the variant has: its answer may be the one that is priced.
+    await world.admin("PATCH", "/models/free", { pricing: { input_tokens: 1 } });
+    answers.push(await outcomeOf(world.chat({ model: "free" })));
+    await world.admin("PATCH", "/models/free", { price_variants: [] });
+    answers.push(await outcomeOf(world.chat({ model: "free" })));
+    expect(answers).toEqual([REFUSED, REFUSED, "200", "200", REFUSED]);
+    expect(world.upstream.requests.length).toBe(2);
+  });
+});

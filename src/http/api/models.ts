@@ -9,7 +9,7 @@ import { IF_MATCH, toPrecondition, withTag } from "#http/door/if-match.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
-import { countRepriceable, type RepriceableDeps } from "#http/api/repriceable.ts";
+import { countRepriceable, listBackdatedOf, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { ModelRow, ModelView, PatchedModel, ResolveResult } from "#http/schemas/catalog.ts";
 import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
@@ -112,7 +112,7 @@ export function modelRoutes(deps: RepriceableDeps) {
         const effectiveFrom = body.effective_from;
         const patch = { ...toModelPatch(body), effectiveFrom };
         const model = await catalog.updateModel(params.alias, patch, toActor(caller), require);
-        const dated = effectiveFrom === undefined ? [] : [{ name: model.model.alias, effectiveFrom }];
+        const dated = listBackdatedOf(model.model.alias, body);
         const view = withTag(headers, "model", toModelView(model));
         return { ...view, ...(await countRepriceable(deps, dated, { request, caller })) };
       },

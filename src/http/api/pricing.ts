@@ -8,7 +8,7 @@ import { INSTANT, MODEL, PAGE, PRICING } from "#http/schemas/examples.ts";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import { listPricedNames } from "#catalog/price-history.ts";
 import { listPricesToCome } from "#catalog/price-schedule.ts";
-import { countRepriceable, listDated, type RepriceableDeps } from "#http/api/repriceable.ts";
+import { countRepriceable, listBackdated, type RepriceableDeps } from "#http/api/repriceable.ts";
 import { toActor } from "#http/door/guard.ts";
 import {
   toFeedLoadView,
@@ -44,7 +44,7 @@ export function pricingRoutes(deps: RepriceableDeps) {
       errors: ["invalid_date", "invalid_pricing", "invalid_price_variants", "too_many_schedules"],
       run: async ({ body, caller, request }) => {
         const view = toFeedLoadView(await catalog.loadFeed(body, toActor(caller)));
-        return { ...view, ...(await countRepriceable(deps, listDated(body.entries), { request, caller })) };
+        return { ...view, ...(await countRepriceable(deps, listBackdated(body), { request, caller })) };
       },
     }),
     route({

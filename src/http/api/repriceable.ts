@@ -1,5 +1,8 @@
 import type { Catalog } from "#catalog/catalog.ts";
-import { type Clock, parseInstant } from "#kernel/clock.ts";
+import { type FeedDraft, parseFeed, toBackdatings } from "#catalog/feed.ts";
+import type { Backdating } from "#catalog/held-price.ts";
+import { listRepriced } from "#catalog/price-history.ts";
+import { type Clock, type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Caller } from "#identity/caller.ts";
@@ -10,53 +13,70 @@ export interface RepriceableDeps {
   readonly stats: Pick<StatsStore, "readSeries">;
 }
 
-/** Prices of a name that were written with a date, as it was sent. */
-interface DatedName {
-  readonly name: string;
-  readonly effectiveFrom: string;
+/** Each is a report of its own. */
+const DATES_COUNTED_MAX = 16;
+
+/** The prices of an accepted feed that have a date. */
+export function listBackdated(feed: FeedDraft): readonly Backdating[] {
+  const isDated = feed.entries.some(
+    (entry) => typeof entry === "object" && entry !== null && "effective_from" in entry,
+  );
+  return isDated ? toBackdatings(parseFeed(feed).entries) : [];
 }
 
-/** Names of feed lines that were accepted with a date. */
-export function listDated(entries: readonly unknown[]): readonly DatedName[] {
-  return entries.flatMap((entry) => {
-    if (typeof entry !== "object" || entry === null) return [];
-    const name: unknown = Reflect.get(entry, "model");
-    const effectiveFrom: unknown = Reflect.get(entry, "effective_from");
-    return typeof name === "string" && typeof effectiveFrom === "string" ? [{ name, effectiveFrom }] : [];
-  });
+interface DatedPatch {
+  readonly effective_from?: string | undefined;
+  readonly pricing?: unknown;
+  readonly price_variants?: unknown;
+}
+
+/** As `listBackdated`, of an accepted change of a model. */
+export function listBackdatedOf(name: string, patch: DatedPatch): readonly Backdating[] {
+  const fromUs = parseInstant(patch.effective_from ?? "");
+  if (fromUs === null) return [];
+  const covers: Backdating["covers"] = (_, when) =>
+    (when === null ? patch.pricing : patch.price_variants) !== undefined;
+  return [{ name, fromUs, covers }];
 }
 
 /**
- * Counts the requests that were recorded at other prices than those that are dated back: of the names, and of the models that
- * have their prices from them. Nothing where no date is past.
+ * Counts the requests that a re-pricing would price again: of each name that has one of the prices that are dated back, since the
+ * first of its dates. Nothing where no date is past. Never throws: the change is made, and a client must not take it for one that
+ * failed.
  */
 export async function countRepriceable(
   { catalog, clock, stats }: RepriceableDeps,
-  dated: readonly DatedName[],
+  dated: readonly Backdating[],
   { request, caller }: { readonly request: Request; readonly caller: Caller },
 ): Promise<{ readonly repriceable_requests?: number }> {
   const nowUs = clock.nowUs();
-  const past = dated.flatMap(({ name, effectiveFrom }) => {
-    const fromUs = parseInstant(effectiveFrom);
-    return fromUs === null || fromUs > nowUs ? [] : [{ name, fromUs }];
-  });
+  const past = dated.filter(({ fromUs }) => fromUs <= nowUs);
   if (past.length === 0) return {};
-  const names = new Set(past.map(({ name }) => name));
-  const { models } = await catalog.snapshot();
-  for (const { model, bound, upstreamName } of models)
-    if (names.has(bound.alias) || names.has(upstreamName)) names.add(model.alias);
-  const sinceUs = past.reduce((first, { fromUs }) => Math.min(first, fromUs), nowUs);
-  const query = {
-    window: { sinceUs, untilUs: nowUs },
-    filter: filterBy({ models: [...names] }),
-    providers: EVERY_PROVIDER,
-    principalId: null,
-    bucket: "month",
-    nowUs,
-  } as const;
-  const { buckets } = await stats.readSeries(query, {
-    signal: request.signal,
-    askerId: caller.principal.id,
-  });
-  return { repriceable_requests: buckets.reduce((sum, { requests }) => sum + requests, 0) };
+  try {
+    const names = [...listRepriced(await catalog.snapshot(), past)];
+    const byDate = Map.groupBy(names, ([, fromUs]) => fromUs);
+    if (byDate.size > DATES_COUNTED_MAX) return {};
+    const count = async (sinceUs: InstantUs, models: readonly string[]) => {
+      const query = {
+        window: { sinceUs, untilUs: nowUs },
+        filter: filterBy({ models }),
+        providers: EVERY_PROVIDER,
+        principalId: null,
+        bucket: "month",
+        nowUs,
+      } as const;
+      const options = { signal: request.signal, askerId: caller.principal.id };
+      const { buckets } = await stats.readSeries(query, options);
+      return buckets.reduce((sum, { requests }) => sum + requests, 0);
+    };
+    let total = 0;
+    for (const [sinceUs, ofDate] of byDate)
+      total += await count(
+        sinceUs,
+        ofDate.map(([name]) => name),
+      );
+    return { repriceable_requests: total };
+  } catch {
+    return {};
+  }
 }

@@ -133,7 +133,7 @@ const RepriceableRequests = Type.Optional(
   Type.Integer({
     minimum: 0,
     description:
-      "Requests since the first `effective_from` under the names that have these prices: what a re-pricing would price again. Absent unless a date is past.",
+      "Requests of each name that has these prices, since the first `effective_from` of its own: what a re-pricing would price again, also where the cost stays. Absent unless a date is past, and where they cannot be counted now.",
   }),
 );
 export const PatchedModel = view("PatchedModel", {
