@@ -1,4 +1,5 @@
 import { Document, isMap, isScalar, isSeq, visit, type Scalar } from "yaml";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { CatalogFile, FileModel, FilePrices } from "#views/catalog-file.ts";
 import type { PeopleFile } from "#views/people-file.ts";
@@ -69,21 +70,14 @@ export function describePrices(prices: FilePrices): string {
   return pairs.length === 0 ? "no prices" : pairs.join(" ");
 }
 
-/** `tier=flex input_over=200000`. */
-export function describeConditions(when: { readonly [condition: string]: unknown }): string {
-  return Object.entries(when)
-    .map(([condition, value]) => `${condition}=${String(value)}`)
-    .join(" ");
-}
-
-/** `tier=flex: input_tokens=0.625`, one behind another. */
+/** `flex, input over 200,000: input_tokens=0.625`, one behind another. */
 export function describeVariants(
   variants: readonly { readonly when: object; readonly pricing: FilePrices }[],
 ): string {
   if (variants.length === 0) return "none";
   return variants
-    .map(({ when, pricing }) => `${describeConditions({ ...when })}: ${describePrices(pricing)}`)
-    .join(", ");
+    .map(({ when, pricing }) => `${toConditionWords(when)}: ${describePrices(pricing)}`)
+    .join("; ");
 }
 
 /** Names in one order: an object has those that look like numbers first. */

@@ -87,14 +87,20 @@ export function toMinutes(hours: string): readonly [start: number, end: number] 
   return [toMinute(0), toMinute("HH:MM-".length)];
 }
 
-/** Conditions as people read them: `flex, input over 272,000, region us, 01:00-04:00 UTC`. */
-export function toConditionWords({ tier, inputOver, geo, hours }: ToldConditions): string {
+/**
+ * Conditions as people read them, on the page and on the command line: `flex, input over 272,000, region us, 01:00-04:00 UTC`.
+ * Takes them as they are kept and as they are told (`input_over`).
+ */
+export function toConditionWords({ tier, inputOver, input_over, geo, hours }: ToldConditions): string {
+  const over = inputOver ?? input_over;
   return [
     ...(tier === undefined ? [] : [tier]),
-    ...(inputOver === undefined ? [] : [`input over ${inputOver.toLocaleString("en-US")}`]),
+    ...(over === undefined ? [] : [`input over ${over.toLocaleString("en-US")}`]),
     ...(geo === undefined ? [] : [`region ${geo}`]),
     ...(hours === undefined ? [] : [`${hours} UTC`]),
   ].join(", ");
 }
 
-type ToldConditions = { readonly [name in keyof PriceConditions]?: PriceConditions[name] | undefined };
+type ToldConditions = { readonly [name in keyof PriceConditions]?: PriceConditions[name] | undefined } & {
+  readonly input_over?: number | undefined;
+};

@@ -91,15 +91,23 @@ function compareUses(uses: readonly ModelUse[], other: OtherModel): Compared {
     unpricedRequests: uses.reduce((sum, { unpricedRequests }) => sum + unpricedRequests, 0),
     ...addCosts(parts.map(({ sum }) => sum)),
     areDetailsLeftOut: priced.some(({ chosen }) => hasDetailPrice(chosen)),
-    conditionsLeftOut: REQUEST_CONDITIONS.filter((name) =>
-      prices.variants.some(({ when }) => when[name === "hours" ? name : "inputOver"] !== undefined),
-    ),
+    conditionsLeftOut: findLeftOut(prices),
   };
   return { units: parts.flatMap(({ units }) => units), model };
 }
 
+/** The conditions of prices that `chooseForSums` leaves out. */
+export function findLeftOut({ variants }: ModelPrices): ComparedModel["conditionsLeftOut"] {
+  return REQUEST_CONDITIONS.filter((name) =>
+    variants.some(({ when }) => when[name === "hours" ? name : "inputOver"] !== undefined),
+  );
+}
+
 /** Prices that hold for any request of a tier and region: sums do not tell how long a prompt was, nor when a request ended. */
-function chooseForSums({ prices, variants }: ModelPrices, { tier, geo }: ModelUse): AppliedPrices {
+export function chooseForSums(
+  { prices, variants }: ModelPrices,
+  { tier, geo }: Pick<ModelUse, "tier" | "geo">,
+): AppliedPrices {
   const general = variants.filter(({ when }) => when.inputOver === undefined && when.hours === undefined);
   const facts = { tier: tier ?? undefined, geo: geo ?? undefined, usage: null, endedAtUs: 0 };
   return choosePrices({ prices, variants: general }, facts);

@@ -1,9 +1,9 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import type { ModelPrices } from "#kernel/price-variants.ts";
-import { type Pico, type PriceSet, REPORT_UNITS } from "#kernel/units.ts";
+import { type Pico, REPORT_UNITS } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
-import { hasDetailPrice } from "#stats/what-if.ts";
-import type { SeriesFigures } from "#stats/store.ts";
+import type { ModelUse } from "#stats/store.ts";
+import { chooseForSums, findLeftOut, hasDetailPrice } from "#stats/what-if.ts";
 import { priceTotals } from "#usage/cost.ts";
 import { toPricingView, toVariantsView } from "./catalog.ts";
 
@@ -14,7 +14,7 @@ export interface RepricedUse {
   readonly target: string | null;
   readonly before: ModelPrices;
   readonly after: ModelPrices;
-  readonly use: readonly SeriesFigures[];
+  readonly use: readonly ModelUse[];
 }
 
 interface PreviewNotes {
@@ -34,8 +34,9 @@ export function toPricePreviewView(names: readonly RepricedUse[], notes: Preview
 }
 
 function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
-  const was = priceUse(use, before.prices);
-  const will = priceUse(use, after.prices);
+  const was = priceUse(use, before);
+  const will = priceUse(use, after);
+  const leftOut = [...new Set([...findLeftOut(before), ...findLeftOut(after)])];
   return {
     name,
     kind,
@@ -50,13 +51,16 @@ function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
     cost_after: will.cost,
     unpriced_before: was.unpriced,
     unpriced_after: will.unpriced,
-    cache_writes_as_input: hasDetailPrice(before.prices) || hasDetailPrice(after.prices),
+    cache_writes_as_input: was.hasDetails || will.hasDetails,
+    ...(leftOut.length > 0 && { conditions_left_out: leftOut }),
   };
 }
 
-function priceUse(use: readonly SeriesFigures[], prices: PriceSet) {
-  const parts = use.map(({ units }) => priceTotals(units, prices));
+function priceUse(use: readonly ModelUse[], prices: ModelPrices) {
+  const parts = use.map((part) => priceTotals(part.units, chooseForSums(prices, part)));
   return {
+    hasDetails:
+      hasDetailPrice(prices.prices) || use.some((part) => hasDetailPrice(chooseForSums(prices, part))),
     cost: toCost(addCosts(parts.map(({ costPico }) => costPico))),
     unpriced: REPORT_UNITS.filter((unit) => parts.some(({ unpricedUnits }) => unpricedUnits.includes(unit))),
   };

@@ -78,6 +78,30 @@ async function shootAll(page: Page, name: string): Promise<void> {
 }
 
 describeInBrowser("the price variants of a model", () => {
+  test("say before they are saved what the requests of their tier would have cost, and what sums cannot tell", async () => {
+    await ask("POST", "/v1/chat/completions", {
+      model: "best",
+      messages: [{ role: "user", content: "hi" }],
+    });
+    const page = await open("/models?open=best");
+    const variants = page.getByRole("region", { name: "Price variants", exact: true });
+    await variants.getByRole("button", { name: "Add variant" }).click();
+    const fields = variants.getByRole("group");
+    await fields.getByLabel("Service tier").fill("flex");
+    await fields.getByLabel("Input tokens", { exact: true }).fill("1.25");
+    await fields.getByLabel("Output tokens", { exact: true }).fill("5");
+    await fields.getByLabel("Cached input tokens", { exact: true }).fill("0.125");
+    // 600 × 1.25 + 400 × 0.125 + 200 × 5 millionths
+    await page.getByText("Last 30 days: unpriced at the prices of now, $0.0018 at these.").waitFor();
+    expect(await page.getByText(/^Variants that depend on/).count()).toBe(0);
+    await fields.getByLabel("Input over").fill("500");
+    await page
+      .getByText(/^Variants that depend on a request’s length or hour are not counted here/)
+      .waitFor();
+    await checkFitsSmall(page);
+    await shootAll(page, "price-variants-preview");
+  });
+
   test("are a table that is changed in the panel, with what it means before it is saved, sent alone, and taken back", async () => {
     await ask("PATCH", "/admin/v1/models/best", { price_variants: [FLEX] });
     await ask("POST", "/admin/v1/models", { alias: "also", target: "best" });

@@ -45,14 +45,14 @@ describe("price variants", () => {
     expect(await variants("m")).toEqual([FLEX]);
     const { messages } = await done("model set m --variant input_over=200000,geo=us,input_tokens=4");
     expect(messages).toBe(
-      "model m: price variants tier=flex: input_tokens=0.5 output_tokens=2 -> input_over=200000 geo=us: input_tokens=4\n",
+      "model m: price variants flex: input_tokens=0.5 output_tokens=2 -> input over 200,000, region us: input_tokens=4\n",
     );
     expect(await variants("m")).toEqual([LONG]);
     expect(rows((await done("pricing variants m")).data)).toEqual([
       ["WHEN", "INPUT"],
-      ["input_over=200000 geo=us", "$4.00"],
+      ["input over 200,000, region us", "$4.00"],
     ]);
-    expect((await done("model info m")).data).toContain("input_over=200000 geo=us");
+    expect((await done("model info m")).data).toContain("input over 200,000, region us");
     await done("model set m --price input_tokens=1");
     expect(await variants("m")).toEqual([LONG]);
     await done("model set m --no-variants");
@@ -315,10 +315,10 @@ describe("pricing load", () => {
       ["tier-x", "input_tokens", "-", "-", "2"],
       ["tier-x", "output_tokens", "-", "-", "8"],
       ["tier-x", "cached_input_tokens", "-", "-", "0.2"],
-      ["tier-x", "input_tokens", "tier=flex", "-", "1"],
-      ["tier-x", "output_tokens", "tier=flex", "-", "4"],
-      ["tier-x", "input_tokens", "tier=flex input_over=272000", "-", "2"],
-      ["tier-x", "output_tokens", "tier=flex input_over=272000", "-", "6"],
+      ["tier-x", "input_tokens", "flex", "-", "1"],
+      ["tier-x", "output_tokens", "flex", "-", "4"],
+      ["tier-x", "input_tokens", "flex, input over 272,000", "-", "2"],
+      ["tier-x", "output_tokens", "flex, input over 272,000", "-", "6"],
     ]);
     // A long input of gpt-x would have no price of its output.
     expect(dry.messages).toContain(

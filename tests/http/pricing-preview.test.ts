@@ -5,11 +5,14 @@ import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 
 let app: TestApp;
 let upstream: ScriptedUpstream;
+let tier: string | undefined;
 beforeEach(async () => {
+  tier = undefined;
   upstream = await startUpstream({
     script: (call) =>
       call.reply({
         body: JSON.stringify({
+          service_tier: tier,
           usage: {
             prompt_tokens: 1_000_003,
             completion_tokens: 7,
@@ -37,6 +40,37 @@ const pricesOf = async (alias: string) =>
   (await get("/admin/v1/models")).models.find((model: { alias: string }) => model.alias === alias).pricing;
 
 describe("POST /admin/v1/pricing/preview", () => {
+  test("prices each tier at the variant that names it, and names conditions of single requests instead of guessing them", async () => {
+    const pricing = { input_tokens: 1, output_tokens: 10, cached_input_tokens: 1 };
+    await provide(app.url, app.adminKey, {
+      name: "lab",
+      baseUrl: upstream.baseUrl,
+      models: { base: "up" },
+      pricing,
+    });
+    await ask("base");
+    tier = "flex";
+    await ask("base");
+    const flex = {
+      when: { tier: "flex" },
+      pricing: { input_tokens: 0.5, output_tokens: 5, cached_input_tokens: 0.5 },
+    };
+    const standard = 1 + 0.000003 + 0.00007;
+    const [alone] = (await preview({ model: "base", price_variants: [flex] })).body.names;
+    expect(alone).toMatchObject({ requests: 2, unpriced_after: [] });
+    expect(alone.unpriced_before).toEqual(["input_tokens", "output_tokens", "cached_input_tokens"]);
+    expect(alone.cost_before).toBeCloseTo(standard, 12);
+    expect(alone.cost_after).toBeCloseTo(standard + 0.5 + 0.0000015 + 0.000035, 12);
+    expect(alone).not.toHaveProperty("conditions_left_out");
+
+    const long = { when: { input_over: 10 }, pricing: { input_tokens: 100, output_tokens: 100 } };
+    const [other] = (await preview({ model: "base", price_variants: [flex, long] })).body.names;
+    expect(other.cost_after).toBe(alone.cost_after);
+    expect(other.conditions_left_out).toEqual(["input_over"]);
+    // Nothing of it was kept.
+    expect((await get("/admin/v1/pricing")).variants).toBeUndefined();
+  });
+
   test("tells which names would have other prices, and what their last 30 days would have cost, to the last digit", async () => {
     const pricing = { input_tokens: 0.123457, output_tokens: 10, cached_input_tokens: 0.1 };
     await provide(app.url, app.adminKey, {

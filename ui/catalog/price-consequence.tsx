@@ -36,7 +36,7 @@ export function PriceConsequence({ wish, name }: PriceConsequenceProps) {
       {data === undefined || isPlaceholderData || settled === null ? (
         <p>Counting what it would mean…</p>
       ) : (
-        <Told preview={data} name={name} isStandard={"entries" in settled || "pricing" in settled} />
+        <Told preview={data} name={name} />
       )}
     </div>
   );
@@ -47,11 +47,9 @@ const NOTHING: PriceWish = { entries: [] };
 interface ToldProps {
   readonly preview: PricePreview;
   readonly name: string;
-  /** A standard price is changed: usage is counted at those alone. */
-  readonly isStandard: boolean;
 }
 
-function Told({ preview, name, isStandard }: ToldProps) {
+function Told({ preview, name }: ToldProps) {
   const { names } = preview;
   if (names.length === 0) return <p>No price in force would change.</p>;
   const others = names.filter((other) => other.name !== name || other.kind === "relay");
@@ -60,16 +58,6 @@ function Told({ preview, name, isStandard }: ToldProps) {
   const after = sum(used.map(({ cost_after }) => cost_after));
   const requests = used.reduce((total, row) => total + row.requests, 0);
   const unpriced = [...new Set(used.flatMap((row) => row.unpriced_after))];
-  if (!isStandard) {
-    return (
-      <>
-        <p className="text-ink">
-          Applies to requests that meet the conditions. Usage is previewed at standard prices only.
-        </p>
-        {others.length > 0 && <p>It also holds for {toNames(others)}.</p>}
-      </>
-    );
-  }
   return (
     <>
       <p className="text-ink">
@@ -89,6 +77,12 @@ function Told({ preview, name, isStandard }: ToldProps) {
           {unpriced.length > 0 && ` Without a price: ${unpriced.map(toWord).join(", ")}.`}
           {names.some((row) => row.cache_writes_as_input) &&
             " Cache writes are counted at the price of input."}
+        </p>
+      )}
+      {requests > 0 && names.some((row) => row.conditions_left_out !== undefined) && (
+        <p>
+          Variants that depend on a request’s length or hour are not counted here: sums do not tell which
+          requests meet them.
         </p>
       )}
       {others.length > 0 && <p>It also holds for {toNames(others)}.</p>}

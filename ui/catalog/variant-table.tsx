@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { UNIT_TABLE } from "#kernel/units.ts";
 import { Cost } from "../components/cost.tsx";
-import { toWhenWords } from "../text/condition-words.ts";
 import { WithDetailPrices } from "./detail-prices.tsx";
 import { type PriceVariants, toShownUnits } from "./price-set.ts";
 
@@ -11,6 +11,9 @@ export interface VariantTableProps {
   /** Stands at the end of a row. */
   readonly action?: ((index: number, words: string) => ReactNode) | undefined;
 }
+
+/** A variant that is being written. */
+export const NO_CONDITION = "no condition yet";
 
 /** The prices of each variant, with details below the unit that counts them. */
 export function VariantTable({ label, variants, action }: VariantTableProps) {
@@ -45,7 +48,7 @@ export function VariantTable({ label, variants, action }: VariantTableProps) {
         </thead>
         <tbody>
           {variants.map(({ when, pricing }, index) => {
-            const words = toWhenWords(when);
+            const words = toConditionWords(when) || NO_CONDITION;
             return (
               <tr key={index} className="border-b border-line">
                 <th scope="row" className="min-w-24 py-1.5 pr-2 font-normal break-words text-ink">

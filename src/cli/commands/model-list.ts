@@ -1,4 +1,5 @@
-import { describeConditions, describePrices } from "#interchange/catalog-text.ts";
+import { describePrices } from "#interchange/catalog-text.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import type { Command } from "commander";
 import { toPrintable } from "#kernel/printable.ts";
 import { isPriceMissed, isUnitUsed, findMissedUnits } from "#catalog/missed-prices.ts";
@@ -63,7 +64,7 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
 function toVariantRows({ price_variants: variants = [] }: ModelView): readonly (readonly string[])[] {
   return variants.map(({ when, pricing }) => [
     "price variant",
-    toPrintable(describeConditions(when)),
+    toPrintable(toConditionWords(when)),
     describePrices(pricing),
   ]);
 }

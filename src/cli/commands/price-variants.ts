@@ -10,7 +10,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { addExamples } from "#cli/screen/help.ts";
 import { toPrice, writeDone, writeJson, writeTable } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { describeConditions } from "#interchange/catalog-text.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { toCounted } from "#kernel/text.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { UNITS, UNIT_TABLE } from "#kernel/units.ts";
@@ -84,7 +84,7 @@ export function addPricingVariantsCommand(pricing: Command, terminal: Terminal):
         writeTable(terminal, {
           heading: ["WHEN", ...units.map((unit) => UNIT_TABLE[unit].heading.toUpperCase())],
           rows: variants.map(({ when, pricing: prices }) =>
-            [toPrintable(describeConditions(when))].concat(
+            [toPrintable(toConditionWords(when))].concat(
               units.map((unit) => (prices[unit] === undefined ? "-" : toPrice(prices[unit], unit))),
             ),
           ),

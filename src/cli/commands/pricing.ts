@@ -15,7 +15,7 @@ import { createSystemClock, formatInstant, type InstantUs, DAY_US } from "#kerne
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import { UNITS, type Unit, toPricePerMillion } from "#kernel/units.ts";
-import { describeConditions } from "#interchange/catalog-text.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { toConditionsView } from "#views/catalog.ts";
 import type { AnswerOf } from "#http/client.ts";
 import { readTextInput } from "#cli/input/input.ts";
@@ -261,7 +261,7 @@ function toPriceId({ model, unit, when }: Place): string {
 }
 
 function toRowView({ when, ...row }: PriceRow) {
-  return { ...row, when: when === undefined ? null : describeConditions(when) };
+  return { ...row, when: when === undefined ? null : toConditionWords(when) };
 }
 
 function toEnd(count: number, { entries, version }: PriceList): string {

@@ -16,11 +16,11 @@ import { type RepricedUse, toPricePreviewView } from "#views/price-preview.ts";
 export interface PricingPreviewDeps {
   readonly catalog: Catalog;
   readonly clock: Pick<Clock, "nowUs">;
-  readonly stats: Pick<StatsStore, "readSeries">;
+  readonly stats: Pick<StatsStore, "readModelUse">;
 }
 
 const DAYS = 30;
-/** Each costs a question to the ledger. A price that more inherit is one of a large feed, whose difference the page shows by name. */
+/** A price that more inherit is one of a large feed, whose difference the page shows by name. */
 const NAMES_MAX = 50;
 
 const NOT_RELAYED: ProviderIds = { include: null, exclude: [RELAY_PROVIDER] };
@@ -30,12 +30,19 @@ type Repriced = Omit<RepricedUse, "use">;
 
 /** The consequences of a change of prices: who has them, and what the last 30 days would have cost. */
 export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDeps) {
-  const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
+  /** What was used under the names of one kind, by tier and region. */
+  const readUses = async (
+    names: readonly Repriced[],
+    kind: Repriced["kind"],
+    nowUs: number,
+    asking: Asking,
+  ) => {
+    const models = names.flatMap((named) => (named.kind === kind ? [named.name] : []));
+    if (models.length === 0) return [];
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
-    const filter = filterBy({ models: [name] });
     const providers = kind === "relay" ? RELAYED : NOT_RELAYED;
-    const query = { window, filter, providers, principalId: null, bucket: "month", nowUs } as const;
-    return (await stats.readSeries(query, toReportOptions(asking))).buckets;
+    const query = { window, filter: filterBy({ models }), providers, principalId: null, nowUs } as const;
+    return (await stats.readModelUse(query, toReportOptions(asking))).uses;
   };
   return [
     route({
@@ -45,7 +52,7 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
       access: "admin",
       summary: "What a change of prices would mean; nothing is changed",
       description:
-        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero. Quantities here do not know by which conditions they were priced: costs before and after are those at standard prices.",
+        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero. Each tier and region is priced at the variant that names it; variants that depend on a request's length or hour are left out, and named in `conditions_left_out`.",
       body: PricePreviewRequest,
       bodyBytesMax: FEED_BODY_BYTES_MAX,
       example: { model: MODEL.alias, pricing: { input_tokens: 5 } },
@@ -91,8 +98,14 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
         ];
         const nowUs = clock.nowUs();
         const told: RepricedUse[] = [];
-        for (const name of names.slice(0, NAMES_MAX)) {
-          const use = await readUse(name, nowUs, { request, caller });
+        const asked = names.slice(0, NAMES_MAX);
+        const asking = { request, caller };
+        const uses = {
+          model: await readUses(asked, "model", nowUs, asking),
+          relay: await readUses(asked, "relay", nowUs, asking),
+        };
+        for (const name of asked) {
+          const use = uses[name.kind].filter(({ model }) => model === name.name);
           // Hardly any name is one of the relay's as well.
           if (name.kind === "model" || use.some(({ requests }) => requests > 0)) told.push({ ...name, use });
         }

@@ -8,6 +8,7 @@ import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_SCOPES } from "#identity/secret.ts";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
+import { REQUEST_CONDITIONS } from "#stats/what-if.ts";
 import { toViewFields } from "./fields.ts";
 import { Cost, Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
 
@@ -225,6 +226,12 @@ export const PricePreview = view("PricePreview", {
         description:
           "Cache writes have a price of their own, before or after, and are counted here at the price of input, where reports keep them.",
       }),
+      conditions_left_out: Type.Optional(
+        Type.Array(oneOf(REQUEST_CONDITIONS), {
+          description:
+            "Conditions of variants, before or after, that depend on each request, and are not applied to sums.",
+        }),
+      ),
     }),
   ),
   truncated: Type.Boolean({ description: "There are more names than are told." }),

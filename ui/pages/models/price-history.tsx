@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { UNIT_TABLE } from "#kernel/units.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import {
   deleteSchedule,
   type HeldPrice,
@@ -15,7 +16,6 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant, useNow } from "../../components/instant.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
 import { ChangeQuestion, Section } from "../../lists/row-panel.tsx";
-import { toWhenWords } from "../../text/condition-words.ts";
 import { formatCount } from "../../text/format.ts";
 
 /** The prices of a model as they held, hold and will hold, the newest first. */
@@ -90,7 +90,11 @@ function toPriceWords(
     ...(pricing === null ? [] : [prices.length === 0 ? "no prices" : prices.join(", ")]),
     ...(variants === null
       ? []
-      : [variants.length === 0 ? "no variants" : variants.map(({ when }) => toWhenWords(when)).join("; ")]),
+      : [
+          variants.length === 0
+            ? "no variants"
+            : variants.map(({ when }) => toConditionWords(when)).join("; "),
+        ]),
   ];
   const origin = [...(model === shown ? [] : [model]), ...(version === null ? [] : [`feed ${version}`])];
   return `${parts.join("; ")}${origin.length === 0 ? "" : ` (${origin.join(", ")})`}`;
@@ -202,7 +206,7 @@ function HistoryRow({ change }: { readonly change: HeldPrice }) {
       </th>
       <td className={TEXT_CLASS}>
         {UNIT_TABLE[unit].label}
-        {when !== null && <span className="block text-ink-soft">{toWhenWords(when)}</span>}
+        {when !== null && <span className="block text-ink-soft">{toConditionWords(when)}</span>}
       </td>
       <td className={FIGURE_CLASS}>
         <Cost value={price} />

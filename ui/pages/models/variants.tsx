@@ -2,13 +2,13 @@ import { useState } from "react";
 import type { Capability } from "#catalog/capability.ts";
 import { parsePriceVariants, VARIANTS_MAX } from "#catalog/variant-list.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { PriceInputs } from "../../catalog/price-inputs.tsx";
 import { NO_PRICES, type PriceFields, type PriceVariants, toPricing } from "../../catalog/price-set.ts";
-import { VariantTable } from "../../catalog/variant-table.tsx";
+import { NO_CONDITION, VariantTable } from "../../catalog/variant-table.tsx";
 import { Button } from "../../components/button.tsx";
 import { NumberField } from "../../components/number-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { toWhenWords } from "../../text/condition-words.ts";
 
 /** What stands in the fields of a variant; an empty one is no condition. */
 export interface VariantForm {
@@ -61,7 +61,7 @@ export function findVariantFault(variants: readonly unknown[]): { readonly [path
 
 function toWords(form: VariantForm): string {
   const [{ when } = { when: {} }] = toPriceVariants([form]);
-  return toWhenWords(when);
+  return toConditionWords(when) || NO_CONDITION;
 }
 
 interface VariantFieldsProps {

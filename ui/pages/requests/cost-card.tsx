@@ -1,10 +1,10 @@
 import { picoToNumber, toReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import { toConditionWords } from "#kernel/price-variants.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { toBilledUnits } from "#views/request-units.ts";
 import type { CacheUse, RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Cost, Unpriced } from "../../components/cost.tsx";
-import { toWhenWords } from "../../text/condition-words.ts";
 import { toSavingText } from "../../text/cache-saving.ts";
 import { formatCount, formatInstant, formatMoneyExact, formatPercent } from "../../text/format.ts";
 
@@ -160,7 +160,7 @@ function toVariantNote(
     when.hours !== undefined &&
       `the request ended at ${formatInstant(new Date(Date.parse(ts) + durationMs).toISOString(), "minute")}`,
   ].filter((fact) => fact !== false);
-  return `Priced by the variant for ${toWhenWords(when)}: ${facts.join("; ")}.`;
+  return `Priced by the variant for ${toConditionWords(when)}: ${facts.join("; ")}.`;
 }
 
 /** As conditions compare it: each part of the input once. */
