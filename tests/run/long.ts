@@ -16,6 +16,12 @@ interface LongPart {
 
 const LONG_PARTS: readonly LongPart[] = [
   { option: "kills", count: 500, variable: "LOCKPORT_KILLS", tests: ["tests/binary/kills.test.ts"] },
+  {
+    option: "repricing-kills",
+    count: 100,
+    variable: "LOCKPORT_REPRICING_KILLS",
+    tests: ["tests/storage/repricing.test.ts"],
+  },
   { option: "stops", count: 200, variable: "LOCKPORT_STOPS", tests: ["tests/binary/stops.test.ts"] },
   {
     option: "restarts",

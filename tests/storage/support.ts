@@ -86,7 +86,7 @@ export interface LedgerEngine extends AsyncDisposable {
   openReader(): Promise<LedgerReader>;
   /** A process that does this to the ledger until it is killed: see `engines/child.ts`. */
   spawn(
-    task: "record" | "settle",
+    task: "record" | "settle" | "reprice",
     ...words: readonly (string | number)[]
   ): Promise<Bun.Subprocess<"ignore", "pipe", "inherit">>;
   /** Asserts the invariants of the ledger, and returns its events. */

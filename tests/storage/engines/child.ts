@@ -1,15 +1,18 @@
 /**
- * A server's ledger in a process to be killed. Run: bun child.ts <place as JSON> record <first arrival>, or
- * bun child.ts <place as JSON> settle <first arrival> <count> <arrivals of before>
+ * A server's ledger in a process to be killed. Run: bun child.ts <place as JSON> record <first arrival>,
+ * bun child.ts <place as JSON> settle <first arrival> <count> <arrivals of before>, or
+ * bun child.ts <place as JSON> reprice <instant> <steps> <apply, revert or go on> <id>
  */
 import { writeSync } from "node:fs";
+import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
+import { Repricings } from "#stats/repricings.ts";
 import type { Storage } from "#storage/engine.ts";
 import { postgresEngine } from "#storage/postgres/engine.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import type { OpenUsage } from "#usage/store.ts";
 import { createManualClock, ENDING, PENDING, SUBJECT } from "../../ledger/usage.ts";
-import { toSecrets } from "../support.ts";
+import { silentLog, toSecrets } from "../support.ts";
 
 const EVENTS_MAX = 200_000;
 const say = (text: string) => writeSync(1, `${text}\n`);
@@ -27,6 +30,7 @@ const storage = await engine.serve({
   usageRetentionDays: null,
 });
 if (task === "record") await recordEndlessly(storage, Number(first));
+else if (task === "reprice") await reprice(storage, Number(count));
 else {
   const settle = createSettling(storage);
   for (const arrivedAtUs of JSON.parse(before)) await settle(arrivedAtUs);
@@ -57,6 +61,39 @@ async function recordEndlessly({ ledger }: Storage, firstArrivalUs: number): Pro
     }
     if (index % 40 === 0) await Bun.sleep(1);
   }
+}
+
+/** Says `begun` and, before the step behind so many, `held`: it makes no more then. Without a kill it stays. */
+async function reprice(served: Storage, stepsMax: number): Promise<void> {
+  const [, , , , , , change, id = ""] = process.argv;
+  let steps = 0;
+  const held = Promise.withResolvers<never>();
+  const beforeStep = () => {
+    steps += 1;
+    if (steps <= stepsMax) return Promise.resolve();
+    say("held");
+    return held.promise;
+  };
+  const { repricings: store, audit, limitBoard } = served;
+  const repricings = new Repricings({
+    store: {
+      ...store,
+      applyStep: (...asked) => beforeStep().then(() => store.applyStep(...asked)),
+      revertStep: (...asked) => beforeStep().then(() => store.revertStep(...asked)),
+    },
+    audit,
+    clock: createManualClock(Number(first)),
+    ids: createSystemIds(),
+    log: silentLog,
+    isShared: limitBoard !== null,
+    onCosts: async () => {},
+  });
+  const actor = { principalId: "root" };
+  if (change === "apply") await repricings.apply(id, actor);
+  else if (change === "revert") await repricings.revert(id, actor);
+  else repricings.start();
+  say("begun");
+  await held.promise;
 }
 
 /**
