@@ -142,6 +142,8 @@ async function measure(filled: Filled): Promise<void> {
     const quiet = () => observe(async (rounds) => rounds >= QUIET_ROUNDS - 1);
 
     await runLoad(requests, port, LOAD);
+    // For some seconds after a start its writer reads what an earlier server may still write.
+    while (watch.take().events === 0) await Bun.sleep(LOOK_INTERVAL_MS);
     const before = await quiet();
     const costBefore = await readCost();
     const planned = await ask<Repricing>("/admin/v1/repricing", { prices: toPrices(), dry_run: true });
