@@ -205,7 +205,7 @@ export class PriceNotices {
         text:
           lack === undefined
             ? `The model ${toQuotedName(model)} was used and has no price for ${units.join(", ")}: what that costs is counted nowhere.`
-            : `The model ${toQuotedName(model)} was answered ${ANSWERED[lack]} ${toQuotedName(ending[lack] ?? "")}, for which there are no prices: what that costs is counted nowhere.`,
+            : `The model ${toQuotedName(model)} was answered ${ANSWERED[lack]} ${toQuotedName(ending[lack] ?? "")}, for which none of its prices holds: what that costs is counted nowhere.`,
         facts: {
           model,
           provider: providerName,

@@ -148,6 +148,16 @@ export interface UnpricedUnit {
   /** Normalised as reports count it. */
   readonly quantity: number;
   readonly lastSeenUs: InstantUs;
+  /** What decided between prices; none of names that stand together. */
+  readonly facts: readonly UnpricedFacts[];
+}
+
+/** Requests that were answered at one tier and in one region, from the shortest whole input to the longest. */
+export interface UnpricedFacts {
+  readonly tier: string | null;
+  readonly geo: string | null;
+  readonly inputMin: number;
+  readonly inputMax: number;
 }
 
 export interface MissingPrices extends ReportNotes {

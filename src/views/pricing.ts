@@ -3,10 +3,12 @@ import type { HeldPrice } from "#catalog/held-price.ts";
 import type { ListPrices } from "#catalog/list-prices.ts";
 import type { PricesToCome } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import { formatInstant } from "#kernel/clock.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import type { AppliedPrices, ModelPrices } from "#kernel/price-variants.ts";
 import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.ts";
 import { choosePrices } from "#usage/cost.ts";
-import type { MissingPrices } from "#stats/store.ts";
+import type { MissingPrices, UnpricedFacts } from "#stats/store.ts";
+import type { ReportedUsage } from "#usage/event.ts";
 import { toConditionsView, toPricingView, toVariantsView } from "./catalog.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
@@ -96,30 +98,50 @@ export function toListPricesView({ version, source, sourceUrl, sources, asOf, en
 /** A name that usage is priced under: a model of the catalog, one that the relay passes on, or one that is in the catalog no more. */
 export const PRICED_NAME_KINDS = ["model", "relay", "gone"] as const;
 
+/** The prices that such requests have, of the shortest and the longest input and of each band that begins in between. */
+function listPricesOf(
+  known: ModelPrices,
+  { tier, geo, inputMin, inputMax }: UnpricedFacts,
+  endedAtUs: InstantUs,
+): readonly AppliedPrices[] {
+  const bands = known.variants.map(({ when }) => (when.inputOver ?? 0) + 1);
+  const inputs = [inputMin, ...bands.filter((over) => over > inputMin && over < inputMax), inputMax];
+  return inputs.map((input) => {
+    const usage: ReportedUsage = { shape: "exclusive", quantities: { input_tokens: input } };
+    return choosePrices(known, { tier: tier ?? undefined, geo: geo ?? undefined, usage, endedAtUs });
+  });
+}
+
 /** Use without a price, and whether it has one now (docs/decisions.md). */
 export function toMissingPricesView(
   { rows }: Pick<MissingPrices, "rows">,
   { findModel, findPrice, findVariants }: Pick<CatalogSnapshot, "findModel" | "findPrice" | "findVariants">,
 ) {
-  const missing = rows.map(({ model: name, isRelayed, lack, unit, requests, quantity, lastSeenUs }) => {
-    const model = isRelayed ? null : findModel(name);
-    const known = model ?? {
-      prices: byUnit(UNITS, (of) => findPrice(name, of)?.pricePico),
-      variants: findVariants(name)?.variants ?? [],
-    };
-    const conditions = lack === null ? {} : { [lack.kind]: lack.value };
-    const prices = choosePrices(known, { ...conditions, usage: null, endedAtUs: lastSeenUs });
-    const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed ? "relay" : model === null ? "gone" : "model";
-    return {
-      model: name,
-      kind,
-      unit,
-      requests,
-      quantity,
-      last_seen: formatInstant(lastSeenUs),
-      ...(lack !== null && { reason: `${lack.kind}: ${lack.value}` }),
-      has_price: typeof prices[unit] === "number",
-    };
-  });
+  const missing = rows.map(
+    ({ model: name, isRelayed, lack, unit, requests, quantity, lastSeenUs, facts }) => {
+      const model = isRelayed ? null : findModel(name);
+      const known = model ?? {
+        prices: byUnit(UNITS, (of) => findPrice(name, of)?.pricePico),
+        variants: findVariants(name)?.variants ?? [],
+      };
+      const hasPrice = (of: UnpricedFacts) =>
+        listPricesOf(known, of, lastSeenUs).every((prices) => typeof prices[unit] === "number");
+      const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed
+        ? "relay"
+        : model === null
+          ? "gone"
+          : "model";
+      return {
+        model: name,
+        kind,
+        unit,
+        requests,
+        quantity,
+        last_seen: formatInstant(lastSeenUs),
+        ...(lack !== null && { reason: `${lack.kind}: ${lack.value}` }),
+        has_price: facts.length > 0 && facts.every(hasPrice),
+      };
+    },
+  );
   return { missing };
 }

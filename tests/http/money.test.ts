@@ -230,6 +230,46 @@ describe("reports", () => {
   });
 });
 
+describe("a price that is missing has one now", () => {
+  const FLEX = { service_tier: "flex" };
+  const LONG = { ...USAGE, prompt_tokens: 300_000 };
+  const hasPrices = async () => {
+    const { missing } = await read("/admin/v1/usage/missing-prices");
+    return missing.map(({ reason, unit, has_price: has }: any) => [reason, unit, has]);
+  };
+  const setVariants = async (list: readonly object[]) =>
+    expect((await app.api("PATCH", "/admin/v1/models/m", { price_variants: list })).status).toBe(200);
+  const flex = { when: { tier: "flex" }, pricing: { input_tokens: 0.5, output_tokens: 3 } };
+  const long = { when: { input_over: 200_000 }, pricing: { input_tokens: 2, output_tokens: 9 } };
+  const both = {
+    when: { tier: "flex", input_over: 200_000 },
+    pricing: { input_tokens: 1, output_tokens: 4 },
+  };
+
+  test("only where the tier, the region and the length of what was asked for have prices together", async () => {
+    await ask(LONG, { more: FLEX });
+    const rows = (has: boolean) => [
+      ["tier: flex", "input_tokens", has],
+      ["tier: flex", "output_tokens", has],
+    ];
+    // A long request at the tier has the prices of neither.
+    await setVariants([flex, long]);
+    expect(await ask(LONG, { more: FLEX })).toMatchObject({ cost: null });
+    expect(await hasPrices()).toEqual(rows(false));
+    await setVariants([flex, long, both]);
+    expect(await hasPrices()).toEqual(rows(true));
+    expect(await ask(LONG, { more: FLEX })).toMatchObject({ cost: 0.30004 });
+    // The short ones beside them have none of these.
+    await setVariants([both]);
+    await ask(USAGE, { more: FLEX });
+    expect(await hasPrices()).toEqual(rows(false));
+    await setVariants([flex]);
+    expect(await hasPrices()).toEqual(rows(true));
+    await ask({ ...USAGE, inference_geo: "us" }, { more: FLEX });
+    expect(await hasPrices()).toContainEqual(["geo: us", "input_tokens", false]);
+  });
+});
+
 describe("an answer from one region only", () => {
   test("is unpriced and says so, and a global one is priced without a field more", async () => {
     for (const stream of [false, true]) {

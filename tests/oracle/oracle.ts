@@ -372,7 +372,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
 /** The usage without a price of its time, of requests with a model. */
 function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
-    const { model, usage, prices, providerId } = event;
+    const { model, usage, prices, providerId, tier, geo } = event;
     if (model === null || usage === null) return [];
     const parts = toParts(usage);
     return UNIT_NAMES.flatMap((unit, place) => {
@@ -384,7 +384,9 @@ function toMissing(world: World, rows: readonly Row[]) {
       );
       if (quantity === 0) return [];
       const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
-      return { key: [model, Number(providerId === RELAY), toReason(event), place], atUs, unit, total };
+      const isStandard = tier === undefined && geo === undefined;
+      const key = [model, Number(providerId === RELAY), toReason(event), place];
+      return { key, atUs, unit, total, isStandard };
     });
   });
   const groups = Map.groupBy(uses, ({ key }) => JSON.stringify(key));
@@ -401,7 +403,10 @@ function toMissing(world: World, rows: readonly Row[]) {
         requests: group.length,
         quantity: unit === "audio_seconds" ? total / 1e6 : total,
         last_seen: formatInstant(Math.max(...group.map(({ atUs }) => atUs))),
-        has_price: reason === "" && (found ?? world.named.get(String(model)) ?? []).includes(unit),
+        // No model of these has prices for a tier or a region.
+        has_price:
+          group.every(({ isStandard }) => isStandard) &&
+          (found ?? world.named.get(String(model)) ?? []).includes(unit),
       };
       return Object.assign(row, reason !== "" && { reason });
     });

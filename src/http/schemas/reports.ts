@@ -185,7 +185,9 @@ export const MissingPrices = view("MissingPrices", {
             "Why prices do not hold for it: `tier: flex` or `geo: us`. Absent for usage that lacks a price and nothing else.",
         }),
       ),
-      has_price: Type.Boolean({ description: "Whether the next request will be priced." }),
+      has_price: Type.Boolean({
+        description: "Whether such requests have a price now: of that tier, region and length.",
+      }),
     }),
   ),
 });

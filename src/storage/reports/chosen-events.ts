@@ -106,6 +106,15 @@ export function toUnpricedMeasure(
   };
 }
 
+/** The whole input of a row of `event`, cached and written tokens included, 0 where none was told; for `toEventJoins`. */
+export function toWholeInputMeasure(dialect: Dialect): string {
+  const { isInclusive } = toEventSql(dialect);
+  const parts = (["input_tokens", "cached_input_tokens"] as const).map(
+    (unit) => `coalesce(${toTotalSql(dialect, unit, isInclusive)}, 0)`,
+  );
+  return `(${parts.join(" + ")})`;
+}
+
 /** What a row of `event` was billed for of each unit, each token once, in the multiples of totals; for `toEventJoins`. */
 export function toBilledMeasures(dialect: Dialect, units: readonly Unit[]): ReadonlyMap<Unit, string> {
   const { isInclusive } = toEventSql(dialect);

@@ -4,13 +4,19 @@ import { REPORT_UNITS, type ReportUnit } from "#kernel/units.ts";
 import { OTHER } from "#stats/grouping.ts";
 import { MISSING_PRICES_MAX, toUnpricedUses, type UnpricedUse } from "#stats/missing-prices.ts";
 import type { Window } from "#stats/filter.ts";
-import type { MissingPrices, StatsStore } from "#stats/store.ts";
+import type { MissingPrices, StatsStore, UnpricedFacts } from "#stats/store.ts";
 import { all, dialectOf, each, type Script } from "#storage/sql/script.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import { findLack } from "#usage/cost.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { readPriceSets } from "./billed-sums.ts";
-import { toChosenBindings, toEventJoins, toUnpricedMeasure, type Wanted } from "./chosen-events.ts";
+import {
+  toChosenBindings,
+  toEventJoins,
+  toUnpricedMeasure,
+  toWholeInputMeasure,
+  type Wanted,
+} from "./chosen-events.ts";
 import { type GroupLabel, groupLabelSets, NOT_CHOSEN } from "./label-groups.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { cutToRows } from "./row-window.ts";
@@ -57,7 +63,12 @@ export function* readMissingPrices(
   const isRead = yield* eachUnpriced({ range, rowsMax, filter, groups }, (row) => {
     const group = groups.groupOf[row.combination] ?? NOT_CHOSEN;
     const [, , tier = null, geo = null] = groups.values[group] ?? [];
-    addUse(uses, { group, lack: toLack({ tier, geo }, pricesOf.get(row.price_set)) }, row);
+    const lack = toLack({ tier, geo }, pricesOf.get(row.price_set));
+    addUse(
+      uses,
+      { group, lack, facts: { tier, geo, inputMin: row.input_min, inputMax: row.input_max } },
+      row,
+    );
   });
   if (!isRead) {
     throw new ProxyError(
@@ -74,7 +85,9 @@ export function* readMissingPrices(
     const isRelayed = relayed === RELAYED;
     const { lack } = use;
     const name =
-      rank < namesMax ? { model: model ?? "", isRelayed, lack } : { model: OTHER, isRelayed, lack: null };
+      rank < namesMax
+        ? { model: model ?? "", isRelayed, lack, facts: [use.facts] }
+        : { model: OTHER, isRelayed, lack: null, facts: [] };
     return toUses(use, name);
   });
   const report = toUnpricedUses(found);
@@ -167,6 +180,8 @@ type UnpricedRow = {
   readonly combination: number;
   readonly price_set: number;
   readonly requests: number;
+  readonly input_min: number;
+  readonly input_max: number;
 } & {
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
 };
@@ -177,12 +192,14 @@ function toUnpricedSums(dialect: Parameters<typeof toUnpricedMeasure>[0]): strin
     return `sum(CASE WHEN ${isUsed} THEN ${dialect.toConstant(1)} ELSE ${dialect.toConstant(0)} END) AS ${unit}_requests,
     sum(CASE WHEN ${isUsed} THEN ${quantity} END) AS ${unit}_quantity, max(CASE WHEN ${isUsed} THEN e.id END) AS ${unit}_seen`;
   });
-  return columns.join(", ");
+  const input = toWholeInputMeasure(dialect);
+  return [...columns, `min(${input}) AS input_min`, `max(${input}) AS input_max`].join(", ");
 }
 
 /** The usage under one name that lacks one thing. */
 interface NameUse extends Pick<UnpricedUse, "lack"> {
   readonly group: number;
+  facts: UnpricedFacts;
   requests: number;
   /** For each of the report's units. */
   readonly units: { requests: number; total: number; lastSeenUs: number }[];
@@ -190,7 +207,7 @@ interface NameUse extends Pick<UnpricedUse, "lack"> {
 
 function addUse(
   uses: Map<string, NameUse>,
-  { group, lack }: Pick<NameUse, "group" | "lack">,
+  { group, lack, facts }: Pick<NameUse, "group" | "lack" | "facts">,
   row: UnpricedRow,
 ): void {
   const isUnpriced = REPORT_UNITS.some((unit) => (row[`${unit}_requests`] ?? 0) > 0);
@@ -199,11 +216,17 @@ function addUse(
   const use = uses.get(key) ?? {
     group,
     lack,
+    facts,
     requests: 0,
     units: REPORT_UNITS.map(() => ({ requests: 0, total: 0, lastSeenUs: 0 })),
   };
   uses.set(key, use);
   use.requests += row.requests;
+  use.facts = {
+    ...facts,
+    inputMin: Math.min(use.facts.inputMin, facts.inputMin),
+    inputMax: Math.max(use.facts.inputMax, facts.inputMax),
+  };
   for (const [index, unit] of REPORT_UNITS.entries()) {
     const sum = use.units[index];
     if (sum === undefined) continue;
@@ -215,7 +238,7 @@ function addUse(
 
 function toUses(
   { units }: NameUse,
-  name: Pick<UnpricedUse, "model" | "isRelayed" | "lack">,
+  name: Pick<UnpricedUse, "model" | "isRelayed" | "lack" | "facts">,
 ): readonly UnpricedUse[] {
   return REPORT_UNITS.flatMap((unit, index) => {
     const sum = units[index];
