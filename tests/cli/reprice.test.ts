@@ -1,8 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Config, parseConfig } from "#boot/settings/config.ts";
+import { createClockAt } from "../limits/world.ts";
+import { startApp } from "../support/app.ts";
+import { isOnPostgres } from "../support/engine.ts";
 import { useFolder } from "../support/folder.ts";
 import { provide } from "../support/installation.ts";
+import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
+import { until } from "../support/waiting.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
+import { runLocal } from "./terminal.ts";
 
 const folder = useFolder();
 let both: BothWays;
@@ -65,3 +73,105 @@ test("a file that is no JSON is refused before anything is asked", async () => {
   expect(refused?.code).not.toBe(0);
   expect(refused?.messages).toContain("is no JSON");
 });
+
+test("a limit counts the new cost once it is applied and the former one once it is taken back, and limit check agrees", async () => {
+  const { app, ways } = both;
+  const remote = ways[1];
+  const made = await app.api("POST", "/admin/v1/limits", {
+    name: "cost",
+    subject: {},
+    measure: "cost",
+    amount: 5,
+    window: "total",
+  });
+  expect(made.status).toBe(201);
+  const used = async () => {
+    const response = await app.api("GET", "/admin/v1/limits");
+    const { limits }: any = await response.json();
+    return limits[0].used;
+  };
+  expect(await used()).toBe(0.006);
+  const path = join(folder.path, "prices.json");
+  await Bun.write(path, JSON.stringify({ fast: { pricing: { input_tokens: 4, output_tokens: 5 } } }));
+  const plan = await remote?.run(["reprice", "plan", "--prices", path, "--since", "2026-03-01", "--json"]);
+  const { id } = JSON.parse(plan?.data ?? "");
+  expect(await used()).toBe(0.006);
+  for (const [change, cost] of [
+    ["apply", 0.015],
+    ["revert", 0.006],
+  ] as const) {
+    expect((await remote?.run(["reprice", change, id]))?.code).toBe(0);
+    await until(
+      async () => (await used()) === cost,
+      () => `the limit counts ${cost} after ${change}`,
+    );
+    const env = { LOCKPORT_API_KEY: app.adminKey };
+    const checked = await ways[0]?.run(["limit", "check", "--json"], { env });
+    expect(checked?.code).toBe(0);
+    expect(JSON.parse(checked?.data ?? "")).toMatchObject({
+      ok: true,
+      limits: [{ name: "cost", by_events: cost, by_totals: cost, server: cost }],
+      findings: [],
+    });
+  }
+});
+
+test.skipIf(isOnPostgres)(
+  "what was applied is taken back after its folder was restored from a backup, and after that was moved to PostgreSQL",
+  async () => {
+    const { app, ways } = both;
+    const clock = createClockAt("2026-03-11T13:00:00Z");
+    const path = join(folder.path, "prices.json");
+    await Bun.write(path, JSON.stringify({ fast: { pricing: { input_tokens: 3, output_tokens: 5 } } }));
+    const plan = await ways[1]?.run(["reprice", "plan", "--prices", path, "--since", "2026-03-01", "--json"]);
+    const { id } = JSON.parse(plan?.data ?? "");
+    expect((await ways[1]?.run(["reprice", "apply", id]))?.code).toBe(0);
+    expect(await costNow()).toBe(0.012);
+
+    const file = join(folder.path, "backup.tar.zst");
+    const restored = join(folder.path, "restored");
+    const done = async (dataDir: string, words: readonly string[], env = {}) => {
+      const { code, messages } = await runLocal(dataDir, words, { env, clock });
+      expect({ words, code, messages: code === 0 ? "" : messages }).toEqual({ words, code: 0, messages: "" });
+    };
+    await done(app.dataDir, ["backup", file, "--with-secret-key"]);
+    await done(restored, ["restore", file]);
+    const revertOn = async (dataDir: string, database: Partial<Config> = {}) => {
+      const other = await startApp({ dataDir, ...database }, { clock });
+      try {
+        const read = async (at: string): Promise<any> => (await other.api("GET", at)).json();
+        const cost = async () => (await read("/stats/breakdown?by=model&since=2026-03-01")).rows[0].cost;
+        expect(await cost()).toBe(0.012);
+        expect((await other.api("POST", `/admin/v1/repricing/${id}/revert`)).status).toBe(202);
+        await until(
+          async () => (await read(`/admin/v1/repricing/${id}`)).state === "reverted",
+          () => "it is taken back",
+        );
+        expect(await cost()).toBe(0.006);
+        const { requests } = await read("/stats/requests");
+        expect(requests.map((row: { readonly cost: number }) => row.cost)).toEqual([0.002, 0.002, 0.002]);
+      } finally {
+        await other.stop();
+      }
+    };
+    if (postgresMissing === null) {
+      const server = await sharedPostgres();
+      await using schema = server.schema();
+      const moved = join(folder.path, "moved");
+      const env = {
+        PROXY_DATABASE_URL: schema.url,
+        PROXY_DATABASE_SCHEMA: schema.schema,
+        PROXY_SECRET_KEY: readFileSync(join(restored, "secret.key"), "utf8").trim(),
+      };
+      await done(moved, ["migrate", "--from", restored], env);
+      const { database, secretKey } = parseConfig({ PROXY_DATA_DIR: moved, ...env });
+      await revertOn(moved, { database, secretKey });
+    }
+    // The folder that was moved is left as it was.
+    await revertOn(restored);
+    expect(await costNow()).toBe(0.012);
+    expect((await ways[1]?.run(["reprice", "revert", id]))?.code).toBe(0);
+    expect(await costNow()).toBe(0.006);
+  },
+  60_000,
+);

@@ -4,8 +4,20 @@ import { call, expectError } from "./support.ts";
 import { bearer, startTeam, type Team } from "./team.ts";
 
 let team: Team;
+/** Held before a step changes costs, until it is fulfilled. */
+let held: Promise<void> | null = null;
 beforeAll(async () => {
-  team = await startTeam();
+  team = await startTeam((store) => ({
+    ...store,
+    async applyStep(...asked) {
+      await held;
+      return store.applyStep(...asked);
+    },
+    async revertStep(...asked) {
+      await held;
+      return store.revertStep(...asked);
+    },
+  }));
   const { alice, bob } = team;
   await team.record(
     { at: "2026-03-01T10:00:00Z", by: alice, tags: ["app:shop"] },
@@ -137,4 +149,32 @@ describe("POST /admin/v1/repricing", () => {
     expect(made?.status).toBe(202);
     if (refused !== undefined) await expectError(refused, "409 repricing_running");
   });
+});
+
+test("reports say x-proxy-repricing while costs change, and neither before nor after; a second one is refused meanwhile", async () => {
+  const REPORTS = [
+    "/stats/series?bucket=month",
+    "/stats/summary",
+    "/stats/requests",
+    "/stats/breakdown?by=model",
+  ];
+  const told = () =>
+    Promise.all(REPORTS.map(async (path) => (await team.get(path)).headers.get("x-proxy-repricing")));
+  const all = (id: string | null) => REPORTS.map(() => id);
+  await team.deps.repricings.rested();
+  const plan = await create({ since: "2026-03-01", prices: { fast: FAST }, dry_run: true });
+  expect(await told()).toEqual(all(null));
+  for (const change of ["apply", "revert"] as const) {
+    const release = Promise.withResolvers<void>();
+    held = release.promise;
+    expect((await post(`${PATH}/${plan.id}/${change}`)).status).toBe(202);
+    expect(await told()).toEqual(all(plan.id));
+    await expectError(await post(PATH, { prices: { fast: FAST }, dry_run: true }), "409 repricing_running");
+    // Answers that no cost stands in do not say it.
+    expect((await team.get("/admin/v1/models")).headers.get("x-proxy-repricing")).toBeNull();
+    release.resolve();
+    expect((await rested(plan.id)).state).toBe(change === "apply" ? "applied" : "reverted");
+    await team.deps.repricings.rested();
+    expect(await told()).toEqual(all(null));
+  }
 });

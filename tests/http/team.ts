@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { RepricingStore } from "#stats/repricing.ts";
 import { RELAY_PROVIDER, type UsageEnding, type UsageBeginning } from "#usage/event.ts";
 import { createManualClock, createTestLog, type ManualClock } from "../ledger/usage.ts";
 import { call, createCaller, openSession, startHarness, type Harness, type JsonResponse } from "./support.ts";
@@ -36,7 +37,10 @@ export interface Team extends Harness {
 
 export const NOW = "2026-03-11T12:00:00Z";
 
-export async function startTeam(): Promise<Team> {
+/** `toRepricingStore` may hold up what a re-pricing asks of the ledger. */
+export async function startTeam(
+  toRepricingStore: (store: RepricingStore) => RepricingStore = (store) => store,
+): Promise<Team> {
   const dataDir = mkdtempSync(join(tmpdir(), "lockport-team-"));
   const clock = createManualClock(at(NOW));
   const opened = await openLedger({
@@ -48,7 +52,7 @@ export async function startTeam(): Promise<Team> {
   });
   const harness = await startHarness({
     stats: opened.stats,
-    repricingStore: opened.repricings,
+    repricingStore: toRepricingStore(opened.repricings),
     clock,
   });
   const alice = await createCaller(harness, "alice");
