@@ -4,7 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import { sleep } from "#kernel/timer.ts";
+import { sleep, withinLimit } from "#kernel/timer.ts";
 import {
   addFigures,
   type BeginOutcome,
@@ -22,6 +22,8 @@ const CLAIM_INTERVAL_MS = 2_000;
 const RETRY_INTERVAL_MS = 1_000;
 /** Attempts at a plan, which has changed nothing yet; what is being applied is tried until it succeeds. */
 const PLAN_TRIES_MAX = 3;
+/** A step takes some tenths of a second. Without a limit, a database that is away would keep the process from ending. */
+const CLOSE_WAIT_MS_MAX = 2_000;
 /** Between two looks at limits while costs change. */
 const RENEW_INTERVAL_MS = 5_000;
 
@@ -73,11 +75,11 @@ export class Repricings {
     void this.#claim();
   }
 
-  /** After the step that is under way no other begins. */
+  /** After the step that is under way no other begins. A step whose ledger is away may still be committed: rows say where it goes on. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#unwatch();
-    await this.#running;
+    if (this.#running !== null) await withinLimit(this.#running, CLOSE_WAIT_MS_MAX, () => undefined);
   }
 
   /** Fulfilled when this process has none under way. */

@@ -213,6 +213,27 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       await engine.checkLedger();
     });
 
+    test("a step that gets no answer does not keep the process from ending", async () => {
+      await using engine = createEngine();
+      const asked = Promise.withResolvers<void>();
+      await using bench = await openBench(engine, {
+        toStore: (store) => ({
+          ...store,
+          applyStep: () => {
+            asked.resolve();
+            return new Promise<never>(() => {});
+          },
+        }),
+      });
+      await recordDays(bench.storage, 1);
+      bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+      const { id } = await bench.planned(TERMS);
+      await bench.repricings.apply(id, ROOT);
+      await asked.promise;
+      await bench.repricings.close();
+      expect((await bench.repricings.get(id)).state).toBe("running");
+    });
+
     test("a plan whose failure cannot be saved is made again: it refuses no other one for ever", async () => {
       await using engine = createEngine();
       const failing = new Set(["plan", "save"]);
