@@ -127,7 +127,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       return await store.change(plan);
     },
     deleteSchedule: async (id, actor) => store.change(planScheduleDelete(id, actor)),
-    listHeldPrices: (name, page) => store.listHeldPrices(name, page),
+    listHeldPrices: (...asked) => store.listHeldPrices(...asked),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();
       const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);

@@ -21,10 +21,12 @@ export interface HeldPrice {
   readonly source: PriceSource;
   /** The feed's version; null where a model set it. */
   readonly version: string | null;
+  /** Absent or null: it counts. Else the moment at which prices that were dated back took its place. */
+  readonly supersededUs?: InstantUs | null;
 }
 
 /** A price that begins to hold. */
-export type BegunPrice = Omit<HeldPrice, "untilUs">;
+export type BegunPrice = Omit<HeldPrice, "untilUs" | "supersededUs">;
 
 /** Prices that hold from a moment on, until the next ones of the name do. */
 export interface PriceSpan {

@@ -48,8 +48,15 @@ export interface CatalogStore {
    * its audit entries. `plan` is pure and may be called more than once; what it throws is thrown, and nothing is written.
    */
   change<Result>(plan: CatalogPlan<Result>): Promise<Result>;
-  /** The prices that held, of one name or of all, those that began last first. */
-  listHeldPrices(name: string | null, page: Page): Promise<Paged<HeldPrice>>;
+  /**
+   * The prices that held, of one name or of all, those that began last first; with `hasSuperseded` also those that counted as such
+   * until prices were dated back.
+   */
+  listHeldPrices(
+    name: string | null,
+    page: Page,
+    options?: { readonly hasSuperseded?: boolean },
+  ): Promise<Paged<HeldPrice>>;
   /** The prices of some names, or of all, over time; a name that never had one is not there. */
   readPriceSpans(names: readonly string[] | null): Promise<ReadonlyMap<string, readonly PriceSpan[]>>;
 }

@@ -53,6 +53,7 @@ export function toHeldPriceView({
   untilUs,
   source,
   version,
+  supersededUs = null,
 }: HeldPrice) {
   return {
     model: name,
@@ -63,6 +64,7 @@ export function toHeldPriceView({
     until: untilUs === null ? null : formatInstant(untilUs),
     source,
     version,
+    ...(supersededUs !== null && { superseded_at: formatInstant(supersededUs) }),
   };
 }
 

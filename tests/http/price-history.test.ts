@@ -101,4 +101,38 @@ describe("GET /admin/v1/pricing/history", () => {
     await send("DELETE", `${MODELS}/renamed`);
     expect(await linesOf("renamed")).toEqual([line(7, "ended")]);
   });
+
+  test("keeps what prices of the past took the place of, and shows it only where it is asked for", async () => {
+    await create("m", { pricing: { input_tokens: 1 } });
+    await send("POST", MODELS, { alias: "n", target: "m" });
+    await send("PATCH", `${MODELS}/m`, { pricing: { input_tokens: 2 } });
+    const known = (await history("?model=n")).changes;
+    const between = new Date(Date.parse(known[1].from) - 60_000).toISOString();
+    await send("PATCH", `${MODELS}/m`, { pricing: { input_tokens: 3 }, effective_from: between });
+    const { changes, total } = await history("?model=n");
+    expect([changes, total]).toEqual([[expect.objectContaining({ price: 3, until: null })], 1]);
+    const all = await history("?model=n&superseded=1");
+    const superseded_at = expect.stringMatching(INSTANT);
+    expect([all.changes, all.total]).toEqual([
+      [{ ...known[0], until: superseded_at, superseded_at }, { ...known[1], superseded_at }, changes[0]],
+      3,
+    ]);
+    // One that held before that date and after it: what it lost is kept, too.
+    const later = new Date(Date.parse(between) + 30_000).toISOString();
+    await send("PATCH", `${MODELS}/m`, { pricing: { input_tokens: 4 }, effective_from: later });
+    const lines = async (query: string) =>
+      (await history(`?model=n${query}`)).changes.map(({ price, superseded_at: at }: any) => [
+        price,
+        at !== undefined,
+      ]);
+    expect(await lines("")).toEqual([
+      [4, false],
+      [3, false],
+    ]);
+    const every = (await lines("&superseded=1")).map(
+      ([price, gone]: [number, boolean]) => `${price} ${gone}`,
+    );
+    expect(new Set(every)).toEqual(new Set(["1 true", "2 true", "3 false", "3 true", "4 false"]));
+    expect(every).toHaveLength(5);
+  });
 });

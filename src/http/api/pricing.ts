@@ -1,7 +1,7 @@
 import { json, route } from "#http/door/route.ts";
 import { Type } from "@sinclair/typebox";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
-import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { Deleted, oneOf, pageOf } from "#http/schemas/shared.ts";
 import { parsePage } from "#kernel/page.ts";
 import { HeldPrice, ListPricing, PricesToCome, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PAGE, PRICING } from "#http/schemas/examples.ts";
@@ -90,6 +90,12 @@ export function pricingRoutes(deps: RepriceableDeps) {
           description: "Only this alias, or name that prices are kept by.",
           example: MODEL.alias,
         },
+        {
+          name: "superseded",
+          schema: oneOf(["1"]),
+          description: "Also the prices that counted until others, dated back, took their place.",
+          example: "1",
+        },
         ...PAGE_QUERY,
       ],
       answer: json(200, pageOf("changes", HeldPrice), {
@@ -110,7 +116,9 @@ export function pricingRoutes(deps: RepriceableDeps) {
       run: async ({ query }) => {
         const page = parsePage(query);
         const model = query["model"] ?? "";
-        const { rows, total } = await catalog.listHeldPrices(model === "" ? null : model, page);
+        const hasSuperseded = query["superseded"] === "1";
+        const name = model === "" ? null : model;
+        const { rows, total } = await catalog.listHeldPrices(name, page, { hasSuperseded });
         return { changes: rows.map(toHeldPriceView), ...pageView(page, total) };
       },
     }),

@@ -185,6 +185,7 @@ export const HeldPrice = view("HeldPrice", {
       "A write of the model, a feed, a catalog file, or list prices; of an inherited price its own.",
   }),
   version: nullable(Type.String({ description: "Of the feed." })),
+  superseded_at: Type.Optional(Instant),
 });
 
 export const PricesToCome = view("PricesToCome", {

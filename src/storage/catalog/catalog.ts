@@ -35,7 +35,7 @@ export function createCatalogStore({
   current,
 }: CatalogDriver): CatalogStore {
   return {
-    async listHeldPrices(name, page) {
+    async listHeldPrices(name, page, { hasSuperseded = false } = {}) {
       await current();
       const stored = memory.stored();
       const { begun, ended } = planToCome(stored, stored.schedules);
@@ -45,7 +45,7 @@ export function createCatalogStore({
         limit: page.limit - shown.length,
         offset: Math.max(0, page.offset - toCome.length),
       };
-      const held = await read(() => listHeldPrices(name, rest, stored));
+      const held = await read(() => listHeldPrices({ name, hasSuperseded }, rest, stored));
       const ending = held.rows.map((price) => withEnd(price, ended));
       return { rows: [...shown, ...ending], total: toCome.length + held.total };
     },

@@ -28,7 +28,7 @@ function* hasHistory(): Script<boolean> {
 /** Carries the steps of a change out, within its transaction. */
 export function* recordHistory({ ended, begun, superseded }: HistorySteps, atUs: InstantUs): Script<void> {
   yield* endPrices(ended, atUs);
-  if (superseded.length > 0) yield* supersede(superseded);
+  if (superseded.length > 0) yield* supersede(superseded, atUs);
   yield* insertPrices(begun);
 }
 
@@ -54,30 +54,42 @@ function* endPrices(ended: HistorySteps["ended"], atUs: InstantUs): Script<void>
   }
 }
 
-/** What was known to hold from a moment on is forgotten, and what held at it ends with it. */
-function* supersede(backdated: HistorySteps["superseded"]): Script<void> {
+/** What was known to hold from a moment on counts no more, and what held at it ends with it. Nothing that was known is lost. */
+function* supersede(backdated: HistorySteps["superseded"], atUs: InstantUs): Script<void> {
   const { isAnyOf } = yield* dialectOf();
   const names = [...new Set(backdated.map(({ name }) => name))];
-  const rows = yield* select(priceHistory, `WHERE ${isAnyOf("name", "text")}`, [names]);
+  const rows = yield* select(priceHistory, `WHERE superseded_us IS NULL AND ${isAnyOf("name", "text")}`, [
+    names,
+  ]);
   const byName = Map.groupBy(backdated, ({ name }) => name);
-  const forgotten: number[] = [];
+  const whole: number[] = [];
   const cut = new Map<InstantUs, number[]>();
+  const rest: HeldPrice[] = [];
   for (const row of rows) {
     const { when } = row;
     if (when === undefined) continue;
     const from = byName.get(row.name)?.find(({ covers }) => covers(row.unit, when));
     if (from === undefined || (row.untilUs !== null && row.untilUs <= from.fromUs)) continue;
-    if (row.fromUs >= from.fromUs) forgotten.push(row.id);
-    else cut.getOrInsertComputed(from.fromUs, () => []).push(row.id);
+    if (row.fromUs >= from.fromUs) whole.push(row.id);
+    else {
+      cut.getOrInsertComputed(from.fromUs, () => []).push(row.id);
+      const untilUs = row.untilUs ?? atUs;
+      rest.push({ ...row, when, fromUs: from.fromUs, untilUs, supersededUs: atUs });
+    }
   }
-  if (forgotten.length > 0)
-    yield* run(`DELETE FROM price_history WHERE ${isAnyOf("id", "number")}`, [forgotten]);
+  if (whole.length > 0) {
+    yield* run(
+      `UPDATE price_history SET superseded_us = ?, until_us = coalesce(until_us, ?) WHERE ${isAnyOf("id", "number")}`,
+      [atUs, atUs, whole],
+    );
+  }
   for (const [fromUs, ids] of cut)
     yield* run(`UPDATE price_history SET until_us = ? WHERE ${isAnyOf("id", "number")}`, [fromUs, ids]);
+  yield* insertPrices(rest);
 }
 
 function* insertPrices(
-  prices: readonly (HistorySteps["begun"][number] & Partial<Pick<HeldPrice, "untilUs">>)[],
+  prices: readonly (HistorySteps["begun"][number] & Partial<Pick<HeldPrice, "untilUs" | "supersededUs">>)[],
 ): Script<void> {
   for (let start = 0; start < prices.length; start += ROWS_PER_STATEMENT) {
     const part = prices.slice(start, start + ROWS_PER_STATEMENT);
@@ -90,7 +102,7 @@ function* insertPrices(
 
 /** The prices that held, the newest first; of one name, or of all. */
 export function* listHeldPrices(
-  name: string | null,
+  { name, hasSuperseded }: { readonly name: string | null; readonly hasSuperseded: boolean },
   { limit, offset }: Page,
   current: CatalogPicture,
 ): Script<Paged<HeldPrice>> {
@@ -100,7 +112,11 @@ export function* listHeldPrices(
       .toSorted((left, right) => right.fromUs - left.fromUs);
     return { rows: first.slice(offset, offset + limit), total: first.length };
   }
-  const where = name === null ? "" : "WHERE name = ?";
+  const conditions = [
+    ...(name === null ? [] : ["name = ?"]),
+    ...(hasSuperseded ? [] : ["superseded_us IS NULL"]),
+  ];
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const bindings = name === null ? [] : [name];
   const rows = yield* select(priceHistory, `${where} ORDER BY from_us DESC, id DESC LIMIT ? OFFSET ?`, [
     ...bindings,
@@ -124,8 +140,8 @@ export function* readHeldPrices(
   }
   const { isAnyOf } = yield* dialectOf();
   const rows = yield* names === null
-    ? select(priceHistory, "ORDER BY id")
-    : select(priceHistory, `WHERE ${isAnyOf("name", "text")} ORDER BY id`, [names]);
+    ? select(priceHistory, "WHERE superseded_us IS NULL ORDER BY id")
+    : select(priceHistory, `WHERE superseded_us IS NULL AND ${isAnyOf("name", "text")} ORDER BY id`, [names]);
   return Map.groupBy(rows.flatMap(toHeld), ({ name }) => name);
 }
 

@@ -155,6 +155,8 @@ export const priceHistory = table(
     untilUs: orNull(integer("until_us")),
     source: text<PriceSource>("source"),
     version: orNull(text("version")),
+    /** Null: it counts. Else the moment at which prices that are dated back took its place. */
+    supersededUs: orNull(integer("superseded_us")),
   },
   {
     indexes: [
