@@ -80,6 +80,8 @@ describe("principals and keys", () => {
     await run("model add gpt --provider up --upstream-name gpt-x");
     expect(await json("model hide gpt")).toMatchObject({ hidden: true });
     expect(await json("model show gpt")).toMatchObject({ hidden: false });
+    await run("model set gpt --price input_tokens=3 --effective-from 2999-01-01");
+    expect((await run("model info gpt")).data).toMatch(/price to come +from 2999-01-01T00:00:00Z +.*3/);
   });
 
   test("a key is printed once, listed by its suffix only, and gone when it is deleted", async () => {

@@ -7,6 +7,7 @@ import { isRareUnit, isReportUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples, formatCommand } from "#cli/screen/help.ts";
 import type { Client } from "#cli/installation/client.ts";
+import type { AnswerOf } from "#http/client.ts";
 import { getModel, listModels } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { toPrice, writeJson, writeTable } from "#cli/screen/output.ts";
@@ -47,13 +48,18 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
         return;
       }
       const entries = await listPrices(api);
+      const query = { model: alias };
+      const { schedule } = await api.call("GET /admin/v1/pricing/schedule", { query });
       const rows = UNITS.filter((unit) => isShown(view, unit)).map((unit) => [
         unit,
         toPrice(view.pricing[unit], unit),
         toPrintable(view.pricing[unit] === undefined ? "" : describeOrigin(view, unit, entries)),
       ]);
       terminal.writeData(
-        toTable(["alias", toPrintable(view.alias), ""], [...toFacts(view), ...rows, ...toVariantRows(view)]),
+        toTable(
+          ["alias", toPrintable(view.alias), ""],
+          [...toFacts(view), ...rows, ...toVariantRows(view), ...schedule.flatMap(toComingRows)],
+        ),
       );
       await writeUnpriced(terminal, api, { models: [view], options });
     }),
@@ -67,6 +73,23 @@ function toVariantRows({ price_variants: variants = [] }: ModelView): readonly (
     toPrintable(toConditionWords(when)),
     describePrices(pricing),
   ]);
+}
+
+type Coming = AnswerOf<"GET /admin/v1/pricing/schedule">["schedule"][number];
+
+function toComingRows(coming: Coming): readonly (readonly string[])[] {
+  const { effective_from: from, model, pricing, price_variants: variants } = coming;
+  const place = `from ${from.slice(0, 19)}Z`;
+  return [
+    ...(pricing === null
+      ? []
+      : [["price to come", place, toPrintable(`${describePrices(pricing)}, by the name ${model}`)]]),
+    ...(variants ?? []).map(({ when, pricing: set }) => [
+      "variant to come",
+      `${place}, ${toPrintable(toConditionWords(when))}`,
+      describePrices(set),
+    ]),
+  ];
 }
 
 type Kept = Awaited<ReturnType<typeof listPrices>>[number];
