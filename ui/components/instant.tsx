@@ -45,7 +45,7 @@ function Distance({ value, zone }: { readonly value: string; readonly zone: Time
 }
 
 /** As long as `formatRelative` says "just now", so that nothing that has just been lies in the future. */
-const STEP_MS = 10_000;
+export const NOW_STEP_MS = 10_000;
 
 /** The time in milliseconds, in steps of ten seconds; everything drawn from it shares one timer. */
 export function useNow(): number {
@@ -57,7 +57,7 @@ let timer: ReturnType<typeof setInterval> | null = null;
 
 function subscribe(onStep: () => void): () => void {
   listeners.add(onStep);
-  timer ??= setInterval(() => listeners.forEach((listener) => listener()), STEP_MS);
+  timer ??= setInterval(() => listeners.forEach((listener) => listener()), NOW_STEP_MS);
   return () => {
     listeners.delete(onStep);
     if (listeners.size > 0 || timer === null) return;
@@ -67,7 +67,7 @@ function subscribe(onStep: () => void): () => void {
 }
 
 function readNow(): number {
-  return Math.floor(Date.now() / STEP_MS) * STEP_MS;
+  return Math.floor(Date.now() / NOW_STEP_MS) * NOW_STEP_MS;
 }
 
 interface DurationProps {

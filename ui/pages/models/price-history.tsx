@@ -13,7 +13,7 @@ import { Button } from "../../components/button.tsx";
 import { Badge } from "../../components/chip.tsx";
 import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { Instant, useNow } from "../../components/instant.tsx";
+import { Instant, NOW_STEP_MS, useNow } from "../../components/instant.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
 import { ChangeQuestion, Section } from "../../lists/row-panel.tsx";
 import { formatCount } from "../../text/format.ts";
@@ -181,7 +181,8 @@ const HEADINGS = [
 
 function HistoryRow({ change }: { readonly change: HeldPrice }) {
   const { unit, when, price, from, until, source, version } = change;
-  const nowMs = useNow();
+  // Its steps are of ten seconds: without one more, a price that was set just now would be one to come.
+  const nowMs = useNow() + NOW_STEP_MS;
   const isToCome = Date.parse(from) > nowMs;
   return (
     <tr className="border-b border-line">
