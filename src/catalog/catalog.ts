@@ -73,6 +73,8 @@ export interface Catalog {
   deleteSchedule(id: number, actor: Actor): Promise<void>;
   /** The prices that held, of one name or of all, those that began last first. */
   listHeldPrices: CatalogStore["listHeldPrices"];
+  /** The prices of some names, or of all, over time; a name that never had one is not there. */
+  readPriceSpans: CatalogStore["readPriceSpans"];
   /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
   apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
 }
@@ -128,6 +130,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     },
     deleteSchedule: async (id, actor) => store.change(planScheduleDelete(id, actor)),
     listHeldPrices: (...asked) => store.listHeldPrices(...asked),
+    readPriceSpans: (names) => store.readPriceSpans(names),
     async apply(draft, { mode, isDryRun, actor }) {
       const births = new Map<string, ReturnType<typeof birth>>();
       const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);

@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import type { Pico, Unit } from "#kernel/units.ts";
@@ -15,9 +16,37 @@ export interface RepricingTerms {
   readonly query: StatsQuery;
   /** By the model that was asked for, in the order of time. Requests of other models, and those that ended before the first span, keep their prices. */
   readonly prices: readonly (readonly [model: string, spans: readonly PriceSpan[]])[];
+  /** Present where these are the prices that were recorded as in force. */
+  readonly history?: {
+    /** Names that are models of the catalog. Their history is the model's: requests that were relayed under one keep their prices. */
+    readonly models: readonly string[];
+  };
   readonly isUnpricedOnly: boolean;
   /** Requests that ended later are not touched. */
   readonly plannedAtUs: InstantUs;
+}
+
+/** Changes of prices that a re-pricing keeps with it, and their size as JSON: a reader is sent all of them with each step. */
+export const HISTORY_SPANS_MAX = 10_000;
+const HISTORY_BYTES_MAX = 4 * 1024 * 1024;
+
+/** The prices that were in force from a moment on, as terms have them. Throws `range_too_large`. */
+export function toHistoryPrices(
+  held: ReadonlyMap<string, readonly PriceSpan[]>,
+  sinceUs: InstantUs | null,
+): RepricingTerms["prices"] {
+  const prices = [...held].map(([name, spans]) => {
+    const first = sinceUs === null ? 0 : spans.findLastIndex(({ fromUs }) => fromUs <= sinceUs);
+    return [name, spans.slice(Math.max(first, 0))] as const;
+  });
+  const count = prices.reduce((sum, [, spans]) => sum + spans.length, 0);
+  if (count > HISTORY_SPANS_MAX || JSON.stringify(prices).length > HISTORY_BYTES_MAX)
+    throw new ProxyError(
+      "range_too_large",
+      `The price history of this time has ${count} changes: a re-pricing takes up to ${HISTORY_SPANS_MAX}, and ${HISTORY_BYTES_MAX} bytes of them. Name models in filters, or begin later.`,
+      { param: "prices" },
+    );
+  return prices;
 }
 
 /** What changes of one unit of a model at one tier. */

@@ -40,6 +40,8 @@ interface RepricingsDeps {
 }
 
 export interface NewRepricing extends Omit<RepricingTerms, "plannedAtUs"> {
+  /** Absent: now. Prices of a history are those of this moment. */
+  readonly plannedAtUs?: InstantUs;
   /** Only a plan is made, to be applied or left. */
   readonly isDryRun: boolean;
   readonly actor: Actor;
@@ -94,7 +96,7 @@ export class Repricings {
     const repricing: Repricing = {
       id: ids.uuid(),
       state: "planned",
-      terms: { ...terms, plannedAtUs: nowUs },
+      terms: { plannedAtUs: nowUs, ...terms },
       isDryRun,
       createdAtUs: nowUs,
       figures: null,

@@ -22,7 +22,11 @@ export function toRepricingRow(repricing: Repricing) {
     changed_at: toInstant(repricing.changedAtUs),
     since: toInstant(sinceUs),
     until: toInstant(untilUs),
-    models: terms.prices.map(([model]) => model),
+    ...(terms.history !== undefined && { prices: "history" as const }),
+    models:
+      terms.history === undefined
+        ? terms.prices.map(([model]) => model)
+        : [...(terms.query.filter.models ?? [])],
     unpriced_only: terms.isUnpricedOnly,
     progress: { done: Math.max(doneCount, 0), total: eventCount },
     total:

@@ -66,6 +66,26 @@ test("reprice plans what late prices would change, applies it, takes it back and
   expect(await costNow()).toBe(0.006);
 });
 
+test("reprice plan --prices history reads no file and plans at the prices that were in force", async () => {
+  const remote = both.ways[1];
+  const plan = await remote?.run([
+    "reprice",
+    "plan",
+    "--prices",
+    "history",
+    "--since",
+    "2026-03-01",
+    "--json",
+  ]);
+  expect(plan?.code).toBe(0);
+  // All three were billed at them already.
+  expect(JSON.parse(plan?.data ?? "")).toMatchObject({
+    state: "planned",
+    prices: "history",
+    total: { requests: 0, difference: 0 },
+  });
+});
+
 test("a file that is no JSON is refused before anything is asked", async () => {
   const path = join(folder.path, "broken.json");
   await Bun.write(path, "{");

@@ -106,6 +106,11 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     file: "catalog/price-schedule.test.ts",
   },
   {
+    of: ({ path }) => path === "/admin/v1/repricing",
+    code: "range_too_large",
+    file: "stats/repricing.test.ts",
+  },
+  {
     of: ({ path }) => path === "/admin/v1/pricing/schedule/:id",
     code: "schedule_not_found",
     file: "http/price-schedule.test.ts",

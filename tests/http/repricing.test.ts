@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { RELAY_PROVIDER } from "#usage/event.ts";
 import { until } from "../support/waiting.ts";
 import { call, expectError } from "./support.ts";
 import { bearer, startTeam, type Team } from "./team.ts";
@@ -117,6 +118,54 @@ describe("POST /admin/v1/repricing", () => {
     expect(repricings[0].changes).toBeUndefined();
   });
 
+  test("prices: history gives each request the prices that were in force for its model at its end, dated back ones included, as they were when it was planned; a relayed request of that name keeps its own", async () => {
+    const send = async (method: string, path: string, body: object) => {
+      const response = await call(team, method, path, { body, headers: team.asAdmin });
+      expect(response.status < 300 ? "" : await response.text()).toBe("");
+    };
+    const MODEL = "/admin/v1/models/dated";
+    const setPrice = (input_tokens: number, effective_from: string) =>
+      send("PATCH", MODEL, { pricing: { input_tokens }, effective_from });
+    await send("POST", "/admin/v1/models", { alias: "dated", provider: "up", upstream_name: "dated-1" });
+    await setPrice(1, "2026-02-02T00:00:00Z");
+    await setPrice(3, "2026-02-03T00:00:00Z");
+    const usage = { shape: "inclusive", quantities: { input_tokens: 10 } } as const;
+    const used = { by: team.alice, model: "dated", usage };
+    await team.record(
+      { ...used, at: "2026-02-01T10:00:00Z" },
+      { ...used, at: "2026-02-02T10:00:00Z" },
+      // It ends on the next day.
+      { ...used, at: "2026-02-02T23:59:59Z", durationUs: 2_000_000 },
+      { ...used, at: "2026-02-03T10:00:00Z" },
+      { ...used, at: "2026-02-03T11:00:00Z", provider: RELAY_PROVIDER },
+    );
+    const window = "since=2026-02-01&until=2026-02-05&model=dated";
+    const costs = async () => {
+      const { requests } = await team.read(`/stats/requests?${window}`);
+      return requests.map(({ cost }: any) => Math.round(cost * 1e6)).toReversed();
+    };
+    const before = await costs();
+    const plan = await create({
+      since: "2026-02-01",
+      until: "2026-02-05",
+      filters: { model: "dated" },
+      prices: "history",
+      dry_run: true,
+    });
+    expect(plan).toMatchObject({ state: "planned", prices: "history", models: ["dated"] });
+    expect(plan.total.requests).toBe(3);
+    expect(await costs()).toEqual(before);
+    // A plan keeps the history that it was made with.
+    await setPrice(100, "2026-02-01T00:00:00Z");
+    await post(`${PATH}/${plan.id}/apply`);
+    const applied = await rested(plan.id);
+    expect([applied.total, applied.changes]).toEqual([plan.total, plan.changes]);
+    expect(await costs()).toEqual([before[0], 10, 30, 30, before[4]]);
+    await post(`${PATH}/${plan.id}/revert`);
+    await rested(plan.id);
+    expect(await costs()).toEqual(before);
+  });
+
   test("takes the filters of /stats, and applies by itself without a dry run", async () => {
     const before = await costOf();
     const done = await create({
@@ -139,6 +188,7 @@ describe("POST /admin/v1/repricing", () => {
     await expectError(await post(PATH, { ...body, filters: { outcome: "x" } }), "400 invalid_outcome");
     const wrong = { fast: { pricing: { words: 1 } } };
     await expectError(await post(PATH, { ...body, prices: wrong }), "400 invalid_pricing");
+    await expectError(await post(PATH, { ...body, prices: "today" }), "400 invalid_request");
     const empty = { fast: { ...FAST, price_variants: [{ when: {}, pricing: FAST.pricing }] } };
     await expectError(await post(PATH, { ...body, prices: empty }), "400 invalid_price_variants");
     await expectError(await post(PATH, body, bearer(team.bob)), "403 admin_required");

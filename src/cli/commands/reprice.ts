@@ -10,9 +10,13 @@ import { sleep } from "#kernel/timer.ts";
 const LOOK_INTERVAL_MS = 250;
 const UNDER_WAY: ReadonlySet<unknown> = new Set(["running", "reverting"]);
 
-/** The request with its prices, which stand in a file, and its moments as instants. */
+/** Prices that are not in a file: those that were in force. */
+const HISTORY = "history";
+
+/** The request with its prices, which stand in a file unless they are those of the history, and its moments as instants. */
 export async function readRepricing(terminal: Terminal, { fields }: Said): Promise<Json> {
   const { prices: path, ...rest } = fields;
+  if (path === HISTORY) return { ...rest, ...toWindow(rest, terminal.clock), prices: HISTORY };
   const text = await readTextInput(terminal, String(path));
   let prices: unknown;
   try {

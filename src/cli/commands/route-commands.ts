@@ -230,7 +230,7 @@ const COMMANDS: readonly RouteCommand[] = [
     flags: [
       {
         flags: "--prices <file>",
-        text: "JSON: {model: {pricing, price_variants?}}; - is the standard input",
+        text: "JSON: {model: {pricing, price_variants?}}; - is the standard input; history: the prices that were in force",
         field: "prices",
         isRequired: true,
       },
@@ -262,6 +262,7 @@ const COMMANDS: readonly RouteCommand[] = [
     examples: [
       "lockport reprice plan --prices prices.json --since 2026-03-01",
       "lockport reprice plan --prices prices.json --since 30d --unpriced-only --apply",
+      "lockport reprice plan --prices history --since 2026-03-01",
     ],
   },
   {

@@ -1,6 +1,8 @@
 import type { Catalog } from "#catalog/catalog.ts";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { parsePricing } from "#catalog/price-plan.ts";
 import { parsePriceVariants } from "#catalog/variant-list.ts";
+import type { Static } from "@sinclair/typebox";
 import { toActor } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { json, route } from "#http/door/route.ts";
@@ -8,15 +10,19 @@ import { ID, INSTANT, MODEL, PAGE } from "#http/schemas/examples.ts";
 import { Repricing, RepricingRequest, RepricingRow } from "#http/schemas/repricing.ts";
 import { NoRequest } from "#http/schemas/requests.ts";
 import { pageOf } from "#http/schemas/shared.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { parsePage } from "#kernel/page.ts";
 import { byUnit, UNITS } from "#kernel/units.ts";
+import { type RepricingTerms, toHistoryPrices } from "#stats/repricing.ts";
 import type { Repricings } from "#stats/repricings.ts";
+import type { StatsQuery } from "#stats/store.ts";
 import { toRepricingRow, toRepricingView } from "#views/repricing.ts";
 import { FILTER_ERRORS } from "./declared.ts";
 import { parseTeamQuery, toBodyQuery } from "./report.ts";
 
 export interface RepricingRoutesDeps {
-  readonly catalog: Pick<Catalog, "snapshot">;
+  readonly catalog: Pick<Catalog, "snapshot" | "readPriceSpans">;
+  readonly clock: Pick<Clock, "nowUs">;
   readonly repricings: Repricings;
 }
 
@@ -61,7 +67,7 @@ const ADMIN = { tag: "Reports", access: "admin" } as const;
 const CHANGE_ERRORS = ["repricing_not_found", "repricing_running", "repricing_outdated"] as const;
 
 /** Prices that were learned late, for requests that are recorded (specification of money, section 3). */
-export function repricingRoutes({ catalog, repricings }: RepricingRoutesDeps) {
+export function repricingRoutes({ catalog, clock, repricings }: RepricingRoutesDeps) {
   return [
     route({
       method: "POST",
@@ -78,25 +84,21 @@ export function repricingRoutes({ catalog, repricings }: RepricingRoutesDeps) {
       },
       answer: json(202, Repricing, BEGUN),
       errors: [
-        ...FILTER_ERRORS.filter((code) => code !== "range_too_large" && code !== "reports_busy"),
+        ...FILTER_ERRORS.filter((code) => code !== "reports_busy"),
         "invalid_pricing",
         "invalid_price_variants",
         "repricing_running",
       ],
       run: async ({ body, caller }) => {
         const { prices, unpriced_only: isUnpricedOnly = false, dry_run: isDryRun } = body;
-        const spans = Object.entries(prices).map(([model, { pricing, price_variants: variants }]) => {
-          const written = parsePricing(pricing, `prices.${model}.pricing`);
-          const parsed = {
-            prices: byUnit(UNITS, (unit) => written.get(unit)),
-            variants: parsePriceVariants(variants ?? null, `prices.${model}.price_variants`),
-          };
-          // One span that always held: those of a history begin at its moments.
-          return [model, [{ fromUs: Number.MIN_SAFE_INTEGER, prices: parsed }]] as const;
-        });
-        const query = parseTeamQuery(toBodyQuery(body), await catalog.snapshot());
+        const snapshot = await catalog.snapshot();
+        const query = parseTeamQuery(toBodyQuery(body), snapshot);
+        const priced =
+          prices === "history"
+            ? await readHistory({ catalog, clock }, query, snapshot)
+            : { prices: parsePrices(prices) };
         return toRepricingView(
-          await repricings.create({ query, prices: spans, isUnpricedOnly, isDryRun, actor: toActor(caller) }),
+          await repricings.create({ query, ...priced, isUnpricedOnly, isDryRun, actor: toActor(caller) }),
         );
       },
     }),
@@ -154,4 +156,33 @@ export function repricingRoutes({ catalog, repricings }: RepricingRoutesDeps) {
       run: async ({ params, caller }) => toRepricingView(await repricings.revert(params.id, toActor(caller))),
     }),
   ] as const;
+}
+
+/** Throws `invalid_pricing` and `invalid_price_variants`. */
+function parsePrices(
+  prices: Exclude<Static<typeof RepricingRequest>["prices"], "history">,
+): RepricingTerms["prices"] {
+  return Object.entries(prices).map(([model, { pricing, price_variants: variants }]) => {
+    const written = parsePricing(pricing, `prices.${model}.pricing`);
+    const parsed = {
+      prices: byUnit(UNITS, (unit) => written.get(unit)),
+      variants: parsePriceVariants(variants ?? null, `prices.${model}.price_variants`),
+    };
+    // One span that always held: those of a history begin at its moments.
+    return [model, [{ fromUs: Number.MIN_SAFE_INTEGER, prices: parsed }]] as const;
+  });
+}
+
+/** The history as of now, which a plan keeps: it is applied with the figures that it was made with. Throws `range_too_large`. */
+async function readHistory(
+  { catalog, clock }: Pick<RepricingRoutesDeps, "catalog" | "clock">,
+  { window, filter }: StatsQuery,
+  { models }: CatalogSnapshot,
+): Promise<Pick<RepricingTerms, "prices" | "history" | "plannedAtUs">> {
+  // Before it is read: what ends meanwhile may have had prices that it does not tell.
+  const plannedAtUs = clock.nowUs();
+  const prices = toHistoryPrices(await catalog.readPriceSpans(filter.models), window.sinceUs);
+  const named = new Set(prices.map(([name]) => name));
+  const aliases = models.map(({ model }) => model.alias).filter((alias) => named.has(alias));
+  return { prices, history: { models: aliases }, plannedAtUs };
 }

@@ -26,12 +26,16 @@ export const RepricingRequest = t.Object(
         description: "The filters of /stats, by their names, but for the window.",
       }),
     ),
-    prices: t.Record(t.String(), ModelPrices, {
-      minProperties: 1,
-      maxProperties: REPRICED_MODELS_MAX,
-      description:
-        "By the model that requests asked for, its complete prices. Requests of other models keep theirs.",
-    }),
+    prices: t.Union(
+      [
+        t.Literal("history"),
+        t.Record(t.String(), ModelPrices, { minProperties: 1, maxProperties: REPRICED_MODELS_MAX }),
+      ],
+      {
+        description:
+          "By the model that requests asked for, its complete prices; requests of other models keep theirs. `history`: each request at the prices that were in force for its model when it ended, as `GET /admin/v1/pricing/history` has them when the plan is made.",
+      },
+    ),
     unpriced_only: t.Optional(t.Boolean({ description: "Only requests of which some unit has no price." })),
     dry_run: t.Boolean({ description: "A plan alone. False: it is applied as soon as it is made." }),
   },
@@ -47,7 +51,10 @@ const ROW = {
   changed_at: nullable(Instant),
   since: nullable(Instant),
   until: nullable(Instant),
-  models: Type.Array(Type.String()),
+  prices: Type.Optional(Type.Literal("history", { description: "Absent: prices that were sent." })),
+  models: Type.Array(Type.String(), {
+    description: "Those that prices were sent for; of `history`, those that its filters name.",
+  }),
   unpriced_only: Type.Boolean(),
   progress: Type.Object(
     { done: Count, total: Count },

@@ -10,7 +10,7 @@ import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/l
 import { resolveFilter } from "#storage/reports/request-filter.ts";
 import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
 import { choosePrices, isBilledByRequest, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
-import type { ReportedUsage } from "#usage/event.ts";
+import { RELAY_PROVIDER, type ReportedUsage } from "#usage/event.ts";
 import { toPrices, toShape } from "#usage/journal-line.ts";
 import type { EventChange, EventClass, EventRow, FigureLabels } from "./event-changes.ts";
 
@@ -113,7 +113,10 @@ export class Repricer {
     this.#sql = parts.sql;
     this.#chosen = parts.chosen;
     const pricesOf = new Map(parts.terms.prices);
-    this.#priced = parts.groups.values.map(([model = null, tier = null, geo = null, shape = null]) => {
+    const modelsAlone = new Set(parts.terms.history?.models);
+    this.#priced = parts.groups.values.map((values) => {
+      const [model = null, tier = null, geo = null, shape = null, provider = null] = values;
+      if (provider === RELAY_PROVIDER && model !== null && modelsAlone.has(model)) return null;
       const spans = model === null ? undefined : pricesOf.get(model);
       const known = toShape(shape);
       if (model === null || spans === undefined || known === null || known === "pending") return null;
@@ -128,7 +131,7 @@ export class Repricer {
     // What waits for its settlement has no quantities, and its prices come with them.
     const isTold = { label: "shape" as const, isMet: (shape: string) => shape !== "pending" };
     const filter = { ...asked, conditions: [...asked.conditions, isPriced, isTold] };
-    const labels = ["model", "tier", "geo", "shape"] as const;
+    const labels = ["model", "tier", "geo", "shape", "provider_id"] as const;
     const groups = yield* groupLabelSets(
       filter,
       labels.map((label) => ({ label })),

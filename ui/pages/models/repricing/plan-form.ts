@@ -71,7 +71,7 @@ export interface TodaysPrices {
 export function findPrices(
   name: string,
   { models, pricing }: TodaysPrices,
-): RepricingDraft["prices"][string] | null {
+): Exclude<RepricingDraft["prices"], "history">[string] | null {
   const model = models.find(({ alias }) => alias === name);
   const kept = model ?? {
     pricing: toOwnPrices(pricing.entries).get(name) ?? {},
