@@ -133,8 +133,10 @@ export interface Repricing {
   readonly figures: RepricingFigures | null;
   /** Requests that it looks at, as they were planned. */
   readonly eventCount: number;
-  /** Requests that the step under way has looked at. */
+  /** Requests that the step under way has looked at; while it is taken back those that it has changed and that are not yet as before. */
   readonly doneCount: number;
+  /** Requests that were not taken back: their rows were removed meanwhile. */
+  readonly goneCount?: number;
   /** Rows that arrived before it were removed by retention when it was planned: their requests keep their prices. */
   readonly rowsFromUs: InstantUs;
   /** When it was applied, or taken back, last. */
@@ -183,6 +185,7 @@ export interface RepricingStore {
   /** Takes the last part of it back in the same way. */
   revertStep(repricing: Repricing): Promise<RepricingStep | null>;
   find(id: string): Promise<Repricing | null>;
+  /** Without prices, and without figures by unit. */
   list(page: Page): Promise<Paged<Repricing>>;
 }
 

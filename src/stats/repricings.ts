@@ -260,8 +260,10 @@ export class Repricings {
         if (fromUs === null) {
           const changedAtUs = clock.nowUs();
           const doneCount = isApplied ? repricing.eventCount : 0;
+          const left = isApplied ? null : await store.find(repricing.id);
+          const gone = left === null ? {} : { goneCount: left.doneCount };
           const state = isApplied ? "applied" : "reverted";
-          await store.save({ ...repricing, state, changedAtUs, doneCount }, false);
+          await store.save({ ...repricing, ...gone, state, changedAtUs, doneCount }, false);
           log.info("re-pricing: done", { id: repricing.id, state });
           await this.#tellDone();
           return;

@@ -42,6 +42,7 @@ export function toRepricingRow(repricing: Repricing) {
           },
     ...(rowsFromUs > 0 &&
       (sinceUs === null || sinceUs < rowsFromUs) && { rows_from: formatInstant(rowsFromUs) }),
+    ...((repricing.goneCount ?? 0) > 0 && { rows_gone: repricing.goneCount }),
     ...(repricing.failure !== null && { failure: repricing.failure }),
   };
 }

@@ -134,6 +134,44 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       await engine.checkLedger();
     });
 
+    test("a revert after retention takes back what is left and tells how many requests were gone", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine, { serve: { usageRetentionDays: 30 } });
+      const { storage, repricings } = bench;
+      await recordDays(storage, 4);
+      bench.clock.now = NEW_YEAR_US + 5 * DAY_US;
+      await storage.ledger.flush();
+      await storage.maintain();
+      const before = await listRows(storage);
+      const plan = await bench.planned(TERMS);
+      await repricings.apply(plan.id, ROOT);
+      await bench.reached(plan.id, "applied");
+      const changed = await listRows(storage);
+      // The rows of the first two days are removed.
+      bench.clock.now = NEW_YEAR_US + 32 * DAY_US;
+      await storage.maintain();
+      await repricings.revert(plan.id, ROOT);
+      const reverted = await bench.reached(plan.id, "reverted");
+      const left = await listRows(storage);
+      expect(left.length).toBeWithin(1, before.length);
+      const isLeft = new Set(left.map(({ id }) => id));
+      expect(left).toEqual(before.filter(({ id }) => isLeft.has(id)));
+      const gone = before.filter(
+        (row, index) => !isLeft.has(row.id) && !Bun.deepEquals(toCost(row), toCost(changed[index] ?? row)),
+      );
+      expect(gone.length).toBeGreaterThan(3);
+      expect(reverted.goneCount).toBe(gone.length);
+      const { rows } = await repricings.list(PAGE);
+      expect(rows[0]).toMatchObject({ id: plan.id, goneCount: gone.length });
+      // Lists carry neither prices nor figures by unit.
+      expect(rows[0]?.terms.prices).toEqual([
+        ["fast", []],
+        ["slow", []],
+      ]);
+      expect(rows[0]?.figures?.units).toEqual([]);
+      await engine.checkLedger();
+    });
+
     test("runs one at a time, and an outdated plan or a revert out of order changes nothing", async () => {
       await using engine = createEngine();
       await using bench = await openBench(engine);

@@ -51,10 +51,14 @@ export async function changeRepricing(
 
 /** What became of it, and what can be done with it now. */
 export function tellRepricing(terminal: Terminal, view: Json): void {
-  const { id, state, total, rows_from: rowsFrom, failure } = view;
+  const { id, state, total, rows_from: rowsFrom, rows_gone: rowsGone, failure } = view;
   if (isObject(total) && total["requests"] === 0) terminal.writeMessage("No request would change.\n");
   if (typeof rowsFrom === "string")
     terminal.writeMessage(`Rows of requests before ${rowsFrom} were removed: those keep their prices.\n`);
+  if (typeof rowsGone === "number")
+    terminal.writeMessage(
+      `${rowsGone} requests keep the cost that they were given: their rows were removed meanwhile.\n`,
+    );
   if (typeof failure === "string") terminal.writeMessage(`${failure}\n`);
   if (state === "planned")
     terminal.writeMessage(`planned, nothing is changed: lockport reprice apply ${String(id)}\n`);

@@ -58,7 +58,10 @@ const ROW = {
   unpriced_only: Type.Boolean(),
   progress: Type.Object(
     { done: Count, total: Count },
-    { additionalProperties: false, description: "Requests that were looked at." },
+    {
+      additionalProperties: false,
+      description: "Requests that were looked at; while it is taken back, those that are left of them.",
+    },
   ),
   total: Type.Union(
     [
@@ -78,6 +81,13 @@ const ROW = {
     Type.String({
       format: "date-time",
       description: "Rows of requests before it were removed: those keep their prices.",
+    }),
+  ),
+  rows_gone: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Requests that could not be taken back, since their rows were removed meanwhile: they keep the cost that they were given.",
     }),
   ),
   failure: Type.Optional(Type.String({ description: "Why it failed: nothing was changed." })),

@@ -45,14 +45,29 @@ export function* findRepricing({ id }: { readonly id: string }): Script<Repricin
   return row === null ? null : toRepricing(row);
 }
 
-/** `RepricingStore.list`: the newest first. */
+/** `RepricingStore.list`: the newest first, one by one, since the prices of each may take some megabytes. */
 export function* listRepricings({ limit, offset }: Page): Script<Paged<Repricing>> {
-  const rows = yield* all<RepricingRow>(
-    `SELECT ${COLUMNS} FROM repricing ORDER BY number DESC LIMIT ? OFFSET ?`,
-    [limit, offset],
-  );
+  const rows: Repricing[] = [];
+  const page = yield* all<{ id: string }>("SELECT id FROM repricing ORDER BY number DESC LIMIT ? OFFSET ?", [
+    limit,
+    offset,
+  ]);
+  for (const { id } of page) {
+    const found = yield* findRepricing({ id });
+    if (found !== null) rows.push(toListed(found));
+  }
   const found = yield* one<{ total: number }>("SELECT count(*) AS total FROM repricing");
-  return { rows: rows.map(toRepricing), total: found?.total ?? 0 };
+  return { rows, total: found?.total ?? 0 };
+}
+
+/** Without its prices and its figures by unit, which no list shows. */
+function toListed(repricing: Repricing): Repricing {
+  const { terms, figures } = repricing;
+  return {
+    ...repricing,
+    terms: { ...terms, prices: terms.prices.map(([model]) => [model, []]) },
+    figures: figures === null ? null : { ...figures, units: [] },
+  };
 }
 
 /** The one under way, as its row says. */
@@ -133,7 +148,8 @@ export function* beginRepricing({ id, holder, from, to }: BeginQuestion): Script
   if (!from.includes(state) || figures === null) return { kind: "state", state };
   const later = yield* findLater(found);
   if (later !== null) return { kind: "overlap", id: later };
-  const doneCount = to === "reverting" ? found.doneCount : 0;
+  // Each that is taken back is one less: those whose rows are gone are left.
+  const doneCount = to === "reverting" ? figures.requests : 0;
   yield* run(
     "UPDATE repricing SET state = ?, active = 1, holder = ?, beat = beat + 1, done_events = ? WHERE id = ?",
     [to, holder, doneCount, id],

@@ -122,7 +122,7 @@ function* writeStretch(
   const isApplied = direction === "apply";
   const held = yield* run(
     "UPDATE repricing SET beat = beat + 1, done_events = done_events + ? WHERE id = ? AND state = ? AND holder = ?",
-    [isApplied ? eventCount : -eventCount, id, isApplied ? "running" : "reverting", engine.lane],
+    [isApplied ? eventCount : -changes.ids.length, id, isApplied ? "running" : "reverting", engine.lane],
   );
   if (held === 0) return "lost";
   if (isApplied) {
