@@ -26,6 +26,7 @@ import {
   readSignInSearch,
   readStatementSearch,
   readUsageSearch,
+  readWhatIfSearch,
 } from "./search/pages.ts";
 import { parseQueryString, toQueryString } from "./search/query-string.ts";
 
@@ -101,6 +102,12 @@ const models = createRoute({
   path: "/models",
   validateSearch: readModelsSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/models.tsx")), "ModelsPage"),
+});
+const whatIf = createRoute({
+  getParentRoute: () => shell,
+  path: "/models/what-if",
+  validateSearch: readWhatIfSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/models/what-if.tsx")), "WhatIfPage"),
 });
 const playground = createRoute({
   getParentRoute: () => shell,
@@ -217,6 +224,7 @@ const routeTree = root.addChildren([
     requests,
     errors,
     models,
+    whatIf,
     playground,
     keys,
     relayTokens,

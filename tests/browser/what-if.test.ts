@@ -69,13 +69,14 @@ async function shootAll(page: Page, name: string): Promise<void> {
 describeInBrowser("what if a model were another one", () => {
   test("has its costs by unit and in sum at the other's prices, and no difference where that one lacks a price", async () => {
     const page = await open("/models?open=best");
-    await page.getByRole("button", { name: "What if…" }).click();
-    const dialog = page.getByRole("dialog", { name: "What if best were another model?" });
-    await dialog.getByText("no forecast").waitFor();
-    const other = dialog.getByRole("combobox", { name: "Other model" });
+    await page.getByRole("link", { name: "What if…" }).click();
+    await page.getByRole("heading", { level: 1, name: "What if" }).waitFor();
+    await page.getByText("no forecast").waitFor();
+    expect(await page.getByRole("combobox", { name: "Model", exact: true }).inputValue()).toBe("best");
+    const other = page.getByRole("combobox", { name: "Other model" });
     await other.fill("small");
     await other.press("Enter");
-    const costs = dialog.getByRole("table");
+    const costs = page.getByRole("table");
     // 600 input tokens at the full rate, 400 from a cache.
     await costs.getByRole("row", { name: "Input tokens 600 $0.0015 $0.00015 −$0.00135" }).waitFor();
     await costs.getByRole("row", { name: "1 request $0.0036 $0.00036 −$0.00324" }).waitFor();
@@ -85,12 +86,51 @@ describeInBrowser("what if a model were another one", () => {
     await other.fill("partial");
     await other.press("Enter");
     await costs.getByRole("row", { name: "Output tokens 200 $0.002 Unpriced" }).waitFor();
-    await dialog.getByText("partial has no price for some of it, which is not a cost of $0").waitFor();
+    await page.getByText("partial has no price for some of it, which is not a cost of $0").waitFor();
     await shootAll(page, "what-if-partial");
     // A name that no model has is not asked for.
     await other.fill("nobody");
     await costs.waitFor({ state: "detached" });
-    await page.keyboard.press("Escape");
+  });
+
+  test("is asked of several models at once in any window, all of which the address keeps", async () => {
+    await ask("POST", "/v1/chat/completions", {
+      model: "small",
+      messages: [{ role: "user", content: "hi" }],
+    });
+    const page = await open("/models/what-if");
+    const fill = async (name: string, model: string) => {
+      const field = page.getByRole("combobox", { name, exact: true });
+      await field.fill(model);
+      await field.press("Enter");
+    };
+    await fill("Model", "best");
+    await fill("Other model", "small");
+    await page.getByRole("button", { name: "Add model" }).click();
+    await fill("Model 2", "best");
+    await page.getByText("This model is in a row above").waitFor();
+    await fill("Model 2", "small");
+    await fill("Other model 2", "best");
+    const costs = page.getByRole("table");
+    await costs.getByText("small → best").waitFor();
+    // What the one would save, the other would cost.
+    await costs.getByRole("row", { name: "1 request $0.0036 $0.00036 −$0.00324" }).waitFor();
+    await costs.getByRole("row", { name: "1 request $0.00036 $0.0036 $0.00324" }).waitFor();
+    await costs.getByRole("row", { name: "2 requests $0.00396 $0.00396 $0.00" }).waitFor();
+    await checkFitsSmall(page);
+    await shootAll(page, "what-if-two");
+    await page.reload();
+    await costs.getByRole("row", { name: "2 requests" }).waitFor();
+    await page.getByRole("button", { name: "Remove row 1" }).click();
+    await costs.getByText("best → small").waitFor({ state: "detached" });
+    expect(new URL(page.url()).searchParams.getAll("pair")).toEqual(["small>best"]);
+
+    await openAtRest(page, "/models/what-if?pair=best%3Esmall&since=2020-01-01&until=2020-02-01");
+    await page.getByText("Nothing was used of best in this window.").waitFor();
+    await page.getByRole("button", { name: /^Window: / }).click();
+    await page.getByRole("button", { name: "Last 7 days" }).click();
+    await costs.getByRole("row", { name: "1 request" }).waitFor();
+    expect(new URL(page.url()).searchParams.getAll("pair")).toEqual(["best>small"]);
   });
 });
 

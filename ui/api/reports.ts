@@ -116,20 +116,21 @@ export function breakdownQuery(query: BreakdownQuery) {
   );
 }
 
-/** What the usage of one model would have cost at the prices of another one. */
-export function whatIfQuery({
-  from,
-  to,
-  since,
-}: {
-  readonly from: string;
-  readonly to: string;
-  readonly since: string | undefined;
-}) {
-  return reportQuery([...KEYS.whatIf, from, to, since], (signal) =>
+export interface WhatIfQuery extends Pick<ReportQuery, "since" | "until"> {
+  /** No two of them from the same model. */
+  readonly pairs: readonly { readonly from: string; readonly to: string }[];
+}
+
+/** What the usage of models would have cost at the prices of other ones. */
+export function whatIfQuery({ pairs, since, until }: WhatIfQuery) {
+  return reportQuery([...KEYS.whatIf, pairs, since, until], (signal) =>
     callWithHeaders("POST /stats/what-if", {
       signal,
-      body: { models: { [from]: to }, ...(since !== undefined && { since }) },
+      body: {
+        models: Object.fromEntries(pairs.map(({ from, to }) => [from, to])),
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+      },
     }),
   );
 }

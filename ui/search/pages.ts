@@ -112,6 +112,12 @@ export const readRepricingSearch = reading({
 });
 export type RepricingSearch = ReturnType<typeof readRepricingSearch>;
 
+/** Each `pair` is two models: whose usage, and at whose prices. */
+const readPairs = reading({ pair: readTexts });
+export function readWhatIfSearch(search: RawSearch): WindowSearch & { readonly pair: readonly string[] } {
+  return { ...readWindow(search), pair: readPairs(search).pair ?? [] };
+}
+
 export const readPlaygroundSearch = reading({ model: readText });
 
 /** `budget` is the person whose monthly budget is being made. */

@@ -48,6 +48,7 @@ export function pagesFor(role: string | undefined): readonly NavigationItem[] {
 /** The title of the browser's tab, and what is announced when a page is opened. */
 export function titleOf(pathname: string): string {
   if (pathname === "/setup") return "Setup";
+  if (pathname === "/models/what-if") return "What if";
   return pagesFor("admin").find(({ to }) => to === pathname)?.label ?? "Page not found";
 }
 

@@ -1,17 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Suspense, useState } from "react";
 import { isPriceMissed } from "#catalog/missed-prices.ts";
 import { isRareUnit, isReportUnit, type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { teamSeriesQuery } from "../../api/reports.ts";
 import { VariantTable } from "../../catalog/variant-table.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
-import { Button, buttonClass } from "../../components/button.tsx";
+import { buttonClass } from "../../components/button.tsx";
 import { BuiltInToolsNote, CapabilityChips } from "../../components/capability.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost } from "../../components/cost.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import { RowPanel, Section } from "../../lists/row-panel.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
 import { useMinute } from "../../search/now.ts";
@@ -88,19 +86,17 @@ function Price({ model, unit }: { readonly model: PublicModel; readonly unit: Un
   return <Cost value={price} />;
 }
 
-const WhatIfDialog = lazyPart(async () => (await import("./what-if-dialog.tsx")).WhatIfDialog);
-
 /** Leads from the panel of a model to its requests, to what another one would have cost, and to the playground. */
 export function ModelLinks({ model: { alias, capabilities } }: { readonly model: PublicModel }) {
-  const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button onClick={() => setAsking(true)}>What if…</Button>
-      {isAsking && (
-        <Suspense>
-          <WhatIfDialog model={alias} onClose={() => setAsking(false)} />
-        </Suspense>
-      )}
+      <Link
+        to="/models/what-if"
+        search={{ pair: [`${encodeURIComponent(alias)}>`] }}
+        className={buttonClass()}
+      >
+        What if…
+      </Link>
       <Link to="/requests" search={{ model: alias, range: "30d" }} className={buttonClass()}>
         Requests
       </Link>

@@ -7,6 +7,7 @@ const SECTIONS = [
   { to: "/models", label: "Models" },
   { to: "/models/prices", label: "Prices" },
   { to: "/models/repricing", label: "Re-pricing" },
+  { to: "/models/what-if", label: "What if" },
 ] as const;
 
 /** Leads from the models to their prices and back; members have the models alone. */
