@@ -246,7 +246,7 @@ const AZURE_WORDS = {
 };
 const AZURE_MODELS = /openai|foundry|cognitive services|azure ai/i;
 
-/** Cost details of Azure, with the deployment's kind in the name of the meter. Quantities are thousands of tokens, or millions. */
+/** Cost details of Azure, with the deployment's kind in the name of the meter, the standard one without a word. Quantities are thousands of tokens, or millions. */
 function toAzure(record: BillRecord): BillRow | null {
   const meter = record.text("metername") ?? "";
   const category = `${record.text("metercategory") ?? ""} ${record.text("metersubcategory") ?? ""}`;
@@ -267,7 +267,7 @@ function toAzure(record: BillRecord): BillRow | null {
   return toTold({
     day: record.day(parseAzureDate, "date", "usagedatetime"),
     model,
-    tier: isOneOf(AZURE_WORDS.batch) ? "batch" : isOneOf(AZURE_WORDS.priority) ? "priority" : undefined,
+    tier: isOneOf(AZURE_WORDS.batch) ? "batch" : isOneOf(AZURE_WORDS.priority) ? "priority" : null,
     units: { [unit]: tokens },
     costPico: record.amount("costinbillingcurrency", "pretaxcost"),
   });

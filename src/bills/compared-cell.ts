@@ -58,6 +58,7 @@ export interface Cell {
   readonly day: Day;
   readonly model: string | null;
   readonly tier: string | null;
+  readonly told: Told;
   readonly here: LedgerSum;
   readonly there: BillSum;
 }
@@ -82,7 +83,7 @@ interface BillSum extends Sum {
   toolPico: Pico;
 }
 
-/** The measures that the bills of a grain tell. */
+/** The measures that bills tell. */
 export interface Told {
   readonly requests: boolean;
   readonly units: readonly BilledUnit[];
@@ -112,14 +113,12 @@ const PERCENT = 100n;
 /** A cell with its measures compared. */
 export class ComparedCell {
   readonly cell: Cell;
-  readonly told: Told;
   readonly measures: readonly Measure[];
   readonly kind: LineKind;
 
-  constructor(cell: Cell, told: Told) {
-    const { here, there } = cell;
+  constructor(cell: Cell) {
+    const { here, there, told } = cell;
     this.cell = cell;
-    this.told = told;
     this.measures = [
       ...(told.cost ? [{ name: "cost" as const, here: here.costPico, there: there.costPico }] : []),
       ...told.units.map((name) => ({

@@ -1,8 +1,10 @@
 import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { Pico } from "#kernel/units.ts";
 import { type Bill, type BilledUnit, BILLED_UNITS, type BillRow, type Day } from "./bill.ts";
+import { type Grain, Grains, isRowOf } from "./bill-grains.ts";
 import {
   type Cell,
   ComparedCell,
@@ -54,6 +56,15 @@ export interface Reconciliation {
   readonly counts: { readonly [kind in LineKind]: number };
   /** True when each line is equal or within. */
   readonly agrees: boolean;
+  /** The costs of the lines whose costs are compared with a bill's, each once. */
+  readonly total: Total;
+}
+
+interface Total {
+  /** Null where nothing was priced. */
+  readonly here: Pico | null;
+  /** Null where no bill tells a cost. */
+  readonly there: Pico | null;
 }
 
 /** Bills of one vendor, and what the ledger has of its requests in their days. */
@@ -63,16 +74,20 @@ export interface Billed {
 }
 
 /**
- * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart: a file of costs without
- * tiers is compared with the sum of them. Costs that answers told are lines of their own where they differ by more than 1 %. Throws `range_too_large` for more than `LINES_MAX` lines.
+ * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart of each model: costs
+ * without tiers are compared with the sum of them, beside usage that is compared by tier. Costs that answers told are lines of
+ * their own where they differ by more than 1 %. Throws `range_too_large` for more than `LINES_MAX` lines.
  */
 export function reconcile(parts: readonly Billed[]): Reconciliation {
-  const lines = parts
-    .flatMap(({ bills, ledger }) => [
-      ...[...Map.groupBy(bills, toGrainKey).values()].flatMap((ofGrain) => compareGrain(ofGrain, ledger)),
-      ...compareReported(bills, ledger),
-    ])
-    .sort(byPlace);
+  const billed = parts.flatMap(({ bills, ledger }) =>
+    [...Map.groupBy(bills, tellsModel)].flatMap(([isByModel, ofKind]) =>
+      compareBills(ofKind, { ledger, isByModel }),
+    ),
+  );
+  const lines = [
+    ...billed.map(({ compared, reasons }) => toLine(compared, reasons)),
+    ...parts.flatMap(({ bills, ledger }) => compareReported(bills, ledger)),
+  ].sort(byPlace);
   if (lines.length > LINES_MAX)
     throw new ProxyError(
       "range_too_large",
@@ -88,56 +103,64 @@ export function reconcile(parts: readonly Billed[]): Reconciliation {
     only_here: countOf("only_here"),
     only_there: countOf("only_there"),
   };
-  return { lines, counts, agrees: counts.equal + counts.within === lines.length };
+  const total = toTotal(billed.map(({ compared }) => compared.cell));
+  return { lines, counts, agrees: counts.equal + counts.within === lines.length, total };
 }
 
-/** What a bill tells apart. */
-interface Grain {
-  readonly tellsModel: boolean;
-  readonly tellsTier: boolean;
-}
-
-function toGrain({ rows }: Bill): Grain {
+function toTotal(cells: readonly Cell[]): Total {
+  const costed = cells.filter(({ told }) => told.cost);
+  const sum = (costs: readonly Pico[]) =>
+    costs.length === 0 ? null : costs.reduce((all, cost) => all + cost, 0n);
   return {
-    tellsModel: rows.some(({ model }) => model !== undefined),
-    tellsTier: rows.some(({ tier }) => tier !== undefined),
+    here: sum(costed.flatMap(({ here }) => (here.isPriced ? [here.costPico] : []))),
+    there: sum(costed.map(({ there }) => there.costPico)),
   };
 }
 
-function toGrainKey(bill: Bill): string {
-  const { tellsModel, tellsTier } = toGrain(bill);
-  return `${tellsModel} ${tellsTier}`;
+function tellsModel({ rows }: Bill): boolean {
+  return rows.some(({ model }) => model !== undefined);
 }
 
-export const STANDARD_TIER = "standard";
+interface Compared {
+  readonly compared: ComparedCell;
+  readonly reasons: readonly Reason[];
+}
 
-function compareGrain(bills: readonly Bill[], ledger: readonly UpstreamDay[]): readonly Line[] {
-  const [first] = bills;
-  if (first === undefined) return [];
-  const grain = toGrain(first);
+interface Ledger {
+  readonly ledger: readonly UpstreamDay[];
+  /** False where none of the bills tells models apart. */
+  readonly isByModel: boolean;
+}
+
+function compareBills(bills: readonly Bill[], { ledger, isByModel }: Ledger): readonly Compared[] {
   const rows = bills.flatMap((bill) => bill.rows);
-  const told = toTold(rows);
-  const firstDay = Math.min(...bills.map((bill) => bill.firstDay));
-  const lastDay = Math.max(...bills.map((bill) => bill.lastDay));
-  const days = ledger
-    .map((use) => ({ ...use, day: Math.floor(use.dayUs / DAY_US) }))
-    .filter(({ day }) => day >= firstDay && day <= lastDay);
-  const names = grain.tellsModel ? toPairs(days, rows, told) : new Map<string, string>();
+  const uses = ledger.map((use) => ({ ...use, day: Math.floor(use.dayUs / DAY_US) }));
+  const grains = new Grains(bills);
+  const names = isByModel ? toPairs({ uses, rows, grains }) : new Map<string, string>();
+  const toName = (model = "") => (isByModel ? (names.get(model) ?? model) : null);
+  for (const row of rows) grains.learn(row, toName(row.model));
   const cells = new Map<string, Cell>();
-  for (const use of days) addUse(getCell(cells, { ...use, grain, names }), use, told);
-  for (const row of rows) addRow(getCell(cells, { ...row, grain, names }), row);
+  for (const use of uses) {
+    const model = toName(use.model);
+    for (const grain of grains.of(use.day, model)) addUse(getCell(cells, { ...use, model, grain }), use);
+  }
+  for (const row of rows) {
+    const model = toName(row.model);
+    const chosen = grains.of(row.day, model).filter((grain) => isRowOf(grain, row));
+    for (const grain of chosen) addRow(getCell(cells, { ...row, model, grain }), row);
+  }
   const compared = [...cells.values()]
-    .map((cell) => new ComparedCell(cell, told))
+    .map((cell) => new ComparedCell(cell))
     .filter((cell) => !cell.isNothing);
-  const byKey = new Map(compared.map((cell) => [toCellKey(cell.cell), cell]));
-  const byModel = Map.groupBy(compared, ({ cell }) => `${cell.day} ${cell.model ?? ""}`);
+  const byKey = new Map(compared.map((each) => [toCellKey(each.cell), each]));
+  const byModel = Map.groupBy(compared, ({ cell }) => toCellKey({ ...cell, tier: null }));
   return compared.map((each) => {
     const { cell } = each;
     const neighbors = [cell.day - 1, cell.day + 1].flatMap(
       (day) => byKey.get(toCellKey({ ...cell, day })) ?? [],
     );
-    const tiers = grain.tellsTier ? (byModel.get(`${cell.day} ${cell.model ?? ""}`) ?? []) : [each];
-    return toLine(each, findReasons(each, { neighbors, tiers }));
+    const tiers = cell.tier === null ? [each] : (byModel.get(toCellKey({ ...cell, tier: null })) ?? []);
+    return { compared: each, reasons: findReasons(each, { neighbors, tiers }) };
   });
 }
 
@@ -145,15 +168,14 @@ function compareGrain(bills: readonly Bill[], ledger: readonly UpstreamDay[]): r
 function compareReported(bills: readonly Bill[], ledger: readonly UpstreamDay[]): readonly Line[] {
   const days = new Set(bills.flatMap(toDays));
   const told: Told = { requests: false, units: [], cost: true };
-  const place = { grain: { tellsModel: true, tellsTier: true }, names: new Map<string, string>() };
   return ledger.flatMap((use) => {
-    const { costReported, requests, dayUs } = use;
+    const { costReported, requests, dayUs, model } = use;
     const day = Math.floor(dayUs / DAY_US);
     if (costReported === null || !days.has(day)) return [];
-    const cell = getCell(new Map(), { ...use, ...place, day });
-    addUse(cell, use, told);
+    const cell = toCell({ day, model, tier: use.tier ?? STANDARD_TIER, told });
+    addUse(cell, use);
     addRow(cell, { day, units: {}, costPico: costReported.pico });
-    const compared = new ComparedCell(cell, told);
+    const compared = new ComparedCell(cell);
     const isWhole = costReported.requests >= requests;
     if (compared.agrees || (!isWhole && cell.here.costPico >= costReported.pico)) return [];
     return [{ ...toLine(compared, findReportedReasons(compared, costReported)), comparedWith: "answers" }];
@@ -164,24 +186,24 @@ function toDays({ firstDay, lastDay }: Bill): readonly Day[] {
   return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => firstDay + index);
 }
 
-function toTold(rows: readonly BillRow[]): Told {
-  return {
-    requests: rows.some(({ requests }) => requests !== undefined),
-    units: BILLED_UNITS.filter((unit) => rows.some(({ units }) => units[unit] !== undefined)),
-    cost: rows.some(({ costPico }) => costPico !== undefined),
-  };
+interface Sides {
+  readonly uses: readonly (UpstreamDay & { readonly day: Day })[];
+  readonly rows: readonly BillRow[];
+  readonly grains: Grains;
 }
 
-function toPairs(
-  days: readonly UpstreamDay[],
-  rows: readonly BillRow[],
-  told: Told,
-): ReadonlyMap<string, string> {
+/** Pairs the names of all days, also by the quantities of those days of which usage is billed. */
+function toPairs({ uses, rows, grains }: Sides): ReadonlyMap<string, string> {
   const here = new Map<string, Cell>();
   const there = new Map<string, Cell>();
-  const whole = { grain: { tellsModel: true, tellsTier: false }, names: new Map<string, string>(), day: 0 };
-  for (const use of days) addUse(getCell(here, { ...use, ...whole }), use, told);
-  for (const row of rows) if (row.isTool !== true) addRow(getCell(there, { ...row, ...whole }), row);
+  const told = grains.usage;
+  const whole = { day: 0, grain: { told, tellsTier: false } };
+  for (const { day, ...use } of uses) {
+    const cell = getCell(here, { ...whole, model: use.model });
+    if (grains.isUsageDay(day)) addUse(cell, use);
+  }
+  for (const row of rows)
+    if (row.isTool !== true) addRow(getCell(there, { ...whole, model: row.model ?? "" }), row);
   const toText = ({ requests, units }: Sum) => {
     const quantities = [...(told.requests ? [requests] : []), ...told.units.map((unit) => units[unit])];
     return quantities.every((quantity) => quantity === 0) ? null : quantities.join(" ");
@@ -236,22 +258,24 @@ export function pairNames(here: NamedQuantities, there: NamedQuantities): Readon
 
 interface Placed {
   readonly day: Day;
-  readonly model?: string | undefined;
+  readonly model: string | null;
   readonly tier?: string | null | undefined;
   readonly grain: Grain;
-  readonly names: ReadonlyMap<string, string>;
 }
 
-function getCell(cells: Map<string, Cell>, { day, model, tier, grain, names }: Placed): Cell {
-  const place = {
-    day,
-    model: grain.tellsModel ? (names.get(model ?? "") ?? model ?? "") : null,
-    tier: grain.tellsTier ? (tier ?? STANDARD_TIER) : null,
-  };
+function getCell(cells: Map<string, Cell>, { day, model, tier, grain }: Placed): Cell {
+  const { told, tellsTier } = grain;
+  const place = { day, model, tier: tellsTier ? (tier ?? STANDARD_TIER) : null, told };
   const key = toCellKey(place);
-  const found = cells.get(key);
-  if (found !== undefined) return found;
-  const cell: Cell = {
+  const cell = cells.get(key) ?? toCell(place);
+  cells.set(key, cell);
+  return cell;
+}
+
+type Place = Pick<Cell, "day" | "model" | "tier" | "told">;
+
+function toCell(place: Place): Cell {
+  return {
     ...place,
     here: {
       ...toNothing(),
@@ -263,12 +287,10 @@ function getCell(cells: Map<string, Cell>, { day, model, tier, grain, names }: P
     },
     there: { ...toNothing(), names: new Set(), conditions: new Set(), toolPico: 0n },
   };
-  cells.set(key, cell);
-  return cell;
 }
 
-function toCellKey({ day, model, tier }: Pick<Cell, "day" | "model" | "tier">): string {
-  return JSON.stringify([day, model, tier]);
+function toCellKey({ day, model, tier, told }: Place): string {
+  return JSON.stringify([day, model, tier, told.cost, told.requests, told.units.length]);
 }
 
 function toNothing(): Sum {
@@ -277,7 +299,7 @@ function toNothing(): Sum {
 }
 
 /** Where a bill does not tell cached tokens, they are part of the input. */
-function addUse({ here }: Cell, use: UpstreamDay, told: Told): void {
+function addUse({ here, told }: Cell, use: UpstreamDay): void {
   const { units } = use;
   const isCachedApart = told.units.includes("cached_input_tokens");
   here.isThere = true;
@@ -304,8 +326,8 @@ function addRow({ there }: Cell, row: BillRow): void {
   if (row.model !== undefined) there.names.add(row.model);
 }
 
-function toLine({ cell, kind, told }: ComparedCell, reasons: readonly Reason[]): Line {
-  const { here, there } = cell;
+function toLine({ cell, kind }: ComparedCell, reasons: readonly Reason[]): Line {
+  const { here, there, told } = cell;
   const toUnits = ({ units }: Sum) => Object.fromEntries(told.units.map((unit) => [unit, units[unit]]));
   return {
     comparedWith: "bill",

@@ -2,7 +2,6 @@ import { type BillSummary, BILLED_UNITS } from "#bills/bill.ts";
 import type { LineKind, ReasonCode, Source } from "#bills/compared-cell.ts";
 import type { LedgerSide, Line, Reconciliation, Side } from "#bills/reconciliation.ts";
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
-import type { Pico } from "#kernel/units.ts";
 import { toCsvRow } from "#stats/csv.ts";
 import { toCost } from "#stats/series.ts";
 
@@ -13,8 +12,7 @@ interface Compared extends Reconciliation {
 }
 
 /** Bills against the ledger → wire JSON. */
-export function toReconciliationView({ bills, providers, lines, counts, agrees }: Compared) {
-  const billed = lines.filter(({ comparedWith }) => comparedWith === "bill");
+export function toReconciliationView({ bills, providers, lines, counts, agrees, total }: Compared) {
   return {
     agrees,
     counts,
@@ -27,22 +25,9 @@ export function toReconciliationView({ bills, providers, lines, counts, agrees }
       rows: rowCount,
       skipped_rows: skippedRows,
     })),
-    total: {
-      here: toCost(toSum(billed.map(({ here, there, kind }) => (isCosted(there, kind) ? here : null)))),
-      there: toCost(toSum(billed.map(({ there }) => there))),
-    },
+    total: { here: toCost(total.here), there: toCost(total.there) },
     lines: lines.map(toLineView),
   };
-}
-
-/** A line counts in the sum of ours where the bill tells a cost, or has nothing of it. */
-function isCosted(there: Side | null, kind: LineKind): boolean {
-  return there === null ? kind === "only_here" : there.costPico !== null;
-}
-
-function toSum(sides: readonly (Side | null)[]): Pico | null {
-  const costs = sides.flatMap((side) => side?.costPico ?? []);
-  return costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0n);
 }
 
 function toDate(day: number): string {

@@ -170,16 +170,24 @@ describe("each export is recognised by its shape, and read", () => {
       {
         day: FIRST,
         model: "gpt-4o-mini-0718",
+        tier: null,
         units: { input_tokens: 1_200_000 },
         costPico: 180_000_000_000n,
       },
       {
         day: FIRST,
         model: "gpt-4o-mini-0718",
+        tier: null,
         units: { cached_input_tokens: 300_000 },
         costPico: 22_500_000_000n,
       },
-      { day: FIRST, model: "gpt-4o-mini-0718", units: { output_tokens: 50_500 }, costPico: 30_300_000_000n },
+      {
+        day: FIRST,
+        model: "gpt-4o-mini-0718",
+        tier: null,
+        units: { output_tokens: 50_500 },
+        costPico: 30_300_000_000n,
+      },
       {
         day: FIRST,
         model: "GPT-5.1",
@@ -192,6 +200,7 @@ describe("each export is recognised by its shape, and read", () => {
       {
         day: FIRST,
         model: "text-embedding-3-small",
+        tier: null,
         units: { input_tokens: 16_000 },
         costPico: 320_000_000n,
       },

@@ -328,6 +328,10 @@ describe("the likely reason", () => {
       billedAs: ["gpt-5-2025-08-07"],
       reasons: [{ text: "The bill calls gpt-5 gpt-5-2025-08-07." }],
     });
+    const costs = toBill([use("gpt-5-2025-08-07")], ["date", "model", "cost"]);
+    expect(toKinds(reconcile([costs], [use("gpt-5")]).lines)).toEqual([
+      ["gpt-5", null, "equal", ["named_otherwise"]],
+    ]);
     const deployment = reconcile([toBill([use("chat-prod")])], [use("gpt-5")]);
     expect(toKinds(deployment.lines)).toEqual([["gpt-5", "standard", "equal", ["named_otherwise"]]]);
     // Two that have the same could be either.
@@ -396,6 +400,98 @@ describe("bills of several kinds", () => {
     const { lines } = reconcile([flat, own], [here]);
     expect(toKinds(lines)).toEqual([["gpt-5-2025-08-07", null, "equal", []]]);
     expect(lines[0]?.there).toEqual({ requests: 60, units, costPico: 427_500_000_000n });
+  });
+
+  describe("of which some tell tiers", () => {
+    const columnsOf = (...names: readonly string[]) =>
+      COLUMNS.filter((column) => names.includes(column) || column === "date" || column === "model");
+    const chat = use("gpt-5", { requests: 60, costPico: 60n * CENT });
+    const flex = use("gpt-5", { tier: "flex", requests: 40, costPico: 20n * CENT });
+    const embeddings = use("embedding-3", { costPico: 7n * CENT, units: { input_tokens: 5000 } });
+    const ledger = [chat, flex, embeddings];
+    const byTier = toBill([chat, flex], columnsOf("tier", "requests", "input_tokens", "output_tokens"));
+    const ofEmbeddings = toBill([embeddings], columnsOf("requests", "input_tokens"));
+    const toFigures = ({ lines, total }: Reconciliation) => ({
+      kinds: toKinds(lines),
+      requests: lines.map(({ here }) => here?.requests),
+      total,
+    });
+
+    test("completions by tier and embeddings without one are each compared as they are told, and once", () => {
+      const found = reconcile([byTier, ofEmbeddings], ledger);
+      expect(toFigures(found)).toEqual({
+        kinds: [
+          ["embedding-3", null, "equal", []],
+          ["gpt-5", "flex", "equal", []],
+          ["gpt-5", "standard", "equal", []],
+        ],
+        requests: [100, 40, 60],
+        total: { here: null, there: null },
+      });
+      expect(found.agrees).toBe(true);
+    });
+
+    test("usage by tier and costs by model are compared apart, and each cost of ours counts once", () => {
+      const costs = toBill([use("gpt-5", { costPico: 80n * CENT }), embeddings], columnsOf("cost"));
+      const total = { here: 87n * CENT, there: 87n * CENT };
+      expect(toFigures(reconcile([byTier, ofEmbeddings, costs], ledger))).toEqual({
+        kinds: [
+          ["embedding-3", null, "equal", []],
+          ["gpt-5", null, "equal", []],
+          ["gpt-5", "flex", "equal", []],
+          ["gpt-5", "standard", "equal", []],
+        ],
+        requests: [100, 100, 40, 60],
+        total,
+      });
+      // Without the file of embeddings, what costs alone tell of is compared by cost, and is not only here.
+      expect(toFigures(reconcile([byTier, costs], ledger))).toMatchObject({
+        kinds: [
+          ["embedding-3", null, "equal", []],
+          ["gpt-5", null, "equal", []],
+          ["gpt-5", "flex", "equal", []],
+          ["gpt-5", "standard", "equal", []],
+        ],
+        total,
+      });
+      // Costs of one day more do not ask for usage of that day, and what no bill has is only here, once.
+      const next = use("gpt-5", { day: FIRST + 1 });
+      const o3 = use("o3", { costPico: CENT });
+      const later = toBill([next], columnsOf("cost"));
+      expect(toFigures(reconcile([byTier, costs, later], [...ledger, next, o3]))).toMatchObject({
+        kinds: [
+          ["embedding-3", null, "equal", []],
+          ["gpt-5", null, "equal", []],
+          ["gpt-5", "flex", "equal", []],
+          ["gpt-5", "standard", "equal", []],
+          ["o3", "standard", "only_here", []],
+          ["gpt-5", null, "equal", []],
+        ],
+        total: { here: 188n * CENT, there: 187n * CENT },
+      });
+    });
+
+    test("usage by model beside costs of all: what the usage lacks counts once in the sum", () => {
+      const costs = toBill([use("", { costPico: 87n * CENT })], ["date", "cost"]);
+      expect(toFigures(reconcile([byTier, costs], ledger))).toMatchObject({
+        kinds: [
+          [null, null, "equal", []],
+          ["embedding-3", "standard", "only_here", []],
+          ["gpt-5", "flex", "equal", []],
+          ["gpt-5", "standard", "equal", []],
+        ],
+        total: { here: 87n * CENT, there: 87n * CENT },
+      });
+    });
+  });
+
+  test("a bill without anything in its days is not equal to what was used", () => {
+    const text = JSON.stringify({ data: [{ start_time: FIRST * 86_400, results: [] }] });
+    const empty = readBill({ name: "costs.json", text }, { format: "openai-costs" });
+    expect(toKinds(reconcile([empty], [use("gpt-5")]).lines)).toEqual([[null, null, "only_here", []]]);
+    expect(reconcile([empty], []).lines).toEqual([]);
+    const usage = readBill({ name: "usage.json", text }, { format: "openai-usage" });
+    expect(toKinds(reconcile([usage], [use("gpt-5")]).lines)).toEqual([[null, null, "only_here", []]]);
   });
 
   test("a bill that tells no model is compared with the sum of all", async () => {
