@@ -138,8 +138,10 @@ describeInBrowser("the prices of a model", () => {
     const plan = page.getByRole("dialog", { name: "Re-price", exact: true });
     await plan.getByRole("list", { name: "Chosen models" }).getByText("best").waitFor();
     expect(await plan.getByRole("textbox", { name: "Since" }).inputValue()).toBe(isoDay(-1));
+    await plan.getByRole("button", { name: "As they held", pressed: true }).waitFor();
     await page.getByRole("button", { name: "Make the plan" }).click();
     await page.getByText("Nothing is changed yet. 1 request: $0.004 becomes $0.005 (+$0.001).").waitFor();
+    await page.getByText(/, at the prices as they held/).waitFor();
   });
 
   test("are set with a date from the list of prices as well", async () => {

@@ -47,6 +47,13 @@ test("a plan is a dry run of what the address and the fields ask for, and none w
     unpriced_only: true,
     dry_run: true,
   });
+  // Prices as they held are the server's to know.
+  expect(toRepricingDraft({ ...form, at: "history", isUnpricedOnly: false }, TODAY)).toEqual({
+    since: "2026-03-01",
+    filters: { model: ["best"] },
+    prices: "history",
+    dry_run: true,
+  });
   expect(() => toRepricingDraft({ ...form, models: ["best", "bare"] }, TODAY)).toThrow(
     "bare has no price today",
   );
@@ -55,6 +62,7 @@ test("a plan is a dry run of what the address and the fields ask for, and none w
 test("moments that are none, that are in the wrong order, and no model at all are told at their fields", () => {
   const form = toPlanForm({});
   expect(Object.keys(findPlanFaults(form)).filter((path) => findPlanFaults(form)[path])).toEqual(["models"]);
+  expect(findPlanFaults({ ...form, at: "history" })["models"]).toBeUndefined();
   const named = { ...form, typedModel: "best" };
   expect(findPlanFaults({ ...named, since: "2026-02-30" })["since"]).toStartWith("Enter a date");
   expect(findPlanFaults({ ...named, since: "2026-03-01 12:00", until: "2026-03-01" })["until"]).toBe(

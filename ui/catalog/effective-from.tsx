@@ -98,7 +98,7 @@ export function toLateRequests(
 
 /** What the address of a re-pricing of these requests asks for. */
 export function toRepricingSearch({ model, since }: LateRequests) {
-  return { plan: "1", of: [model], since } as const;
+  return { plan: "1", of: [model], since, at: "history" } as const;
 }
 
 export function toLateWords({ requests, since }: LateRequests): string {

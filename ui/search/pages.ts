@@ -109,6 +109,8 @@ export const readRepricingSearch = reading({
   until: readText,
   /** Only requests of which some unit has no price. */
   unpriced: word("1"),
+  /** At the prices that were in force, and not at those of today. */
+  at: word("history"),
 });
 export type RepricingSearch = ReturnType<typeof readRepricingSearch>;
 

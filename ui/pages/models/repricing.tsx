@@ -24,7 +24,7 @@ export function RepricingPage() {
   return (
     <ListPage
       title="Models"
-      lead="A price applies from the next request. Re-pricing gives requests that are recorded already the prices of today: plan it, see what would change, apply it, and take it back if need be."
+      lead="A price applies from the next request. Re-pricing gives requests that are recorded already the prices of today, or those as they held: plan it, see what would change, apply it, and take it back if need be."
       sections={<ModelSections />}
       noun="re-pricing"
       caption="Re-pricings"
@@ -83,6 +83,7 @@ export function RepricingPage() {
               since: row.since ?? undefined,
               until: row.until ?? undefined,
               unpriced: row.unpriced_only ? "1" : undefined,
+              at: row.prices,
             })
           }
         />
@@ -95,6 +96,15 @@ function matchesModel({ models }: RepricingRow, text: string): boolean {
   return models.some((model) => model.toLowerCase().includes(text));
 }
 
+function Names({ models }: Pick<RepricingRow, "models">) {
+  const names = models.length === 0 ? "every model" : models.join(", ");
+  return (
+    <span className="block min-w-0 truncate font-medium" title={names}>
+      {names}
+    </span>
+  );
+}
+
 const COLUMNS: readonly Column<RepricingRow>[] = [
   {
     id: "models",
@@ -102,11 +112,7 @@ const COLUMNS: readonly Column<RepricingRow>[] = [
     rowHeader: true,
     width: "w-56",
     sortValue: ({ models }) => models.join(),
-    cell: ({ models }) => (
-      <span className="block truncate font-medium" title={models.join(", ")}>
-        {models.join(", ")}
-      </span>
-    ),
+    cell: ({ models }) => <Names models={models} />,
   },
   {
     id: "state",
@@ -166,9 +172,7 @@ function RepricingCard(row: RepricingRow) {
   return (
     <span className="flex min-w-0 flex-col gap-1.5 py-1">
       <span className="flex min-w-0 items-center gap-2">
-        <span className="truncate font-medium" title={models.join(", ")}>
-          {models.join(", ")}
-        </span>
+        <Names models={models} />
         <StateBadge repricing={row} />
       </span>
       <span className="text-xs text-ink-soft">

@@ -4,6 +4,7 @@ import { isUnderWay, REPRICINGS, repricingsQuery } from "../../../api/repricing.
 import { ModelsField } from "../../../catalog/models-field.tsx";
 import { Button } from "../../../components/button.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
+import { Segmented } from "../../../components/segmented.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { FormDialog } from "../../../form/form.tsx";
 import { useForm } from "../../../form/use-form.ts";
@@ -44,12 +45,13 @@ export function PlanDialog({ asked, onClose, onPlanned }: PlanDialogProps) {
     onSaved: ({ id }) => onPlanned(id),
   });
   const { values } = form;
+  const isPast = values.at === "history";
   return (
     <FormDialog
       form={form}
       onClose={onClose}
       title="Re-price"
-      description="Prices recorded requests again, at today’s prices of their models. A plan shows what would change; nothing changes until you apply it."
+      description="Prices recorded requests again. A plan shows what would change; nothing changes until you apply it."
       submit="Make the plan"
       underWay="Beginning…"
     >
@@ -64,10 +66,32 @@ export function PlanDialog({ asked, onClose, onPlanned }: PlanDialogProps) {
         typed={values.typedModel}
         onChange={form.set}
         error={form.findError("models")}
-        hint="By the names that requests asked for. Each is priced at its own prices of today."
+        hint={
+          isPast
+            ? "By the names that requests asked for. Empty: every model."
+            : "By the names that requests asked for."
+        }
         toMissingNote={() => "Requests for such names are priced at the prices that are kept for them."}
-        required
+        required={!isPast}
       />
+      <div className="flex flex-col gap-1.5">
+        <span className="text-xs font-medium" aria-hidden>
+          Prices
+        </span>
+        <div className="self-start">
+          <Segmented
+            label="Prices"
+            options={PRICES}
+            value={values.at}
+            onValueChange={(at) => form.set({ at })}
+          />
+        </div>
+        <p className="text-xs text-ink-faint">
+          {isPast
+            ? "Each request at the prices that were in force when it ended, as the price history has them."
+            : "Every request at the prices that its model has now."}
+        </p>
+      </div>
       <div className="flex flex-col gap-1.5">
         <div className="grid gap-4 sm:grid-cols-2">
           <TextField
@@ -101,6 +125,10 @@ export function PlanDialog({ asked, onClose, onPlanned }: PlanDialogProps) {
   );
 }
 
+const PRICES = [
+  { value: "today", label: "Of today" },
+  { value: "history", label: "As they held" },
+] as const;
 const PRESETS = ["7d", "30d", "this-month", "last-month"] as const;
 
 function toFields(range: (typeof PRESETS)[number]) {

@@ -16,16 +16,21 @@ export interface PlanForm {
   /** Text of one more model. */
   readonly typedModel: string;
   readonly isUnpricedOnly: boolean;
+  readonly at: PriceTime;
 }
 
+/** Prices of today, or those that were in force when each request ended. */
+export type PriceTime = "today" | "history";
+
 /** What the form begins with, as the address asks for it. */
-export function toPlanForm({ since, until, of = [], unpriced }: RepricingSearch): PlanForm {
+export function toPlanForm({ since, until, of = [], unpriced, at }: RepricingSearch): PlanForm {
   return {
     since: since ?? "",
     until: until ?? "",
     models: of,
     typedModel: "",
     isUnpricedOnly: unpriced === "1",
+    at: at ?? "today",
   };
 }
 
@@ -36,6 +41,7 @@ export const NO_PLAN: RepricingSearch = {
   since: undefined,
   until: undefined,
   unpriced: undefined,
+  at: undefined,
 };
 
 export function toNames({ models, typedModel }: PlanForm): readonly string[] {
@@ -50,7 +56,7 @@ export function findPlanFaults(form: PlanForm): { readonly [path: string]: strin
   return {
     since: Number.isNaN(sinceMs) ? NO_DATE : undefined,
     until: Number.isNaN(untilMs) ? NO_DATE : isTurned ? "Enter a moment after the first one" : undefined,
-    models: toNames(form).length === 0 ? REQUIRED : undefined,
+    models: form.at === "today" && toNames(form).length === 0 ? REQUIRED : undefined,
   };
 }
 
@@ -61,6 +67,9 @@ function toBound(text: string): number | null {
   return text.trim() === "" ? null : (parseInstantMs(text) ?? Number.NaN);
 }
 
+/** The complete prices of one name. */
+type NamePrices = Exclude<RepricingDraft["prices"], "history">[string];
+
 /** Prices as the server has them now. */
 export interface TodaysPrices {
   readonly models: readonly Pick<Model, "alias" | "pricing" | "price_variants">[];
@@ -68,10 +77,7 @@ export interface TodaysPrices {
 }
 
 /** The prices of today of a name: its model's, or those that are kept for a name that no model has. Null: there are none. */
-export function findPrices(
-  name: string,
-  { models, pricing }: TodaysPrices,
-): Exclude<RepricingDraft["prices"], "history">[string] | null {
+export function findPrices(name: string, { models, pricing }: TodaysPrices): NamePrices | null {
   const model = models.find(({ alias }) => alias === name);
   const kept = model ?? {
     pricing: toOwnPrices(pricing.entries).get(name) ?? {},
@@ -87,24 +93,28 @@ export function findPrices(
   };
 }
 
-/** A plan alone, of today's prices. Throws where a name has none: its requests would lose what they have. */
+/** A plan alone. Throws where a name has no price of today: its requests would lose what they have. */
 export function toRepricingDraft(form: PlanForm, today: TodaysPrices): RepricingDraft {
-  const names = toNames(form);
-  const prices = Object.fromEntries(
-    names.map((name) => {
-      const found = findPrices(name, today);
-      if (found === null) throw noPrices(name);
-      return [name, found];
-    }),
-  );
   const [since, until] = [form.since.trim(), form.until.trim()];
   return {
     ...(since !== "" && { since }),
     ...(until !== "" && { until }),
-    prices,
+    ...toDraftPrices(form, today),
     ...(form.isUnpricedOnly && { unpriced_only: true }),
     dry_run: true,
   };
+}
+
+function toDraftPrices(form: PlanForm, today: TodaysPrices): Pick<RepricingDraft, "filters" | "prices"> {
+  const names = toNames(form);
+  if (form.at === "history")
+    return { prices: "history", ...(names.length > 0 && { filters: { model: [...names] } }) };
+  const found = names.map((name) => {
+    const prices = findPrices(name, today);
+    if (prices === null) throw noPrices(name);
+    return [name, prices] as const;
+  });
+  return { prices: Object.fromEntries(found) };
 }
 
 /** Of no field: the price is set elsewhere, and the same fields are then sent again. */

@@ -114,6 +114,7 @@ const NAMES_SHOWN_MAX = 3;
 
 /** `Re-pricing of fast, slow and 3 more`. */
 export function toTitle({ models }: Pick<RepricingRow, "models">): string {
+  if (models.length === 0) return "Re-pricing of every model";
   const rest = models.length - NAMES_SHOWN_MAX;
   const shown = models.slice(0, NAMES_SHOWN_MAX).join(", ");
   return `Re-pricing of ${shown}${rest > 0 ? ` and ${formatCount(rest)} more` : ""}`;
@@ -127,6 +128,7 @@ function Terms({ repricing }: { readonly repricing: RepricingRow }) {
       <span>
         {toWindowWords(since, until)}
         {isUnpricedOnly && ", only requests without a price for something"}
+        {repricing.prices === "history" && ", at the prices as they held"}
       </span>
       <span>
         planned <Instant value={createdAt} format="minute" />
