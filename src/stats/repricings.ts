@@ -60,6 +60,8 @@ export class Repricings {
   #active: Pick<Repricing, "id" | "state"> | null = null;
   #isClosed = false;
   #renewedMs = 0;
+  /** Calls that have one begun in the ledger and do not drive it yet: a claim would find it and drive it a second time. */
+  #beginning = 0;
 
   constructor(deps: RepricingsDeps) {
     this.#deps = deps;
@@ -90,7 +92,11 @@ export class Repricings {
   }
 
   /** Begins to plan, and to apply unless it is a dry run. Throws `repricing_running`. */
-  async create({ isDryRun, actor, ...terms }: NewRepricing): Promise<Repricing> {
+  create(asked: NewRepricing): Promise<Repricing> {
+    return this.#whileBeginning(() => this.#create(asked));
+  }
+
+  async #create({ isDryRun, actor, ...terms }: NewRepricing): Promise<Repricing> {
     const { store, clock, ids } = this.#deps;
     const nowUs = clock.nowUs();
     const repricing: Repricing = {
@@ -114,12 +120,12 @@ export class Repricings {
 
   /** Throws `repricing_not_found`, `repricing_running` and `repricing_outdated`. */
   apply(id: string, actor: Actor): Promise<Repricing> {
-    return this.#begin(id, { from: ["planned"], to: "running" }, actor);
+    return this.#whileBeginning(() => this.#begin(id, { from: ["planned"], to: "running" }, actor));
   }
 
   /** Throws as `apply`. */
   revert(id: string, actor: Actor): Promise<Repricing> {
-    return this.#begin(id, { from: ["applied"], to: "reverting" }, actor);
+    return this.#whileBeginning(() => this.#begin(id, { from: ["applied"], to: "reverting" }, actor));
   }
 
   /** Throws `repricing_not_found`. */
@@ -131,6 +137,15 @@ export class Repricings {
 
   list(page: Page): Promise<Paged<Repricing>> {
     return this.#deps.store.list(page);
+  }
+
+  async #whileBeginning(begin: () => Promise<Repricing>): Promise<Repricing> {
+    this.#beginning += 1;
+    try {
+      return await begin();
+    } finally {
+      this.#beginning -= 1;
+    }
   }
 
   async #begin(id: string, change: Parameters<RepricingStore["begin"]>[1], actor: Actor): Promise<Repricing> {
@@ -164,10 +179,11 @@ export class Repricings {
   }
 
   async #claim(): Promise<void> {
-    if (this.#running !== null || this.#isClosed) return;
+    const isBusy = () => this.#running !== null || this.#beginning > 0 || this.#isClosed;
+    if (isBusy()) return;
     try {
       const claimed = await this.#deps.store.claim();
-      if (this.#running !== null || this.#isClosed) return;
+      if (isBusy()) return;
       this.#active = claimed?.repricing ?? null;
       if (claimed?.isOwn === true) this.#drive(claimed.repricing);
       // Without other processes none becomes active that this one does not begin.

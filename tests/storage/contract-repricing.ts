@@ -272,6 +272,44 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       expect((await bench.repricings.get(id)).state).toBe("running");
     });
 
+    test("one that is being begun is not taken for one that was left behind, and done a second time", async () => {
+      await using engine = createEngine();
+      const begun: string[] = [];
+      let claim = (): void => {};
+      await using bench = await openBench(engine, {
+        toStore: (store) => ({
+          ...store,
+          async begin(...asked) {
+            const outcome = await store.begin(...asked);
+            claim();
+            // Answered behind the claim that was asked for before.
+            await store.claim();
+            return outcome;
+          },
+          applyStep(repricing, fromUs) {
+            if (fromUs === null) begun.push(repricing.state);
+            return store.applyStep(repricing, fromUs);
+          },
+          revertStep(repricing) {
+            begun.push(repricing.state);
+            return store.revertStep(repricing);
+          },
+        }),
+      });
+      const { storage, repricings } = bench;
+      claim = () => repricings.start();
+      await recordDays(storage, 1);
+      bench.clock.now = NEW_YEAR_US + DAY_US;
+      const { id } = await bench.planned(TERMS);
+      await repricings.apply(id, ROOT);
+      await bench.reached(id, "applied");
+      expect(begun).toEqual(["running"]);
+      await repricings.revert(id, ROOT);
+      await bench.reached(id, "reverted");
+      expect(begun.filter((state) => state === "running")).toHaveLength(1);
+      await engine.checkLedger();
+    });
+
     test("a plan whose failure cannot be saved is made again: it refuses no other one for ever", async () => {
       await using engine = createEngine();
       const failing = new Set(["plan", "save"]);
