@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createSystemClock } from "#kernel/clock.ts";
-import type { ModelPrices, PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
+import { createSystemClock, formatInstant } from "#kernel/clock.ts";
+import type { AppliedPrices, ModelPrices, PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { picoToNumber, type PriceSet } from "#kernel/units.ts";
 import type { ReportedUsage } from "#usage/event.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -17,7 +17,11 @@ const { seed, scale } = readSettings("money");
 
 /** `m` routes, and `n` is a name for it: it has the variants of `m` until it has some of its own. */
 type Step =
-  | { readonly kind: "prices"; readonly prices: ModelPrices }
+  /** Prices of `m` from now on, from a moment to come on, or from one that has passed. */
+  | { readonly kind: "prices"; readonly prices: ModelPrices; readonly fromInUs: number }
+  | { readonly kind: "reprice"; readonly repricing: AskedRepricing }
+  /** Takes the last re-pricing back that is applied. */
+  | { readonly kind: "revert" }
   | { readonly kind: "own"; readonly variants: readonly PriceVariant[] }
   | {
       readonly kind: "request";
@@ -29,6 +33,13 @@ type Step =
       /** The time that passes before it. */
       readonly waitUs: number;
     };
+
+interface AskedRepricing {
+  readonly prices: "history" | { readonly m?: ModelPrices; readonly n?: ModelPrices };
+  readonly isUnpricedOnly: boolean;
+  readonly tier: string | undefined;
+  readonly isApplied: boolean;
+}
 
 const tokens = fc.integer({ min: 1, max: 60_000 });
 const quantities = fc.record(
@@ -43,7 +54,32 @@ const quantities = fc.record(
   { requiredKeys: ["input_tokens", "output_tokens"] },
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("prices"), prices: arbitraryModelPrices }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("prices"),
+      prices: arbitraryModelPrices,
+      fromInUs: fc.oneof(fc.constant(0), fc.integer({ min: -60 * HOUR_US, max: 60 * HOUR_US })),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("reprice"),
+      repricing: fc.record({
+        prices: fc.oneof(
+          fc.constant("history" as const),
+          fc
+            .record({ m: arbitraryModelPrices, n: arbitraryModelPrices }, { requiredKeys: [] })
+            .filter((named) => Object.keys(named).length > 0),
+        ),
+        isUnpricedOnly: fc.boolean(),
+        tier: fc.constantFrom(undefined, undefined, "standard", "flex"),
+        isApplied: fc.constantFrom(true, true, false),
+      }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("revert") }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -69,6 +105,8 @@ let upstream: ScriptedUpstream;
 let app: TestApp;
 let answer: object = {};
 let aheadUs = 0;
+const clock = createSystemClock();
+const nowUs = () => clock.nowUs() + aheadUs;
 
 beforeAll(async () => {
   upstream = await startUpstream({
@@ -81,8 +119,7 @@ beforeAll(async () => {
       return call.endStream();
     },
   });
-  const clock = createSystemClock();
-  app = await startApp({}, { clock: { ...clock, nowUs: () => clock.nowUs() + aheadUs } });
+  app = await startApp({}, { clock: { ...clock, nowUs } });
   await send("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
 });
 afterAll(async () => {
@@ -139,8 +176,175 @@ interface Expected {
   readonly reported: number | null;
 }
 
+/** A request that was made: what decides its price, and what it costs by now. */
+interface Known extends Answered, Omit<Expected, "tier"> {
+  readonly id: string;
+  readonly model: "m" | "n";
+  readonly beganAtUs: number;
+}
+
+/** What held from when on, in the order of time. */
+class Timeline<Value> {
+  #spans: { readonly fromUs: number; readonly value: Value }[] = [];
+
+  /** A moment that has passed takes the place of what was known of later ones, and of none to come. */
+  set(fromUs: number, value: Value, atUs: number): void {
+    const kept = this.#spans.filter((span) => span.fromUs < fromUs || span.fromUs > atUs);
+    this.#spans = [...kept, { fromUs, value }].sort((one, other) => one.fromUs - other.fromUs);
+  }
+
+  at(instantUs: number): Value | undefined {
+    return this.#spans.findLast(({ fromUs }) => fromUs <= instantUs)?.value;
+  }
+}
+
+/** The models of one sequence, and all that was asked of them. */
+class Scene {
+  readonly #prices = new Timeline<ModelPrices>();
+  readonly #own = new Timeline<readonly PriceVariant[]>();
+  readonly #bornAtUs = nowUs();
+  readonly #applied: { readonly id: string; readonly former: readonly Known[] }[] = [];
+  readonly #names: { readonly m: string; readonly n: string };
+  requests: readonly Known[] = [];
+
+  private constructor(index: number) {
+    this.#names = { m: `m${index}`, n: `n${index}` };
+  }
+
+  static async make(index: number): Promise<Scene> {
+    const scene = new Scene(index);
+    const { m, n } = scene.#names;
+    await send("POST", "/admin/v1/models", { alias: m, provider: "up", upstream_name: "real" });
+    await send("POST", "/admin/v1/models", { alias: n, target: m });
+    return scene;
+  }
+
+  findPrices(model: "m" | "n", atUs: number): ModelPrices {
+    const prices = this.#prices.at(atUs) ?? { prices: {}, variants: [] };
+    const own = model === "n" ? (this.#own.at(atUs) ?? []) : [];
+    return own.length > 0 ? { ...prices, variants: own } : prices;
+  }
+
+  async take(next: Step): Promise<void> {
+    const { m, n } = this.#names;
+    const atUs = nowUs();
+    if (next.kind === "prices") {
+      // Prices begin with their model.
+      const fromUs = Math.max(atUs + next.fromInUs, this.#bornAtUs);
+      await send("PATCH", `/admin/v1/models/${m}`, {
+        pricing: toPricing(next.prices.prices),
+        price_variants: toWireVariants(next.prices.variants),
+        ...(next.fromInUs !== 0 && { effective_from: formatInstant(fromUs) }),
+      });
+      this.#prices.set(fromUs, next.prices, atUs);
+    } else if (next.kind === "own") {
+      await send("PATCH", `/admin/v1/models/${n}`, { price_variants: toWireVariants(next.variants) });
+      this.#own.set(atUs, next.variants, atUs);
+    } else if (next.kind === "request") {
+      aheadUs += next.waitUs;
+      const made = await request(this.#names[next.model], next, (endedAtUs) =>
+        this.findPrices(next.model, endedAtUs),
+      );
+      this.requests = [...this.requests, made];
+    } else if (next.kind === "reprice") await this.#reprice(next.repricing);
+    else {
+      const last = this.#applied.pop();
+      if (last === undefined) return;
+      await send("POST", `/admin/v1/repricing/${last.id}/revert`);
+      await toRested(last.id, "reverted");
+      this.#replace(last.former);
+    }
+  }
+
+  async #reprice({ prices, isUnpricedOnly, tier, isApplied }: AskedRepricing): Promise<void> {
+    const { m, n } = this.#names;
+    const named = Object.entries(prices === "history" ? {} : prices).map(([name, model]) => [
+      name === "m" ? m : n,
+      { pricing: toPricing(model.prices), price_variants: toWireVariants(model.variants) },
+    ]);
+    const { id } = await send("POST", "/admin/v1/repricing", {
+      filters: { model: [m, n], ...(tier !== undefined && { tier: [tier] }) },
+      prices: prices === "history" ? prices : Object.fromEntries(named),
+      unpriced_only: isUnpricedOnly,
+      dry_run: true,
+    });
+    const plan = await toRested(id, "planned");
+    const former = this.requests.filter(
+      (known) =>
+        known.usage !== null &&
+        (prices === "history" || known.model in prices) &&
+        (tier === undefined || (known.tier ?? "standard") === tier) &&
+        (!isUnpricedOnly || known.unpriced),
+    );
+    const after = former.map((known) => {
+      const model =
+        prices === "history" ? this.findPrices(known.model, known.endedAtUs) : prices[known.model];
+      return model === undefined ? known : { ...known, ...toRepriced(known, model) };
+    });
+    const { difference, unpriced_before: unpricedBefore, unpriced_after: unpricedAfter } = plan.total;
+    const [was, becomes] = [former, after].map((of) => toSum(of.map(toExpected)));
+    const [costWas, costBecomes] = [former, after].map((of) =>
+      add(of.flatMap(({ costPico }) => costPico ?? [])),
+    );
+    expect({ prices, difference, unpriced: unpricedAfter - unpricedBefore }).toEqual({
+      prices,
+      difference: picoToNumber((costBecomes ?? 0n) - (costWas ?? 0n)),
+      unpriced: (becomes?.unpriced ?? 0) - (was?.unpriced ?? 0),
+    });
+    if (!isApplied) return;
+    await send("POST", `/admin/v1/repricing/${id}/apply`);
+    expect((await toRested(id, "applied")).total).toEqual(plan.total);
+    this.#applied.push({ id, former });
+    this.#replace(after);
+  }
+
+  #replace(changed: readonly Known[]): void {
+    const byId = new Map(changed.map((known) => [known.id, known]));
+    this.requests = this.requests.map((known) => byId.get(known.id) ?? known);
+  }
+
+  async expectRows(): Promise<void> {
+    const { m, n } = this.#names;
+    const { requests } = await send("GET", `/stats/requests?limit=500&model=${m}&model=${n}`);
+    const rows = new Map<string, number | null>(requests.map(({ id, cost }: any) => [id, cost]));
+    const costs = this.requests.map(
+      ({ id, costPico }) => [id, costPico === null ? null : picoToNumber(costPico)] as const,
+    );
+    expect(rows).toEqual(new Map(costs));
+    await expectSums([m, n], this.requests.map(toExpected));
+  }
+}
+
+/** A request that was billed by itself costs nothing where no price is by the request any more. */
+function toRepriced(known: Known, model: ModelPrices): Pick<Known, "costPico" | "unpriced"> {
+  const applied = toApplied(model, known);
+  const isDropped = known.usage?.quantities.requests !== undefined && !isBilledByRequest(model, applied);
+  return toMoney({ usage: known.usage, prices: isDropped ? { ...applied, requests: 0 } : applied });
+}
+
+/** It would be free otherwise where no price names its tier. */
+function isBilledByRequest(model: ModelPrices, applied: AppliedPrices): boolean {
+  const sets: readonly PriceSet[] =
+    applied.lacks === undefined ? [applied] : [model.prices, ...model.variants];
+  return sets.some((set) => typeof set.requests === "number");
+}
+
+const toExpected = ({ tier, ...known }: Known): Expected => ({ ...known, tier: tier ?? "standard" });
+
+async function toRested(id: string, state: string): Promise<any> {
+  let view: any;
+  await until(
+    async () => {
+      view = await send("GET", `/admin/v1/repricing/${id}`);
+      return view.state === state && view.total !== null;
+    },
+    () => JSON.stringify(view),
+  );
+  return view;
+}
+
 test(
-  "rows, reports and limits have what section 1 says, whatever prices and variants change between requests",
+  "rows, reports, limits and statements have what sections 1 to 3 say, whatever prices, dates, re-pricings and reverts come between requests",
   async () => {
     const sequences = fc.sample(fc.array(step, { minLength: 8, maxLength: 24 }), {
       numRuns: SEQUENCES * scale,
@@ -148,49 +352,44 @@ test(
     });
     const limit = { name: "all", subject: {}, measure: "cost", amount: 1e6, window: "total" };
     await send("POST", "/admin/v1/limits", limit);
-    const all: Expected[] = [];
+    const scenes: Scene[] = [];
     for (const [index, steps] of sequences.entries()) {
-      const [m, n] = [`m${index}`, `n${index}`];
-      await send("POST", "/admin/v1/models", { alias: m, provider: "up", upstream_name: "real" });
-      await send("POST", "/admin/v1/models", { alias: n, target: m });
-      let prices: ModelPrices = { prices: {}, variants: [] };
-      let own: readonly PriceVariant[] = [];
-      const expected: Expected[] = [];
-      for (const next of steps) {
-        if (next.kind === "prices") {
-          ({ prices } = next);
-          const pricing = toPricing(prices.prices);
-          await send("PATCH", `/admin/v1/models/${m}`, {
-            pricing,
-            price_variants: toWireVariants(prices.variants),
-          });
-        } else if (next.kind === "own") {
-          own = next.variants;
-          await send("PATCH", `/admin/v1/models/${n}`, { price_variants: toWireVariants(own) });
-        } else {
-          aheadUs += next.waitUs;
-          const inForce = next.model === "n" && own.length > 0 ? { ...prices, variants: own } : prices;
-          expected.push(await request(`${next.model}${index}`, next, inForce));
-        }
-      }
-      await expectSums([m, n], expected);
-      all.push(...expected);
+      const scene = await Scene.make(index);
+      scenes.push(scene);
+      for (const next of steps) await scene.take(next);
+      await scene.expectRows();
     }
-    const { limits } = await send("GET", "/admin/v1/limits");
-    const { cost, unpriced } = toSum(all);
-    expect(limits).toMatchObject([{ used: cost, unpriced_requests: unpriced }]);
+    const all = scenes.flatMap(({ requests }) => requests);
+    const { cost, unpriced } = toSum(all.map(toExpected));
+    let used: any;
+    await until(
+      async () => {
+        [used] = (await send("GET", "/admin/v1/limits")).limits;
+        return used.used === cost;
+      },
+      () => JSON.stringify({ used, cost }),
+    );
+    expect(used.unpriced_requests).toBe(unpriced);
+    for (const [month, ofMonth] of Map.groupBy(all, ({ beganAtUs }) =>
+      formatInstant(beganAtUs).slice(0, 7),
+    )) {
+      const { total } = await send("GET", `/stats/statement?month=${month}`);
+      const sum = toSum(ofMonth.map(toExpected));
+      const { requests, unpriced: open, cost: sumOfMonth } = sum;
+      expect(total).toMatchObject({ requests, unpriced_requests: open, cost: sumOfMonth });
+    }
     // Priced and unpriced ones are both among them.
     expect(Math.min(unpriced, all.length - unpriced)).toBeGreaterThan(10);
   },
   TEST_MS_MAX,
 );
 
-/** Sends a request and compares its row; returns what sums have to have of it. */
+/** Sends a request and compares its row. */
 async function request(
   model: string,
   asked: Extract<Step, { kind: "request" }>,
-  inForce: ModelPrices,
-): Promise<Expected> {
+  findPrices: (endedAtUs: number) => ModelPrices,
+): Promise<Known> {
   answer = toAnswer(asked);
   const response = await app.api("POST", "/v1/chat/completions", {
     model,
@@ -208,12 +407,9 @@ async function request(
   const told: ReportedUsage | null =
     asked.quantities === null ? null : { shape: "inclusive", quantities: asked.quantities };
   const endedAtUs = toInstantUs(row.ts) + Math.round(row.duration_ms * 1000);
+  const inForce = findPrices(endedAtUs);
   const applied = toApplied(inForce, { ...asked.conditions, usage: told, endedAtUs });
-  // By the request too, where a price is: it would be free otherwise where no price names its tier.
-  const sets: readonly PriceSet[] =
-    applied.lacks === undefined ? [applied] : [inForce.prices, ...inForce.variants];
-  const isBilled = sets.some((set) => typeof set.requests === "number");
-  const usage: ReportedUsage | null = isBilled
+  const usage: ReportedUsage | null = isBilledByRequest(inForce, applied)
     ? { shape: "inclusive", quantities: { ...told?.quantities, requests: 1 } }
     : told;
   const { costPico, unpriced } = toMoney({ usage, prices: applied });
@@ -237,7 +433,9 @@ async function request(
     const pico = Object.entries(applied).find(([name]) => name === unit)?.[1] ?? null;
     expect([unit, price]).toEqual([unit, pico === null ? null : Number(pico) / 1e6]);
   }
-  return { costPico, unpriced, tier: tier ?? "standard", reported: asked.cost };
+  const beganAtUs = toInstantUs(row.ts);
+  const answered = { tier, geo, usage, endedAtUs };
+  return { ...answered, id: row.id, model: asked.model, beganAtUs, costPico, unpriced, reported: asked.cost };
 }
 
 function toInstantUs(text: string): number {
