@@ -259,6 +259,10 @@ const FIELD_REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/retries$/, "nothing is retried"],
   [/^(?:weight|order)$/, "there is no balancing between deployments"],
   [/^stream_timeout$/, "streams and whole answers share one timeout"],
+  [
+    /cost.*_(?:flex|priority|above_\d+k_tokens)/,
+    "prices under conditions are not carried over: lockport pricing load, or lockport model set NAME --variant",
+  ],
   [/cost|price/, "there is no unit for this price"],
   [/^base_model$/, "prices are not looked up by it; they are written with the model or loaded"],
   [/^(?:access_groups|team_)/, "every API key may use every model"],

@@ -293,7 +293,7 @@ describe("a model of a LiteLLM config", () => {
     const params =
       "model: openai/x, api_key: k, input_cost_per_token: 0.00000125, output_cost_per_token: '1e-5'";
     const info =
-      "input_cost_per_token: 9, cache_read_input_token_cost: 1.25e-7, cache_creation_input_token_cost: 1.5625e-6, cache_creation_input_token_cost_above_1hr: 2.5e-6, input_cost_per_second: 1";
+      "input_cost_per_token: 9, cache_read_input_token_cost: 1.25e-7, cache_creation_input_token_cost: 1.5625e-6, cache_creation_input_token_cost_above_1hr: 2.5e-6, input_cost_per_second: 1, input_cost_per_token_flex: 1e-6";
     const planned = plan(config(model("m", params, info)));
     expect(lines(planned)[1]).toEndWith(
       "input_tokens=1.25 output_tokens=10 cached_input_tokens=0.125 cache_write_tokens=1.5625 cache_write_1h_tokens=2.5",
@@ -308,6 +308,7 @@ describe("a model of a LiteLLM config", () => {
     expect(planned.file.models).toMatchObject({ m: { prices } });
     expect(notes(planned)).toEqual([
       "2: m: model_info.input_cost_per_second: there is no unit for this price.",
+      "2: m: model_info.input_cost_per_token_flex: prices under conditions are not carried over: lockport pricing load, or lockport model set NAME --variant.",
     ]);
     const fine = plan(config(model("m", "model: openai/x, api_key: k, input_cost_per_token: 1e-13")));
     expect(notes(fine).join()).toContain("2: m: input_cost_per_token: A price is exact to twelve decimals");
