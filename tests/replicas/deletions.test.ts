@@ -125,15 +125,20 @@ async function use({ url }: Pick<Replica, "url">, { key }: Pick<MadeKey, "key">)
   return response.status;
 }
 
-/** The time that the deletion took, in milliseconds. */
+const UNMADE = "The database did not answer in time: nothing was changed. Try again.";
+const TRIES_MAX = 3;
+
+/** The time that the deletion took, in milliseconds: the last try, where a busy machine refused it and said that nothing was made. */
 async function deleteKey({ id }: Pick<MadeKey, "id">): Promise<number> {
-  const { result, tookMs } = await timed(async () => {
-    const response = await site.ask(first(), "DELETE", `/my/keys/${id}`);
-    await response.arrayBuffer();
-    return response.status;
-  });
-  expect(result).toBe(200);
-  return tookMs;
+  for (let tries = 1; ; tries += 1) {
+    const { result, tookMs } = await timed(async () => {
+      const response = await site.ask(first(), "DELETE", `/my/keys/${id}`);
+      return { status: response.status, text: await response.text() };
+    });
+    if (result.text.includes(UNMADE) && tries < TRIES_MAX) continue;
+    expect(result).toMatchObject({ status: 200 });
+    return tookMs;
+  }
 }
 
 async function expectDeletedInTime(key: MadeKey): Promise<void> {

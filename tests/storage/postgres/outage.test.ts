@@ -207,6 +207,23 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     for (let times = 0; times < 20; times += 1) expect(await postgres.transaction(backend)).toHaveLength(1);
   });
 
+  test("a transaction that the server ended since its process was idle in it is unreachable, and none of it was made", async () => {
+    await using network = await openNetwork();
+    const { postgres } = network;
+    const main = await server();
+    const failure = await failureOf(
+      postgres.transaction(async (tx) => {
+        const [own] = await tx.all<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+        await tx.run("SET LOCAL idle_in_transaction_session_timeout = 1");
+        const text = `SELECT 1 FROM pg_stat_activity WHERE pid = ${own?.pid ?? 0}`;
+        while ((await main.sql(text)).length > 0) await Bun.sleep(5);
+        return tx.all("SELECT 1");
+      }),
+    );
+    expect(failure).toMatchObject({ name: "DatabaseUnreachableError", mayBeCommitted: false });
+    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
   test("no line of the log and no error held an address, a statement or a value", () => {
     expect(lines.length).toBeGreaterThan(0);
     for (const line of lines) expect(Object.keys(JSON.parse(line))).toEqual(["ts", "level", "message"]);

@@ -56,11 +56,14 @@ export class StatementError extends StepRefusedError {
   }
 }
 
-/** The server ends or refuses a connection with these: it stops, starts, is full, or has become a standby. */
-const AWAY_STATES = new Set([STANDBY, "53300", "57P01", "57P02", "57P03", "57P05"]);
+/**
+ * The server ends or refuses a connection with these: it stops, starts, is full, has become a standby, or has seen a transaction
+ * idle for too long, as that of a process that got no processor.
+ */
+const AWAY_STATES = new Set([STANDBY, "25P03", "25P04", "53300", "57P01", "57P02", "57P03", "57P05"]);
 
 /** The statement was refused, or never left: nothing of it was made. */
-const UNSENT_STATES = new Set([STANDBY, "53300", "57P03"]);
+const UNSENT_STATES = new Set([STANDBY, "25P03", "25P04", "53300", "57P03"]);
 const UNSENT_CODES = new Set([
   "ERR_POSTGRES_CONNECTION_REFUSED",
   "ERR_POSTGRES_CONNECTION_FAILED",
