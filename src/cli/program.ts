@@ -34,8 +34,13 @@ interface CommandEntry {
 /** Every command that is made by hand, in the order and under the words of the program's help. A new one is a line here. */
 const COMMANDS: readonly CommandEntry[] = [
   { group: "Server", name: "serve", load: () => import("#cli/commands/serve.ts") },
+  {
+    group: "Server",
+    name: "health",
+    load: () => import("#cli/commands/health.ts"),
+    short: "ask whether it is up",
+  },
   { group: "Server", name: "admin", load: () => import("#cli/commands/admin.ts") },
-  { group: "Server", name: "health", load: () => import("#cli/commands/health.ts") },
   { group: "Catalog", name: "provider", load: () => import("#cli/commands/provider.ts"), takesRoutes: true },
   { group: "Catalog", name: "model", load: () => import("#cli/commands/model.ts"), takesRoutes: true },
   { group: "Catalog", name: "pricing", load: () => import("#cli/commands/pricing.ts"), takesRoutes: true },

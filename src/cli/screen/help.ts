@@ -65,8 +65,8 @@ function breakLine(
 }
 
 /**
- * The program's own help on one screen of 24 lines and 80 columns: each command in one line, with its verbs, beside what it
- * belongs to.
+ * The program's own help on one screen of 24 lines and 80 columns: each command with its verbs, in as few lines as they take,
+ * beside what it belongs to.
  */
 export function formatRootHelp(program: Command, style: Style): string {
   const tree = readCommandTree(program);
@@ -74,13 +74,19 @@ export function formatRootHelp(program: Command, style: Style): string {
   const nameWidth = Math.max(...tree.commands.map(({ name }) => name.length));
   const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
   const lines = [...Map.groupBy(tree.commands, ({ group }) => group)].flatMap(([group, commands]) =>
-    joinShort(commands, width).map(({ name, effect }, index) => {
-      const start = [
-        style.dim((index === 0 ? group : "").padEnd(groupWidth)),
-        style.bold(name.padEnd(nameWidth)),
-      ];
-      return `${start.join(GAP)}${GAP}${effect.slice(0, width)}\n`;
-    }),
+    joinShort(commands, width)
+      .flatMap(({ name, effect }) =>
+        breakLine(effect.split(" "), { columns: width, between: "\n" })
+          .split("\n")
+          .map((text, line) => ({ name: line === 0 ? name : "", text })),
+      )
+      .map(({ name, text }, index) => {
+        const start = [
+          style.dim((index === 0 ? group : "").padEnd(groupWidth)),
+          style.bold(name.padEnd(nameWidth)),
+        ];
+        return `${start.join(GAP)}${GAP}${text}\n`;
+      }),
   );
   return ["Usage: lockport <command> [options]   (--help: more, with examples; --version)\n", ...lines].join(
     "",
