@@ -193,6 +193,10 @@ class Timeline<Value> {
     this.#spans = [...kept, { fromUs, value }].sort((one, other) => one.fromUs - other.fromUs);
   }
 
+  hasBegun(instantUs: number, isSome: (value: Value) => boolean): boolean {
+    return this.#spans.some(({ fromUs, value }) => fromUs <= instantUs && isSome(value));
+  }
+
   at(instantUs: number): Value | undefined {
     return this.#spans.findLast(({ fromUs }) => fromUs <= instantUs)?.value;
   }
@@ -223,6 +227,15 @@ class Scene {
     const prices = this.#prices.at(atUs) ?? { prices: {}, variants: [] };
     const own = model === "n" ? (this.#own.at(atUs) ?? []) : [];
     return own.length > 0 ? { ...prices, variants: own } : prices;
+  }
+
+  /** A history tells nothing of what ended before the first price that it has. */
+  #hasHistory({ model, endedAtUs }: Known): boolean {
+    const isPriced = this.#prices.hasBegun(
+      endedAtUs,
+      ({ prices, variants }) => hasPrice(prices) || variants.length > 0,
+    );
+    return isPriced || (model === "n" && this.#own.hasBegun(endedAtUs, (variants) => variants.length > 0));
   }
 
   async take(next: Step): Promise<void> {
@@ -272,7 +285,7 @@ class Scene {
     const former = this.requests.filter(
       (known) =>
         known.usage !== null &&
-        (prices === "history" || known.model in prices) &&
+        (prices === "history" ? this.#hasHistory(known) : known.model in prices) &&
         (tier === undefined || (known.tier ?? "standard") === tier) &&
         (!isUnpricedOnly || known.unpriced),
     );
@@ -314,6 +327,8 @@ class Scene {
     await expectSums([m, n], this.requests.map(toExpected));
   }
 }
+
+const hasPrice = (prices: PriceSet) => Object.values(prices).some((price) => typeof price === "number");
 
 /** A request that was billed by itself costs nothing where no price is by the request any more. */
 function toRepriced(known: Known, model: ModelPrices): Pick<Known, "costPico" | "unpriced"> {

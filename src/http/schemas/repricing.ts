@@ -33,7 +33,7 @@ export const RepricingRequest = t.Object(
       ],
       {
         description:
-          "By the model that requests asked for, its complete prices; requests of other models keep theirs. `history`: each request at the prices that were in force for its model when it ended, as `GET /admin/v1/pricing/history` has them when the plan is made.",
+          "By the model that requests asked for, its complete prices; requests of other models keep theirs. `history`: each request at the prices that were in force for its model when it ended, as `GET /admin/v1/pricing/history` has them when the plan is made. Requests that ended before the first price of their model keep theirs.",
       },
     ),
     unpriced_only: t.Optional(t.Boolean({ description: "Only requests of which some unit has no price." })),
