@@ -112,7 +112,7 @@ export function toConditionsKey({ tier, inputOver, geo, hours }: PriceConditions
   return JSON.stringify([tier, inputOver, geo, start, end === undefined ? end : end % MINUTES_PER_DAY]);
 }
 
-/** Of a price of a name, under these conditions or, without, its standard one. */
+/** Returns what tells the prices of one name apart: by unit and conditions, and the standard ones without any. */
 export function toPriceKey(unit: Unit, when: PriceConditions | null | undefined): string {
   return `${unit} ${when === null || when === undefined ? "" : toConditionsKey(when)}`;
 }

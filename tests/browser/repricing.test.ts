@@ -124,7 +124,7 @@ describeInBrowser("a re-pricing", () => {
     await details(page).getByText("Taken back", { exact: true }).waitFor();
     expect(await readCost()).toBeNull();
 
-    // The same requests once more, which asks for nothing again.
+    // A plan made again has the requests and the models of the former one filled in.
     await press(page, "Plan again");
     await plan(page).getByRole("list", { name: "Chosen models" }).getByText("best").waitFor();
     await page.keyboard.press("Escape");

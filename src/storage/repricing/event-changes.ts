@@ -159,7 +159,7 @@ export class ChangeGatherer {
   };
   readonly #classes: WantedClass[] = [];
   readonly #placeOf = new Map<string, number>();
-  /** The same places by objects that many changes hold: to spell a key for each event takes as long as all else. */
+  /** Finds places by objects that many changes hold: spelling a key for each event takes as long as all else. */
   readonly #knownPlaces = new Map<EventClass, Map<AppliedPrices, number>>();
   /** By hour, day of the end and lane, and then by label set and result. */
   readonly #totals = new Map<string, Map<number, GrowingTotal>>();

@@ -254,7 +254,7 @@ interface PriceChange {
 /** Adds changes up to the figures of a re-pricing: of some million at most, whose halves of costs then add up exactly. */
 export class FigureSums {
   readonly #changes = new Map<string, PriceChange>();
-  /** The same by objects that many changes hold: to spell a key for each event takes as long as all else. */
+  /** Finds changes by objects that many events hold: spelling a key for each event takes as long as all else. */
   readonly #known = new Map<FigureLabels, Map<EventClass, Map<AppliedPrices, PriceChange>>>();
   #requests = 0;
   readonly #before = { hi: 0, lo: 0 };

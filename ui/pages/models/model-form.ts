@@ -36,7 +36,7 @@ export interface ModelForm {
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
   readonly variants: readonly VariantForm[];
-  /** Of changed prices. */
+  /** The moment from which changed prices hold. */
   readonly effectiveFrom: EffectiveFrom;
   readonly hidden: boolean;
   /** Renamed, the name of before becomes a name for it. */

@@ -117,7 +117,7 @@ function toDraftPrices(form: PlanForm, today: TodaysPrices): Pick<RepricingDraft
   return { prices: Object.fromEntries(found) };
 }
 
-/** Of no field: the price is set elsewhere, and the same fields are then sent again. */
+/** The failure names no field: the price is set elsewhere, and the same fields are then sent again. */
 function noPrices(name: string): ApiFailure {
   return new ApiFailure({
     code: "invalid_pricing",
