@@ -11,10 +11,11 @@ import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 function toTotals(rows: readonly any[]) {
   const totals: Record<string, number> = {};
   for (const { principal = "", requests, cancelled, cost, units } of rows) {
-    for (const [name, value] of Object.entries<number>({ requests, cancelled, cost: cost ?? 0, ...units })) {
-      const total = `${principal} ${name}`;
-      totals[total] = (totals[total] ?? 0) + value;
-    }
+    const add = (total: string, value: number) => (totals[total] = (totals[total] ?? 0) + value);
+    for (const [name, value] of Object.entries({ requests, cancelled, cost: cost ?? 0 }))
+      add(`${principal} ${name}`, value);
+    // A unit is called `requests` as well.
+    for (const [unit, quantity] of Object.entries<number>(units)) add(`${principal} unit ${unit}`, quantity);
   }
   return Object.fromEntries(Object.entries(totals).map(([name, total]) => [name, Math.round(total * 1e6)]));
 }
