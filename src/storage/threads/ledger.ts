@@ -32,7 +32,7 @@ const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
 /** The time that a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
 const REPORT_WAIT_MS_MAX = 60_000;
 /** A report first waits until requests that have just ended are committed, and no longer than this. */
-const READ_FLUSH_WAIT_MS_MAX = 500;
+const READ_FLUSH_WAIT_MS_MAX = 2_000;
 /** Closing waits this long for a disk or a lock. The next start replays what is in the journal then. */
 const CLOSE_WAIT_MS_MAX = 5_000;
 /** Closing waits this long for Workers after that wait was in vain. */
