@@ -1,6 +1,7 @@
 import { type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 import { CopyButton } from "./copy.tsx";
+import { Skeleton } from "./skeleton.tsx";
 
 export interface CodeBlockProps {
   readonly code: string;
@@ -31,6 +32,15 @@ export function CodeBlock({ code, language, wrap = false, onCopied }: CodeBlockP
         <code>{code}</code>
       </pre>
     </figure>
+  );
+}
+
+/** A block of four lines that is about to be. */
+export function CodeSkeleton(): ReactNode {
+  return (
+    <div aria-busy>
+      <Skeleton className="h-37 w-full" />
+    </div>
   );
 }
 

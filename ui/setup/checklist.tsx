@@ -8,7 +8,7 @@ import { Button, buttonClass } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
 import { Badge } from "../components/chip.tsx";
 import { classNames } from "../components/class-names.ts";
-import { CodeBlock, InlineCode } from "../components/code.tsx";
+import { CodeBlock, CodeSkeleton, InlineCode } from "../components/code.tsx";
 import { Icon } from "../components/icon.tsx";
 import { FirstRequest } from "./first-request.tsx";
 import { SETUP_STEPS, toNextStep, type Setup, type SetupStep } from "./setup.ts";
@@ -151,12 +151,17 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
 
 /** What to paste for the first request; the page waits for it to arrive. */
 function PasteFirst() {
-  const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
+  const { data: models, isPending } = useQuery(listedModelsQuery({ endpoint: "chat" }));
   const model = models?.[0]?.id ?? null;
   const { origin } = globalThis.location;
   return (
     <div className="mt-3 flex flex-col gap-3">
-      <CodeBlock language="Shell" code={CURL.snippets.chat({ origin, model, secret: null })} />
+      {/* Pasted before the model is known, it would ask for one that does not exist. */}
+      {isPending ? (
+        <CodeSkeleton />
+      ) : (
+        <CodeBlock language="Shell" code={CURL.snippets.chat({ origin, model, secret: null })} />
+      )}
       <p className="max-w-prose text-ink-soft">
         Set <InlineCode>{SECRET_VARIABLES.openai}</InlineCode> to your key first, or try a model in the{" "}
         <Link to="/playground" className="font-medium text-accent hover:underline">

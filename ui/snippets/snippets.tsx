@@ -14,7 +14,7 @@ import { CLIENTS } from "#snippets/clients.ts";
 import { UNSUPPORTED } from "#snippets/unsupported.ts";
 import { listedModelsQuery } from "../api/models.ts";
 import { toCapabilityLabel } from "../components/capability.tsx";
-import { CodeBlock } from "../components/code.tsx";
+import { CodeBlock, CodeSkeleton } from "../components/code.tsx";
 import { SelectField } from "../components/select-field.tsx";
 
 export interface SnippetsProps {
@@ -52,7 +52,7 @@ export function hasSnippets(capabilities: readonly Capability[]): boolean {
 /** How a client is pointed at this server: its install line, the text to paste, and what one runs into. */
 export function Snippets(props: SnippetsProps) {
   const { kind, model, only, secret, onCopied } = props;
-  const { data: models } = useQuery({
+  const { data: models, isLoading } = useQuery({
     ...listedModelsQuery({ includeHidden: only !== undefined }),
     enabled: kind === "openai" && model === undefined,
   });
@@ -97,7 +97,11 @@ export function Snippets(props: SnippetsProps) {
         )}
       </div>
       {client.install !== null && <CodeBlock code={client.install} language="Install" />}
-      <CodeBlock code={code} language={client.file ?? client.name} onCopied={onCopied} />
+      {isLoading ? (
+        <CodeSkeleton />
+      ) : (
+        <CodeBlock code={code} language={client.file ?? client.name} onCopied={onCopied} />
+      )}
       {client.notes.length > 0 && (
         <ul className="list-disc space-y-1 pl-5 text-sm text-ink-soft">
           {client.notes.map((note) => (

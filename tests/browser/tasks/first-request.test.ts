@@ -137,13 +137,33 @@ describeInBrowser("the first request from an empty folder", () => {
     },
   );
 
+  test.each(["/", "/setup"])("shows on %s no example to paste before it names a model", async (path) => {
+    const site = await browser.newSite();
+    await site.cli("provider", "add", "lab", "--base-url", provider.baseUrl, "--no-api-key");
+    await site.cli("model", "add", "known", "--provider", "lab", "--upstream-name", "demo-model-1");
+    await site.adminKey();
+    const { page } = await signedIn(site);
+    const models = Promise.withResolvers<void>();
+    await page.route(
+      ({ pathname }) => pathname === "/v1/models",
+      async (route) => {
+        await models.promise;
+        await route.continue();
+      },
+    );
+    await page.goto(path);
+    await page.getByText("Waiting for the first request").waitFor();
+    const example = page.getByRole("region", { name: path === "/" ? "Shell" : "curl" });
+    expect(await example.count()).toBe(0);
+    models.resolve();
+    await example.getByText('"model":"known"').waitFor();
+  });
+
   test("goes on where it was left, and asks before a key is left that nobody has copied", async () => {
     const site = await browser.newSite();
     await site.cli("provider", "add", "lab", "--base-url", provider.baseUrl, "--no-api-key");
     await site.cli("model", "add", "kept", "--provider", "lab", "--upstream-name", "demo-model-1");
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
-    const { page } = visitor;
-    await signInAsAdmin(visitor, site);
+    const { page } = await signedIn(site);
     await page.goto("/setup");
     await step(page).getByRole("button", { name: "Create key" }).click();
     await page.getByText('"model":"kept"').waitFor();
@@ -171,9 +191,7 @@ describeInBrowser("the setup of an installation that others use", () => {
     await callApi(site.url, admin, "POST", "/admin/v1/principals", { name: "other" });
     const made = await callApi(site.url, admin, "POST", "/admin/v1/keys", { principal: "other", label: "x" });
     await ask((await made.json()).key);
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
-    const { page } = visitor;
-    await signInAsAdmin(visitor, site);
+    const { page } = await signedIn(site);
     const others = page.waitForResponse(/stats\/requests/);
     await page.goto("/setup");
     await others;
@@ -183,6 +201,12 @@ describeInBrowser("the setup of an installation that others use", () => {
     await page.getByText(/^Your first request/).waitFor();
   });
 });
+
+async function signedIn(site: Site) {
+  const visitor = await browser.newVisitor({ baseUrl: site.url });
+  await signInAsAdmin(visitor, site);
+  return visitor;
+}
 
 async function providersOf(site: Site): Promise<readonly unknown[]> {
   const response = await callApi(site.url, await site.adminKey(), "GET", "/admin/v1/providers");
