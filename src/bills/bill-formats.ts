@@ -2,7 +2,14 @@ import { type InstantUs, parseInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { STANDARD_GEOS, STANDARD_TIERS, toConditionName } from "#kernel/price-variants.ts";
 import type { Pico } from "#kernel/units.ts";
-import { type BillFormat, type BilledUnits, type BillRecord, type BillRow, type ColumnMap } from "./bill.ts";
+import {
+  type BillFormat,
+  type BilledUnits,
+  type BillRecord,
+  type BillRow,
+  type ColumnMap,
+  type ToolUnit,
+} from "./bill.ts";
 
 /** What a record of one format says; null for a row of another product. */
 type ToRow = (record: BillRecord) => BillRow | null;
@@ -80,7 +87,7 @@ export function toRowReader(format: BillFormat, map: ColumnMap): ToRow {
 function toTold(
   row: Pick<BillRow, "day" | "units"> & { readonly [key in keyof BillRow]?: BillRow[key] | undefined },
 ): BillRow {
-  const { model, tier, requests, costPico, isTool, conditions = [], ...rest } = row;
+  const { model, tier, requests, costPico, isTool, toolUnit, conditions = [], ...rest } = row;
   return {
     ...rest,
     ...(model !== undefined && { model }),
@@ -88,6 +95,7 @@ function toTold(
     ...(requests !== undefined && { requests }),
     ...(costPico !== undefined && { costPico }),
     ...(isTool === true && { isTool }),
+    ...(isTool === true && toolUnit !== undefined && { toolUnit }),
     ...(conditions.length > 0 && { conditions }),
   };
 }
@@ -138,6 +146,11 @@ function toOpenAiUsage(record: BillRecord): BillRow {
 const OPENAI_TOOL =
   /\b(?:web search|file search|code interpreter|containers?|vector stores?|tool calls?|storage)\b/i;
 
+/** Costs of searches; other tools have no unit in the ledger. */
+function toToolUnit(name: string | undefined): ToolUnit | undefined {
+  return name !== undefined && /\bweb[ _]search/i.test(name) ? "web_searches" : undefined;
+}
+
 /** `organization.costs.result`, and the costs page's CSV: `gpt-5-2025-08-07, cached input` is a line item. */
 function toOpenAiCosts(record: BillRecord): BillRow {
   const item = record.text("line_item");
@@ -151,6 +164,7 @@ function toOpenAiCosts(record: BillRecord): BillRow {
     units: {},
     costPico: record.amount("amount_value"),
     isTool,
+    toolUnit: toToolUnit(item),
   });
 }
 
@@ -212,6 +226,7 @@ function toAnthropicCosts(record: BillRecord): BillRow {
     units: {},
     costPico: cents === undefined ? record.amount("cost_usd") : toHundredth(cents),
     isTool,
+    toolUnit: toToolUnit(type),
   });
 }
 

@@ -71,6 +71,9 @@ export const BILLED_UNITS = [
   "web_searches",
 ] as const;
 export type BilledUnit = (typeof BILLED_UNITS)[number];
+/** Units of tools that are billed by the call, whose costs a bill may have apart from those of models. */
+export const TOOL_UNITS = ["web_searches"] as const satisfies readonly BilledUnit[];
+export type ToolUnit = (typeof TOOL_UNITS)[number];
 /** Without `cached_input_tokens`, `input_tokens` is the whole input; else the rest of it, what was written to a cache included. */
 export type BilledUnits = { readonly [unit in BilledUnit]?: number };
 
@@ -88,6 +91,8 @@ export interface BillRow {
   readonly costPico?: Pico;
   /** True where the cost is of a tool that is billed by the call. */
   readonly isTool?: boolean;
+  /** The unit in which the ledger counts this tool; absent for one that it does not count. */
+  readonly toolUnit?: ToolUnit;
   /** Conditions other than the tier that may have a price of their own, such as `context 200k-1M`. */
   readonly conditions?: readonly string[];
 }

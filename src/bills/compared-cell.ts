@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
-import type { BilledUnit, Day } from "./bill.ts";
+import type { BilledUnit, Day, ToolUnit } from "./bill.ts";
 
 /** How the two sides of a line stand to each other. `within`: they differ by 1 %, or by five requests, at most. */
 export const LINE_KINDS = [
@@ -31,6 +31,16 @@ export type ReasonCode = (typeof REASON_CODES)[number];
 export const SOURCES = ["bill", "answers"] as const;
 export type Source = (typeof SOURCES)[number];
 
+/** What requests used of a tool that is billed by the call. */
+export interface ToolUse {
+  readonly unit: ToolUnit;
+  readonly requests: number;
+  /** Those whose calls have no price. */
+  readonly unpricedRequests: number;
+  /** Part of the cost of the model. */
+  readonly costPico: Pico;
+}
+
 /** What was used of one upstream model at one tier on one day, UTC. */
 export interface UpstreamDay {
   readonly dayUs: InstantUs;
@@ -51,6 +61,8 @@ export interface UpstreamDay {
   readonly costReported: { readonly requests: number; readonly pico: Pico } | null;
   /** Normalised as reports count them. */
   readonly units: ReportQuantities;
+  /** Null where rows, which alone tell what a unit cost, are too many to be looked at, or were removed. */
+  readonly tools: readonly ToolUse[] | null;
 }
 
 /** What is known of one day, model and tier. */
@@ -74,6 +86,8 @@ interface LedgerSum extends Sum {
   unpricedRequests: number;
   unmeteredRequests: number;
   readonly unpricedUnits: Set<ReportUnit>;
+  /** Calls of tools whose cost cannot be told from the model's. */
+  mixedCalls: number;
   /** Tiers other than the standard one. */
   readonly tiers: Set<string>;
 }

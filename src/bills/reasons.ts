@@ -141,13 +141,11 @@ function toNamed({ cell }: ComparedCell): readonly Reason[] {
 
 function toTools({ cell }: ComparedCell): readonly Reason[] {
   const { toolPico } = cell.there;
-  if (toolPico === 0n) return [];
-  return [
-    {
-      code: "tools_by_call",
-      text: `${toAmount(toolPico)} of it is for tools, which are billed by the call.`,
-    },
-  ];
+  const { mixedCalls } = cell.here;
+  const billed = `${toAmount(toolPico)} of it is for tools, which are billed by the call.`;
+  const mixed = `The cost here has that of ${toCounted(mixedCalls, "call")} of tools, which the bill has apart: rows no longer tell how much, or are too many.`;
+  const texts = [...(toolPico === 0n ? [] : [billed]), ...(mixedCalls === 0 ? [] : [mixed])];
+  return texts.map((text) => ({ code: "tools_by_call", text }));
 }
 
 /** Tokens equal, and cost not. */

@@ -2,8 +2,16 @@ import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
-import type { Pico } from "#kernel/units.ts";
-import { type Bill, type BilledUnit, BILLED_UNITS, type BillRow, type Day } from "./bill.ts";
+import type { Pico, ReportUnit } from "#kernel/units.ts";
+import {
+  type Bill,
+  type BilledUnit,
+  BILLED_UNITS,
+  type BillRow,
+  type Day,
+  TOOL_UNITS,
+  type ToolUnit,
+} from "./bill.ts";
 import { type Grain, Grains, isRowOf } from "./bill-grains.ts";
 import {
   type Cell,
@@ -12,6 +20,7 @@ import {
   type Source,
   type Sum,
   type Told,
+  type ToolUse,
   type UpstreamDay,
 } from "./compared-cell.ts";
 import { findReasons, findReportedReasons, type Reason } from "./reasons.ts";
@@ -138,14 +147,29 @@ function compareBills(bills: readonly Bill[], { ledger, isByModel }: Ledger): re
   const grains = new Grains(bills);
   const names = isByModel ? toPairs({ uses, rows, grains }) : new Map<string, string>();
   const toName = (model = "") => (isByModel ? (names.get(model) ?? model) : null);
-  for (const row of rows) grains.learn(row, toName(row.model));
+  const tools = new ToolNames(rows);
+  const toRowName = ({ model, toolUnit }: BillRow) =>
+    toolUnit === undefined ? toName(model) : tools.of(toolUnit);
+  for (const row of rows) grains.learn(row, toRowName(row));
   const cells = new Map<string, Cell>();
+  const areToolsApart = isByModel && bills.some(({ format }) => format.endsWith("-costs"));
   for (const use of uses) {
     const model = toName(use.model);
-    for (const grain of grains.of(use.day, model)) addUse(getCell(cells, { ...use, model, grain }), use);
+    for (const grain of grains.of(use.day, model)) {
+      const cell = getCell(cells, { ...use, model, grain });
+      addUse(cell, areToolsApart && grain.told.cost ? toWithoutTools(use) : use);
+      if (areToolsApart && grain.told.cost && use.tools === null)
+        for (const unit of TOOL_UNITS) cell.here.mixedCalls += use.units[unit] ?? 0;
+    }
+    for (const tool of areToolsApart ? (use.tools ?? []) : []) {
+      const place = { day: use.day, model: tools.of(tool.unit) };
+      grains.learn({ day: use.day, units: {}, costPico: tool.costPico }, place.model);
+      for (const grain of grains.of(use.day, place.model))
+        if (grain.told.cost) addTool(getCell(cells, { ...place, grain }), tool);
+    }
   }
   for (const row of rows) {
-    const model = toName(row.model);
+    const model = toRowName(row);
     const chosen = grains.of(row.day, model).filter((grain) => isRowOf(grain, row));
     for (const grain of chosen) addRow(getCell(cells, { ...row, model, grain }), row);
   }
@@ -282,6 +306,7 @@ function toCell(place: Place): Cell {
       isPriced: false,
       unpricedRequests: 0,
       unpricedUnits: new Set(),
+      mixedCalls: 0,
       unmeteredRequests: 0,
       tiers: new Set(),
     },
@@ -313,6 +338,45 @@ function addUse({ here, told }: Cell, use: UpstreamDay): void {
   if (use.costPico === null) return;
   here.isPriced = true;
   here.costPico += use.costPico;
+}
+
+/** A tool's costs are one line whatever the bill calls it, and the line has the first of these names. */
+class ToolNames {
+  readonly #nameOf = new Map<ToolUnit, string>();
+
+  constructor(rows: readonly BillRow[]) {
+    for (const { toolUnit, model } of rows)
+      if (toolUnit !== undefined && model !== undefined && !this.#nameOf.has(toolUnit))
+        this.#nameOf.set(toolUnit, model);
+  }
+
+  of(unit: ToolUnit): string {
+    return this.#nameOf.get(unit) ?? unit;
+  }
+}
+
+/** The use of a model alone, as far as the cost of tools can be told from it. */
+function toWithoutTools(use: UpstreamDay): UpstreamDay {
+  if (use.tools === null || use.tools.length === 0) return use;
+  const ofTools = use.tools.reduce((sum, { costPico }) => sum + costPico, 0n);
+  const isTool = (unit: ReportUnit) => TOOL_UNITS.some((tool) => tool === unit);
+  const unpricedUnits = use.unpricedUnits.filter((unit) => !isTool(unit));
+  const isPriced = unpricedUnits.length === 0 && use.unpricedUnits.length > 0;
+  return {
+    ...use,
+    unpricedUnits,
+    unpricedRequests: isPriced ? 0 : use.unpricedRequests,
+    costPico: use.costPico === null ? null : use.costPico - ofTools,
+  };
+}
+
+function addTool({ here }: Cell, { unit, requests, unpricedRequests, costPico }: ToolUse): void {
+  here.isThere = true;
+  here.requests += requests;
+  here.unpricedRequests += unpricedRequests;
+  here.costPico += costPico;
+  if (unpricedRequests > 0) here.unpricedUnits.add(unit);
+  if (requests > unpricedRequests) here.isPriced = true;
 }
 
 function addRow({ there }: Cell, row: BillRow): void {

@@ -69,7 +69,14 @@ describe("each export is recognised by its shape, and read", () => {
       { day: FIRST, model: "gpt-5-2025-08-07", units: {}, costPico: 125_000_000_000n },
       { day: FIRST, model: "gpt-5-2025-08-07", units: {}, costPico: 2_500_000_000n },
       { day: FIRST, model: "gpt-5-2025-08-07", units: {}, costPico: 300_000_000_000n },
-      { day: FIRST, model: "web search tool calls", units: {}, costPico: 250_000_000_000n, isTool: true },
+      {
+        day: FIRST,
+        model: "web search tool calls",
+        units: {},
+        costPico: 250_000_000_000n,
+        isTool: true,
+        toolUnit: "web_searches",
+      },
     ]);
   });
 
@@ -119,7 +126,14 @@ describe("each export is recognised by its shape, and read", () => {
         units: {},
         costPico: 1_237_891_200_000n,
       },
-      { day: FIRST, model: "web_search", units: {}, costPico: 100_000_000_000n, isTool: true },
+      {
+        day: FIRST,
+        model: "web_search",
+        units: {},
+        costPico: 100_000_000_000n,
+        isTool: true,
+        toolUnit: "web_searches",
+      },
     ]);
     const csv = await read("anthropic-costs.csv");
     expect(csv.format).toBe("anthropic-costs");

@@ -33,6 +33,7 @@ function use(model: string, given: Partial<UpstreamDay> & { readonly day?: numbe
     costPico: DOLLAR,
     costReported: null,
     units: { input_tokens: 100_000, output_tokens: 10_000 },
+    tools: [],
     ...figures,
   };
 }
@@ -347,6 +348,35 @@ describe("the likely reason", () => {
       ["web search tool calls", null, "only_there", ["tools_by_call"]],
     ]);
     expect(lines[1]?.reasons[0]?.text).toBe("$0.25 of it is for tools, which are billed by the call.");
+  });
+
+  test("tools that the bill has apart from models: our cost of them is taken out of the model's", async () => {
+    const tools = { unit: "web_searches", requests: 20, unpricedRequests: 0, costPico: DOLLAR / 4n } as const;
+    const name = "gpt-5-2025-08-07";
+    const units = { web_searches: 25 };
+    const here = use(name, { costPico: 427_500_000_000n + DOLLAR / 4n, tools: [tools], units });
+    const bill = await readFixture("openai-costs.json");
+    const { lines, total, agrees } = reconcile([bill], [here]);
+    expect(toKinds(lines)).toEqual([
+      [name, null, "equal", []],
+      ["web search tool calls", null, "equal", []],
+    ]);
+    expect([agrees, total.here, total.there]).toEqual([true, 677_500_000_000n, 677_500_000_000n]);
+    // Those that the bill lacks are only here.
+    const without = { ...bill, rows: bill.rows.filter(({ isTool }) => isTool !== true) };
+    expect(toKinds(reconcile([without], [here]).lines)).toEqual([
+      [name, null, "equal", []],
+      ["web_searches", null, "only_here", []],
+    ]);
+    // Where no row tells how much they cost, the lines say so.
+    const mixed = reconcile([bill], [{ ...here, tools: null }]);
+    expect(toKinds(mixed.lines)).toEqual([
+      [name, null, "lockport_more", ["tools_by_call"]],
+      ["web search tool calls", null, "only_there", ["tools_by_call"]],
+    ]);
+    expect(mixed.lines[0]?.reasons[0]?.text).toBe(
+      "The cost here has that of 25 calls of tools, which the bill has apart: rows no longer tell how much, or are too many.",
+    );
   });
 });
 

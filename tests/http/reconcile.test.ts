@@ -46,6 +46,8 @@ const toKinds = ({ lines }: { lines: readonly any[] }) =>
 /** As many requests as are no difference within the tolerance. */
 const many = (count: number, used: Used): readonly Used[] => Array.from({ length: count }, () => used);
 
+const PRICES = { input_tokens: 1_000_000, output_tokens: 2_000_000, web_searches: 10_000_000_000 };
+
 describe("POST /admin/v1/reconcile", () => {
   test("holds a bill of the ledger's own figures against it: every line is equal, by day, upstream model and tier", async () => {
     const { alice } = team;
@@ -204,6 +206,115 @@ describe("POST /admin/v1/reconcile", () => {
         ["2026-03-01", "spoofed", null, "only_here"],
         ["2026-03-01", "text-embedding-3-small", null, "only_there"],
       ],
+    ]);
+  });
+
+  test("holds an Anthropic bill of our own figures against the ledger: web searches, which it has apart, are equal too", async () => {
+    const at = "2026-03-09T10:00:00Z";
+    const searched = (searches: number, tier?: string): Used => ({
+      at,
+      by: team.alice,
+      provider: RELAY_PROVIDER,
+      upstreamName: null,
+      model: "claude-sonnet-4-5-20250929",
+      ...(tier !== undefined && { tier }),
+      usage: {
+        shape: "exclusive",
+        quantities: { input_tokens: 10, output_tokens: 2, web_searches: searches },
+      },
+      prices: { ...(tier !== undefined && { when: { tier } }), ...PRICES },
+      costPico: 14_000_000n + BigInt(searches) * 10_000_000_000n,
+    });
+    const opus = { ...searched(4), model: "claude-opus-4-6" };
+    const without = { ...searched(0), at: "2026-03-10T10:00:00Z" };
+    await team.record(...many(3, searched(2)), searched(1, "priority"), opus, without);
+    const day = (date: string, results: readonly object[]) => ({ starting_at: `${date}T00:00:00Z`, results });
+    const toUsage = (model: string, tier: string, count: number, searches: number) => ({
+      model,
+      service_tier: tier,
+      uncached_input_tokens: 10 * count,
+      cache_read_input_tokens: 0,
+      output_tokens: 2 * count,
+      server_tool_use: { web_search_requests: searches },
+    });
+    const sonnet = "claude-sonnet-4-5-20250929";
+    const usage = [
+      day("2026-03-09", [
+        toUsage(sonnet, "standard", 3, 6),
+        toUsage(sonnet, "priority", 1, 1),
+        toUsage("claude-opus-4-6", "standard", 1, 4),
+      ]),
+      day("2026-03-10", [toUsage(sonnet, "standard", 1, 0)]),
+    ];
+    const toTokens = (model: string, tier: string, amount: string) => ({
+      cost_type: "tokens",
+      model,
+      service_tier: tier,
+      amount,
+    });
+    const tokens = [
+      toTokens(sonnet, "standard", "0.0042"),
+      toTokens(sonnet, "priority", "0.0014"),
+      toTokens("claude-opus-4-6", "standard", "0.0014"),
+    ];
+    const toCosts = (cents: string) => [
+      day("2026-03-09", [...tokens, { cost_type: "web_search", model: null, amount: cents }]),
+      day("2026-03-10", [toTokens(sonnet, "standard", "0.0014")]),
+    ];
+    const toFiles = (data: readonly object[]) => [
+      { name: "usage.json", text: JSON.stringify({ data: usage }) },
+      { name: "costs.json", text: JSON.stringify({ data }) },
+    ];
+    const body = await reconcile({ files: toFiles(toCosts("11")) });
+    expect(toKinds(body)).toEqual([
+      ["2026-03-09", "claude-opus-4-6", "standard", "equal"],
+      ["2026-03-09", sonnet, "priority", "equal"],
+      ["2026-03-09", sonnet, "standard", "equal"],
+      ["2026-03-09", "web_search", null, "equal"],
+      ["2026-03-10", sonnet, "standard", "equal"],
+    ]);
+    expect(body).toMatchObject({ agrees: true, total: { here: 0.110084, there: 0.110084 } });
+    expect(body.lines[3]).toMatchObject({
+      here: { requests: 5, cost: 0.11 },
+      there: { cost: 0.11 },
+      reasons: [],
+    });
+    // Searches that the bill has at another price are a line of the tool alone.
+    const dearer = await reconcile({ files: toFiles(toCosts("22")) });
+    expect(dearer.lines.filter(({ kind }: any) => kind !== "equal")).toMatchObject([
+      { model: "web_search", kind: "bill_more", reasons: [{ code: "tools_by_call" }] },
+    ]);
+  });
+
+  test("tells searches without a price by the tool's own line", async () => {
+    await team.record({
+      at: "2026-03-09T10:00:00Z",
+      by: team.alice,
+      provider: RELAY_PROVIDER,
+      upstreamName: null,
+      model: "claude-opus-4-6",
+      usage: { shape: "exclusive", quantities: { input_tokens: 10, output_tokens: 2, web_searches: 4 } },
+      prices: { input_tokens: 1_000_000, output_tokens: 2_000_000 },
+      costPico: 14_000_000n,
+      unpriced: true,
+    });
+    const results = [
+      { cost_type: "tokens", model: "claude-opus-4-6", service_tier: "standard", amount: "0.0014" },
+      { cost_type: "web_search", model: null, amount: "4" },
+    ];
+    const text = JSON.stringify({ data: [{ starting_at: "2026-03-09T00:00:00Z", results }] });
+    const { lines } = await reconcile({ files: [{ name: "costs.json", text }] });
+    expect(lines).toMatchObject([
+      { model: "claude-opus-4-6", kind: "equal", here: { unpriced_requests: 0 } },
+      {
+        model: "web_search",
+        kind: "bill_more",
+        here: { requests: 1, cost: null, unpriced_requests: 1 },
+        reasons: [
+          { code: "unpriced", text: "1 request used units that have no price here: web_searches." },
+          { code: "tools_by_call" },
+        ],
+      },
     ]);
   });
 

@@ -104,11 +104,36 @@ describe("what was used by day, upstream model and tier", () => {
     expect(days.map(({ model }) => model)).toEqual(["claude-opus-4-6"]);
   });
 
+  test("tells what tools cost from rows, once whatever the requests' ends, and not where rows are too many", () => {
+    const usage = { shape: "exclusive", quantities: { input_tokens: 7, web_searches: 3 } } as const;
+    const prices = { input_tokens: 1, web_searches: 10_000_000_000 };
+    const ends = [
+      { outcome: "ok", usage, prices },
+      { outcome: "cancelled", usage, prices },
+      { outcome: "ok", usage, prices: { input_tokens: 1 }, unpriced: true },
+      { outcome: "ok" },
+    ] as const;
+    using ledger = openUsages(
+      ends.map((end, index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: { ...ENDING, ...end },
+      })),
+    );
+    const ask = (rowsMax?: number) =>
+      ledger.read(readUpstreamDays({ ...EVERYTHING, window: WINDOW }, { rowsMax })).days;
+    const sorted = ask().flatMap(({ tools }) => tools?.toSorted((a, b) => b.requests - a.requests));
+    expect(sorted).toEqual([
+      { unit: "web_searches", requests: 2, unpricedRequests: 0, costPico: 60_000_000_000n },
+      { unit: "web_searches", requests: 1, unpricedRequests: 1, costPico: 0n },
+    ]);
+    expect(ask(3).map(({ tools }) => tools)).toEqual([null]);
+  });
+
   test("is refused for more days than a series may have, and for more sums than memory takes", () => {
     using ledger = openUsages([{ subject: SUBJECT, ending: ENDING }]);
     const refusal = expect.objectContaining({ code: "range_too_large", param: "since" });
     const ask = (window: { sinceUs: number; untilUs: number }, sumsMax?: number) =>
-      ledger.read(readUpstreamDays({ ...EVERYTHING, window }, sumsMax));
+      ledger.read(readUpstreamDays({ ...EVERYTHING, window }, { sumsMax }));
     expect(() => ask({ sinceUs: 0, untilUs: NEW_YEAR_US })).toThrow(refusal);
     expect(() => ask(WINDOW, 0)).toThrow(refusal);
     expect(ask(WINDOW, 1).days).toHaveLength(1);

@@ -13,6 +13,7 @@ export interface BilledSum extends BilledQuantities {
   readonly prices: AppliedPrices;
   readonly group: number;
   readonly period: number;
+  readonly requests: number;
   /** What they cost as they were recorded, each request rounded by itself; 0 where nothing had a price. */
   readonly costPico: Pico;
 }
@@ -30,6 +31,7 @@ type BilledRow = {
   readonly at: number;
   readonly combination: number;
   readonly price_set: number;
+  readonly requests: number;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
 } & { readonly [unit in Unit]?: number | null };
@@ -49,7 +51,7 @@ export function* sumBilled({
   const quantities = toBilledMeasures(dialect, units);
   const at = stepUs === undefined ? dialect.toConstant(0) : dialect.toStep("e.id", stepUs);
   const sums = units.map((unit) => `sum(${quantities.get(unit)}) AS ${unit}`);
-  const sql = `SELECT ${at} AS at, e.combination, m.price_set, ${sums.join(", ")},
+  const sql = `SELECT ${at} AS at, e.combination, m.price_set, count(*) AS requests, ${sums.join(", ")},
       ${toCostSums("cost", (column) => `e.${column}`)}
     FROM event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ? ${condition} GROUP BY 1, 2, 3`;
   const found = new Map<string, GrowingSum>();
@@ -63,8 +65,10 @@ export function* sumBilled({
         period: row.at,
         priceSet: row.price_set,
         totals: new Map<Unit, number>(),
+        requests: 0,
         costPico: 0n,
       };
+      sum.requests += row.requests;
       sum.costPico += joinCost(row.cost_hi ?? 0, row.cost_lo ?? 0);
       found.set(key, sum);
       for (const unit of units) {
@@ -74,9 +78,10 @@ export function* sumBilled({
     });
   }
   const pricesOf = yield* readPriceSets();
-  return [...found.values()].map(({ group, period, priceSet, totals, costPico }) => ({
+  return [...found.values()].map(({ group, period, priceSet, requests, totals, costPico }) => ({
     group,
     period,
+    requests,
     costPico,
     prices: pricesOf.get(priceSet) ?? {},
     quantities: byUnit(units, (unit) => {
@@ -95,6 +100,7 @@ interface GrowingSum {
   readonly group: number;
   readonly period: number;
   readonly priceSet: number;
+  requests: number;
   costPico: Pico;
   readonly totals: Map<Unit, number>;
 }

@@ -1,12 +1,23 @@
-import type { UpstreamDay } from "#bills/compared-cell.ts";
+import { TOOL_UNITS } from "#bills/bill.ts";
+import type { ToolUse, UpstreamDay } from "#bills/compared-cell.ts";
 import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { REPORT_UNITS, type ReportUnit, toReportQuantities, type UnitTotals } from "#kernel/units.ts";
+import {
+  findUnitPrice,
+  REPORT_UNITS,
+  type ReportUnit,
+  toReportQuantities,
+  UNIT_TABLE,
+  type UnitTotals,
+} from "#kernel/units.ts";
 import { planBuckets } from "#stats/bucket.ts";
 import type { ReportNotes, StatsQuery } from "#stats/store.ts";
 import { joinCost } from "#storage/cells/sums.ts";
-import type { Script } from "#storage/sql/script.ts";
+import { dialectOf, type Script } from "#storage/sql/script.ts";
+import { priceQuantity } from "#usage/cost.ts";
+import { sumBilled } from "./billed-sums.ts";
+import { toBilledMeasures, type Wanted } from "./chosen-events.ts";
 import type { FoldSum } from "./fold.ts";
 import { foldBy } from "./folded-window.ts";
 import { type GroupLabel, groupLabelSets } from "./label-groups.ts";
@@ -15,14 +26,15 @@ import { readUnpricedUnits } from "./missing-prices.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { SERIES_MEASURES, toOutcomeClass } from "./series-figures.ts";
 import { SUMS_MAX } from "./series.ts";
-import { cutWindow } from "./window-cut.ts";
+import { findRowRanges } from "./row-window.ts";
+import { cutWindow, type WindowCut } from "./window-cut.ts";
 
 export interface UpstreamDays extends Pick<ReportNotes, "snapped"> {
   readonly days: readonly UpstreamDay[];
 }
 
-/** Rows that are looked at for the units that lack a price: some second. */
-const UNPRICED_ROWS_MAX = 1_000_000;
+/** Rows that are looked at for the units that lack a price, and for what tools cost: some second each. */
+const ROWS_MAX = 1_000_000;
 const UNTOLD = "untold";
 /** Where a relayed request has no upstream name, its model is what the provider bills. */
 const PLACE: readonly GroupLabel[] = [
@@ -38,7 +50,10 @@ const OK = toOutcomeClass({ outcome: "ok" });
  * both ends. Throws `range_too_large` for more days than a series may have, and for more
  * than `sumsMax` sums: callers of the relay choose names freely.
  */
-export function* readUpstreamDays(query: StatsQuery, sumsMax = SUMS_MAX): Script<UpstreamDays> {
+export function* readUpstreamDays(
+  query: StatsQuery,
+  { sumsMax = SUMS_MAX, rowsMax = ROWS_MAX } = {},
+): Script<UpstreamDays> {
   const { sinceUs, untilUs } = query.window;
   planBuckets({ bucket: "day", sinceUs: sinceUs ?? 0, untilUs, nowUs: untilUs ?? 0 });
   const filter = toBilled(yield* resolveFilter(query));
@@ -57,24 +72,31 @@ export function* readUpstreamDays(query: StatsQuery, sumsMax = SUMS_MAX): Script
       { param: "since" },
     );
   const days = new Map<string, GrowingDay>();
-  const unpricedUnits = yield* readUnpricedUnits(query.window, { filter, groups }, UNPRICED_ROWS_MAX);
-  for (const sum of fold.sums()) {
-    const [upstream = null, model = null, tier = null, untold = null] = groups.values[sum.group] ?? [];
+  const unpricedUnits = yield* readUnpricedUnits(query.window, { filter, groups }, rowsMax);
+  const tools = yield* readToolUses(fold.sums(), { cut, query, filter, groups, rowsMax });
+  const getDay = (group: number, period: number): GrowingDay => {
+    const [upstream = null, model = null, tier = null] = groups.values[group] ?? [];
     const name = upstream ?? model ?? "";
-    const key = JSON.stringify([sum.period, name, tier]);
+    const key = JSON.stringify([period, name, tier]);
     const day = days.get(key) ?? {
       ...NOTHING,
-      dayUs: sum.period * DAY_US,
+      dayUs: period * DAY_US,
       model: name,
       tier,
       totals: [],
       unpricedUnits: new Set<ReportUnit>(),
+      tools: tools === null ? null : [],
     };
     days.set(key, day);
+    return day;
+  };
+  for (const sum of fold.sums()) {
+    const day = getDay(sum.group, sum.period);
     for (const unit of unpricedUnits?.({ day: sum.period, group: sum.group }) ?? [])
       day.unpricedUnits.add(unit);
-    addSum(day, sum, untold === UNTOLD);
+    addSum(day, sum, groups.values[sum.group]?.at(-1) === UNTOLD);
   }
+  for (const { group, period, ...use } of tools ?? []) getDay(group, period).tools?.push(use);
   return { days: [...days.values()].map(toDay), snapped: cut.snapped };
 }
 
@@ -86,6 +108,39 @@ function toBilled(filter: ResolvedFilter): ResolvedFilter {
     { label: "endpoint" as const, isMet: (endpoint: string) => !UNBILLED_ENDPOINTS.has(endpoint) },
   ];
   return { ...filter, conditions, isByOutcomeOnly: false };
+}
+
+interface ToolRows extends Wanted {
+  readonly cut: WindowCut;
+  readonly query: StatsQuery;
+  readonly rowsMax: number;
+}
+
+interface PlacedTool extends ToolUse, Pick<FoldSum, "group" | "period"> {}
+
+/** What tools cost, from rows: totals tell no cost of a unit. None is read where no tool was used. */
+function* readToolUses(
+  sums: Iterable<FoldSum>,
+  { cut, query, filter, groups, rowsMax }: ToolRows,
+): Script<readonly PlacedTool[] | null> {
+  const isUsed = [...sums].some(({ units }) => TOOL_UNITS.some((unit) => units[UNIT_TABLE[unit].column]));
+  if (!isUsed) return [];
+  const range = yield* findRowRanges({ cut, window: query.window, filter }, rowsMax);
+  if (range.state !== "exact") return null;
+  const used = [...toBilledMeasures(yield* dialectOf(), TOOL_UNITS).values()].map((sql) => `${sql} > 0`);
+  const condition = `AND (${used.join(" OR ")})`;
+  const window = { ranges: range.ranges, units: TOOL_UNITS, condition, stepUs: DAY_US };
+  const billed = yield* sumBilled({ ...window, filter, groups });
+  return billed.flatMap(({ group, period, requests, prices, quantities }) =>
+    TOOL_UNITS.flatMap((unit): PlacedTool[] => {
+      const quantity = quantities[unit] ?? 0;
+      if (quantity === 0) return [];
+      const price = findUnitPrice(prices, unit);
+      const unpricedRequests = price === null ? requests : 0;
+      const costPico = price === null ? 0n : priceQuantity(quantity, price);
+      return [{ group, period: period / DAY_US, unit, requests, unpricedRequests, costPico }];
+    }),
+  );
 }
 
 interface GrowingDay extends Pick<UpstreamDay, "dayUs" | "model" | "tier"> {
@@ -100,6 +155,7 @@ interface GrowingDay extends Pick<UpstreamDay, "dayUs" | "model" | "tier"> {
   reportedLo: number;
   readonly totals: UnitTotals[];
   readonly unpricedUnits: Set<ReportUnit>;
+  readonly tools: ToolUse[] | null;
 }
 
 const NOTHING = {
@@ -140,5 +196,6 @@ function toDay(day: GrowingDay): UpstreamDay {
     costPico: day.pricedRequests === 0 ? null : joinCost(day.costHi, day.costLo),
     costReported: requests === 0 ? null : { requests, pico: joinCost(day.reportedHi, day.reportedLo) },
     units: toReportQuantities(day.totals),
+    tools: day.tools,
   };
 }
