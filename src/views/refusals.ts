@@ -8,6 +8,7 @@ interface RefusedRow {
   readonly id: string;
   readonly arrivedAtUs: InstantUs;
   readonly code: string;
+  readonly message: string | null;
   readonly principal: string | null;
   readonly keySuffix: string | null;
   readonly model: string | null;
@@ -25,5 +26,6 @@ export function toRefusalView(row: RefusedRow) {
     model: row.model,
     endpoint: row.endpoint,
     client: row.client,
+    ...(row.message !== null && { message: row.message }),
   };
 }

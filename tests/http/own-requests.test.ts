@@ -62,7 +62,7 @@ describe("GET /my/requests/{x-proxy-request-id}", () => {
     expect((await find(id, ada.key)).status).toBe(200);
   });
 
-  test("has an answer of an error, and none of a refused request", async () => {
+  test("has an answer of an error, and of a refused request its refusal in place of a row, for its caller alone", async () => {
     await world.limit({
       name: "none",
       subject: { principal: "bob" },
@@ -75,6 +75,13 @@ describe("GET /my/requests/{x-proxy-request-id}", () => {
     expect((await find(idOf(unpriced), bob.key)).body.cost).toBeNull();
     const refused = await world.chat({ key: bob.key });
     expect(refused.status).toBe(429);
-    expect((await find(idOf(refused), bob.key)).status).toBe(404);
+    const { error }: any = await refused.json();
+    const id = idOf(refused);
+    const { status, body } = await find(id, bob.key);
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(["refusal"]);
+    expect(body.refusal).toMatchObject({ id, code: "limit_exceeded", principal: "bob", model: "m" });
+    expect(error.message).toStartWith(body.refusal.message);
+    for (const key of [ada.key, world.app.adminKey]) expect((await find(id, key)).status).toBe(404);
   });
 });

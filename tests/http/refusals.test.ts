@@ -79,6 +79,7 @@ describe("a refused request", () => {
         model: String.raw`nope\u000a`,
         endpoint: "chat",
         client: "prog/1",
+        message: "The model `nope\\u000a` is not served here. GET /v1/models lists the models that are.",
       },
     ]);
     expect(since < refusals[0].at).toBe(true);
@@ -228,7 +229,9 @@ const toRefusal = (id: string, arrivedAtUs: number): Refusal => ({
   id,
   arrivedAtUs,
   code: "model_not_found",
+  message: null,
   principal: null,
+  principalId: null,
   keySuffix: null,
   model: "gone",
   endpoint: "chat",
@@ -281,8 +284,9 @@ describe("the list of refusals", () => {
     expect(readFileSync(path, "utf8")).not.toContain("uuuuu");
     const after = await list("");
     // A model that is unknown and a path are whatever was typed there: no file has them.
-    const written = ({ model, endpoint, ...row }: any) => ({
+    const written = ({ model, endpoint, message, ...row }: any) => ({
       ...row,
+      ...(row.code !== "model_not_found" && { message }),
       model: model === "m" ? "m" : null,
       endpoint: endpoint.startsWith("/") ? null : endpoint,
     });
@@ -370,16 +374,65 @@ describe("a request by its id", () => {
       });
   });
 
-  test("is in the log for a member too, who is shown no refusal, not even an own one", async () => {
-    await send("POST", "/admin/v1/principals", { name: "bob" });
-    const { key } = JSON.parse(await (await app.api("POST", "/admin/v1/keys", { principal: "bob" })).text());
+  test("is in the log for a member too, who is shown its own refusals alone, and none of another bearer of its name", async () => {
+    const makeBob = async () => {
+      await send("POST", "/admin/v1/principals", { name: "bob" });
+      const made = await app.api("POST", "/admin/v1/keys", { principal: "bob" });
+      return JSON.parse(await made.text()).key;
+    };
+    const refuse = async (key: string) =>
+      idOf(await send("POST", CHAT, { model: "nope" }, { authorization: `Bearer ${key}` }));
+    const key = await makeBob();
     const chat = idOf(await send("POST", CHAT, { model: "m" }));
-    const refused = idOf(await send("POST", CHAT, { model: "nope" }, { authorization: `Bearer ${key}` }));
+    const [refused, ofAdmin, ofNobody] = [
+      await refuse(key),
+      await refuse(app.adminKey),
+      await refuse(UNKNOWN_KEY),
+    ];
     expect(await find(chat, key)).toMatchObject({ status: 200, request: { id: chat } });
-    const { status, error } = await find(refused, key);
-    expect(status).toBe(404);
-    expect(error.message).toContain("Refused requests are shown to admins.");
-    expect(error.message).not.toContain("Nor is it");
+    const own = await find(refused, key);
+    expect(own).toMatchObject({ status: 200, request: null, refusal: { id: refused, principal: "bob" } });
+    for (const other of [ofAdmin, ofNobody]) {
+      const { status, error } = await find(other, key);
+      expect(status).toBe(404);
+      expect(error.message).toContain("A refused request is shown to its caller and to admins.");
+      expect(error.message).not.toContain("Nor is it");
+    }
+    const { principals } = JSON.parse(await (await app.api("GET", "/admin/v1/principals")).text());
+    const { id } = principals.find(({ name }: any) => name === "bob");
+    expect((await send("DELETE", `/admin/v1/principals/${id}`)).status).toBe(200);
+    expect((await find(refused, await makeBob())).status).toBe(404);
+    await restart();
+    expect((await find(refused)).refusal).toMatchObject({ code: "model_not_found", principal: "bob" });
+  });
+
+  test("tells a refusal in the words of its answer, the nearest model and a limit included, and none with a secret", async () => {
+    const refuse = async (model: string) => {
+      const response = await app.api("POST", CHAT, { model });
+      const { message } = JSON.parse(await response.text()).error;
+      return { id: idOf(response), said: message.replace(/ \(request .*/, "") };
+    };
+    await provide(app.url, app.adminKey, {
+      name: "other",
+      baseUrl: upstream.baseUrl,
+      models: { "gpt-4o-mini": "gpt-4o-mini" },
+    });
+    const typo = await refuse("gtp-4o-mini");
+    expect(typo.said).toContain("Did you mean `gpt-4o-mini`?");
+    expect((await find(typo.id)).refusal.message).toBe(typo.said);
+    const planted = await refuse(`${"x".repeat(150)}${UNKNOWN_KEY}`);
+    const { refusal } = await find(planted.id);
+    expect(refusal.model).toBeNull();
+    expect(refusal).not.toHaveProperty("message");
+    const limit = { name: "one", subject: {}, measure: "requests", amount: 1, window: "day" };
+    await send("POST", "/admin/v1/limits", limit);
+    await send("POST", CHAT, { model: "m" });
+    const over = await refuse("m");
+    expect(over.said).toContain('"one"');
+    await restart();
+    expect((await find(over.id)).refusal.message).toBe(over.said);
+    // It names a model that no catalog has.
+    expect((await find(typo.id)).refusal).not.toHaveProperty("message");
   });
 });
 
@@ -425,8 +478,8 @@ describe("the trace of refusals", () => {
     expect(written).toHaveLength(1);
     expect(written[0]).toHaveLength(1000);
     expect(written[0]?.[0]?.id).toBe("former-600");
-    expect(refusals.find("former-599")).toBeNull();
-    expect(refusals.find("former-999")).toEqual(former[999]!);
+    expect(refusals.find("former-599", null)).toBeNull();
+    expect(refusals.find("former-999", null)).toEqual(former[999]!);
     expect(refusals.newest()[0]?.arrivedAtUs).toBe(599);
     // Counts are of this process alone.
     expect([...refusals.counts()]).toEqual([["model_not_found", 600]]);

@@ -296,8 +296,8 @@ function addRequestCommand(program: Command, terminal: Terminal): void {
     "after",
     `
 The id stands in the header x-proxy-request-id of every answer and in each error message. A request is found once it
-has ended. A refused one has left no row in the log: it is told with the code that its caller got, beside a server on
-the data folder a second later. With --json both are there, one of them null.`,
+has ended. A refused one has left no row in the log: it is told with the code and the words that its caller got, beside a
+server on the data folder a second later. With --json both are there, one of them null.`,
   );
   addExamples(command, [
     "lockport request 019cdd2a-7c00-7000-8000-000000000008",

@@ -420,7 +420,7 @@ const COMMANDS: readonly RouteCommand[] = [
   {
     route: "GET /my/requests/:id",
     usage: "my request <id>",
-    help: "The id stands in the header x-proxy-request-id of every answer.",
+    help: "The id stands in the header x-proxy-request-id of every answer. A refused request is told with why.",
     examples: ["lockport my request 019cdd2a-7c00-7000-8000-000000000008"],
   },
   {

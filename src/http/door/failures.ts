@@ -1,5 +1,6 @@
 import { toStoredClient } from "#forward/attribution.ts";
 import { findKeySuffix } from "#identity/caller.ts";
+import type { Principal } from "#identity/principal.ts";
 import { toPeer } from "#identity/peer.ts";
 import { carriesOwnToken } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
@@ -16,8 +17,8 @@ export interface FailedRequest {
   readonly arrivedAtUs: InstantUs;
   /** Asked only when its refusal leaves a trace. */
   readonly findAddress: () => string | null;
-  /** The caller's name; null where none was admitted. */
-  readonly principal: string | null;
+  /** Null where no caller was admitted. */
+  readonly principal: Pick<Principal, "id" | "name"> | null;
   /** `chat`, …, or a path; null outside of the data plane. */
   readonly dataPlane: string | null;
   readonly dialect: ErrorDialect;
@@ -46,7 +47,9 @@ export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures
         id,
         arrivedAtUs,
         code,
-        principal,
+        message: toMessage(refusal),
+        principal: principal?.name ?? null,
+        principalId: principal?.id ?? null,
         keySuffix: findKeySuffix(headers),
         model: model === null ? null : toShown(model, ALIAS_LENGTH_MAX),
         endpoint: toShown(dataPlane ?? pathOf(url), PATH_LENGTH_MAX),
@@ -100,6 +103,11 @@ function toSetupRefusal(cause: SetupError): ProxyError {
 /** A text that came with a request, as an admin may read it; null where it holds a key or a token, however it is encoded. */
 function toShown(text: string, lengthMax: number): string | null {
   return carriesOwnToken(text) ? null : toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
+}
+
+/** Null where the model that it names holds a key or a token: the message has a part of it. */
+function toMessage({ message, model }: ProxyError): string | null {
+  return carriesOwnToken(model ?? "") || carriesOwnToken(message) ? null : message;
 }
 
 /** Without its query: only names of parameters are ours. */

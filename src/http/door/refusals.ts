@@ -12,8 +12,12 @@ export interface Refusal {
   readonly id: string;
   readonly arrivedAtUs: InstantUs;
   readonly code: ErrorCode;
+  /** The reason in the words of the answer, which name the nearest model as well; null where they may hold a secret. */
+  readonly message: string | null;
   /** The caller's name, where it is known. */
   readonly principal: string | null;
+  /** The same caller for good: a name may be another principal's later. */
+  readonly principalId: string | null;
   /** The last characters of a key in the form of this server's own, good or not. */
   readonly keySuffix: string | null;
   /** The model that was asked for, where it was read. */
@@ -37,7 +41,8 @@ export interface Refusals {
   add(refusal: Refusal, peer: Peer): void;
   /** The newest first, at most `REFUSALS_KEPT`; those of before a restart included. */
   newest(): readonly Refusal[];
-  find(id: string): Refusal | null;
+  /** The one of this id, of one principal alone where there is one. */
+  find(id: string, principalId: string | null): Refusal | null;
   /** The number of each code that there was. */
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
@@ -63,14 +68,15 @@ export function isWrongCredential(code: ErrorCode): boolean {
 const WITH_KNOWN_MODEL: ReadonlySet<ErrorCode> = new Set(["endpoint_not_supported", "limit_exceeded"]);
 
 /**
- * A refusal as it outlasts the process: without an unknown model and without a path, which may be anything that was put there
- * by mistake, content or a secret.
+ * A refusal as it outlasts the process: without an unknown model, the message that names it, and a path, which may be anything
+ * that was put there by mistake, content or a secret.
  */
 function toWritten(refusal: Refusal): Refusal {
   const { code, endpoint } = refusal;
   return {
     ...refusal,
     ...(!WITH_KNOWN_MODEL.has(code) && { model: null }),
+    ...(code === "model_not_found" && { message: null }),
     ...(endpoint?.startsWith("/") === true && { endpoint: null }),
   };
 }
@@ -118,7 +124,10 @@ export function createRefusals(log: Log, clock: Clock, store: RefusalStore | nul
       }
     },
     newest: () => listKept().toReversed(),
-    find: (id) => listKept().findLast((refusal) => refusal.id === id) ?? null,
+    find: (id, principalId) =>
+      listKept().findLast(
+        (refusal) => refusal.id === id && (principalId === null || refusal.principalId === principalId),
+      ) ?? null,
     counts: () => counts,
     async close() {
       closing.abort();

@@ -6,6 +6,7 @@ import { toExchangeResponse } from "#http/door/envelope.ts";
 import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import type { RelayAuthenticator } from "#identity/caller.ts";
+import type { Principal } from "#identity/principal.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { Arrivals } from "#kernel/ids.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -67,7 +68,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     if (target === null) throw unknownPath("it leaves the relay's own path");
     const { token, path, query } = target;
     const { principal, relayTokenId, fixedTags } = await relay.authenticator.authenticate(token);
-    passage.principal = principal.name;
+    passage.principal = principal;
     refusePath(target, segments);
     if (connections !== null && segments === null && isOfRouter(target)) {
       throw unknownPath("a path with dot segments or backslashes is not relayed");
@@ -124,7 +125,7 @@ interface Passage {
   readonly connections: Connections | null;
   readonly segments: readonly string[] | null;
   /** The token's owner, once that is known. */
-  principal: string | null;
+  principal: Principal | null;
 }
 
 /** A request that the server's own router has matched. */

@@ -96,7 +96,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       const failed = {
         arrivedAtUs,
         findAddress: toFindAddress(connections, request),
-        principal: principal?.name ?? null,
+        principal,
         dataPlane: endpoint,
         dialect,
       } as const;

@@ -1,3 +1,4 @@
+import type { Refusals } from "#http/door/refusals.ts";
 import { parseTeamQuery, queryOf, toJsonReport, toReportOptions } from "./report.ts";
 import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
@@ -15,9 +16,12 @@ interface AdminReportDeps {
 const ADMIN = { tag: "Reports", access: "admin" } as const;
 
 /** Reports for admins: usage by principal and over time, the request log (section 4.6), and what was used without a price. */
-export function adminReportRoutes(deps: UsageReportDeps & RequestLogDeps & AdminReportDeps) {
+export function adminReportRoutes(
+  deps: UsageReportDeps & RequestLogDeps & AdminReportDeps,
+  refusals: Pick<Refusals, "find">,
+) {
   const reports = createUsageReports(deps);
-  const requestLog = createRequestLog(deps);
+  const requestLog = createRequestLog(deps, refusals);
   const parse = async (request: Request) => parseTeamQuery(queryOf(request), await deps.catalog.snapshot());
   return [
     route({

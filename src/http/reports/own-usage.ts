@@ -1,5 +1,6 @@
 import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
+import type { Refusals } from "#http/door/refusals.ts";
 import { json, route } from "#http/door/route.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { ID, MODEL, UNITS } from "#http/schemas/examples.ts";
@@ -13,15 +14,15 @@ import {
 } from "./declared.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
-import { OwnUsage, RequestRow } from "#http/schemas/reports.ts";
+import { OwnRequest, OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 const CALLER = { tag: "Self-service", access: "caller" } as const;
 
 /** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
-export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps) {
+export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps, refusals: Pick<Refusals, "find">) {
   const reports = createUsageReports(deps);
-  const requestLog = createRequestLog(deps);
+  const requestLog = createRequestLog(deps, refusals);
   return [
     route({
       method: "GET",
@@ -84,19 +85,19 @@ export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps) {
       path: "/my/requests/:id",
       ...CALLER,
       scope: "inference",
-      summary: "One's own request by its id, with its cost",
+      summary: "One's own request by its id: its cost, or why it was refused",
       description:
-        "The row of the request log that `x-proxy-request-id` of an answer names, relayed ones included: found as soon as the answer has ended; where several replicas serve, on another one a second later. A request of another principal is as one that does not exist.",
+        "The row of the request log that `x-proxy-request-id` of an answer names, relayed ones included: found as soon as the answer has ended; where several replicas serve, on another one a second later. Of a refused request, which has no row, `refusal` alone is there, by the replica that refused it. A request of another principal is as one that does not exist.",
       params: { id: ID.request },
-      answer: json(200, RequestRow, REQUEST_LOG_EXAMPLE),
+      answer: json(200, OwnRequest, REQUEST_LOG_EXAMPLE),
       errors: ["request_not_found", "reports_busy"],
       run: async ({ request, caller, params }) => {
-        const id = params.id.trim().toLowerCase();
-        const found = await requestLog.find({ request, caller }, id, caller.principal.id);
-        if (found !== null) return Response.json(found);
+        const found = await requestLog.find({ request, caller }, params.id, caller.principal.id);
+        if (found.request !== null) return Response.json(found.request);
+        if (found.refusal !== null) return Response.json({ refusal: found.refusal });
         throw new ProxyError(
           "request_not_found",
-          "None of your requests has this id: it stands in x-proxy-request-id, and its request is found once it has ended, for as long as usage is kept. A refused request leaves none.",
+          "None of your requests has this id: it stands in x-proxy-request-id, and its request is found once it has ended, for as long as usage is kept; a refused one while it is among the newest refusals.",
         );
       },
     }),

@@ -2,6 +2,7 @@ import type { Catalog } from "#catalog/catalog.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "#forward/tee.ts";
 import { negotiateFormat } from "#http/door/negotiation.ts";
 import { pageView } from "#http/door/paging.ts";
+import type { Refusals } from "#http/door/refusals.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { type Caller, Cancellation, createDeadlines, type Deadlines } from "#kernel/cancellation.ts";
 import { type Clock, formatInstant } from "#kernel/clock.ts";
@@ -25,6 +26,7 @@ import { type RequestLogRow, parseLogOrder } from "#stats/request-log.ts";
 import type { ReportContext, ReportNotes, StatsStore, StatsQuery } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toRequestView, type NamedRequestRow, findUnpricedReason } from "#views/reports.ts";
+import { toRefusalView } from "#views/refusals.ts";
 import { toBilledUnits, toRequestUnits } from "#views/request-units.ts";
 import {
   type Asking,
@@ -47,12 +49,17 @@ export interface RequestLogDeps {
 export interface RequestLog {
   /** Throws `invalid_outcome`, `invalid_date`, `invalid_request` and `range_too_large`. */
   answer(asking: Asking): Promise<Response>;
-  /** The row of this id, of one principal alone where there is one; null where the log has none. It waits for events that have just ended. */
-  find(
-    asking: Asking,
-    id: string,
-    principalId: string | null,
-  ): Promise<ReturnType<typeof toRequestView> | null>;
+  /**
+   * What became of the request of this id, of one principal alone where there is one. It waits for events that have just ended.
+   * Refusals are told to their caller and to admins.
+   */
+  find(asking: Asking, id: string, principalId: string | null): Promise<FoundRequest>;
+}
+
+/** One of the two at most. */
+interface FoundRequest {
+  readonly request: ReturnType<typeof toRequestView> | null;
+  readonly refusal: ReturnType<typeof toRefusalView> | null;
 }
 
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
@@ -63,7 +70,10 @@ const FILENAME = "requests.csv";
  * the decisions, "Reports"). As CSV it is the page that `limit` or `offset` ask for, or without them every row. With `after`
  * it is what was recorded since, as JSON.
  */
-export function createRequestLog({ catalog, identity, stats, clock, log }: RequestLogDeps): RequestLog {
+export function createRequestLog(
+  { catalog, identity, stats, clock, log }: RequestLogDeps,
+  refusals: Pick<Refusals, "find">,
+): RequestLog {
   const deadlines = createDeadlines(() => clock.monotonicMs());
 
   return {
@@ -120,9 +130,10 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       return new Response(body, { headers: toHeaders(report) });
     },
 
-    async find(asking, id, principalId) {
+    async find(asking, text, principalId) {
+      const id = text.trim().toLowerCase();
       const origin = parseEventUuid(id);
-      if (origin === null) return null;
+      if (origin === null) return { request: null, refusal: null };
       const { eventId: sinceUs } = origin;
       // Replicas give one microsecond to a request each.
       const { rows } = await stats.listRequests(
@@ -136,9 +147,16 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
         context,
         identity,
       );
-      return named === undefined ? null : toRequestView(named);
+      if (named !== undefined) return { request: toRequestView(named), refusal: null };
+      const refusal = refusals.find(id, principalId ?? toReaderOfRefusals(asking));
+      return { request: null, refusal: refusal === null ? null : toRefusalView(refusal) };
     },
   };
+}
+
+/** Whose refusals alone are told; null for admins, who are told all of them. */
+function toReaderOfRefusals({ caller: { principal } }: Asking): string | null {
+  return principal.role === "admin" ? null : principal.id;
 }
 
 const EVERYTHING = { filter: filterBy({}), providers: EVERY_PROVIDER } as const;

@@ -29,7 +29,7 @@ import {
   toReportOptions,
   toReportTransfer,
 } from "./report.ts";
-import { REFUSALS_KEPT, toRefusalView } from "#views/refusals.ts";
+import { REFUSALS_KEPT } from "#views/refusals.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
@@ -111,7 +111,7 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
   // Asked so, since a local command has a stand-in for each part that it lacks.
   const lane = "lane" in deps ? deps.lane : undefined;
   const reports = createUsageReports(deps);
-  const requestLog = createRequestLog(deps);
+  const requestLog = createRequestLog(deps, refusals);
 
   return [
     route({
@@ -168,18 +168,17 @@ export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
       ...CALLER,
       summary: "What became of a request by its id",
       description:
-        "`request`: its row of the log, relayed ones included. `refusal`, for admins: what it was refused with, by the replica that is asked. The other one is null.",
+        "`request`: its row of the log, relayed ones included. `refusal`, for its caller and for admins: what it was refused with, by the replica that is asked. The other one is null.",
       params: { id: ID.request },
       answer: json(200, FoundRequest, { request: REQUEST_LOG_EXAMPLE, refusal: null }),
       errors: ["request_not_found", "reports_busy"],
       run: async ({ request, caller, params }) => {
-        const id = params.id.trim().toLowerCase();
-        const isAdmin = caller.principal.role === "admin";
-        const found = await requestLog.find({ request, caller }, id, null);
-        const refusal = isAdmin && found === null ? refusals.find(id) : null;
-        if (found === null && refusal === null)
-          throw new ProxyError("request_not_found", tellUnknown(id, { isAdmin, lane }));
-        return Response.json({ request: found, refusal: refusal === null ? null : toRefusalView(refusal) });
+        const found = await requestLog.find({ request, caller }, params.id, null);
+        if (found.request === null && found.refusal === null) {
+          const isAdmin = caller.principal.role === "admin";
+          throw new ProxyError("request_not_found", tellUnknown(params.id, { isAdmin, lane }));
+        }
+        return Response.json(found);
       },
     }),
     route({
@@ -232,12 +231,12 @@ interface Asked {
 
 /** Where an id may lead that leads nowhere here. */
 function tellUnknown(id: string, { isAdmin, lane }: Asked): string {
-  const origin = parseEventUuid(id);
+  const origin = parseEventUuid(id.trim().toLowerCase());
   if (origin === null)
     return "This is no id of a request: it stands in x-proxy-request-id and in error messages.";
   const inLog =
     "No request of the log has this id: a request is there once it has ended, for as long as usage is kept.";
-  if (!isAdmin) return `${inLog} Refused requests are shown to admins.`;
+  if (!isAdmin) return `${inLog} A refused request is shown to its caller and to admins.`;
   const elsewhere =
     lane === undefined || lane === origin.lane
       ? ""

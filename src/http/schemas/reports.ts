@@ -156,6 +156,12 @@ export const RefusedRequest = view("RefusedRequest", {
   model: nullable(Type.String({ description: "That was asked for." })),
   endpoint: nullable(Type.String({ description: "`chat`, …, or the path." })),
   client: nullable(Type.String()),
+  message: Type.Optional(
+    Type.String({
+      description:
+        "As the answer had it. Absent where it is not kept: that of an unknown model only until a restart.",
+    }),
+  ),
 });
 
 export const RecentRefusals = view("RecentRefusals", {
@@ -327,6 +333,9 @@ export const RequestRow = view("RequestRow", {
   ),
   tags: Tags,
 });
+
+/** A refused request has no row, and is told apart by this field. */
+export const OwnRequest = Type.Union([RequestRow, fields({ refusal: RefusedRequest })]);
 
 /** One of the two is null. */
 export const FoundRequest = view("FoundRequest", {

@@ -155,7 +155,12 @@ describeInBrowser("an answer, from the overview", () => {
     const { proxy }: any = await response.json();
     const showsReason = async () => {
       const detail = page.getByRole("dialog", { name: "Refused request" });
-      for (const text of [proxy.request_id, "model_not_found", "misspelled", "Check its name under Models."])
+      for (const text of [
+        proxy.request_id,
+        "model_not_found",
+        "The model `misspelled` is not served here.",
+        "Check its name under Models.",
+      ])
         await detail.getByText(text).waitFor();
     };
     await doWithin(page, 2, async () => {

@@ -109,7 +109,7 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
           body={
             isAdmin
               ? `It is not in the log either, nor among the newest ${formatCount(REFUSALS_KEPT)} refusals: it may be older, still under way, or the id is incomplete.`
-              : "It is not in the log either: it may be older than the retention, still under way, or refused, which administrators can look up."
+              : "It is not in the log either, nor among your own refusals: it may be older than the retention, still under way, or refused to somebody else."
           }
           action={<Button onClick={onClose}>Show the list</Button>}
         />
@@ -243,13 +243,14 @@ function Facts({ row, report }: { readonly row: RequestRow; readonly report: Rep
 
 /** Why a request was refused, and what is known of it. */
 function RefusalFacts({ refusal }: { readonly refusal: RefusedRequest }) {
-  const { id, at, code, principal, key_suffix: suffix, model, endpoint, client } = refusal;
+  const { id, at, code, message, principal, key_suffix: suffix, model, endpoint, client } = refusal;
   const advice = findAdvice(code);
   return (
     <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
       <Fact name="Reason">
         <Badge tone="warn">{code}</Badge>
-        {advice !== null && <span className="block text-xs text-ink-soft">{advice}</span>}
+        {message !== undefined && <span className="mt-1 block">{message}</span>}
+        {advice !== null && <span className="mt-1 block text-xs text-ink-soft">{advice}</span>}
       </Fact>
       <Fact name="Arrived">
         <Instant value={at} format="full" />
