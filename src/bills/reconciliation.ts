@@ -12,7 +12,7 @@ import {
   TOOL_UNITS,
   type ToolUnit,
 } from "./bill.ts";
-import { type Grain, Grains, isRowOf } from "./bill-grains.ts";
+import { type Grain, Grains, groupByModel, isRowOf, refuseToldTwice } from "./bill-grains.ts";
 import {
   type Cell,
   ComparedCell,
@@ -85,13 +85,12 @@ export interface Billed {
 /**
  * Holds bills against the ledger by day, upstream model and tier, as far as the bills tell these apart of each model: costs
  * without tiers are compared with the sum of them, beside usage that is compared by tier. Costs that answers told are lines of
- * their own where they differ by more than 1 %. Throws `range_too_large` for more than `LINES_MAX` lines.
+ * their own where they differ by more than 1 %. Throws what `refuseToldTwice` throws, and `range_too_large` for more than `LINES_MAX` lines.
  */
 export function reconcile(parts: readonly Billed[]): Reconciliation {
+  for (const { bills } of parts) refuseToldTwice(bills);
   const billed = parts.flatMap(({ bills, ledger }) =>
-    [...Map.groupBy(bills, tellsModel)].flatMap(([isByModel, ofKind]) =>
-      compareBills(ofKind, { ledger, isByModel }),
-    ),
+    [...groupByModel(bills)].flatMap(([isByModel, ofKind]) => compareBills(ofKind, { ledger, isByModel })),
   );
   const lines = [
     ...billed.map(({ compared, reasons }) => toLine(compared, reasons)),
@@ -124,10 +123,6 @@ function toTotal(cells: readonly Cell[]): Total {
     here: sum(costed.flatMap(({ here }) => (here.isPriced ? [here.costPico] : []))),
     there: sum(costed.map(({ there }) => there.costPico)),
   };
-}
-
-function tellsModel({ rows }: Bill): boolean {
-  return rows.some(({ model }) => model !== undefined);
 }
 
 interface Compared {

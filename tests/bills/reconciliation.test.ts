@@ -558,6 +558,85 @@ describe("bills of several kinds", () => {
   });
 });
 
+describe("files that tell the same days twice", () => {
+  const of = (file: string, ...columns: readonly string[]) => {
+    const days = [use("gpt-5"), use("gpt-5", { day: FIRST + 1 }), use("o3", { costPico: 3n * DOLLAR })];
+    return { ...toBill(days, ["date", ...columns]), file };
+  };
+  const ledger = [use("gpt-5")];
+  const refusal = (message: string) =>
+    expect.objectContaining({ code: "invalid_bill", param: "files", message });
+
+  test("are refused where one is by model and the other is not, with both names and the days", () => {
+    expect(() => reconcile([of("fine.csv", "model", "cost"), of("coarse.csv", "cost")], ledger)).toThrow(
+      refusal(
+        "fine.csv tells costs of 2026-03-01 to 2026-03-02 by model, and coarse.csv without a model: each cost would count twice. Leave one of them out.",
+      ),
+    );
+    const [more] = toBill([use("", { costPico: 9n * DOLLAR })], ["date", "cost"]).rows;
+    const coarse = { ...of("coarse.csv", "cost"), rows: more === undefined ? [] : [more] };
+    expect(() => reconcile([coarse, of("fine.csv", "model", "requests", "cost")], ledger)).toThrow(
+      refusal(
+        "fine.csv tells costs of 2026-03-01 by model, and coarse.csv without a model: each cost would count twice. Leave one of them out.",
+      ),
+    );
+    expect(() =>
+      reconcile([of("fine.csv", "model", "requests"), of("coarse.csv", "requests", "input_tokens")], ledger),
+    ).toThrow(
+      expect.objectContaining({ message: expect.stringContaining("each request would count twice") }),
+    );
+  });
+
+  test("are refused where both have the same sums: a file twice, and as JSON and CSV", async () => {
+    const same = "tell the same of 2026-03-01 to 2026-03-02, which would count twice: leave one of them out.";
+    const twice = [
+      of("usage.csv", "model", "requests", "cost"),
+      of("usage.csv", "model", "requests", "cost"),
+    ];
+    expect(() => reconcile(twice, ledger)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(`usage.csv and usage.csv ${same}`) }),
+    );
+    const byTier = [of("a.csv", "model", "tier", "cost"), of("b.csv", "model", "cost")];
+    expect(() => reconcile(byTier, ledger)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(`a.csv and b.csv ${same}`) }),
+    );
+    // A CSV rounds what JSON has to more digits.
+    const json = await readFixture("openai-costs.json");
+    const csv = { ...json, file: "costs.csv" };
+    const rows = json.rows.map((row) => ({ ...row, costPico: (row.costPico ?? 0n) + 100_000_000n }));
+    expect(() => reconcile([json, { ...csv, rows }], ledger)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining("openai-costs.json and costs.csv tell") }),
+    );
+  });
+
+  test("are compared where they tell different things: of other days, of other projects, usage and costs", () => {
+    const later = toBill([use("gpt-5", { day: FIRST + 1 })], ["date", "cost"]);
+    const first = toBill([use("gpt-5")], ["date", "model", "cost"]);
+    const second = toBill([use("gpt-5", { costPico: DOLLAR / 2n })], ["date", "model", "cost"]);
+    const usage = toBill([use("gpt-5")], ["date", "requests"]);
+    const days = [use("gpt-5", { costPico: (3n * DOLLAR) / 2n }), use("gpt-5", { day: FIRST + 1 })];
+    const { lines, agrees } = reconcile([first, second, later, usage], days);
+    expect(lines.map(({ model, kind }) => [model, kind])).toEqual([
+      [null, "equal"],
+      ["gpt-5", "equal"],
+      [null, "equal"],
+    ]);
+    expect(agrees).toBe(true);
+    // What costs nothing in both is no sign of one file.
+    const free = { costPico: 0n };
+    const columns = ["date", "model", "requests", "cost"];
+    const two = [toBill([use("m", free)], columns), toBill([use("m", { ...free, requests: 7 })], columns)];
+    expect(reconcile(two, [use("m", { ...free, requests: 107 })]).agrees).toBe(true);
+  });
+
+  test("of which one is empty are one bill: what was used is not on our side alone, again", () => {
+    const text = JSON.stringify({ data: [{ start_time: FIRST * 86_400, results: [] }] });
+    const empty = readBill({ name: "costs.json", text }, { format: "openai-costs" });
+    const costs = toBill([use("gpt-5")], ["date", "model", "cost"]);
+    expect(toKinds(reconcile([costs, empty], ledger).lines)).toEqual([["gpt-5", null, "equal", []]]);
+  });
+});
+
 test("every kind and every reason was produced above", () => {
   expect([...LINE_KINDS, ...REASON_CODES].filter((word) => !seen.has(word))).toEqual([]);
 });
