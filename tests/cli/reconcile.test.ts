@@ -86,15 +86,21 @@ describe("reconcile", () => {
   test("reads several files and stdin, and takes a provider and a window", async () => {
     const [way] = both.ways;
     if (way === undefined) throw new Error("there is no way");
-    const half = EQUAL.replace("20,20000,4000,0.04", "10,10000,2000,0.02");
-    const path = join(folder.path, "half.csv");
-    await Bun.write(path, half);
+    const most = EQUAL.replace("20,20000,4000,0.04", "12,12000,2400,0.024");
+    const rest = EQUAL.replace("20,20000,4000,0.04", "8,8000,1600,0.016");
+    const path = join(folder.path, "most.csv");
+    await Bun.write(path, most);
     const words = ["reconcile", path, "-", "--map", MAP, "--provider", "lab", "--since", "today"];
-    expect((await way.run(words, { stdin: half })).code).toBe(0);
-    const other = await way.run([...words.slice(0, -2), "--until", "yesterday"], { stdin: half });
+    expect((await way.run(words, { stdin: rest })).code).toBe(0);
+    const other = await way.run([...words.slice(0, -2), "--until", "yesterday"], { stdin: rest });
     expect([other.code, other.messages]).toEqual([
       1,
       expect.stringContaining("The files tell of no day of this window"),
+    ]);
+    const twice = await way.run(words, { stdin: most });
+    expect([twice.code, twice.messages]).toEqual([
+      1,
+      expect.stringContaining("most.csv and stdin tell the same of 2026-03-11, which would count twice"),
     ]);
     const gone = await way.run(["reconcile", path, "--map", MAP, "--provider", "lob"]);
     expect(gone.messages).toContain("provider_not_found");
