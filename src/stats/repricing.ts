@@ -57,6 +57,7 @@ export interface RepricedUnit {
   readonly tier: string | null;
   /** In millionths, since quantities of audio have fractions. */
   readonly quantityMicros: bigint;
+  /** Those that get a price by the request (unit `requests`) had none of it before. */
   readonly requests: number;
   readonly costBeforePico: Pico;
   readonly costAfterPico: Pico;

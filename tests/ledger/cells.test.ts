@@ -100,6 +100,7 @@ test("what is added to the costs of encoded cells is what they were encoded with
     row: fc.nat(),
     priced: fc.nat({ max: 9 }),
     unpriced: fc.nat({ max: 9 }),
+    byRequest: fc.nat({ max: 9 }),
     hi: fc.nat({ max: 1e6 }),
     lo: fc.integer({ min: -999_999_999, max: 3_000_000_000 }),
   });
@@ -124,11 +125,33 @@ test("what is added to the costs of encoded cells is what they were encoded with
         const encoded = encodeCells(cells);
         const sums = toAddedSums(added, COST_MEASURES);
         expect(addToEncoded(encoded, sums, 3)).toEqual(encodeCells(sumCells([cells, toCells(addedRows)])));
-        const other = { combination: 99, result: 1, priced: 1, unpriced: 0, hi: 0, lo: 0 };
+        const other = { combination: 99, result: 1, priced: 1, unpriced: 0, byRequest: 0, hi: 0, lo: 0 };
         expect(addToEncoded(encoded, toAddedSums([...added, other], COST_MEASURES), 3)).toBeNull();
       },
     ),
   );
+});
+
+test("requests that are billed by themselves are none in cells of before, which say so with -1, and in sums that were taken out again", () => {
+  const measure = CELL_MEASURES.findIndex(({ name }) => name === "priced_by_request");
+  const rows = [1, 2].map((combination): OpenCellRow => {
+    const none = CELL_MEASURES.map(({ name, adds }) => [name, adds === "reported" ? null : 0] as const);
+    return Object.assign(Object.fromEntries(none), { combination, result: 1, requests: 1 });
+  });
+  const cells = toCells(rows);
+  const before = encodeCells({
+    ...cells,
+    measures: cells.measures.map((values, at) => (at === measure ? Float64Array.of(-1, 7) : values)),
+  });
+  expect(decodeCells(before).measures[measure]).toEqual(Float64Array.of(0, 7));
+  const change = (byRequest: number) => {
+    const added = { combination: 1, result: 1, priced: 0, unpriced: 0, byRequest, hi: 0, lo: 0 };
+    return toAddedSums([added], COST_MEASURES);
+  };
+  const given = addToEncoded(before, change(1), 3);
+  expect(given === null ? null : decodeCells(given).measures[measure]).toEqual(Float64Array.of(1, 7));
+  const taken = given === null ? null : addToEncoded(given, change(-1), 3);
+  expect(taken === null ? null : decodeCells(taken).measures[measure]).toEqual(Float64Array.of(0, 7));
 });
 
 test("a row whose requests are all taken out again is gone, and one of which as many were taken out as added counts their difference", () => {

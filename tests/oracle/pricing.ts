@@ -80,6 +80,7 @@ const PRICE_SETS: readonly PriceSet[] = [
   { cache_write_1h_tokens: 6_000_000 },
   { input_tokens: 5, input_audio_tokens: 7, input_image_tokens: 11, output_audio_tokens: 13 },
   { images: 40_000_000_000, search_units: 2_000_000_000, requests: 1_000_000 },
+  { requests: 2_500_000_000 },
   { web_searches: 10_000_000_000, requests: null },
   { input_tokens: 0, output_tokens: 0 },
   { input_tokens: 1_000_000_007 },

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ModelPrices } from "#kernel/price-variants.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
+import { NOTHING_USED, RELAY_PROVIDER } from "#usage/event.ts";
 import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US } from "../ledger/usage.ts";
 import { until } from "../support/waiting.ts";
 import {
@@ -42,9 +43,7 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
       const plan = await bench.planned(TERMS);
       expect(await listRows(storage)).toEqual(before);
       expectFigures(plan.figures, before);
-      expect(plan.eventCount).toBe(
-        before.filter(({ model, usage }) => model !== "other" && usage !== null).length,
-      );
+      expect(plan.eventCount).toBe(before.filter(({ model }) => model !== "other").length);
 
       await repricings.apply(plan.id, ROOT);
       const applied = await bench.reached(plan.id, "applied");
@@ -131,6 +130,106 @@ export function testRepricingContract(engineName: string, createEngine: () => Le
         await bench.reached(id, "reverted");
       }
       expect(await listRows(storage)).toEqual(before);
+      await engine.checkLedger();
+    });
+
+    test("a price by the request that comes late is given to what had none, unless it failed, used nothing or is free; a revert restores each row as it was", async () => {
+      await using engine = createEngine();
+      await using bench = await openBench(engine);
+      const { storage, repricings } = bench;
+      const tokens = { quantities: { input_tokens: 10 }, prices: { input_tokens: 1 } };
+      const untold = { quantities: null, prices: {} };
+      const nothing = { usage: NOTHING_USED, costPico: null, unpriced: false };
+      const failed = { statusCode: 500, outcome: "upstream_error", errorKind: "http_500" } as const;
+      await recordBilled(storage, 1, tokens);
+      await recordBilled(storage, 2, { ...tokens, costReportedPico: 7n });
+      await recordBilled(storage, 3, untold);
+      await recordBilled(storage, 4, { ...untold, tier: "flex", prices: { lacks: "tier" } });
+      await recordBilled(storage, 5, { ...untold, ...failed });
+      await recordBilled(storage, 6, { ...untold, statusCode: 499, outcome: "cancelled" });
+      await recordBilled(storage, 7, { quantities: { requests: 1 }, prices: { requests: 3 } });
+      const at = (second: number) => ({ arrivedAtUs: NEW_YEAR_US + second * 1_000_000 });
+      await record(storage, { ...at(8), endpoint: "moderations" }, { ...ENDING, ...nothing, prices: {} });
+      await record(
+        storage,
+        { ...at(9), endpoint: "responses/input_tokens" },
+        { ...ENDING, ...nothing, prices: {} },
+      );
+      const relayed = { ...at(10), providerId: RELAY_PROVIDER, endpoint: "/v1/messages/count_tokens" };
+      await record(storage, relayed, { ...ENDING, ...nothing, prices: {} });
+      bench.clock.now = NEW_YEAR_US + 2 * DAY_US;
+      await storage.ledger.flush();
+      await storage.maintain();
+      const before = await listRows(storage);
+      const stored = await engine.checkLedger();
+      const repriceAt = async (prices: ModelPrices["prices"]) => {
+        bench.clock.now += 1;
+        const terms = [["fast", [{ fromUs: 0, prices: { prices, variants: [] } }]]] as const;
+        const plan = await bench.planned({ ...TERMS, prices: terms });
+        await repricings.apply(plan.id, ROOT);
+        expect((await bench.reached(plan.id, "applied")).figures).toEqual(plan.figures);
+        return plan;
+      };
+      const given = await repriceAt({ input_tokens: 2, requests: 5 });
+      const after = await listRows(storage);
+      // The newest first.
+      expect(after.map(({ costPico }) => costPico)).toEqual([
+        null,
+        null,
+        5n,
+        5n,
+        null,
+        null,
+        null,
+        5n,
+        25n,
+        25n,
+      ]);
+      expect(after.map(isUnpriced).map(Number).join("")).toBe("0000001000");
+      expect(after[7]?.usage).toEqual({ shape: "begun", quantities: { requests: 1 } });
+      expect(after.map(({ costReportedPico }) => costReportedPico)).toEqual(
+        before.map(({ costReportedPico }) => costReportedPico),
+      );
+      const counted = (await engine.checkLedger()).map(({ other_units }) => other_units);
+      expect(counted.filter((units) => units?.endsWith('"r":1}') === true)).toHaveLength(6);
+      const byRequest = given.figures?.units.filter(({ unit }) => unit === "requests") ?? [];
+      expect(
+        byRequest.map(({ tier, requests, unpricedBefore, unpricedAfter }) => ({
+          tier,
+          requests,
+          unpricedBefore,
+          unpricedAfter,
+        })),
+      ).toEqual([
+        { tier: null, requests: 5, unpricedBefore: 0, unpricedAfter: 0 },
+        { tier: "flex", requests: 1, unpricedBefore: 0, unpricedAfter: 1 },
+      ]);
+      // What was given one keeps it, for nothing, where no price is by the request any more.
+      const dropped = await repriceAt({ input_tokens: 3 });
+      expect((await listRows(storage)).map(({ costPico }) => costPico)).toEqual([
+        null,
+        null,
+        0n,
+        0n,
+        null,
+        null,
+        0n,
+        0n,
+        30n,
+        30n,
+      ]);
+      await engine.checkLedger();
+      // A late one of a day that is sealed.
+      await recordBilled(storage, 11, tokens);
+      const late = await listRows(storage);
+      for (const { id } of [dropped, given]) {
+        await repricings.revert(id, ROOT);
+        await bench.reached(id, "reverted");
+        await engine.checkLedger();
+      }
+      expect(await listRows(storage)).toEqual([...late.slice(0, 1), ...before]);
+      expect((await engine.checkLedger()).slice(0, -1)).toEqual([...stored]);
+      await storage.maintain();
       await engine.checkLedger();
     });
 

@@ -113,6 +113,7 @@ export interface RecordedEvent {
   readonly error_kind: string | null;
   readonly status_code: number;
   readonly cost_lo: number | null;
+  readonly other_units: string | null;
 }
 
 export const AUDIT: AuditEntry = {

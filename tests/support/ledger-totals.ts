@@ -73,6 +73,7 @@ export interface CheckedEvent extends Readonly<Record<Stored, number | null>> {
   readonly prices: string;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
+  readonly other_units: string | null;
   readonly cost_reported_hi: number | null;
   readonly cost_reported_lo: number | null;
 }
@@ -250,9 +251,10 @@ export function readCellRows(columns: Uint8Array<ArrayBuffer>) {
   const { combinations, results, measures } = decodeCells(columns);
   return Array.from(combinations, (combination, row) => {
     const values = CELL_MEASURES.map(({ name, adds }, index) => {
-      const nothing = adds === "reported" ? null : 0;
-      const value = measures[index]?.[row] ?? nothing;
-      return [name, adds === "reported" && value === -1 ? nothing : value];
+      const value = measures[index]?.[row];
+      if (adds === "reported") return [name, value === undefined || value === -1 ? null : value];
+      // Each request counts one, so that none leaves nothing.
+      return [name, adds === "counted" ? value || null : (value ?? 0)];
     });
     return { ...Object.fromEntries(values), combination, result: results[row]! };
   });
@@ -402,6 +404,7 @@ function sum<Row>(
       else have[name] = name === "last_seen_us" ? Math.max(before, more) : before + more;
     }
   }
+  for (const have of sums.values()) have["priced_by_request"] ||= null;
   return sums;
 }
 

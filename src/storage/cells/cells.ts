@@ -179,6 +179,7 @@ export const ADDITIONS: { readonly [way in Adding]: Addition } = {
   sum: addSum,
   high: addSum,
   low: addSum,
+  counted: addSum,
   reported: addReported,
   last(sums, column, { rows, sums: places }) {
     for (let at = 0; at < rows.length; at += 1) {
@@ -265,6 +266,7 @@ const MEASURE_AT = STORED_COLUMNS.map((column) => CELL_MEASURES.findIndex(({ nam
 const BAND_NAMES: readonly string[] = BANDS;
 /** Not stored, since each request lies in one band: it is what the others leave of all requests. Half a byte a row is spared. */
 const DERIVED_BAND = CELL_MEASURES.findIndex(({ name }) => name === "band_under_5s");
+const COUNTED = STORED_COLUMNS.indexOf("priced_by_request");
 const COUNT_BYTES = 4;
 
 /**
@@ -315,10 +317,20 @@ export function decodeCells(
       for (let row = 0; row < count; row += 1)
         combinations[row] = (combinations[row - 1] ?? 0) + (differences[row] ?? 0);
     } else if (place === RESULT) results.set(unpackColumn(view, at + 1, count));
-    else if (index in measures) measures[index] = unpackColumn(view, at + 1, count);
+    else if (index in measures) measures[index] = readMeasure(view, at + 1, { place, count });
   }
   if (DERIVED_BAND in measures) measures[DERIVED_BAND] = toDerivedBand(measures);
   return { count, combinations, results, measures };
+}
+
+function readMeasure(
+  view: DataView,
+  begin: number,
+  { place, count }: { readonly place: number; readonly count: number },
+): Float64Array {
+  const values = unpackColumn(view, begin, count);
+  // Cells that were sealed when it was "reported" have another number for nothing.
+  return place === COUNTED ? values.map((value) => (value === NOTHING_WIDE ? 0 : value)) : values;
 }
 
 /** All requests but those of the other bands; null where there is none. */
@@ -337,7 +349,7 @@ function toDerivedBand(measures: readonly (Float64Array | null)[]): Float64Array
 /** Sums to be added to the rows of some measures: some of them, in the order of their keys. */
 export interface AddedSums {
   readonly keys: Float64Array;
-  /** By places in `STORED_COLUMNS`, of measures that are sums or halves of an amount. */
+  /** By places in `STORED_COLUMNS`, of measures for which nothing is zero. */
   readonly columns: ReadonlyMap<number, Float64Array>;
 }
 
@@ -386,7 +398,8 @@ export function addToEncoded(
   }
   const read = (place: number) => {
     const column = found.get(place);
-    return column === undefined ? new Float64Array(count) : unpackColumn(view, column.begin, count);
+    if (column === undefined) return new Float64Array(count);
+    return readMeasure(view, column.begin, { place, count });
   };
   const rows = findAddedRows(keys, { differences: read(COMBINATION), results: read(RESULT) });
   if (rows === null) return null;

@@ -4,7 +4,7 @@ import { dialectOf, insert, type InsertTarget, run, type Script } from "#storage
 import { isUnmetered } from "#usage/event.ts";
 import { toDay, toHour } from "./calendar.ts";
 import { lowerLastSeen, type TakenKey } from "./last-seen.ts";
-import { BANDS, CELL_MEASURES, HOUR_MEASURES, type Measure, toAddingSql } from "./measures.ts";
+import { BANDS, CELL_MEASURES, HOUR_MEASURES, isNullable, type Measure, toAddingSql } from "./measures.ts";
 import { COST_SEAM, type CountedEvent } from "./sums.ts";
 
 /** The changes of a transaction to the totals of a lane. */
@@ -58,6 +58,8 @@ export interface CostChange {
   readonly lane: number;
   readonly priced: number;
   readonly unpriced: number;
+  /** Requests that are billed by themselves. */
+  readonly byRequest: number;
   /** Halves of an amount that may be negative; the low one may leave its seam. */
   readonly hi: number;
   readonly lo: number;
@@ -67,6 +69,7 @@ export interface CostChange {
 export const COST_MEASURES = {
   priced_requests: "priced",
   unpriced_requests: "unpriced",
+  priced_by_request: "byRequest",
   cost_hi: "hi",
   cost_lo: "lo",
 } as const satisfies { readonly [measure: string]: keyof CostChange };
@@ -186,7 +189,7 @@ class Sums {
     const name = keys.join(" ");
     let row = this.#rows.get(name);
     if (row === undefined) {
-      row = { keys, values: measures.map(({ adds }) => (adds === "reported" ? null : 0)) };
+      row = { keys, values: measures.map(({ adds }) => (isNullable(adds) ? null : 0)) };
       this.#rows.set(name, row);
     }
     const sums = row.values;
@@ -207,7 +210,11 @@ class Sums {
   *store(): Script<void> {
     const rows = [...this.#rows.values()].sort(({ keys: one }, { keys: other }) => compareKeys(one, other));
     const highs = this.#table.measures.flatMap(({ adds }, index) => (adds === "high" ? [index] : []));
-    for (const { values } of rows) for (const high of highs) carry(values, high);
+    const counted = this.#table.measures.flatMap(({ adds }, index) => (adds === "counted" ? [index] : []));
+    for (const { values } of rows) {
+      for (const high of highs) carry(values, high);
+      for (const index of counted) values[index] ||= null;
+    }
     yield* insert(
       toTarget(this.#table, yield* dialectOf()),
       rows.map(({ keys, values }) => [keys, values].flat()),

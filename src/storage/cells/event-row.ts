@@ -107,6 +107,12 @@ export function readQuantities(row: QuantityColumns): Quantities {
   });
 }
 
+/** `other_units` of a request that is billed by itself from now on, as SQL on what it was, and back. */
+export const GIVEN_REQUEST = {
+  add: `CASE WHEN other_units IS NULL THEN '{"r":1}' ELSE substr(other_units, 1, length(other_units) - 1) || ',"r":1}' END`,
+  remove: `CASE WHEN other_units = '{"r":1}' THEN NULL ELSE substr(other_units, 1, length(other_units) - 7) || '}' END`,
+} as const;
+
 /** The cost that the provider told; undefined where it told none. */
 export function readCostReported(row: Pick<QuantityColumns, "other_units">): Pico | undefined {
   if (row.other_units === null) return undefined;

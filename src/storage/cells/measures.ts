@@ -1,4 +1,4 @@
-import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { UNIT_COLUMNS, UNIT_TABLE } from "#kernel/units.ts";
 import { COST_SEAM } from "./sums.ts";
 
 /** The way in which the values of a measure become one. */
@@ -9,6 +9,8 @@ export type Adding =
   | "low"
   /** A sum in which "nothing was reported" and a reported zero stay apart. */
   | "reported"
+  /** A sum that is nothing where it is zero: a re-pricing that is taken back takes out what it added. */
+  | "counted"
   | "last";
 
 /** A column of totals. */
@@ -30,6 +32,8 @@ export const BANDS = [
   "band_over_120s",
 ] as const;
 
+const BY_REQUEST: string = UNIT_TABLE.requests.column;
+
 const toCount = (name: string): Measure => ({ name, adds: "sum", sqlite: "INTEGER" });
 /** Measures of amounts are two halves, the low one behind the high one. */
 export const AMOUNTS = ["cost", "cost_reported"] as const;
@@ -47,7 +51,11 @@ export const HOUR_MEASURES: readonly Measure[] = [
   toCount("pending_requests"),
   toCount("unmetered_requests"),
   ...toHalves("cost"),
-  ...UNIT_COLUMNS.map((name): Measure => ({ name, adds: "reported", sqlite: "REAL" })),
+  ...UNIT_COLUMNS.map((name): Measure => ({
+    name,
+    adds: name === BY_REQUEST ? "counted" : "reported",
+    sqlite: "REAL",
+  })),
   // Its provider told a cost (`costReportedPico`).
   toCount("cost_reported_requests"),
   ...toHalves("cost_reported"),
@@ -71,8 +79,13 @@ export const LONG_REQUEST_US = 600_000_000;
 /** The columns of measures in the DDL of usage.db. */
 export function toSqliteColumns(measures: readonly Measure[]): string {
   return measures
-    .map(({ name, adds, sqlite }) => `${name} ${sqlite}${adds === "reported" ? "" : " NOT NULL"}`)
+    .map(({ name, adds, sqlite }) => `${name} ${sqlite}${isNullable(adds) ? "" : " NOT NULL"}`)
     .join(", ");
+}
+
+/** True where NULL stands for nothing. */
+export function isNullable(adds: Adding): boolean {
+  return adds === "reported" || adds === "counted";
 }
 
 /** Adds to the value of a row one that comes to it; `carries` is true where the low halves exceed the seam. */
@@ -82,6 +95,7 @@ const ADDING_SQL: { readonly [way in Adding]: (have: string, more: string, carri
   low: (have, more, carries) => `${have} + ${more} - CASE WHEN ${carries} THEN ${COST_SEAM}.0 ELSE 0.0 END`,
   reported: (have, more) =>
     `CASE WHEN ${more} IS NULL THEN ${have} ELSE coalesce(${have}, 0.0) + ${more} END`,
+  counted: (have, more) => `nullif(coalesce(${have}, 0.0) + coalesce(${more}, 0.0), 0.0)`,
   last: (have, more) => `CASE WHEN ${have} < ${more} THEN ${more} ELSE ${have} END`,
 };
 

@@ -122,7 +122,9 @@ export class Fold {
   /** The sums; those of nothing are left out. */
   *sums(): Generator<FoldSum> {
     const columns = new Map(this.#columns.map(({ name, values }) => [name, values]));
-    const unit: { readonly [column: string]: Float64Array } = Object.fromEntries(columns);
+    const unit: { readonly [column: string]: SumColumn } = Object.fromEntries(
+      this.#columns.map((column) => [column.name, column]),
+    );
     const bands = BANDS.flatMap((band) => columns.get(band) ?? []);
     const of = (name: string) => columns.get(name) ?? new Float64Array();
     const [requests, priced, unpriced] = [of("requests"), of("priced_requests"), of("unpriced_requests")];
@@ -137,7 +139,7 @@ export class Fold {
       const lowReported = reportedLo[at] ?? 0;
       const carryReported = Math.floor(lowReported / COST_SEAM);
       const count = requests[at] ?? 0;
-      const units = toUnitTotals((column) => toReported(unit[column]?.[at]));
+      const units = toUnitTotals((column) => unit[column]?.toReported(at) ?? null);
       // A settlement changes what is known of a request that was counted before, and is no request more.
       const isSame = !pending[at] && !unmetered[at] && !priced[at] && !unpriced[at] && !reported[at];
       const isNothing = isSame && count === 0 && low === 0 && !costHi[at] && !durationUs[at];
@@ -242,10 +244,10 @@ class SumColumn {
     }
     if (column !== null) ADDITIONS[this.#adds](this.values, column, chosen);
   }
-}
 
-const NOTHING_REPORTED = toNothing("reported");
-
-function toReported(sum = NOTHING_REPORTED): number | null {
-  return sum === NOTHING_REPORTED ? null : sum;
+  /** The sum at a place; null for nothing. */
+  toReported(at: number): number | null {
+    const sum = this.values[at];
+    return sum === undefined || sum === this.#nothing ? null : sum;
+  }
 }

@@ -18,7 +18,7 @@ import { parseStoredTags } from "#storage/cells/stored-tags.ts";
 import { joinCost } from "#storage/cells/sums.ts";
 import type { Dialect } from "#storage/sql/dialect.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
-import type { UsageShape } from "#usage/event.ts";
+import type { ReportedUsage, UsageShape } from "#usage/event.ts";
 import { toFailure, toPrices } from "#usage/journal-line.ts";
 import { toChosenBindings, toEventJoins, type Wanted } from "./chosen-events.ts";
 import { groupLabelSets, SHAPES } from "./label-groups.ts";
@@ -341,8 +341,17 @@ function toRowsSql(dialect: Dialect, events: string): string {
        ORDER BY ${toLogOrder(dialect, "e")}`;
 }
 
+/** One that told no usage may have a price by the request since: it is read as if only that were told. */
+function toUsage(row: EventRow): ReportedUsage | null {
+  const { shape } = row;
+  if (shape === null && row.other_units === null) return null;
+  const quantities = readQuantities(row);
+  if (shape === null && quantities.requests === undefined) return null;
+  return { shape: shape ?? "begun", quantities };
+}
+
 function toRequestLogRow(row: EventRow): RequestLogRow {
-  const { id, lane, cost_hi: costHi, cost_lo: costLo, shape } = row;
+  const { id, lane, cost_hi: costHi, cost_lo: costLo } = row;
   return {
     id: eventIdToUuid(id, lane),
     arrivedAtUs: id,
@@ -362,7 +371,7 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     durationUs: row.durationUs,
     timeToFirstByteUs: row.timeToFirstByteUs,
     costPico: costHi === null || costLo === null ? null : joinCost(costHi, costLo),
-    usage: shape === null ? null : { shape, quantities: readQuantities(row) },
+    usage: toUsage(row),
     tier: row.tier ?? undefined,
     geo: row.geo ?? undefined,
     costReportedPico: readCostReported(row),

@@ -14,6 +14,7 @@ export interface EventClass {
   readonly id: number;
   readonly result: number;
   readonly outcome: string;
+  readonly status: number;
   readonly streamed: number;
   readonly prices: AppliedPrices;
   /** Equal for prices that are the same, however they are spelled. */
@@ -43,6 +44,8 @@ export interface EventChange {
   readonly labels: FigureLabels;
   /** What is billed: each token once. */
   readonly billed: Quantities;
+  /** The request itself is billed from now on, and was not. */
+  readonly isRequestGiven: boolean;
   readonly former: EventClass;
   readonly formerCost: SplitCost | null;
   /** False for a cost that its prices do not tell: it is kept beside them. */
@@ -78,6 +81,8 @@ export interface EventChanges {
   readonly classes: readonly WantedClass[];
   readonly costHi: Float64Array;
   readonly costLo: Float64Array;
+  /** By event, 1 where the request itself is billed from then on, and -1 where it is no more (`GIVEN_REQUEST`). */
+  readonly byRequest: Int8Array;
   /** What it changes of totals (`packTotals`). */
   readonly totals: Float64Array;
   /** What takes it back (`encodeFormers`); null for what takes something back itself. */
@@ -85,7 +90,10 @@ export interface EventChanges {
 }
 
 /** Changes of the rows of events, by their ids in the order of the log. */
-export type EventCosts = Pick<EventChanges, "ids" | "lanes" | "formers" | "costHi" | "costLo"> & {
+export type EventCosts = Pick<
+  EventChanges,
+  "ids" | "lanes" | "formers" | "costHi" | "costLo" | "byRequest"
+> & {
   /** Ids of the classes that they have from then on. */
   readonly classIds: Int32Array;
 };
@@ -98,6 +106,7 @@ const TOTAL_MEMBERS = [
   "lane",
   "priced",
   "unpriced",
+  "byRequest",
   "hi",
   "lo",
 ] as const satisfies readonly (keyof CostChange)[];
@@ -125,11 +134,12 @@ export function unpackTotals(
       lane = 0,
       priced = 0,
       unpriced = 0,
+      byRequest = 0,
       hi = 0,
       lo = 0,
     ] = packed.subarray(at, at + TOTAL_MEMBERS.length);
     const outcome = outcomes.get(result) ?? "";
-    return { hour, endedDay, combination, result, outcome, lane, priced, unpriced, hi, lo };
+    return { hour, endedDay, combination, result, outcome, lane, priced, unpriced, byRequest, hi, lo };
   });
 }
 
@@ -143,6 +153,8 @@ interface Written {
   readonly toPlace: number;
   readonly toCost: SplitCost | null;
   readonly toUnpriced: boolean;
+  /** See `EventChanges`. */
+  readonly byRequest: -1 | 0 | 1;
 }
 
 type GrowingTotal = { -readonly [Name in keyof CostChange]: CostChange[Name] };
@@ -156,6 +168,7 @@ export class ChangeGatherer {
     classOf: new Array<number>(),
     costHi: new Array<number>(),
     costLo: new Array<number>(),
+    byRequest: new Array<number>(),
   };
   readonly #classes: WantedClass[] = [];
   readonly #placeOf = new Map<string, number>();
@@ -166,6 +179,7 @@ export class ChangeGatherer {
   /** The last that was asked for: events come in the order of their hours. */
   #last = { hour: -1, endedDay: -1, lane: -1, totals: new Map<number, GrowingTotal>() };
   readonly #exceptions: { readonly at: number; readonly cost: SplitCost | null }[] = [];
+  readonly #given: number[] = [];
 
   add({
     row,
@@ -177,8 +191,11 @@ export class ChangeGatherer {
     cost,
     unpriced,
     isFormerCostDerived,
+    isRequestGiven,
   }: EventChange): void {
-    if (!isFormerCostDerived) this.#exceptions.push({ at: this.#written.ids.length, cost: formerCost });
+    const at = this.#written.ids.length;
+    if (!isFormerCostDerived) this.#exceptions.push({ at, cost: formerCost });
+    if (isRequestGiven) this.#given.push(at);
     const known = getMap(this.#knownPlaces, former);
     let toPlace = known.get(prices);
     if (toPlace === undefined) {
@@ -195,6 +212,7 @@ export class ChangeGatherer {
       toPlace,
       toCost: cost,
       toUnpriced: unpriced,
+      byRequest: isRequestGiven ? 1 : 0,
     });
   }
 
@@ -208,17 +226,19 @@ export class ChangeGatherer {
     return place;
   }
 
-  write({ row, from, fromCost, fromUnpriced, toPlace, toCost, toUnpriced }: Written): void {
-    const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
+  write({ row, from, fromCost, fromUnpriced, toPlace, toCost, toUnpriced, byRequest }: Written): void {
+    const { ids, lanes, formers, classOf, costHi, costLo, byRequest: requests } = this.#written;
     ids.push(row.id);
     lanes.push(row.lane);
     formers.push(from.id);
     classOf.push(toPlace);
     costHi.push(toCost?.hi ?? NO_COST);
     costLo.push(toCost?.lo ?? NO_COST);
+    requests.push(byRequest);
     const total = this.#getTotal(row, from);
     total.priced += Number(toCost !== null) - Number(fromCost !== null);
     total.unpriced += Number(toUnpriced) - Number(fromUnpriced);
+    total.byRequest += byRequest;
     total.hi += (toCost?.hi ?? 0) - (fromCost?.hi ?? 0);
     total.lo += (toCost?.lo ?? 0) - (fromCost?.lo ?? 0);
   }
@@ -231,7 +251,7 @@ export class ChangeGatherer {
     let total = this.#last.totals.get(key);
     if (total === undefined) {
       const place = { hour, endedDay, combination, result, outcome, lane };
-      this.#last.totals.set(key, (total = { ...place, priced: 0, unpriced: 0, hi: 0, lo: 0 }));
+      this.#last.totals.set(key, (total = { ...place, priced: 0, unpriced: 0, byRequest: 0, hi: 0, lo: 0 }));
     }
     return total;
   }
@@ -243,14 +263,14 @@ export class ChangeGatherer {
   /** What it changes of totals, in any order. */
   totals(): readonly CostChange[] {
     return [...this.#totals.values()].flatMap((totals) =>
-      [...totals.values()].filter(
-        ({ priced, unpriced, hi, lo }) => priced !== 0 || unpriced !== 0 || hi !== 0 || lo !== 0,
+      [...totals.values()].filter(({ priced, unpriced, byRequest, hi, lo }) =>
+        [priced, unpriced, byRequest, hi, lo].some((sum) => sum !== 0),
       ),
     );
   }
 
   toChanges({ isUndone }: { readonly isUndone: boolean }): EventChanges {
-    const { ids, lanes, formers, classOf, costHi, costLo } = this.#written;
+    const { ids, lanes, formers, classOf, costHi, costLo, byRequest } = this.#written;
     return {
       ids: new Float64Array(ids),
       lanes: new Int32Array(lanes),
@@ -259,8 +279,11 @@ export class ChangeGatherer {
       classes: this.#classes,
       costHi: new Float64Array(costHi),
       costLo: new Float64Array(costLo),
+      byRequest: new Int8Array(byRequest),
       totals: packTotals(this.totals()),
-      undo: isUndone ? encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions }) : null,
+      undo: isUndone
+        ? encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions, given: this.#given })
+        : null,
     };
   }
 }
@@ -277,12 +300,20 @@ export interface FormerEvents {
   readonly lanes: readonly number[];
   readonly formers: readonly number[];
   readonly exceptions: readonly { readonly at: number; readonly cost: SplitCost | null }[];
+  /** Places of requests that were not billed by themselves. */
+  readonly given: readonly number[];
 }
 
 const COUNT_BYTES = 4;
 
-/** Five columns behind the numbers of their rows, compressed: some three bytes an event. */
-export function encodeFormers({ ids, lanes, formers, exceptions }: FormerEvents): Uint8Array<ArrayBuffer> {
+/** Seven columns behind the numbers of their rows, compressed: some three bytes an event. */
+export function encodeFormers({
+  ids,
+  lanes,
+  formers,
+  exceptions,
+  given,
+}: FormerEvents): Uint8Array<ArrayBuffer> {
   const columns = [
     Float64Array.from(ids, (id, row) => id - (ids[row - 1] ?? 0)),
     Float64Array.from(lanes),
@@ -290,6 +321,7 @@ export function encodeFormers({ ids, lanes, formers, exceptions }: FormerEvents)
     Float64Array.from(exceptions, ({ at }) => at),
     Float64Array.from(exceptions, ({ cost }) => cost?.hi ?? NO_COST),
     Float64Array.from(exceptions, ({ cost }) => cost?.lo ?? NO_COST),
+    Float64Array.from(given),
   ];
   const sizeMax = columns.reduce((sum, { length }) => sum + COUNT_BYTES + toPackedBytesMax(length), 0);
   const view = new DataView(new ArrayBuffer(sizeMax));
@@ -306,13 +338,15 @@ export function decodeFormers(encoded: Uint8Array<ArrayBuffer>): FormerEvents {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   const read = () => {
+    // What was written when no request was given a price of its own ends before the last column.
+    if (at === bytes.length) return [];
     const count = view.getUint32(at, true);
     const begin = at + COUNT_BYTES;
     at = skipColumn(view, begin, count);
     return [...unpackColumn(view, begin, count)];
   };
   const differences = read();
-  const [lanes, formers, places, highs, lows] = [read(), read(), read(), read(), read()];
+  const [lanes, formers, places, highs, lows, given] = [read(), read(), read(), read(), read(), read()];
   let id = 0;
   return {
     ids: differences.map((difference) => (id += difference)),
@@ -322,5 +356,6 @@ export function decodeFormers(encoded: Uint8Array<ArrayBuffer>): FormerEvents {
       const [hi = NO_COST, lo = NO_COST] = [highs[row], lows[row]];
       return { at: place, cost: hi === NO_COST ? null : { hi, lo } };
     }),
+    given,
   };
 }

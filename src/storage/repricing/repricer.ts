@@ -1,6 +1,7 @@
+import { UNBILLED_ENDPOINTS } from "#catalog/endpoint.ts";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { AppliedPrices, ModelPrices } from "#kernel/price-variants.ts";
-import { findUnitPrice, isUnit, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
+import { findUnitPrice, isUnit, type PricePico, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { PriceSpan, RepricedUnit, RepricingFigures, RepricingTerms } from "#stats/repricing.ts";
 import { toDay } from "#storage/cells/calendar.ts";
 import { QUANTITY_COLUMNS, type QuantityColumns, readQuantities } from "#storage/cells/event-row.ts";
@@ -10,7 +11,7 @@ import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/l
 import { resolveFilter } from "#storage/reports/request-filter.ts";
 import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
 import { choosePrices, isBilledByRequest, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
-import { RELAY_PROVIDER, type ReportedUsage } from "#usage/event.ts";
+import { isSuccess, RELAY_PROVIDER, type ReportedUsage } from "#usage/event.ts";
 import { toPrices, toShape } from "#usage/journal-line.ts";
 import type { EventChange, EventClass, EventRow, FigureLabels } from "./event-changes.ts";
 
@@ -25,7 +26,7 @@ type ClassRow = Omit<EventClass, "prices" | "pricesKey"> & { readonly prices: st
 /** The classes of events by their ids: some hundred. */
 export function* readEventClasses(): Script<ReadonlyMap<number, EventClass>> {
   const rows = yield* all<ClassRow>(
-    `SELECT m.id, m.result, r.outcome, m.streamed, p.prices FROM manner AS m
+    `SELECT m.id, m.result, r.outcome, r.status_code AS status, m.streamed, p.prices FROM manner AS m
      JOIN result AS r ON r.id = m.result JOIN price_set AS p ON p.id = m.price_set`,
   );
   return new Map(
@@ -49,7 +50,8 @@ export function* toEventColumns(): Script<string> {
 }
 
 /** Rows without rare units, which are nearly all, are read without a list of all units. */
-export function readUsage(row: QuantityColumns, shape: ReportedUsage["shape"]): ReportedUsage {
+export function readUsage(row: QuantityColumns, told: ReportedUsage["shape"] | null): ReportedUsage {
+  const shape = told ?? "begun";
   if (row.other_units !== null) return { shape, quantities: readQuantities(row) };
   const { input_tokens: input, output_tokens: output, cached_input_tokens: cached } = row;
   const quantities: { [unit in Unit]?: number } = {};
@@ -80,7 +82,11 @@ export interface PricedStretch {
 
 /** The labels that a price depends on. A price has one tier, so that `tier` is null for the standard one. */
 interface PricedGroup extends FigureLabels {
-  readonly shape: ReportedUsage["shape"];
+  /** Null where no usage was told. */
+  readonly shape: ReportedUsage["shape"] | null;
+  /** True where a request is billed by itself if some price is by the request (`withBilledRequest`). */
+  readonly isBilled: boolean;
+  readonly isRelayed: boolean;
   readonly geo: string | undefined;
   readonly spans: readonly PriceSpan[];
 }
@@ -115,12 +121,14 @@ export class Repricer {
     const pricesOf = new Map(parts.terms.prices);
     const modelsAlone = new Set(parts.terms.history?.models);
     this.#priced = parts.groups.values.map((values) => {
-      const [model = null, tier = null, geo = null, shape = null, provider = null] = values;
-      if (provider === RELAY_PROVIDER && model !== null && modelsAlone.has(model)) return null;
+      const [model = null, tier = null, geo = null, told = null, provider = null, endpoint = null] = values;
+      const isRelayed = provider === RELAY_PROVIDER;
+      if (isRelayed && model !== null && modelsAlone.has(model)) return null;
       const spans = model === null ? undefined : pricesOf.get(model);
-      const known = toShape(shape);
-      if (model === null || spans === undefined || known === null || known === "pending") return null;
-      return { model, shape: known, tier: tier ?? undefined, geo: geo ?? undefined, spans };
+      if (model === null || spans === undefined) return null;
+      const isBilled = endpoint !== null && !UNBILLED_ENDPOINTS.has(endpoint);
+      const conditions = { tier: tier ?? undefined, geo: geo ?? undefined };
+      return { model, shape: toShape(told), ...conditions, spans, isBilled, isRelayed };
     });
   }
 
@@ -129,9 +137,13 @@ export class Repricer {
     const models = new Set(terms.prices.map(([model]) => model));
     const isPriced = { label: "model" as const, isMet: (model: string) => models.has(model) };
     // What waits for its settlement has no quantities, and its prices come with them.
-    const isTold = { label: "shape" as const, isMet: (shape: string) => shape !== "pending" };
-    const filter = { ...asked, conditions: [...asked.conditions, isPriced, isTold] };
-    const labels = ["model", "tier", "geo", "shape", "provider_id"] as const;
+    const isEnded = {
+      label: "shape" as const,
+      isMet: (shape: string) => shape !== "pending",
+      isMetByNone: true,
+    };
+    const filter = { ...asked, conditions: [...asked.conditions, isPriced, isEnded] };
+    const labels = ["model", "tier", "geo", "shape", "provider_id", "endpoint"] as const;
     const groups = yield* groupLabelSets(
       filter,
       labels.map((label) => ({ label })),
@@ -183,20 +195,25 @@ export class Repricer {
     if (span === null) return null;
     const usage = readUsage(row, group.shape);
     const chosen = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
-    const isFeeDropped = usage.quantities.requests !== undefined && !isBilledByRequest(chosen, span);
-    const prices = isFeeDropped ? this.#withoutFee(chosen) : chosen;
-    const billed = toDisjointQuantities(usage);
-    const before = priceUsage({ shape: "exclusive", quantities: billed }, former.prices);
+    const told = toDisjointQuantities(usage);
+    const isByRequest = isBilledByRequest(chosen, span);
+    const isRequestGiven = isByRequest && told.requests === undefined && isBillable(group, former, told);
+    const billed = isRequestGiven ? { ...told, requests: 1 } : told;
+    // Without its usage a request has no price but that one.
+    if (group.shape === null && billed.requests === undefined) return null;
+    const prices = told.requests !== undefined && !isByRequest ? this.#withoutFee(chosen) : chosen;
+    const before = priceUsage({ shape: "exclusive", quantities: told }, former.prices);
     if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
     const after = priceUsage({ shape: "exclusive", quantities: billed }, prices);
     const cost = splitCost(after.costPico);
     const pricesKey = this.#toKey(prices);
     const formerCost = readCost(row);
-    if (pricesKey === former.pricesKey && isSameCost(cost, formerCost)) return null;
+    if (pricesKey === former.pricesKey && isSameCost(cost, formerCost) && !isRequestGiven) return null;
     return {
       row,
       labels: group,
       billed,
+      isRequestGiven,
       former,
       formerCost,
       isFormerCostDerived: isSameCost(formerCost, splitCost(before.costPico)),
@@ -225,6 +242,17 @@ export class Repricer {
   }
 }
 
+/** As `withBilledRequest` is asked: its upstream answered 2xx, and it used something. */
+function isBillable(
+  { isBilled, isRelayed, shape }: PricedGroup,
+  { status }: EventClass,
+  told: Quantities,
+): boolean {
+  if (!isBilled || !isSuccess(status)) return false;
+  // The relay tells what only asks or counts as a usage without quantities.
+  return !isRelayed || shape === null || Object.keys(told).length > 0;
+}
+
 /** The last that begins by then. */
 function findSpan(spans: readonly PriceSpan[], atUs: InstantUs): ModelPrices | null {
   for (let index = spans.length - 1; index >= 0; index -= 1) {
@@ -241,6 +269,8 @@ interface UnitSum {
   whole: number;
   micros: bigint;
   requests: number;
+  /** Requests that get the unit: before, they had none of it. */
+  given: number;
 }
 
 /** The requests of a model and tier that change from one price set to another, by unit. */
@@ -271,6 +301,8 @@ export class FigureSums {
     const { labels, former, prices } = change;
     const known = this.#known.get(labels)?.get(former)?.get(prices) ?? this.#getChange(change);
     addQuantities(known.units, change.billed);
+    const ofRequests = change.isRequestGiven ? known.units.get("requests") : undefined;
+    if (ofRequests !== undefined) ofRequests.given += 1;
   }
 
   #getChange({ labels, former, prices, pricesKey }: EventChange): PriceChange {
@@ -313,7 +345,7 @@ function addQuantities(units: Map<Unit, UnitSum>, quantities: Quantities): void 
     const quantity = quantities[unit];
     if (quantity === undefined || quantity <= 0) continue;
     let sum = units.get(unit);
-    if (sum === undefined) units.set(unit, (sum = { whole: 0, micros: 0n, requests: 0 }));
+    if (sum === undefined) units.set(unit, (sum = { whole: 0, micros: 0n, requests: 0, given: 0 }));
     sum.requests += 1;
     const whole = Math.floor(quantity);
     if (sum.whole + whole <= Number.MAX_SAFE_INTEGER) sum.whole += whole;
@@ -324,20 +356,19 @@ function addQuantities(units: Map<Unit, UnitSum>, quantities: Quantities): void 
 
 function toRepricedUnit({ labels, before, after }: PriceChange, unit: Unit, sum: UnitSum): RepricedUnit {
   const quantityMicros = BigInt(sum.whole) * BigInt(MICROS) + sum.micros;
-  const toCost = (prices: AppliedPrices) => {
-    const price = findUnitPrice(prices, unit);
-    return price === null ? 0n : (quantityMicros * BigInt(price) + BigInt(MICROS / 2)) / BigInt(MICROS);
-  };
-  const toUnpriced = (prices: AppliedPrices) => (findUnitPrice(prices, unit) === null ? sum.requests : 0);
+  const givenMicros = BigInt(sum.given) * BigInt(MICROS);
+  const [priceBefore, priceAfter] = [findUnitPrice(before, unit), findUnitPrice(after, unit)];
+  const toCost = (micros: bigint, price: PricePico | null) =>
+    price === null ? 0n : (micros * BigInt(price) + BigInt(MICROS / 2)) / BigInt(MICROS);
   return {
     model: labels.model,
     unit,
     tier: labels.tier ?? null,
     quantityMicros,
     requests: sum.requests,
-    costBeforePico: toCost(before),
-    costAfterPico: toCost(after),
-    unpricedBefore: toUnpriced(before),
-    unpricedAfter: toUnpriced(after),
+    costBeforePico: toCost(quantityMicros - givenMicros, priceBefore),
+    costAfterPico: toCost(quantityMicros, priceAfter),
+    unpricedBefore: priceBefore === null ? sum.requests - sum.given : 0,
+    unpricedAfter: priceAfter === null ? sum.requests : 0,
   };
 }

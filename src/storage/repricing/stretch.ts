@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 
 import { addFigures, NO_FIGURES, type PlannedStep, type RepricingTerms } from "#stats/repricing.ts";
 import { toMonth } from "#storage/cells/calendar.ts";
@@ -10,6 +11,7 @@ import { splitCost } from "#storage/cells/sums.ts";
 import { readEdges } from "#storage/reports/ledger-edges.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
 import { priceUsage } from "#usage/cost.ts";
+import type { ReportedUsage } from "#usage/event.ts";
 import { toShape } from "#usage/journal-line.ts";
 import { ChangeGatherer, decodeFormers, type EventChanges, type EventRow } from "./event-changes.ts";
 import { FigureSums, readCost, readEventClasses, readUsage, Repricer, toEventColumns } from "./repricer.ts";
@@ -99,6 +101,7 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
   if (written === null) return null;
   const { fromUs, untilUs, eventCount, undo } = written;
   const formers = decodeFormers(undo);
+  const given = new Set(formers.given);
   const costs = new Map(formers.exceptions.map(({ at, cost }) => [at, cost]));
   const placeOf = new Map(formers.ids.map((eventId, at) => [toKey(eventId, formers.lanes[at] ?? 0), at]));
   const classes = yield* readEventClasses();
@@ -115,10 +118,10 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
     const at = placeOf.get(toKey(row.id, row.lane));
     const from = classes.get(row.manner);
     const to = at === undefined ? undefined : classes.get(formers.formers[at] ?? 0);
-    const shape = toShape(row.shape);
-    if (at === undefined || from === undefined || to === undefined || shape === null) continue;
-    const usage = readUsage(row, shape);
-    const before = priceUsage(usage, to.prices);
+    if (at === undefined || from === undefined || to === undefined) continue;
+    const usage = readUsage(row, toShape(row.shape));
+    const isGiven = given.has(at);
+    const before = priceUsage(isGiven ? withoutRequest(usage) : usage, to.prices);
     const { id: manner, result, streamed } = to;
     const wanted = { id: manner, result, streamed, prices: "", unpriced: bitsOf.get(manner) ?? 0 };
     gatherer.write({
@@ -129,10 +132,15 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
       toPlace: gatherer.place(String(manner), wanted),
       toCost: costs.has(at) ? (costs.get(at) ?? null) : splitCost(before.costPico),
       toUnpriced: before.unpriced,
+      byRequest: isGiven ? -1 : 0,
     });
   }
   const changes = gatherer.toChanges({ isUndone: false });
   return { fromUs, untilUs, eventCount, changes, cells: yield* changeSealed(gatherer.totals()) };
+}
+
+function withoutRequest({ shape, quantities }: ReportedUsage): ReportedUsage {
+  return { shape, quantities: byUnit(UNITS, (unit) => (unit === "requests" ? undefined : quantities[unit])) };
 }
 
 function toKey(id: number, lane: number): string {

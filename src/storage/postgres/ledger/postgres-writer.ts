@@ -3,7 +3,7 @@ import type { Log } from "#kernel/log.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
 import type { MaintenancePass } from "#storage/cells/retention.ts";
 import { KEPT_MS } from "#storage/journal/segments.ts";
-import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
+import { EVENT_COLUMNS, GIVEN_REQUEST, toEventRow } from "#storage/cells/event-row.ts";
 import { all, insert, one, run, type Script } from "#storage/sql/script.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -40,10 +40,11 @@ const TAKEN_SQL = `SELECT DISTINCT e.id FROM unnest(?2::bigint[]) AS given(id)
 
 /** The bounds name the partition. */
 const REPLACE_COSTS_SQL = `UPDATE event AS e SET manner = g.manner,
-    cost_hi = nullif(g.hi, ${NO_COST}), cost_lo = nullif(g.lo, ${NO_COST})
-  FROM unnest(?1::bigint[], ?2::integer[], ?3::integer[], ?4::integer[], ?5::double precision[], ?6::double precision[])
-    AS g(id, lane, former, manner, hi, lo)
-  WHERE e.id = g.id AND e.lane = g.lane AND e.manner = g.former AND e.id >= ?7 AND e.id <= ?8`;
+    cost_hi = nullif(g.hi, ${NO_COST}), cost_lo = nullif(g.lo, ${NO_COST}),
+    other_units = CASE by_request WHEN 1 THEN ${GIVEN_REQUEST.add} WHEN -1 THEN ${GIVEN_REQUEST.remove} ELSE other_units END
+  FROM unnest(?1::bigint[], ?2::integer[], ?3::integer[], ?4::integer[], ?5::double precision[], ?6::double precision[],
+    ?7::integer[]) AS g(id, lane, former, manner, hi, lo, by_request)
+  WHERE e.id = g.id AND e.lane = g.lane AND e.manner = g.former AND e.id >= ?8 AND e.id <= ?9`;
 
 /** A run of a spool, as it was claimed. */
 export interface SpoolClaim {
@@ -137,7 +138,7 @@ export class PostgresWriter implements WriterEngine {
     return this.#rows.add(events);
   }
 
-  *replaceCosts({ ids, lanes, formers, classIds, costHi, costLo }: EventCosts): Script<number> {
+  *replaceCosts({ ids, lanes, formers, classIds, costHi, costLo, byRequest }: EventCosts): Script<number> {
     return yield* run(REPLACE_COSTS_SQL, [
       [...ids],
       [...lanes],
@@ -145,6 +146,7 @@ export class PostgresWriter implements WriterEngine {
       [...classIds],
       [...costHi],
       [...costLo],
+      [...byRequest],
       ids[0] ?? 0,
       ids.at(-1) ?? 0,
     ]);

@@ -1,6 +1,6 @@
 import { Database, type Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import { EVENT_COLUMNS, toEventRow } from "#storage/cells/event-row.ts";
+import { EVENT_COLUMNS, GIVEN_REQUEST, toEventRow } from "#storage/cells/event-row.ts";
 import { maintain, type MaintenanceStep } from "#storage/cells/maintenance.ts";
 import type { MaintenancePass } from "#storage/cells/retention.ts";
 import type { JournalPosition } from "#storage/journal/segments.ts";
@@ -168,12 +168,18 @@ function* forgetDeletedKeys(kept: readonly string[]): Script<boolean> {
 class EventRows {
   readonly #add: Statement<unknown, (number | string | null)[]>;
   readonly #replace: Statement<unknown, (number | null)[]>;
+  readonly #giveRequest: Statement<unknown, [number]>;
+  readonly #takeRequest: Statement<unknown, [number]>;
   #clash = { arrivedAtUs: -1, nextId: 0 };
 
   constructor(database: Database) {
     this.#replace = database.prepare(
       "UPDATE event SET manner = ?, cost_hi = ?, cost_lo = ? WHERE id = ? AND manner = ?",
     );
+    const toOthers = (sql: string) =>
+      database.prepare<unknown, [number]>(`UPDATE event SET other_units = ${sql} WHERE id = ?`);
+    this.#giveRequest = toOthers(GIVEN_REQUEST.add);
+    this.#takeRequest = toOthers(GIVEN_REQUEST.remove);
     const names = EVENT_COLUMNS.map(([name]) => name).join(", ");
     const values = EVENT_COLUMNS.map(() => "?").join(", ");
     this.#add = database.prepare(`INSERT INTO event (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`);
@@ -192,9 +198,11 @@ class EventRows {
   }
 
   /** Row by row: one statement with a list of all takes three times as long. */
-  replaceCosts({ ids, formers, classIds, costHi, costLo }: EventCosts): number {
+  replaceCosts({ ids, formers, classIds, costHi, costLo, byRequest }: EventCosts): number {
     let changes = 0;
     for (let row = 0; row < ids.length; row += 1) {
+      if (byRequest[row] === 1) this.#giveRequest.run(ids[row] ?? 0);
+      if (byRequest[row] === -1) this.#takeRequest.run(ids[row] ?? 0);
       const [hi = NO_COST, lo = NO_COST] = [costHi[row], costLo[row]];
       const cost = hi === NO_COST ? [null, null] : [hi, lo];
       changes += this.#replace.run(classIds[row] ?? 0, ...cost, ids[row] ?? 0, formers[row] ?? 0).changes;
