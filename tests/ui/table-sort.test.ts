@@ -25,3 +25,13 @@ test("the first press on a column of figures sorts from the largest, the next tu
   expect(toNextSort({ ...cost, align: "start" }, first)).toEqual({ id: "cost", descending: false });
   expect(toSort({})).toBeNull();
 });
+
+test("names sort by the numbers in them: person-2 before person-10", () => {
+  const names = ["person-10", "Person-3", "person-2"];
+  const sorted = sortRows(
+    names.map((name) => ({ name })),
+    ({ name }) => name,
+    false,
+  );
+  expect(sorted.map(({ name }) => name)).toEqual(["person-2", "Person-3", "person-10"]);
+});

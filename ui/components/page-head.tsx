@@ -13,7 +13,7 @@ export function PageHead({ title, lead, actions }: PageHeadProps): ReactNode {
     <header className="mb-5 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
       <div className="min-w-0">
         <h1 className="text-xl font-semibold tracking-tight text-ink">{title}</h1>
-        {lead !== undefined && <p className="mt-1 max-w-prose text-ink-soft">{lead}</p>}
+        {lead !== undefined && <p className="mt-1 text-ink-soft">{lead}</p>}
       </div>
       {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
     </header>

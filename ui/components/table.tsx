@@ -1,5 +1,4 @@
 import { createElement, type ReactNode, Suspense, useMemo, useState } from "react";
-import { compareCodeUnits } from "#kernel/text.ts";
 import { lazyLoaded } from "../lazy-part.tsx";
 import { classNames } from "./class-names.ts";
 import type { Column, DrawnColumn, TableEntry, TableSort } from "./column.ts";
@@ -267,6 +266,9 @@ function useSortedRows<Row>(options: SortOptions<Row>): SortedRows<Row> {
 
 type SortValue = string | number | null;
 
+/** Sorts person-2 before person-10. */
+const BY_NAME = new Intl.Collator("en", { numeric: true });
+
 /** Rows of the same value keep their order; null goes last either way. */
 export function sortRows<Row>(
   rows: readonly Row[],
@@ -284,7 +286,7 @@ function compare(left: SortValue, right: SortValue, descending: boolean): number
   const ascending =
     typeof left === "number" && typeof right === "number"
       ? left - right
-      : compareCodeUnits(String(left), String(right));
+      : BY_NAME.compare(String(left), String(right));
   return descending ? -ascending : ascending;
 }
 

@@ -44,7 +44,7 @@ function MemberModels() {
   const rows = useMemo(() => models.data && toListedRows(models.data), [models.data]);
   return (
     <ModelsList
-      lead="The models that you can call. Prices are in dollars per million units; a unit without a price is unpriced, which is not free."
+      lead="The models that you can call, in dollars per million units. Unpriced is not free."
       asked={[models]}
       rows={rows}
       total={rows?.length}
@@ -132,7 +132,7 @@ function AdminModels() {
   );
   return (
     <ModelsList
-      lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
+      lead="Every name that callers can ask for, in dollars per million units. A price with a link is inherited."
       actions={
         <>
           {!isPending && <ListOffer models={allModels} kept={kept?.entries ?? NONE} />}

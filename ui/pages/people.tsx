@@ -52,7 +52,7 @@ export function PeoplePage() {
   return (
     <ListPage
       title="People & keys"
-      lead="People and services that can call models, with their keys. A secret is shown once, when it is created; only its hash is kept."
+      lead="Who can call models, with their keys. A secret is shown once: only its hash is kept."
       noun="person or service"
       caption="People and services"
       asked={asked}

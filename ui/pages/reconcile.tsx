@@ -53,7 +53,7 @@ export function ReconcilePage() {
     <>
       <PageHead
         title="Reconcile"
-        lead="A provider’s usage or costs against what was recorded, by day, upstream model and tier. Files are read and dropped: nothing of them is stored."
+        lead="A provider’s usage or costs against what was recorded. Nothing of the files is stored."
       />
       <form onSubmit={submit} noValidate className="mb-4">
         <Card>

@@ -18,7 +18,7 @@ export function KeysPage() {
     <OwnSecrets
       kind={KEY}
       title="My keys"
-      lead="A key lets a program call the models. It is shown once, when you create it; only its hash is kept."
+      lead="Lets a program call the models. Shown once, when you create it: only its hash is kept."
       emptyText="Create one for each program that calls models, so that each can be revoked by itself."
       answer={useQuery(MY_KEYS.list())}
       create={MY_KEYS.create}
@@ -33,7 +33,7 @@ export function RelayTokensPage() {
     <OwnSecrets
       kind={RELAY_TOKEN}
       title="Relay tokens"
-      lead="For Claude Code and the Anthropic SDKs. The token is part of the URL and only says whose usage it is; your own credential for the messages API passes through unchanged."
+      lead="Says in a URL whose usage it is. Your own credential of Claude Code or an SDK passes unchanged."
       emptyText="Create one for each machine or program, so that each can be revoked by itself."
       answer={answer}
       create={MY_RELAY_TOKENS.create}

@@ -47,7 +47,7 @@ function DisplayCard() {
   return (
     <Card
       title="Times"
-      lead="Of lists, the request log and details, in this browser. Windows, their pickers, axes of charts and exports are always in UTC."
+      lead="Of lists and details in this browser. Windows, charts and exports are always in UTC."
     >
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <Segmented

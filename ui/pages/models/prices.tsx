@@ -66,7 +66,7 @@ export function PricesPage() {
     <>
       <PageHead
         title="Models"
-        lead="Prices per million units, by alias or upstream name; the alias takes precedence. A unit without a price is recorded as unpriced, never as $0."
+        lead="Dollars per million units, by alias or upstream name. A unit without a price is unpriced, never $0."
         actions={
           <>
             <ListOffer models={allModels} kept={kept} />

@@ -24,7 +24,7 @@ export function RepricingPage() {
   return (
     <ListPage
       title="Models"
-      lead="A price applies from the next request. Re-pricing gives requests that are recorded already the prices of today, or those as they held: plan it, see what would change, apply it, and take it back if need be."
+      lead="Gives recorded requests the prices of today or of their time. It is planned first, and can be taken back."
       sections={<ModelSections />}
       noun="re-pricing"
       caption="Re-pricings"

@@ -45,7 +45,7 @@ export function WhatIfPage(): ReactNode {
     <>
       <PageHead
         title="What if"
-        lead="What was used of some models, at today’s prices of others: same tokens, other prices, and no forecast of how they would answer."
+        lead="The same tokens at today’s prices of other models. No forecast of how they would answer."
         actions={<WindowPicker report={report} />}
       />
       <ModelSections />

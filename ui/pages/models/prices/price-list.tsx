@@ -263,7 +263,7 @@ export function MissingCard({ report, busy, onSetPrice }: MissingCardProps) {
   return (
     <Card
       title="Used without a price"
-      lead="Units of the last 30 days (UTC) that have no price now. A price applies from the next request: past requests stay unpriced until they are re-priced."
+      lead="Of the last 30 days (UTC). Past requests stay unpriced until they are re-priced."
       flush
       className="mb-6"
     >
