@@ -71,7 +71,8 @@ interface Body {
   readonly [field: string]: unknown;
 }
 
-function toCall(
+/** A call of the API as a command for a POSIX shell. */
+export function toCall(
   subject: SnippetSubject,
   command: string,
   path: string,

@@ -199,6 +199,78 @@ describeInBrowser("the playground", () => {
     await page.getByRole("link", { name: "Open the request" }).nth(1).waitFor();
   });
 
+  test("shows an ended answer as Markdown whose HTML, pictures and scripts stay text, and copies it as it came", async () => {
+    const markdown = [
+      "## Steps",
+      "1. **Stop** the `server`",
+      "2. [read](https://example.com/docs), [run](javascript:alert(1))",
+      "",
+      "| a | b |\n|---|---|\n| 1 | <img src=x onerror=alert(1)> |",
+      "",
+      "![picture](https://example.com/p.png)",
+      "",
+      "```sh\nls -l\n```",
+    ].join("\n");
+    answer = (call) => tellWords(call, [markdown]);
+    const { page } = await open("/playground?model=chat-small");
+    await ask(page, "How?");
+    const shown = page.getByRole("region", { name: "Conversation" });
+    await shown.getByRole("listitem").getByText("Stop", { exact: true }).waitFor();
+    expect(await shown.getByRole("link", { name: "read" }).getAttribute("rel")).toBe("noopener noreferrer");
+    expect(await shown.getByRole("link", { name: "picture" }).count()).toBe(1);
+    expect(await shown.getByRole("link", { name: "run" }).count()).toBe(0);
+    expect(await shown.locator("img, script").count()).toBe(0);
+    await shown.getByRole("cell", { name: "<img src=x onerror=alert(1)>" }).waitFor();
+    await shown.getByRole("region", { name: "sh" }).getByText("ls -l").waitFor();
+    const copied = await copiedBy(page, () => page.getByRole("button", { name: "Copy the answer" }).click());
+    expect(copied).toBe(markdown);
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    await checkAccessibility(page);
+    await shoot(page, "playground-markdown");
+  });
+
+  test("asks two models one question side by side, each with its figures, and gives an answer's request as curl", async () => {
+    answer = (call) =>
+      tellWords(call, [call.request.body.toString().includes("acme/large-1") ? "From large" : "From small"]);
+    const { page } = await open("/playground?model=chat-large");
+    await page.getByRole("button", { name: "Compare with another model" }).click();
+    await page.getByRole("combobox", { name: "Compared with" }).fill("chat-small");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await ask(page, "Which of you?");
+    const shown = page.getByRole("region", { name: "Conversation" });
+    await shown.getByText("From large", { exact: true }).waitFor();
+    await shown.getByText("From small", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Open the request" }).nth(1).waitFor();
+    expect(await shown.getByText("Which of you?", { exact: true }).count()).toBe(1);
+    expect(await figure(page, "Cost").count()).toBe(2);
+    expect(await figure(page, "First byte").count()).toBe(2);
+    const curl = await copiedBy(page, () =>
+      page.getByRole("button", { name: "As curl with my key" }).nth(1).click(),
+    );
+    expect(curl).toContain("/v1/chat/completions' \\");
+    expect(curl).toContain('-H "authorization: Bearer $LOCKPORT_KEY"');
+    expect(curl).toContain('"model":"chat-small"');
+    expect(curl).toContain("Which of you?");
+    await checkFitsSmall(page);
+    await shoot(page, "playground-compared");
+
+    // Each is told its own answers from then on.
+    await ask(page, "And now?");
+    await page.getByRole("link", { name: "Open the request" }).nth(3).waitFor();
+    const bodies = site.upstream!.requests.slice(-2).map(({ body }) => JSON.parse(body.toString()));
+    expect(
+      Object.fromEntries(
+        bodies.map(({ model, messages }) => [model, messages.map((one: any) => one.content)]),
+      ),
+    ).toEqual({
+      "acme/large-1": ["Which of you?", "From large", "And now?"],
+      "acme/small-1": ["Which of you?", "From small", "And now?"],
+    });
+    await page.getByRole("button", { name: "Stop comparing" }).click();
+    await page.getByRole("button", { name: "Compare with another model" }).waitFor();
+  });
+
   test("sends nothing while a number cannot be read, and goes to it", async () => {
     const { page } = await open("/playground?model=chat-small");
     const before = site.upstream!.requests.length;

@@ -219,7 +219,7 @@ describe("an answer of the Responses API", () => {
           model: "thinker-1",
           input: [
             { role: "system", content: "Be brief." },
-            { role: "user", content: [{ type: "input_text", text: "hello" }] },
+            { role: "user", content: "hello" },
           ],
           store: false,
           stream: true,
@@ -240,7 +240,7 @@ describe("an answer of the Responses API", () => {
       {
         messages: [
           { role: "system", content: "Be brief." },
-          { role: "user", content: [{ type: "text", text: "hello" }] },
+          { role: "user", content: "hello" },
         ],
         settings: { temperature: 0.5, max_tokens: 64 },
       },
@@ -313,5 +313,87 @@ describe("an answer of the Responses API", () => {
     });
     expect(deltas).toEqual([{ kind: "text", text: "half" }]);
     expect(failure).toMatchObject({ source: "page", code: "incomplete_answer" });
+  });
+});
+
+describe("an answer of the messages API", () => {
+  beforeEach(async () => {
+    await MODELS.create.run({
+      alias: "claude",
+      provider: "acme",
+      upstream_name: "claude-1",
+      capabilities: ["messages"],
+    });
+  });
+  const told = (type: string, fields: object) => `event: ${type}\n${event({ type, ...fields })}`;
+  const MESSAGE = { id: "msg_1", type: "message", role: "assistant", model: "claude-1", stop_reason: null };
+  const ask = (script: (call: UpstreamCall) => Promise<unknown>, request: Partial<ChatRequest> = {}) =>
+    chat(script, { endpoint: "messages", model: "claude", ...request });
+
+  test("comes piece by piece, its thinking apart, with the system message where that API has it", async () => {
+    const { deltas, ending } = await ask(
+      async (call) => {
+        expect(call.request.target).toBe("/v1/messages");
+        expect(call.request.headers.get("anthropic-version")).toBe("2023-06-01");
+        expect(JSON.parse(call.request.body.toString())).toEqual({
+          max_tokens: 64,
+          model: "claude-1",
+          system: "Be brief.",
+          messages: [{ role: "user", content: "hello" }],
+          stream: true,
+        });
+        await call.beginStream();
+        await call.sendChunk(
+          told("message_start", {
+            message: { ...MESSAGE, content: [], usage: { input_tokens: 6, output_tokens: 1 } },
+          }) +
+            told("content_block_start", { index: 0, content_block: { type: "thinking", thinking: "" } }) +
+            told("content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking: "hm" } }) +
+            told("content_block_delta", { index: 1, delta: { type: "text_delta", text: "Grüße" } }) +
+            told("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }) +
+            told("message_stop", {}),
+        );
+        await call.endStream();
+      },
+      {
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "hello" },
+        ],
+        settings: { max_tokens: 64 },
+      },
+    );
+    expect(deltas).toEqual([
+      { kind: "reasoning", text: "hm" },
+      { kind: "text", text: "Grüße" },
+    ]);
+    expect(ending).toMatchObject({
+      finishReason: "end_turn",
+      usage: { input_tokens: 6, output_tokens: 5 },
+    });
+  });
+
+  test("is one delta where it comes at once, and a failure within a stream is the provider's", async () => {
+    const whole = await ask(
+      (call) =>
+        call.reply({
+          body: JSON.stringify({
+            ...MESSAGE,
+            content: [{ type: "text", text: "whole" }],
+            stop_reason: "max_tokens",
+            usage: { input_tokens: 6, output_tokens: 5 },
+          }),
+        }),
+      { stream: false },
+    );
+    expect(whole.deltas).toEqual([{ kind: "text", text: "whole" }]);
+    expect(whole.ending).toMatchObject({ finishReason: "max_tokens", usage: { output_tokens: 5 } });
+    const { failure, ending } = await ask(async (call) => {
+      await call.beginStream();
+      await call.sendChunk(told("error", { error: { type: "overloaded_error", message: "Overloaded" } }));
+      await call.endStream();
+    });
+    expect(failure).toMatchObject({ code: "overloaded_error", source: "upstream", message: "Overloaded" });
+    expect(ending).toBeNull();
   });
 });

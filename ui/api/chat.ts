@@ -9,18 +9,14 @@ import { ApiFailure, incompleteAnswer, isAbort, toApiFailure, upstreamRedirect }
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
-  readonly content: string | readonly ChatPart[];
+  readonly content: string;
 }
 
-type ChatPart =
-  | { readonly type: "text"; readonly text: string }
-  /** A `data:` URL; the page's policy lets nothing else be shown. */
-  | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
-
 /** The endpoints by which the page can ask a model. */
-export type ChatEndpoint = "chat" | "responses";
+export type ChatEndpoint = "chat" | "responses" | "messages";
 
-export interface ChatRequest {
+/** What is asked, and by which endpoint. */
+export interface ChatCall {
   /** Default: chat. */
   readonly endpoint?: ChatEndpoint;
   /** The alias. */
@@ -30,6 +26,9 @@ export interface ChatRequest {
   readonly stream?: boolean;
   /** Further fields of the body, such as `temperature`; sent as they are but for `max_tokens`, which each endpoint names. */
   readonly settings?: { readonly [name: string]: unknown };
+}
+
+export interface ChatRequest extends ChatCall {
   /** `key:value`, for the reports; never sent upstream. */
   readonly tags?: readonly string[];
   readonly signal?: AbortSignal;
@@ -63,9 +62,7 @@ export interface ChatEnding extends ChatHead {
  */
 export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
   const { endpoint = "chat", onHead, onDelta } = request;
-  const { path, toBody, createReader } = ENDPOINTS[endpoint];
-  const body = JSON.stringify(toBody(request));
-  const response = await send(path, body, request);
+  const response = await send(request);
   if (isRedirect(response)) throw upstreamRedirect(response.status);
   const head: ChatHead = {
     status: response.status,
@@ -78,7 +75,7 @@ export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
 
   const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   const meter = createMeter(DIALECTS[endpoint], { streamed, statusCode: response.status });
-  const reader = createReader({ streamed, status: response.status, onDelta });
+  const reader = ENDPOINTS[endpoint].createReader({ streamed, status: response.status, onDelta });
   for await (const bytes of readBytes(response)) {
     meter.push(bytes);
     reader.push(bytes);
@@ -102,8 +99,9 @@ function readUpstreamName(headers: Headers): string | null {
 
 const ENDPOINTS = {
   chat: {
-    path: "/v1/chat/completions",
-    toBody: ({ model, messages, stream = true, settings }: ChatRequest) => ({
+    path: "chat/completions",
+    headers: {},
+    toBody: ({ model, messages, stream = true, settings }: ChatCall) => ({
       ...settings,
       model,
       messages,
@@ -112,50 +110,64 @@ const ENDPOINTS = {
     createReader: createChatReader,
   },
   responses: {
-    path: "/v1/responses",
+    path: "responses",
+    headers: {},
     // The provider would keep the conversation; the page says that nothing does.
     toBody: ({
       model,
       messages,
       stream = true,
       settings: { max_tokens: most, ...settings } = {},
-    }: ChatRequest) => ({
+    }: ChatCall) => ({
       ...settings,
       ...(most !== undefined && { max_output_tokens: most }),
       model,
-      input: messages.map(({ role, content }) => ({ role, content: toInput(content) })),
+      input: messages,
       store: false,
       ...(stream && { stream }),
     }),
     createReader: createResponseReader,
   },
+  messages: {
+    path: "messages",
+    headers: { "anthropic-version": "2023-06-01" },
+    toBody: ({ model, messages, stream = true, settings }: ChatCall) => {
+      const system = messages.find(({ role }) => role === "system")?.content;
+      return {
+        max_tokens: ANSWER_TOKENS_MAX,
+        ...settings,
+        model,
+        ...(system !== undefined && { system }),
+        messages: messages.filter(({ role }) => role !== "system"),
+        ...(stream && { stream }),
+      };
+    },
+    createReader: createMessagesReader,
+  },
 } as const;
 
-/** `ResponseInputContent` of openai 7.57. */
-function toInput(content: ChatMessage["content"]) {
-  if (typeof content === "string") return content;
-  return content.map((part) =>
-    part.type === "text"
-      ? { type: "input_text", text: part.text }
-      : { type: "input_image", image_url: part.image_url.url },
-  );
+/** The messages API needs a limit. */
+const ANSWER_TOKENS_MAX = 4_096;
+
+/** The request behind `/v1`, as any client sends it. */
+export function toCall(call: ChatCall) {
+  const { path, headers, toBody } = ENDPOINTS[call.endpoint ?? "chat"];
+  return { path, headers, body: toBody(call) };
 }
 
-async function send(
-  path: string,
-  body: string,
-  { tags, signal }: Pick<ChatRequest, "tags" | "signal">,
-): Promise<Response> {
-  return await fetch(path, {
+async function send({ tags, signal, ...call }: ChatRequest): Promise<Response> {
+  const { path, headers, body } = toCall(call);
+  return await fetch(`/v1/${path}`, {
     ...OWN_SERVER,
     // Not followed either, and told apart from a server that is gone.
     redirect: "manual",
     method: "POST",
     headers: {
       "content-type": "application/json",
+      ...headers,
       ...(tags !== undefined && { "x-proxy-tags": tags.join(",") }),
     },
-    body,
+    body: JSON.stringify(body),
     ...(signal !== undefined && { signal }),
   }).catch(refuse);
 }
@@ -266,6 +278,29 @@ function createResponseReader(options: ChatReaderOptions): ChatReader {
     if (streamed || !Array.isArray(message["output"])) return;
     for (const text of toOutputTexts(message["output"])) onDelta(text);
     readResponse(message);
+  };
+  return createMessageReader(options, readMessage, () => finishReason);
+}
+
+/** Reads the messages API: events of a stream (`RawMessageStreamEvent` of @anthropic-ai/sdk 1.8), or the whole message. */
+function createMessagesReader(options: ChatReaderOptions): ChatReader {
+  const { status, onDelta } = options;
+  let finishReason: string | null = null;
+  const tellBlock = (block: unknown) => {
+    if (!isJsonObject(block)) return;
+    for (const [kind, text] of [
+      ["reasoning", block["thinking"]],
+      ["text", block["text"]],
+    ] as const)
+      if (typeof text === "string" && text !== "") onDelta({ kind, text });
+  };
+  const readMessage = (message: JsonObject) => {
+    const { type, delta, content } = message;
+    if (type === "error") throw toUpstreamFailure(status, message, JSON.stringify(message));
+    if (type === "content_block_delta") tellBlock(delta);
+    if (type === "message" && Array.isArray(content)) for (const block of content) tellBlock(block);
+    const { stop_reason: reason } = type === "message_delta" && isJsonObject(delta) ? delta : message;
+    if (typeof reason === "string") finishReason = reason;
   };
   return createMessageReader(options, readMessage, () => finishReason);
 }

@@ -20,10 +20,11 @@ import {
   SettingsCard,
   toModelChoices,
   type ModelChoice,
+  type Settings,
   useDraft,
 } from "./playground/question.tsx";
 import { Conversation } from "./playground/exchange-view.tsx";
-import { useChat } from "./playground/exchange.ts";
+import { type Exchange, type Question, useChat } from "./playground/exchange.ts";
 
 const route = getRouteApi("/shell/playground");
 
@@ -37,26 +38,27 @@ export function PlaygroundPage() {
   const choices = useMemo(() => toModelChoices(models.data ?? []), [models.data]);
   const wanted = search.model ?? choices.find(({ alias }) => alias === draft.model)?.alias;
   const choice = findChoice(choices, wanted);
+  const other = choices.find(({ alias }) => alias === draft.compared && choice?.obstacle === null) ?? null;
   const settingsArea = useRef<HTMLDivElement>(null);
   const composer = useRef<HTMLTextAreaElement>(null);
   const chat = useChat();
 
   const error = models.isSuccess ? findError(choice, wanted) : null;
   const canAsk = choice !== null && choice.obstacle === null;
-  const endpoint = toEndpoint(choice, settings.endpoint);
-  const canStream = endpoint === "responses" || (choice?.canStream ?? true);
-  const asked = choice !== null && {
-    endpoint,
-    model: choice.alias,
-    settings,
-    stream: settings.stream && canStream,
-  };
+  const sides = canAsk ? [choice, ...(other === null ? [] : [other])] : [];
+  const asked = sides.map((side) => toAsked(side, settings));
+  const canStream = choice === null || canStreamBy(choice, settings);
   const send = () => {
     // A number that cannot be read would be left out in silence.
     if (settingsArea.current !== null && focusInvalid(settingsArea.current)) return;
-    if (!canAsk || asked === false) return;
-    chat.ask({ ...asked, question: draft.text });
+    if (!canAsk) return;
+    chat.ask(asked.map((one) => ({ ...one, question: draft.text })));
     setDraft({ text: "" });
+  };
+
+  const retry = (exchange: Exchange) => {
+    const again = asked[exchange.side];
+    if (again !== undefined) chat.askAgain(exchange, again);
   };
 
   const clear = () => {
@@ -68,7 +70,7 @@ export function PlaygroundPage() {
     <>
       <PageHead
         title="Playground"
-        lead="Answers are billed to you under the tag app:playground. Only metadata is kept; the conversation is lost when you leave this page."
+        lead="Billed to you, tagged app:playground. The conversation is kept nowhere and ends with this page."
         actions={
           chat.exchanges.length > 0 && (
             <Button icon="plus" onClick={clear}>
@@ -81,32 +83,43 @@ export function PlaygroundPage() {
       {models.isSuccess && !choices.some(({ obstacle }) => obstacle === null) ? (
         <NoModels />
       ) : (
-        <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,1fr)_19rem]">
-          <div className="min-w-0 lg:sticky lg:top-6 lg:order-last">
+        <div className="grid items-start gap-6 lg:grid-cols-[19rem_minmax(0,1fr)]">
+          <div className="min-w-0 lg:sticky lg:top-6">
             <SettingsCard
               areaRef={settingsArea}
               settings={settings}
               onChange={(next) => setDraft({ settings: next })}
               canStream={canStream}
               endpoints={choice?.endpoints ?? []}
-              endpoint={endpoint}
+              endpoint={toEndpoint(choice, settings)}
               model={
-                <ModelField
-                  choices={choices}
-                  value={choice}
-                  onValueChange={({ alias }) => {
-                    setDraft({ model: alias });
-                    void navigate({ search: { model: alias }, replace: true, resetScroll: false });
-                  }}
-                  busy={models.isPending}
-                  // The price of most models takes two lines; they are there before it comes.
-                  hint={
-                    <span className="block min-h-8">
-                      {choice !== null && <PriceHint pricing={choice.pricing} />}
-                    </span>
-                  }
-                  error={error}
-                />
+                <>
+                  <ModelField
+                    label="Model"
+                    choices={choices}
+                    value={choice}
+                    onValueChange={({ alias }) => {
+                      setDraft({ model: alias });
+                      void navigate({ search: { model: alias }, replace: true, resetScroll: false });
+                    }}
+                    busy={models.isPending}
+                    // The price of most models takes two lines; they are there before it comes.
+                    hint={
+                      <span className="block min-h-8">
+                        {choice !== null && <PriceHint pricing={choice.pricing} />}
+                      </span>
+                    }
+                    error={error}
+                  />
+                  {canAsk && (
+                    <Compared
+                      choices={choices}
+                      choice={choice}
+                      other={other}
+                      onChange={(compared) => setDraft({ compared })}
+                    />
+                  )}
+                </>
               }
             />
           </div>
@@ -120,11 +133,8 @@ export function PlaygroundPage() {
             ) : (
               <Conversation
                 exchanges={chat.exchanges}
-                onRetry={
-                  chat.running || !canAsk || asked === false
-                    ? undefined
-                    : (exchange) => chat.askAgain(exchange, asked)
-                }
+                sides={asked.length}
+                onRetry={chat.running || !canAsk ? undefined : retry}
               />
             )}
             <Composer
@@ -142,8 +152,58 @@ export function PlaygroundPage() {
   );
 }
 
+interface ComparedProps {
+  readonly choices: readonly ModelChoice[];
+  readonly choice: ModelChoice;
+  readonly other: ModelChoice | null;
+  readonly onChange: (alias: string | null) => void;
+}
+
+/** A second model for the same question, once it is wanted: the next that can be asked, or another. */
+function Compared({ choices, choice, other, onChange }: ComparedProps) {
+  const next = choices.find(({ alias, obstacle }) => obstacle === null && alias !== choice.alias);
+  if (other === null) {
+    return (
+      next !== undefined && (
+        <Button icon="plus" onClick={() => onChange(next.alias)}>
+          Compare with another model
+        </Button>
+      )
+    );
+  }
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      <ModelField
+        label="Compared with"
+        choices={choices}
+        value={other}
+        onValueChange={({ alias }) => onChange(alias)}
+        busy={false}
+        hint={<PriceHint pricing={other.pricing} />}
+        error={null}
+      />
+      <Button icon="close" onClick={() => onChange(null)}>
+        Stop comparing
+      </Button>
+    </div>
+  );
+}
+
+function canStreamBy(choice: ModelChoice, settings: Settings): boolean {
+  return toEndpoint(choice, settings) !== "chat" || choice.canStream;
+}
+
+function toAsked(choice: ModelChoice, settings: Settings): Omit<Question, "question"> {
+  return {
+    endpoint: toEndpoint(choice, settings),
+    model: choice.alias,
+    settings,
+    stream: settings.stream && canStreamBy(choice, settings),
+  };
+}
+
 /** The one that was chosen where the model has it, else its first. */
-function toEndpoint(choice: ModelChoice | null, wanted: ChatEndpoint): ChatEndpoint {
+function toEndpoint(choice: ModelChoice | null, { endpoint: wanted }: Settings): ChatEndpoint {
   const { endpoints = [] } = choice ?? {};
   return endpoints.find((endpoint) => endpoint === wanted) ?? endpoints[0] ?? "chat";
 }

@@ -207,4 +207,35 @@ describeInBrowser("an answer, from the overview", () => {
       expect(await models.getByRole("rowheader").allTextContents()).toEqual(["fast"]);
     });
   });
+
+  test("two models are compared on one question in four presses", async () => {
+    const site = await browser.newSite();
+    await makeUsed(site, provider, { input_tokens: 1000, output_tokens: 1000 });
+    const other = { alias: "slow", provider: "lab", upstream_name: "gpt-4o-mini" };
+    await call(site, "POST", "/admin/v1/models", {
+      ...other,
+      pricing: { input_tokens: 1, output_tokens: 1 },
+    });
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    const { page } = visitor;
+    await openAtRest(page, "/");
+    await doWithin(page, 4, async () => {
+      await goTo(page, "Playground");
+      await page.getByRole("button", { name: "Compare with another model" }).click();
+      await page.getByRole("textbox", { name: "Message", exact: true }).fill("Hello?");
+      await page.getByRole("button", { name: "Send" }).click();
+      const costs = page.locator("dl div", { has: page.getByText("Cost", { exact: true }) });
+      await costs
+        .getByText(/^\$0\.\d+$/)
+        .nth(1)
+        .waitFor();
+      const shown = page.getByRole("region", { name: "Conversation" });
+      expect(await shown.getByRole("heading", { level: 2 }).allTextContents()).toEqual([
+        "You",
+        "fast",
+        "slow",
+      ]);
+    });
+  });
 });

@@ -1,10 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { memo, type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { memo, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef } from "react";
+import { toCall as toCurlCall } from "#snippets/curl.ts";
+import { toCall } from "../../api/chat.ts";
 import { ApiFailure } from "../../api/failure.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Badge } from "../../components/chip.tsx";
+import { classNames } from "../../components/class-names.ts";
 import { CodeBlock } from "../../components/code.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Cost, Units } from "../../components/cost.tsx";
@@ -13,6 +16,7 @@ import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Spinner } from "../../components/progress.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
 import {
   type Exchange,
   type GrowingText,
@@ -28,6 +32,8 @@ import {
 
 interface ConversationProps {
   readonly exchanges: readonly Exchange[];
+  /** How many models are asked now. */
+  readonly sides: number;
   readonly onRetry: ((exchange: Exchange) => void) | undefined;
 }
 
@@ -41,21 +47,33 @@ const SAID: { readonly [phase in Phase]: string } = {
 };
 
 /** What was asked and answered, the newest at the end. */
-export function Conversation({ exchanges, onRetry }: ConversationProps) {
-  const last = exchanges.at(-1);
-  useFollowing(last);
+export function Conversation({ exchanges, sides, onRetry }: ConversationProps) {
+  const last = exchanges.findLast(isRunning) ?? exchanges.at(-1);
+  useFollowing(exchanges);
   return (
     <section aria-label="Conversation" className="min-w-0">
       <p role="status" className="sr-only">
         {last === undefined ? "" : SAID[last.phase]}
       </p>
       <ol className="divide-y divide-line">
-        {exchanges.map((exchange) => (
-          <ExchangeView
-            key={exchange.id}
-            exchange={exchange}
-            onRetry={exchange === last ? onRetry : undefined}
-          />
+        {[...Map.groupBy(exchanges, ({ turn }) => turn)].map(([turn, answers]) => (
+          <li key={turn} className="flex min-w-0 flex-col gap-3 py-5 first:pt-0">
+            <div className="max-w-[80ch] min-w-0 self-start rounded-card bg-sunken px-3 py-2">
+              <h2 className="text-xs font-medium text-ink-soft">You</h2>
+              <p className="mt-0.5 leading-6 break-words whitespace-pre-wrap">{answers[0]?.question}</p>
+            </div>
+            <div className={classNames("grid min-w-0 gap-6", answers.length > 1 && "md:grid-cols-2")}>
+              {answers
+                .toSorted((one, other) => one.side - other.side)
+                .map((exchange) => (
+                  <AnswerView
+                    key={exchange.id}
+                    exchange={exchange}
+                    onRetry={turn === last?.turn && exchange.side < sides ? onRetry : undefined}
+                  />
+                ))}
+            </div>
+          </li>
         ))}
       </ol>
     </section>
@@ -66,7 +84,7 @@ export function Conversation({ exchanges, onRetry }: ConversationProps) {
 const FOLLOWING_PX = 96;
 
 /** Keeps the end in sight while an answer comes, unless one has scrolled away from it to read. */
-function useFollowing(last: Exchange | undefined): void {
+function useFollowing(exchanges: readonly Exchange[]): void {
   const isFollowing = useRef(true);
   useEffect(() => {
     const onScroll = () => {
@@ -76,77 +94,97 @@ function useFollowing(last: Exchange | undefined): void {
     document.addEventListener("scroll", onScroll, { passive: true });
     return () => document.removeEventListener("scroll", onScroll);
   }, []);
-  const id = last?.id;
+  const id = exchanges.at(-1)?.id;
   useLayoutEffect(() => {
     if (id !== undefined) isFollowing.current = true;
   }, [id]);
   useLayoutEffect(() => {
-    if (last !== undefined && isFollowing.current) {
+    if (exchanges.length > 0 && isFollowing.current) {
       document.documentElement.scrollTop = document.documentElement.scrollHeight;
     }
-  }, [last]);
+  }, [exchanges]);
 }
 
-interface ExchangeViewProps {
+interface AnswerViewProps {
   readonly exchange: Exchange;
   /** Absent: it is not the last one, or something is under way. */
   readonly onRetry: ((exchange: Exchange) => void) | undefined;
 }
 
-/** A question, its answer, and what that took. */
-const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: ExchangeViewProps) {
-  const { phase, model, question, text, reasoning, failure } = exchange;
+/** An answer, and what it took. */
+const AnswerView = memo(function AnswerView({ exchange, onRetry }: AnswerViewProps) {
+  const { phase, model, text, reasoning, failure } = exchange;
   const running = isRunning(exchange);
   return (
-    <li className="flex min-w-0 flex-col gap-3 py-5 first:pt-0">
-      <div className="max-w-[80ch] min-w-0 self-start rounded-card bg-sunken px-3 py-2">
-        <h2 className="text-xs font-medium text-ink-soft">You</h2>
-        <p className="mt-0.5 leading-6 break-words whitespace-pre-wrap">{question}</p>
-      </div>
-      <div className="flex min-w-0 flex-col gap-3 px-3">
-        <div className="flex min-h-7 items-center gap-2">
-          <h2 className="min-w-0 truncate text-xs font-medium text-ink-soft" title={model}>
-            {model}
-          </h2>
-          {running && <Spinner />}
-          {phase === "cancelled" && <Badge title="Partial answer">stopped</Badge>}
-          {!running && !isBlank(text) && (
-            <span className="ml-auto">
-              <CopyButton iconOnly text={toWholeText(text)} label="Copy the answer" />
-            </span>
-          )}
-        </div>
-        {!isBlank(reasoning) && (
-          <details className="text-ink-soft">
-            <summary className="w-fit rounded-control text-xs">Thinking</summary>
-            <div className="mt-1 border-l-2 border-line pl-3">
-              <GrowingTextView text={reasoning} />
-            </div>
-          </details>
+    <div className="flex min-w-0 flex-col gap-3 px-3">
+      <div className="flex min-h-7 items-center gap-2">
+        <h2 className="min-w-0 truncate text-xs font-medium text-ink-soft" title={model}>
+          {model}
+        </h2>
+        {running && <Spinner />}
+        {phase === "cancelled" && <Badge title="Partial answer">stopped</Badge>}
+        {!running && (
+          <span className="ml-auto flex items-center gap-1">
+            <CopyButton text={toCurl(exchange)} label="As curl with my key" variant="ghost" />
+            {!isBlank(text) && <CopyButton iconOnly text={toWholeText(text)} label="Copy the answer" />}
+          </span>
         )}
-        {/* A screen reader reads the whole answer: word by word it could not be followed. */}
-        <div aria-live="polite" aria-busy={running} className="min-h-6 empty:hidden">
-          {!isBlank(text) && <GrowingTextView text={text} />}
-          {phase === "done" && isBlank(text) && (
-            <p className="text-ink-faint">The model answered without any text.</p>
-          )}
-        </div>
-        {failure !== null && (
-          <FailureView
-            failure={failure}
-            provider={exchange.head?.provider ?? null}
-            onRetry={onRetry === undefined ? undefined : () => onRetry(exchange)}
-          />
-        )}
-        {!running && !isRefusal(exchange) && <Figures exchange={exchange} />}
       </div>
-    </li>
+      {!isBlank(reasoning) && (
+        <details className="text-ink-soft">
+          <summary className="w-fit rounded-control text-xs">Thinking</summary>
+          <div className="mt-1 border-l-2 border-line pl-3">
+            <GrowingTextView text={reasoning} />
+          </div>
+        </details>
+      )}
+      {/* A screen reader reads the whole answer: word by word it could not be followed. */}
+      <div aria-live="polite" aria-busy={running} className="min-h-6 empty:hidden">
+        {!isBlank(text) && (running ? <GrowingTextView text={text} /> : <EndedText text={text} />)}
+        {phase === "done" && isBlank(text) && (
+          <p className="text-ink-faint">The model answered without any text.</p>
+        )}
+      </div>
+      {failure !== null && (
+        <FailureView
+          failure={failure}
+          provider={exchange.head?.provider ?? null}
+          onRetry={onRetry === undefined ? undefined : () => onRetry(exchange)}
+        />
+      )}
+      {!running && !isRefusal(exchange) && <Figures exchange={exchange} />}
+    </div>
   );
 });
 
 /** Of the proxy, before anything went to a provider: there is nothing to count. */
 function isRefusal({ failure, head }: Exchange): boolean {
   return failure instanceof ApiFailure && failure.source !== "upstream" && (head?.provider ?? null) === null;
+}
+
+/** The request again, in a shell: the key is the variable's, since no key is kept. */
+function toCurl({ call, model }: Exchange): string {
+  const { path, headers, body } = toCall(call);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const subject = { origin: globalThis.location.origin, model, secret: null };
+  return toCurlCall(subject, call.stream === false ? "curl -sS" : "curl -sS -N", path, body, ...lines);
+}
+
+const Markdown = lazyPart(async () => (await import("./markdown.tsx")).Markdown);
+
+/** Longer texts stay as they are: they would take long to read as Markdown. */
+const MARKDOWN_LENGTH_MAX = 200_000;
+
+/** An answer that has ended is read as Markdown, and as plain text until that is loaded. */
+function EndedText({ text }: { readonly text: GrowingText }) {
+  const plain = <GrowingTextView text={text} />;
+  const whole = toWholeText(text);
+  if (whole.length > MARKDOWN_LENGTH_MAX) return plain;
+  return (
+    <Suspense fallback={plain}>
+      <Markdown text={whole} />
+    </Suspense>
+  );
 }
 
 /** A model's text as it is, every space and line break of it; never read as markup. */
@@ -207,6 +245,8 @@ function toOrigin(failure: Error, provider: string | null): string {
   return `Lockport refused the request (HTTP ${failure.status}); no provider was asked.`;
 }
 
+const ORDINARY_ENDINGS: ReadonlySet<string> = new Set(["stop", "completed", "end_turn"]);
+
 /**
  * Who answered, what it took and what it cost: what the page saw at once, then what the request log says, which is what is
  * billed.
@@ -234,7 +274,7 @@ function Figures({ exchange }: { readonly exchange: Exchange }) {
       <Figure name="Duration">
         <Duration durationMs={row?.duration_ms ?? exchange.durationMs} />
       </Figure>
-      {finishReason !== "stop" && finishReason !== "completed" && (
+      {!ORDINARY_ENDINGS.has(finishReason) && (
         <Figure name="Ended by">
           <span className="font-mono">{finishReason}</span>
         </Figure>

@@ -1,7 +1,8 @@
 import { queryOptions, useMutation } from "@tanstack/react-query";
-import { useEffect, useReducer, useRef } from "react";
+import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import {
   streamChat,
+  type ChatCall,
   type ChatDelta,
   type ChatEnding,
   type ChatEndpoint,
@@ -19,8 +20,12 @@ export type Phase = "waiting" | "answering" | "done" | "cancelled" | "failed";
 /** A question and its answer, as far as it has come. */
 export interface Exchange {
   readonly id: number;
+  /** The exchanges of one turn answer one question. */
+  readonly turn: number;
+  readonly side: Side;
   readonly model: string;
   readonly question: string;
+  readonly call: ChatCall;
   readonly phase: Phase;
   readonly text: GrowingText;
   /** What the model says of its thinking. */
@@ -34,8 +39,11 @@ export interface Exchange {
   readonly durationMs: number | null;
 }
 
+/** 1 is the model that is compared. */
+export type Side = 0 | 1;
+
 type ExchangeEvent =
-  | { readonly kind: "asked"; readonly id: number; readonly model: string; readonly question: string }
+  | { readonly kind: "asked"; readonly asked: Asked }
   | { readonly kind: "begun"; readonly id: number; readonly head: ChatHead; readonly firstByteMs: number }
   | { readonly kind: "told"; readonly id: number; readonly deltas: readonly ChatDelta[] }
   | { readonly kind: "ended"; readonly id: number; readonly ending: ChatEnding; readonly durationMs: number }
@@ -53,7 +61,7 @@ type ExchangeEvent =
 function reduceExchanges(exchanges: readonly Exchange[], event: ExchangeEvent): readonly Exchange[] {
   if (event.kind === "cleared") return [];
   if (event.kind === "dropped") return exchanges.filter(({ id }) => id !== event.id);
-  if (event.kind === "asked") return [...exchanges, toExchange(event)];
+  if (event.kind === "asked") return [...exchanges, toExchange(event.asked)];
   return exchanges.map((exchange) => (exchange.id === event.id ? toNext(exchange, event) : exchange));
 }
 
@@ -61,15 +69,24 @@ export function isRunning({ phase }: Exchange): boolean {
   return phase === "waiting" || phase === "answering";
 }
 
+interface Told {
+  readonly side: Side;
+  readonly system: string;
+  readonly question: string;
+}
+
 /**
  * What a model is told: the system message when there is one, the exchanges that have an answer, or some of it, and the
- * question. A question without any answer is left out, else two would follow each other.
+ * question. A question without any answer is left out, else two would follow each other. A model that joins to be compared
+ * is told the answers of the other.
  */
 function toMessages(
   exchanges: readonly Exchange[],
-  { system, question }: { readonly system: string; readonly question: string },
+  { side, system, question }: Told,
 ): readonly ChatMessage[] {
-  const answered = exchanges.filter(({ text }) => !isBlank(text));
+  const withAnswer = exchanges.filter(({ text }) => !isBlank(text));
+  const hasOwn = (turn: number) => withAnswer.some((one) => one.turn === turn && one.side === side);
+  const answered = withAnswer.filter((one) => one.side === side || !hasOwn(one.turn));
   return [
     ...(system.trim() === "" ? [] : [{ role: "system", content: system } as const]),
     ...answered.flatMap((exchange): ChatMessage[] => [
@@ -80,13 +97,11 @@ function toMessages(
   ];
 }
 
-type Asked = Extract<ExchangeEvent, { kind: "asked" }>;
+type Asked = Pick<Exchange, "id" | "turn" | "side" | "model" | "question" | "call">;
 
-function toExchange({ id, model, question }: Asked): Exchange {
+function toExchange(asked: Asked): Exchange {
   return {
-    id,
-    model,
-    question,
+    ...asked,
     phase: "waiting",
     text: NO_TEXT,
     reasoning: NO_TEXT,
@@ -195,7 +210,7 @@ export function isFindable(exchange: Exchange): boolean {
   return isLogged(exchange) && typeof exchange.head?.requestId === "string";
 }
 
-interface Question {
+export interface Question {
   readonly endpoint: ChatEndpoint;
   readonly model: string;
   readonly question: string;
@@ -207,41 +222,41 @@ interface Question {
 interface Chat {
   readonly exchanges: readonly Exchange[];
   readonly running: boolean;
-  readonly ask: (question: Question) => void;
+  /** Of one model, or of two that are compared. */
+  readonly ask: (questions: readonly Question[]) => void;
   /** Asks again in place of an exchange, the last one. */
   readonly askAgain: (exchange: Exchange, question: Omit<Question, "question">) => void;
   readonly stop: () => void;
   readonly clear: () => void;
 }
 
-interface Sending extends Question {
+interface Sending {
   readonly id: number;
-  readonly messages: readonly ChatMessage[];
+  readonly call: ChatCall;
 }
 
 export function useChat(): Chat {
   const [exchanges, tell] = useReducer(reduceExchanges, []);
-  const stopping = useRef<AbortController>(null);
+  const [running] = useState(() => new Set<AbortController>());
   const asked = useRef(0);
+  const stop = useCallback(() => {
+    for (const controller of running) controller.abort();
+  }, [running]);
   // A reader who leaves does not want the rest, which would be billed.
-  useEffect(() => () => stopping.current?.abort(), []);
+  useEffect(() => stop, [stop]);
 
   // As a mutation, so that an ended session and a server that is gone are noticed as everywhere.
   const { mutate } = useMutation({
-    mutationFn: async ({ id, endpoint, model, messages, settings, stream }: Sending) => {
+    mutationFn: async ({ id, call }: Sending) => {
       const controller = new AbortController();
-      stopping.current = controller;
+      running.add(controller);
       const { signal } = controller;
       const batch = createFrameBatch<ChatDelta>((deltas) => tell({ kind: "told", id, deltas }));
       const startedAtMs = performance.now();
       const toElapsedMs = () => performance.now() - startedAtMs;
       try {
         const ending = await streamChat({
-          endpoint,
-          model,
-          messages,
-          stream,
-          settings: toSentSettings(settings),
+          ...call,
           tags: [PLAYGROUND_TAG],
           signal,
           onHead: (head) => tell({ kind: "begun", id, head, firstByteMs: toElapsedMs() }),
@@ -254,31 +269,43 @@ export function useChat(): Chat {
         const isStopped = isAbort(failure);
         tell({ kind: "broken", id, failure: isStopped ? null : toError(failure), durationMs: toElapsedMs() });
         if (!isStopped) throw failure;
+      } finally {
+        running.delete(controller);
       }
     },
   });
 
-  const send = (before: readonly Exchange[], question: Question) => {
+  const send = (
+    before: readonly Exchange[],
+    { question, settings, ...how }: Question,
+    { turn, side }: Pick<Exchange, "turn" | "side">,
+  ) => {
     asked.current += 1;
     const id = asked.current;
-    tell({ kind: "asked", id, model: question.model, question: question.question });
-    const messages = toMessages(before, { system: question.settings.system, question: question.question });
-    mutate({ ...question, id, messages });
+    const messages = toMessages(before, { side, system: settings.system, question });
+    const call = { ...how, messages, settings: toSentSettings(settings) };
+    tell({ kind: "asked", asked: { id, turn, side, model: how.model, question, call } });
+    mutate({ id, call });
   };
   return {
     exchanges,
     running: exchanges.some(isRunning),
-    ask: (question) => send(exchanges, question),
+    ask(questions) {
+      const turn = (exchanges.at(-1)?.turn ?? 0) + 1;
+      for (const [at, question] of questions.entries())
+        send(exchanges, question, { turn, side: at === 0 ? 0 : 1 });
+    },
     askAgain(exchange, question) {
       tell({ kind: "dropped", id: exchange.id });
       send(
-        exchanges.filter(({ id }) => id !== exchange.id),
+        exchanges.filter(({ turn }) => turn !== exchange.turn),
         { ...question, question: exchange.question },
+        exchange,
       );
     },
-    stop: () => stopping.current?.abort(),
+    stop,
     clear() {
-      stopping.current?.abort();
+      stop();
       tell({ kind: "cleared" });
     },
   };

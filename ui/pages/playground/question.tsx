@@ -101,6 +101,7 @@ export function SettingsCard({
 const ENDPOINT_WORDS = {
   chat: { label: "Chat completions", detail: "/v1/chat/completions" },
   responses: { label: "Responses", detail: "/v1/responses" },
+  messages: { label: "Messages", detail: "/v1/messages" },
 } as const satisfies Record<ChatEndpoint, object>;
 
 /** How a model is asked, beside the question. */
@@ -134,6 +135,7 @@ export function toSentSettings({ temperature, maxTokens }: Settings): { readonly
 const OPTIONS_SHOWN_MAX = 100;
 
 interface ModelFieldProps {
+  readonly label: string;
   readonly choices: readonly ModelChoice[];
   readonly value: ModelChoice | null;
   readonly onValueChange: (choice: ModelChoice) => void;
@@ -143,7 +145,7 @@ interface ModelFieldProps {
 }
 
 /** The alias to ask. All are listed; one that cannot chat says why, and cannot be chosen. */
-export function ModelField({ choices, value, onValueChange, busy, hint, error }: ModelFieldProps) {
+export function ModelField({ label, choices, value, onValueChange, busy, hint, error }: ModelFieldProps) {
   const ids = useFieldIds({ hint, error });
   // Typed before the list came: the model that is chosen for want of another would take its place.
   const [isTypedEarly, setTypedEarly] = useState(false);
@@ -163,7 +165,7 @@ export function ModelField({ choices, value, onValueChange, busy, hint, error }:
       isItemEqualToValue={(item, other) => item.alias === other.alias}
       limit={OPTIONS_SHOWN_MAX}
     >
-      <FieldFrame label="Model" ids={ids} hint={hint} error={error}>
+      <FieldFrame label={label} ids={ids} hint={hint} error={error}>
         <div className="relative">
           <Combobox.Input
             id={ids.control}
@@ -232,12 +234,12 @@ export interface ModelChoice {
   readonly obstacle: string | null;
   /** By which it can be asked; the first is taken unless another is chosen. */
   readonly endpoints: readonly ChatEndpoint[];
-  /** Whether chat can stream; responses always can. */
+  /** Whether chat can stream; the others always can. */
   readonly canStream: boolean;
   readonly pricing: ModelPricing;
 }
 
-const ENDPOINTS: readonly ChatEndpoint[] = ["chat", "responses"];
+const ENDPOINTS: readonly ChatEndpoint[] = ["chat", "responses", "messages"];
 
 /** Those that can be asked first, then the others with the reason; each part in the order of the list. */
 export function toModelChoices(models: readonly ListedModel[]): readonly ModelChoice[] {
@@ -296,7 +298,10 @@ export function Composer({ text, onTextChange, running, onSend, onStop, areaRef:
     }
   };
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-2">
+    <form
+      onSubmit={submit}
+      className="sticky bottom-0 flex min-w-0 flex-col gap-2 border-t border-line bg-bg py-3 first:border-0"
+    >
       <TextField
         label="Message"
         labelHidden
@@ -333,10 +338,12 @@ interface Draft {
   readonly settings: Settings;
   /** The alias that was chosen last; null: none was. */
   readonly model: string | null;
+  /** The alias that is compared; null: none is. */
+  readonly compared: string | null;
 }
 
 const STORAGE_KEY = "lockport.playground";
-const EMPTY: Draft = { text: "", settings: SETTINGS_DEFAULT, model: null };
+const EMPTY: Draft = { text: "", settings: SETTINGS_DEFAULT, model: null, compared: null };
 
 /** Keeps the draft in this tab, over other pages and a reload, for the person who wrote it. What was sent is not in it. */
 export function useDraft(owner: string): readonly [Draft, (part: Partial<Draft>) => void] {
@@ -356,10 +363,11 @@ function writeDraft(owner: string, draft: Draft): void {
 function readDraft(owner: string): Draft {
   const kept = readKept();
   if (!isJsonObject(kept) || kept["owner"] !== owner) return EMPTY;
-  const { text, model, settings } = kept;
+  const { text, model, compared, settings } = kept;
   return {
     text: typeof text === "string" ? text : "",
     model: typeof model === "string" ? model : null,
+    compared: typeof compared === "string" ? compared : null,
     settings: isJsonObject(settings) ? toSettings(settings) : SETTINGS_DEFAULT,
   };
 }
@@ -382,7 +390,7 @@ function toSettings({
   readonly [name: string]: unknown;
 }): Settings {
   return {
-    endpoint: endpoint === "responses" ? endpoint : SETTINGS_DEFAULT.endpoint,
+    endpoint: ENDPOINTS.find((known) => known === endpoint) ?? SETTINGS_DEFAULT.endpoint,
     system: typeof system === "string" ? system : SETTINGS_DEFAULT.system,
     temperature: typeof temperature === "number" ? temperature : null,
     maxTokens: typeof maxTokens === "number" ? maxTokens : null,
