@@ -1,5 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import type { AuditChange } from "./change.ts";
 
 export const AUDIT_ACTIONS = [
   "provider.create",
@@ -44,8 +45,8 @@ export const AUDIT_TARGET_KINDS = [
 export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
 
 /**
- * The record of a mutation (specification, section 2.11): identifiers only, never payloads. It is committed in the
- * mutation's own transaction.
+ * The record of a mutation (specification, section 2.11): identifiers, what has changed beside them, and never a secret. It is
+ * committed in the mutation's own transaction.
  */
 export interface AuditEntry {
   readonly actorPrincipalId: string;
@@ -53,6 +54,8 @@ export interface AuditEntry {
   readonly targetKind: AuditTargetKind;
   /** Provider name, model alias, principal id, key id, feed version, id of a re-pricing, or the name of the secret key's file. */
   readonly targetRef: string;
+  /** Absent: the store that carries the mutation out tells it, since it knows the target before and after. */
+  readonly change?: AuditChange | null;
 }
 
 /** The one that asks for a mutation: a principal, or `LOCAL_ACTOR`; null leaves no entry. */
@@ -72,6 +75,8 @@ export interface AuditEvent extends AuditEntry {
   readonly atUs: InstantUs;
   /** The actor's name; null when that principal is gone. */
   readonly actorName: string | null;
+  /** Null for entries of before changes were kept, and for mutations that change no field. */
+  readonly change: AuditChange | null;
 }
 
 export interface AuditStore {

@@ -1,3 +1,4 @@
+import { type AuditChange, toAuditChange } from "#audit/change.ts";
 import { type Actor, type AuditAction, type AuditStore, toAuditEntry } from "#audit/event.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -5,12 +6,14 @@ import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
+import { picoToNumber } from "#kernel/units.ts";
 import {
   addFigures,
   type BeginOutcome,
   NO_FIGURES,
   type PlannedStep,
   type Repricing,
+  type RepricingFigures,
   type RepricingStep,
   type RepricingStore,
   type RepricingTerms,
@@ -158,8 +161,9 @@ export class Repricings {
   }
 
   /** Before the first cost changes. What cannot be recorded goes on all the same: it is under way by then. */
-  async #record(action: AuditAction, { id: targetRef }: Repricing, actor: Actor): Promise<void> {
-    const entry = toAuditEntry(actor, { action, targetKind: "repricing", targetRef });
+  async #record(action: AuditAction, { id: targetRef, figures }: Repricing, actor: Actor): Promise<void> {
+    const change = figures === null ? null : toRepricingChange(action, figures);
+    const entry = toAuditEntry(actor, { action, targetKind: "repricing", targetRef, change });
     try {
       if (entry !== null) await this.#deps.audit.record(entry);
     } catch (cause) {
@@ -307,6 +311,16 @@ export class Repricings {
     this.#renewedMs = nowMs;
     await this.#deps.onCosts("going");
   }
+}
+
+/** What was planned to change; one that is taken back leads the other way. */
+function toRepricingChange(action: AuditAction, figures: RepricingFigures): AuditChange {
+  const { requests, costBeforePico, costAfterPico, unpricedBefore, unpricedAfter } = figures;
+  const was = { cost: picoToNumber(costBeforePico), unpriced_requests: unpricedBefore };
+  const is = { cost: picoToNumber(costAfterPico), unpriced_requests: unpricedAfter };
+  return action === "repricing.apply"
+    ? toAuditChange(null, was, { ...is, requests })
+    : toAuditChange(null, is, { ...was, requests });
 }
 
 function refuseBegin(

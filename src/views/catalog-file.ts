@@ -8,7 +8,7 @@ import type { CatalogPicture, ResolvedModel } from "#catalog/snapshot.ts";
 import { type DraftOf, toChanges, toDefaults } from "#kernel/fields.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import { toVariantsView } from "./catalog.ts";
+import { toVariantsView } from "#catalog/price-fields.ts";
 
 /** The catalog as one file: what `lockport export` writes and `POST /admin/v1/catalog` takes. What is left out has its default. */
 export interface CatalogFile {

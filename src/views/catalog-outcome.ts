@@ -2,7 +2,8 @@ import type { CatalogResourceChange, FeedPrices } from "#catalog/catalog-changes
 import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
-import { toModelView, toSingleProviderView, toVariantFields } from "./catalog.ts";
+import { toModelView, toSingleProviderView } from "./catalog.ts";
+import { toVariantFields } from "#catalog/price-fields.ts";
 import { toListFields, toPriceMap } from "./catalog-file.ts";
 
 /** The answer of `POST /admin/v1/catalog`; no secret is in it, only that one is set. */

@@ -1,14 +1,13 @@
 import type { Endpoint } from "#catalog/endpoint.ts";
 import { findMissedUnits } from "#catalog/missed-prices.ts";
 import type { DiscoveredModels } from "#catalog/discovery.ts";
+import { toPricingView, toVariantFields } from "#catalog/price-fields.ts";
 import { PROVIDER_SETTINGS } from "#catalog/provider-fields.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import type { PriceConditions, PriceVariant } from "#kernel/price-variants.ts";
 import { toFieldsView } from "#kernel/fields.ts";
-import { byUnit, toPricePerMillion, UNITS, type PriceSet } from "#kernel/units.ts";
 
 /** Providers and models → wire JSON, in the spelling of specification sections 2.3 to 2.6; one function per resource. */
 
@@ -136,35 +135,6 @@ export function toDiscoveredModelsView(
         guessed_from: guess.from,
       }),
     })),
-  };
-}
-
-/** Per million units; units without a price are left out. */
-export function toPricingView(prices: PriceSet) {
-  return byUnit(UNITS, (unit) => {
-    const price = prices[unit] ?? null;
-    return price === null ? undefined : toPricePerMillion(price);
-  });
-}
-
-/** `price_variants` beside `pricing`; absent where there are none. */
-export function toVariantFields(variants: readonly PriceVariant[]) {
-  return variants.length === 0 ? {} : { price_variants: toVariantsView(variants) };
-}
-
-export function toVariantsView(variants: readonly PriceVariant[]) {
-  return variants.map(({ when, ...prices }) => ({
-    when: toConditionsView(when),
-    pricing: toPricingView(prices),
-  }));
-}
-
-export function toConditionsView({ tier, inputOver, geo, hours }: PriceConditions) {
-  return {
-    ...(tier !== undefined && { tier }),
-    ...(inputOver !== undefined && { input_over: inputOver }),
-    ...(geo !== undefined && { geo }),
-    ...(hours !== undefined && { hours }),
   };
 }
 

@@ -2,6 +2,7 @@ import { type AuditEvent, LOCAL_ACTOR } from "#audit/event.ts";
 import type { OwnedSecret, SecretTerms } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { toChangeView } from "./audit-change.ts";
 
 /** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
 
@@ -79,5 +80,6 @@ export function toAdminEventView(event: AuditEvent) {
     action: event.action,
     target_kind: event.targetKind,
     target_ref: event.targetRef,
+    change: toChangeView(event),
   };
 }

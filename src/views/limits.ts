@@ -1,13 +1,11 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import { picoToNumber } from "#kernel/units.ts";
 import type { LimitState } from "#limits/limit-admin.ts";
 import type { LimitUse } from "#limits/limit-entry.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import type { Used } from "#limits/limit-sums.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
-import { type Limit, type LimitEach, type LimitMeasure, MEASURES } from "#limits/limit.ts";
-
-import type { NewLimit } from "#limits/store.ts";
+import { toAmountView, toLimitFields } from "#limits/limit-fields.ts";
+import { type Limit, MEASURES } from "#limits/limit.ts";
 
 /** Limits → wire JSON (`docs/spec/limits.md`). */
 
@@ -37,21 +35,7 @@ export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
 
 /** A limit without what was used of it. */
 export function toStoredLimitView(limit: Limit) {
-  const { id, name, measure, window, action, unpriced, unknownMax, enabled, each } = limit;
-  return {
-    id,
-    name,
-    subject: toSubjectView(limit),
-    ...(each !== null && { each: toEachView(each) }),
-    ...(limit.fixed && { fixed: true }),
-    measure,
-    amount: toAmountView(measure, limit.amount),
-    ...(window !== null && { window }),
-    action,
-    ...(measure === "cost" && { unpriced }),
-    ...(unknownMax !== null && { unknown: unknownMax }),
-    enabled,
-  };
+  return { id: limit.id, ...toLimitFields(limit) };
 }
 
 /** A limit for people: `At most $50.00 a month for ada, model gpt-5: requests beyond it are refused.` */
@@ -115,33 +99,6 @@ function toFigures({ measure, amount }: Limit, used: Used) {
     unpriced_requests: used.unpriced,
     unknown_requests: used.unknown,
   };
-}
-
-export function toEachView(each: LimitEach): string {
-  return each.kind === "tag" ? `tag:${each.key}` : each.kind;
-}
-
-export function toSubjectView({ subject, model }: Pick<NewLimit, "subject" | "model">) {
-  return { ...toWho(subject), ...(model !== null && { model }) };
-}
-
-function toWho(subject: NewLimit["subject"]) {
-  switch (subject.kind) {
-    case "principal":
-      return { principal: subject.name };
-    case "key":
-      return { key: subject.id };
-    case "relay_token":
-      return { relay_token: subject.id };
-    case "tag":
-      return { tag: subject.pair };
-    default:
-      return {};
-  }
-}
-
-export function toAmountView(measure: LimitMeasure, amount: bigint): number {
-  return measure === "cost" ? picoToNumber(amount) : Number(amount);
 }
 
 function formatOrNull(instantUs: InstantUs | null): string | null {

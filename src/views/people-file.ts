@@ -5,7 +5,7 @@ import { type Along, type KeyFacts, type LimitFacts, toLimitFacts } from "#peopl
 import type { PeopleDraft } from "#people/people-draft.ts";
 import type { PeopleOutcome, PeopleResourceChange } from "#people/people-change.ts";
 import type { PeoplePicture } from "#people/store.ts";
-import { toAmountView, toEachView, toSubjectView } from "./limits.ts";
+import { toAmountView, toEachView, toSubjectView } from "#limits/limit-fields.ts";
 
 /** The sections of a file that carry people: what is left out has its default, and of a section that is left out nothing is said. */
 export interface PeopleFile {

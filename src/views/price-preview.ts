@@ -5,7 +5,7 @@ import { toCost } from "#stats/series.ts";
 import type { ModelUse } from "#stats/store.ts";
 import { chooseForSums, findLeftOut, hasDetailPrice } from "#stats/what-if.ts";
 import { priceTotals } from "#usage/cost.ts";
-import { toPricingView, toVariantsView } from "./catalog.ts";
+import { toPricingView, toVariantsView } from "#catalog/price-fields.ts";
 
 /** A name whose prices would change, and what was used under it. */
 export interface RepricedUse {

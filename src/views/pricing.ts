@@ -9,7 +9,7 @@ import { byUnit, toPricePerMillion, toPricePerUnit, UNITS } from "#kernel/units.
 import { choosePrices } from "#usage/cost.ts";
 import type { MissingPrices, UnpricedFacts } from "#stats/store.ts";
 import type { ReportedUsage } from "#usage/event.ts";
-import { toConditionsView, toPricingView, toVariantsView } from "./catalog.ts";
+import { toConditionsView, toPricingView, toVariantsView } from "#catalog/price-fields.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {

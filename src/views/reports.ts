@@ -14,7 +14,7 @@ import {
   toUnpricedReason,
 } from "#usage/cost.ts";
 import type { ReportQuantities } from "#kernel/units.ts";
-import { toConditionsView } from "./catalog.ts";
+import { toConditionsView } from "#catalog/price-fields.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */

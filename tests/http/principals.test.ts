@@ -37,6 +37,7 @@ describe("principals", () => {
         action: "principal.create",
         target_kind: "principal",
         target_ref: created["id"],
+        change: expect.objectContaining({ label: "ann", omitted: 0 }),
       },
     ]);
     const service = await call(harness, "POST", PRINCIPALS, {
@@ -142,7 +143,7 @@ describe("principals", () => {
 });
 
 describe("GET /admin/v1/events", () => {
-  test("is newest first, and holds identifiers only", async () => {
+  test("is newest first, and holds identifiers with the change beside them", async () => {
     for (const name of ["kim", "lou", "mia"]) await call(harness, "POST", PRINCIPALS, { body: { name } });
     const all = await events(500);
     expect(all.length).toBeGreaterThanOrEqual(3);
@@ -153,6 +154,7 @@ describe("GET /admin/v1/events", () => {
         "action",
         "actor",
         "actor_principal_id",
+        "change",
         "target_kind",
         "target_ref",
         "ts",

@@ -10,6 +10,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
   identity: ["key-rotation", "login-links", "principals", "secrets", "session-renewal", "sign-in", "sso"],
   http: [
     "admin-usage",
+    "audit-change",
     "auth",
     "begotten-keys",
     "if-match",

@@ -172,14 +172,19 @@ export function testPrincipalsContract(engineName: string, createEngine: () => C
 
       const { rows, total } = await audit.listEvents(PAGE);
       expect(rows.map((event) => event.targetRef)).toEqual(["third", "second", "first"]);
-      expect(rows[2]).toEqual({ ...entry("first"), atUs: START_US, actorName: "ann" });
+      expect(rows[2]).toMatchObject({ ...entry("first"), atUs: START_US, actorName: "ann" });
+      expect(rows[2]?.change?.label).toBe("ann");
       expect(total).toBe(3);
       const page = await audit.listEvents({ limit: 1, offset: 1 });
       expect(page.rows.map((event) => event.targetRef)).toEqual(["second"]);
       expect(page.total).toBe(3);
 
+      await audit.record(AUDIT);
+      expect((await audit.listEvents(PAGE)).rows[0]).toMatchObject({ ...AUDIT, change: null });
       await identity.deletePrincipal("principal-ann", null);
-      expect((await audit.listEvents(PAGE)).rows.map((event) => event.actorName)).toEqual([null, null, null]);
+      expect((await audit.listEvents(PAGE)).rows.map((event) => event.actorName)).toEqual(
+        Array(4).fill(null),
+      );
     });
   });
 }

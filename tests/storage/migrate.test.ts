@@ -6,6 +6,8 @@ import { SetupError } from "#kernel/errors.ts";
 import { migrate as migratePostgres } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Migration } from "#storage/sql/migration.ts";
+import { MIGRATIONS as ON_POSTGRES } from "#storage/postgres/connection/migrations.ts";
+import { MIGRATIONS as ON_SQLITE } from "#storage/sqlite/catalog/migrations.ts";
 import { migrate as migrateSqlite } from "#storage/sqlite/file/migrate.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { postgresMissing, sharedPostgres, type TestSchema } from "../support/postgres.ts";
@@ -268,4 +270,26 @@ describe.skipIf(postgresMissing !== null)("migrations of a schema", () => {
     expect(String(older)).not.toContain("role-password");
     await server.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
+});
+
+describe.each([
+  { engine: "SQLite", createScene: createSqliteScene, migrations: ON_SQLITE },
+  { engine: "PostgreSQL", createScene: createPostgresScene, migrations: ON_POSTGRES },
+])("the audit log of before changes were kept, on $engine", ({ engine, createScene, migrations }) => {
+  test.skipIf(engine === "PostgreSQL" && postgresMissing !== null)(
+    "keeps its entries, whose change is null",
+    async () => {
+      await using scene = await createScene();
+      const added = migrations.findIndex(({ name }) => name.endsWith("_audit_change"));
+      await scene.migrate(migrations.slice(0, added));
+      await scene.query(
+        `INSERT INTO audit_events (at_us, actor_principal_id, action, target_kind, target_ref)
+         VALUES (1, 'p', 'key.create', 'api_key', 'k')`,
+      );
+      await scene.migrate(migrations);
+      expect(await scene.query("SELECT target_ref, change FROM audit_events")).toEqual([
+        { target_ref: "k", change: null },
+      ]);
+    },
+  );
 });

@@ -16,7 +16,7 @@ import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import { UNITS, type Unit, toPricePerMillion } from "#kernel/units.ts";
 import { toConditionWords } from "#kernel/price-variants.ts";
-import { toConditionsView } from "#views/catalog.ts";
+import { toConditionsView } from "#catalog/price-fields.ts";
 import type { AnswerOf } from "#http/client.ts";
 import { readTextInput } from "#cli/input/input.ts";
 import { given, type Client, type Installation, isObject } from "#cli/installation/client.ts";

@@ -60,12 +60,21 @@ const COMMANDS: readonly RouteCommand[] = [
     group: "Operation",
     table: {
       rows: ["events"],
-      columns: ["ts as time", "actor", "action", "target_kind as kind", "target_ref as target"],
-      spare: ["kind"],
+      columns: [
+        "ts as time",
+        "actor",
+        "action",
+        "target_kind as kind",
+        "target_ref as target",
+        "change.label? as name",
+        "change.sentence? as change",
+      ],
+      spare: ["kind", "target"],
     },
     examples: [
       "lockport audit",
       "lockport audit --limit 500 --json | jq '.events[] | select(.actor == \"ada\")'",
+      "lockport audit --json | jq '.events[] | select(.change.fields[]?.field | startswith(\"pricing\"))'",
     ],
   },
   {

@@ -14,6 +14,15 @@ const EVENT = {
   action: "provider.create",
   target_kind: "provider",
   target_ref: PROVIDER.name,
+  change: {
+    label: null,
+    sentence: `base url ${PROVIDER.base_url}, api key set`,
+    fields: [
+      { field: "base_url", before: null, after: PROVIDER.base_url },
+      { field: "api_key", before: null, after: "set", secret: true as const },
+    ],
+    omitted: 0,
+  },
 };
 
 /** Audit events, newest first (specification, sections 2.11 and 4.6). */

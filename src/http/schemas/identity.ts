@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CHANGE_BYTES_MAX, VALUE_BYTES_MAX } from "#audit/change.ts";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_MODELS_MAX } from "#identity/secret.ts";
@@ -103,4 +104,36 @@ export const AdminEvent = view("AdminEvent", {
   action: oneOf(AUDIT_ACTIONS),
   target_kind: oneOf(AUDIT_TARGET_KINDS),
   target_ref: Type.String(),
+  change: nullable(
+    Type.Object(
+      {
+        label: nullable(
+          Type.String({
+            description: "The target's name when it was changed; null where `target_ref` is it.",
+          }),
+        ),
+        sentence: Type.String({ description: "The fields in one line, for people." }),
+        fields: Type.Array(
+          Type.Object({
+            field: Type.String({ description: "As requests write it." }),
+            before: Type.Unknown({ description: "JSON; null: none." }),
+            after: Type.Unknown({ description: "JSON; null: none." }),
+            secret: Type.Optional(
+              Type.Literal(true, { description: "Never told: `set` stands for a value." }),
+            ),
+            cut: Type.Optional(
+              Type.Literal(true, {
+                description: `A value has more than ${VALUE_BYTES_MAX} bytes, and its beginning stands for it.`,
+              }),
+            ),
+          }),
+        ),
+        omitted: Type.Integer({
+          minimum: 0,
+          description: `Fields that are left out: they have more than ${CHANGE_BYTES_MAX} bytes together.`,
+        }),
+      },
+      { description: "Fields that differ; null for events of before they were kept." },
+    ),
+  ),
 });

@@ -4,7 +4,8 @@ import { planHistory, toPriceSpans } from "#catalog/price-history.ts";
 import { type EndedPrice, findFirstToCome, planToCome, toHeldKey } from "#catalog/price-schedule.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { createWorkingCopy } from "#catalog/working-copy.ts";
+import { toCatalogChange } from "#catalog/catalog-facts.ts";
+import { createWorkingCopy, type WorkingCopy } from "#catalog/working-copy.ts";
 import type { CatalogChange, CatalogPlan, CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import type { Unit } from "#kernel/units.ts";
@@ -103,10 +104,18 @@ export function* applyPlan<Result>(
     const conflict = findUnseen(planned.writes, memory.unseen());
     if (conflict !== null) throw conflict;
   }
-  yield* recordAudit(planned.audit);
+  const before = memory.catalogAt(atUs);
+  const after = createWorkingCopy(before);
+  after.write(planned.writes);
+  yield* recordAudit(
+    planned.audit.map((entry) => ({
+      ...entry,
+      change: toCatalogChange(entry, { ...planned, before, after }),
+    })),
+  );
   if (planned.writes.length === 0) return planned;
   const due = yield* settleDue(memory, atUs);
-  yield* recordPrices(planned, memory.catalogAt(atUs));
+  yield* recordPrices(planned, { before, after });
   yield* applyWrites([...due, ...planned.writes, ...planOrphans(planned.writes, memory)], memory);
   return planned;
 }
@@ -134,12 +143,13 @@ function planOrphans(writes: readonly CatalogWrite[], memory: StoreMemory): read
 }
 
 /** Writes down which prices end with the change and which begin. */
-function* recordPrices({ writes, prices: stamp = {} }: CatalogChange<unknown>, before: CatalogSnapshot) {
+function* recordPrices(
+  { writes, prices: stamp = {} }: CatalogChange<unknown>,
+  { before, after }: { readonly before: CatalogSnapshot; readonly after: WorkingCopy },
+) {
   if (writes.every(({ kind }) => kind === "put_provider" || kind === "put_feed")) return;
   yield* beginHistory(before);
   const { atUs } = yield* changeTransaction();
-  const after = createWorkingCopy(before);
-  after.write(writes);
   yield* recordHistory(planHistory(before, after, { writes, stamp, atUs }), atUs);
 }
 

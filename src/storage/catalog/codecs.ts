@@ -1,3 +1,4 @@
+import { type AuditChange, parseAuditChange } from "#audit/change.ts";
 import { type Capability, isCapability } from "#catalog/capability.ts";
 import { type Endpoint, isEndpoint } from "#catalog/endpoint.ts";
 import type { ScheduledChange, ScheduledEntry } from "#catalog/scheduled-prices.ts";
@@ -32,6 +33,8 @@ export const ALIASES = jsonOf<ReadonlySet<string>>(
   (json) => (Array.isArray(json) && json.every(isText) ? new Set(json) : undefined),
   (aliases) => [...aliases],
 );
+
+export const AUDIT_CHANGE = jsonOf<AuditChange>((json) => parseAuditChange(json) ?? undefined);
 
 const TAG_LIST = jsonOf<readonly string[]>((json) =>
   Array.isArray(json) && json.every(isPair) ? json : undefined,

@@ -1,6 +1,8 @@
+import { toAuditChange } from "#audit/change.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { withHint } from "#kernel/nearest.ts";
 import type { Limit } from "#limits/limit.ts";
+import { toLimitFields } from "#limits/limit-fields.ts";
 import { getLimit, type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
 import { insert, update } from "#storage/sql/rows.ts";
 import { one, run, type Script } from "#storage/sql/script.ts";
@@ -33,8 +35,9 @@ export function createLimitStore({ ask, change, memory, isTrusted, current }: Ca
             `There are ${LIMITS_MAX} limits at most: remove one first.`,
           );
         yield* insert(limits, [toLimitRow(limit, yield* findSubjectId(limit.subject))]);
-        yield* recordChange(audit, "limit", limit.id);
-        return yield* readLimit(limit.id);
+        const after = yield* readLimit(limit.id);
+        yield* recordChange(audit, "limit", toLimitChange(null, after));
+        return after;
       });
       const { subject } = limit;
       if (subject.kind === "everybody" || subject.kind === "tag") return made;
@@ -48,8 +51,9 @@ export function createLimitStore({ ask, change, memory, isTrusted, current }: Ca
         require?.(before);
         if (edit.name !== undefined && edit.name !== before.name) requireFreeName(edit.name);
         yield* update(limits, edit, "id = ?", [id]);
-        yield* recordChange(audit, "limit", id);
-        return yield* readLimit(id);
+        const after = yield* readLimit(id);
+        yield* recordChange(audit, "limit", toLimitChange(before, after));
+        return after;
       }),
 
     delete: (id, audit, require) =>
@@ -57,9 +61,14 @@ export function createLimitStore({ ask, change, memory, isTrusted, current }: Ca
         const before = requireLimit(id);
         require?.(before);
         yield* run("DELETE FROM limits WHERE id = ?", [id]);
-        yield* recordChange(audit, "limit", id);
+        yield* recordChange(audit, "limit", toLimitChange(before, null));
       }),
   };
+}
+
+export function toLimitChange(before: Limit | null, after: Limit | null) {
+  const { id = "", name = null } = after ?? before ?? {};
+  return { id, change: toAuditChange(name, before && toLimitFields(before), after && toLimitFields(after)) };
 }
 
 /** As the change leaves it. */

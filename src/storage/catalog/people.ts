@@ -1,3 +1,5 @@
+import type { AuditChange } from "#audit/change.ts";
+import type { AuditEntry } from "#audit/event.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { PeoplePicture, PeopleStore, PeopleWrite, StoredKey } from "#people/store.ts";
 import { insert, select, update } from "#storage/sql/rows.ts";
@@ -13,11 +15,12 @@ import {
   toSecretRow,
 } from "./catalog-rows.ts";
 import { changed, changeTransaction } from "./change.ts";
-import { toLimitRow } from "./limit-rows.ts";
+import { readLimits, toLimitRow } from "./limit-rows.ts";
+import { toLimitChange } from "./limits.ts";
 import type { StoreMemory } from "./memory.ts";
-import { removePrincipal } from "./principals.ts";
+import { type Owned, removePrincipal, toPrincipalChange, toPrincipalRemoval } from "./principals.ts";
 import { requireSecretPresent } from "./secret-state.ts";
-import { removeKey, selectListed } from "./secrets.ts";
+import { removeKey, selectListed, toSecretChange } from "./secrets.ts";
 import { apiKeys, limits, oidcSubjects, principals, relayTokens } from "./tables.ts";
 
 /** Principals, keys and limits together with the catalog, for a file of the whole installation. */
@@ -42,8 +45,15 @@ export function createPeopleStore({ read, change, memory, current }: CatalogDriv
         const { picture, keyRows } = yield* readPeople(memory);
         const planned = toPeople(picture);
         const { result } = yield* applyPlan(toCatalog, memory);
-        for (const write of planned.writes) yield* applyWrite(write, { keyRows, memory });
-        yield* recordAudit(planned.audit);
+        const removed = new Map<string, Owned>();
+        for (const write of planned.writes) yield* applyWrite(write, { keyRows, memory, removed });
+        if (planned.audit.length > 0) {
+          const now = yield* readPeople(memory);
+          // Memory has the limits of before until the commit.
+          const left = { ...now.picture, limits: yield* readLimits(null) };
+          const tell = toTelling(picture, left, removed);
+          yield* recordAudit(planned.audit.map((entry) => ({ ...entry, change: tell(entry) })));
+        }
         (yield* changeTransaction()).onTakenOver = () => void after.push(memory.catalog());
         return { toResult: result, people: planned.result };
       });
@@ -56,6 +66,34 @@ interface Found {
   /** By id. */
   readonly keyRows: ReadonlyMap<string, ListedSecretRow>;
   readonly memory: StoreMemory;
+  /** What went with principals, by their ids. */
+  readonly removed: Map<string, Owned>;
+}
+
+/** Tells the change of each entry of people as they were and as they are. */
+function toTelling(before: PeoplePicture, after: PeoplePicture, removed: ReadonlyMap<string, Owned>) {
+  const index = ({ principals: people, keys, limits: list }: PeoplePicture) => ({
+    principals: new Map(people.map((principal) => [principal.id, principal])),
+    keys: new Map(keys.map((key) => [key.id, key])),
+    limits: new Map(list.map((limit) => [limit.id, limit])),
+  });
+  const [was, is] = [index(before), index(after)];
+  return ({ targetKind, targetRef: id }: AuditEntry): AuditChange | null => {
+    switch (targetKind) {
+      case "principal": {
+        const principal = was.principals.get(id) ?? null;
+        const owned = removed.get(id);
+        if (principal !== null && owned !== undefined) return toPrincipalRemoval(principal, owned);
+        return toPrincipalChange(principal, is.principals.get(id) ?? null);
+      }
+      case "api_key":
+        return toSecretChange(was.keys.get(id) ?? null, is.keys.get(id) ?? null).change;
+      case "limit":
+        return toLimitChange(was.limits.get(id) ?? null, is.limits.get(id) ?? null).change;
+      default:
+        return null;
+    }
+  };
 }
 
 function* readPeople(
@@ -81,7 +119,7 @@ function toStoredKey(row: ListedSecretRow): StoredKey {
 }
 
 /** A row that a step does not find is a mistake of its plan, not a race. */
-function* applyWrite(write: PeopleWrite, { keyRows, memory }: Found): Script<void> {
+function* applyWrite(write: PeopleWrite, { keyRows, memory, removed }: Found): Script<void> {
   switch (write.kind) {
     case "create_principal":
       yield* insert(principals, [write.principal]);
@@ -119,7 +157,7 @@ function* applyWrite(write: PeopleWrite, { keyRows, memory }: Found): Script<voi
       yield* removeKey(write.id, memory.limits());
       return;
     case "delete_principal":
-      yield* removePrincipal(write.id, memory.limits());
+      removed.set(write.id, yield* removePrincipal(write.id, memory.limits()));
   }
 }
 

@@ -1,10 +1,12 @@
+import { toAuditChange } from "#audit/change.ts";
+import { toPrincipalFacts, toSecretName } from "#identity/facts.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { PrincipalRemoval, PrincipalStore, RemovedSecret } from "#identity/store.ts";
 import { ProxyError, type Precondition } from "#kernel/errors.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { count, insert, select, selectOne, update } from "#storage/sql/rows.ts";
 import { all, type Binding, run, type Script } from "#storage/sql/script.ts";
-import { recordAudit, recordChange } from "./audit.ts";
+import { recordChange, recordOne } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { changed } from "./change.ts";
 import { toPrincipal } from "./catalog-rows.ts";
@@ -26,7 +28,7 @@ export function createPrincipalStore({ read, ask, change, memory, current }: Cat
     createPrincipal: (principal, audit) =>
       change(function* () {
         yield* insertPrincipal(principal);
-        yield* recordAudit([audit]);
+        yield* recordOne(audit, toPrincipalChange(null, principal));
       }),
 
     async ensurePrincipal(principal) {
@@ -58,15 +60,15 @@ export function createPrincipalStore({ read, ask, change, memory, current }: Cat
         const after = toPrincipal({ ...row, ...edit }, tell);
         yield* requireAdminLeft(before, after);
         yield* update(principals, edit, "id = ?", [id]);
-        yield* recordChange(audit, "principal", id);
+        yield* recordChange(audit, "principal", { id, change: toPrincipalChange(before, after) });
         return after;
       }),
 
     deletePrincipal: (id, audit, require) =>
       change(function* () {
-        yield* requireRemovable(id, { tell, require });
-        yield* removePrincipal(id, memory.limits());
-        yield* recordAudit([audit]);
+        const before = yield* requireRemovable(id, { tell, require });
+        const owned = yield* removePrincipal(id, memory.limits());
+        yield* recordOne(audit, toPrincipalRemoval(before, owned));
       }),
 
     async findPrincipalRemoval(id, nowUs, require) {
@@ -96,9 +98,28 @@ export function createPrincipalStore({ read, ask, change, memory, current }: Cat
   };
 }
 
-/** Within a change, whoever it is, with what goes with it. `known`: the limits that it found. */
-export function* removePrincipal(id: string, known: LimitSet): Script<void> {
-  const { keys, relayTokens, limits } = yield* findOwned(id, known);
+export function toPrincipalChange(before: Principal | null, after: Principal | null) {
+  const { name = null } = after ?? before ?? {};
+  return toAuditChange(name, before && toPrincipalFacts(before), after && toPrincipalFacts(after));
+}
+
+/** The deletion of a principal and of what goes with it, which has no entries of its own. */
+export function toPrincipalRemoval(principal: Principal, { keys, relayTokens, limits }: Owned) {
+  const facts = {
+    ...toPrincipalFacts(principal),
+    keys: keys.map(toSecretName),
+    relay_tokens: relayTokens.map(toSecretName),
+    limits: limits.map(({ name }) => name),
+  };
+  return toAuditChange(principal.name, facts, null);
+}
+
+export type Owned = Pick<PrincipalRemoval, "keys" | "relayTokens" | "limits">;
+
+/** Within a change, whoever it is, with what goes with it, which it returns. `known`: the limits that it found. */
+export function* removePrincipal(id: string, known: LimitSet): Script<Owned> {
+  const owned = yield* findOwned(id, known);
+  const { keys, relayTokens, limits } = owned;
   for (const key of keys) yield* changed("key", key.id);
   for (const token of relayTokens) yield* changed("relay_token", token.id);
   for (const limit of limits) yield* changed("limit", limit.id);
@@ -106,6 +127,7 @@ export function* removePrincipal(id: string, known: LimitSet): Script<void> {
   yield* run("DELETE FROM principals WHERE id = ?", [id]);
   yield* orphanResponses(id);
   yield* changed("principal", id);
+  return owned;
 }
 
 /** Within a transaction. Throws `principal_not_found`. */
@@ -159,10 +181,7 @@ function* requireRemovable(
 }
 
 /** Finds what goes with a principal, which still is there. */
-function* findOwned(
-  principalId: string,
-  { limits }: LimitSet,
-): Script<Pick<PrincipalRemoval, "keys" | "relayTokens" | "limits">> {
+function* findOwned(principalId: string, { limits }: LimitSet): Script<Owned> {
   const keys = yield* listSecretNames("api_keys", principalId);
   const relayTokens = yield* listSecretNames("relay_tokens", principalId);
   const owners = new Set([principalId, ...keys.map(({ id }) => id), ...relayTokens.map(({ id }) => id)]);

@@ -4,11 +4,13 @@ import { FORMER_SECRETS_MAX, type SecretBox, type Keyring, type SecretState } fr
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { select, update } from "#storage/sql/rows.ts";
-import { all, run, type Script } from "#storage/sql/script.ts";
+import { run, type Script } from "#storage/sql/script.ts";
 import { recordAudit } from "./audit.ts";
 import { changed } from "./change.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
-import { providers, type ProviderValues } from "./tables.ts";
+import { toListedSecret } from "./catalog-rows.ts";
+import { selectListed, toSecretChange } from "./secrets.ts";
+import { apiKeys, providers, type ProviderValues, relayTokens } from "./tables.ts";
 import { listReadable } from "./unreadable.ts";
 
 export interface SecretRotation {
@@ -89,17 +91,21 @@ function resealCredential({ secrets, next }: Boxes, provider: ProviderValues): U
 }
 
 const REVOKED = [
-  { table: "api_keys", kind: "key", action: "key.delete", targetKind: "api_key" },
-  { table: "relay_tokens", kind: "relay_token", action: "relay_token.delete", targetKind: "relay_token" },
+  { table: apiKeys, kind: "key", action: "key.delete", targetKind: "api_key" },
+  { table: relayTokens, kind: "relay_token", action: "relay_token.delete", targetKind: "relay_token" },
 ] as const;
 
 /** Returns how many API keys and relay tokens there were. Their limits go with them: ON DELETE CASCADE. */
 function* revokeSecrets(): Script<number> {
   let count = 0;
   for (const { table, kind, action, targetKind } of REVOKED) {
-    const rows = yield* all<{ id: string }>(`DELETE FROM ${table} RETURNING id`);
+    const rows = yield* selectListed(table, `ORDER BY ${table.name}.created_at_us, ${table.name}.id`, []);
+    yield* run(`DELETE FROM ${table.name}`);
     yield* recordAudit(
-      rows.map(({ id }) => toAuditEntry(LOCAL_ACTOR, { action, targetKind, targetRef: id })),
+      rows.map((row) => {
+        const { id, change } = toSecretChange(toListedSecret(row), null);
+        return toAuditEntry(LOCAL_ACTOR, { action, targetKind, targetRef: id, change });
+      }),
     );
     yield* changed(kind, null);
     count += rows.length;

@@ -1,4 +1,6 @@
-import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
+import { toAuditChange } from "#audit/change.ts";
+import { toSecretFacts, toSecretLabel } from "#identity/facts.ts";
+import { type ListedSecret, SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
 import { withHint } from "#kernel/nearest.ts";
@@ -59,11 +61,11 @@ export function createSecretStore(
 
     create: (secret, audit) =>
       change(function* () {
-        yield* requirePrincipal(secret.principalId);
+        const { name: principalName } = yield* requirePrincipal(secret.principalId);
         const owned = yield* count(table, "WHERE principal_id = ?", [secret.principalId]);
         if (owned >= SECRETS_PER_PRINCIPAL_MAX) throw toFull();
         yield* insert(table, [toSecretRow(secret)]);
-        yield* recordChange(audit, kind, secret.id);
+        yield* recordChange(audit, kind, toSecretChange(null, { ...secret, principalName }));
       }),
 
     list: ({ principalId }, { limit, offset }) =>
@@ -83,7 +85,7 @@ export function createSecretStore(
           if (found === undefined) throw toMissing();
           const { after, columns } = applySecretChange(found, plan);
           yield* update(table, columns, "id = ?", [after.id]);
-          yield* recordChange(audit, kind, after.id);
+          yield* recordChange(audit, kind, toSecretChange(toListedSecret(found), after));
           return after;
         }),
       ),
@@ -92,10 +94,11 @@ export function createSecretStore(
       hinting(
         filter,
         change(function* () {
-          const [where, bindings] = toWhere(table, filter);
+          const [found] = yield* selectListed(table, ...toWhere(table, filter));
+          if (found === undefined) throw toMissing();
           // Its limits go with it: ON DELETE CASCADE.
-          if ((yield* run(`DELETE FROM ${table.name} ${where}`, bindings)) === 0) throw toMissing();
-          yield* recordChange(audit, kind, filter.id);
+          yield* run(`DELETE FROM ${table.name} WHERE id = ?`, [filter.id]);
+          yield* recordChange(audit, kind, toSecretChange(toListedSecret(found), null));
           for (const { id } of limitsOf(filter.id)) yield* changed("limit", id);
         }),
       ),
@@ -113,6 +116,12 @@ export function createSecretStore(
       );
     },
   };
+}
+
+export function toSecretChange(before: ListedSecret | null, after: ListedSecret | null) {
+  const told = after ?? before;
+  const [was, is] = [before && toSecretFacts(before), after && toSecretFacts(after)];
+  return { id: told?.id ?? "", change: toAuditChange(told && toSecretLabel(told), was, is) };
 }
 
 function toWhere(

@@ -1,10 +1,11 @@
+import { toAuditChange } from "#audit/change.ts";
 import type { Principal } from "#identity/principal.ts";
 import { type Session, SESSIONS_LISTED_MAX, type SessionStore } from "#identity/store.ts";
 import { columnsOf, decode, insert, selectOne } from "#storage/sql/rows.ts";
 import { all, type Binding, dialectOf, one, run, type Script } from "#storage/sql/script.ts";
 import { toPrincipal } from "./catalog-rows.ts";
 import { requirePrincipal, toPrincipalNotFound } from "./principals.ts";
-import { recordAudit } from "./audit.ts";
+import { recordOne } from "./audit.ts";
 import type { CatalogDriver } from "./catalog-driver.ts";
 import { loginLinks, principals, type PrincipalRow, sessions } from "./tables.ts";
 import type { TellUnreadable } from "./unreadable.ts";
@@ -85,13 +86,13 @@ export function createSessionStore(driver: CatalogDriver): SessionStore {
 
     revokeSessions: (principalId, audit, keptTokenHash = null) =>
       change(function* () {
-        yield* requirePrincipal(principalId, tell);
+        const { name } = yield* requirePrincipal(principalId, tell);
         yield* run("DELETE FROM login_links WHERE principal_id = ?", [principalId]);
         const revoked = yield* run("DELETE FROM sessions WHERE principal_id = ? AND token_hash <> ?", [
           principalId,
           keptTokenHash ?? "",
         ]);
-        yield* recordAudit([audit]);
+        yield* recordOne(audit, toAuditChange(name, { sessions: revoked }, { sessions: 0 }));
         return revoked;
       }),
   };

@@ -27,6 +27,7 @@ import {
 import {
   ALIASES,
   AMOUNT,
+  AUDIT_CHANGE,
   CAPABILITIES,
   CONDITIONS,
   EACH,
@@ -187,7 +188,7 @@ export const pricingFeed = table(
   { checks: [{ name: "pricing_feed_one_row", sql: "id = 1" }] },
 );
 
-/** Identifiers only, never payloads. Its actor is no foreign key: the trail outlives the principal. */
+/** Identifiers, and the change beside them, never a secret. Its actor is no foreign key: the trail outlives the principal. */
 export const auditEvents = table("audit_events", {
   /** Order of commit, which a clock that was set back does not change. */
   id: numbered("id"),
@@ -196,6 +197,8 @@ export const auditEvents = table("audit_events", {
   action: text<AuditAction>("action"),
   targetKind: text<AuditTargetKind>("target_kind"),
   targetRef: text("target_ref"),
+  /** JSON; null for entries of before it was kept. */
+  change: orNull(coded("change", AUDIT_CHANGE)),
 });
 
 export const principals = table("principals", {

@@ -6,6 +6,7 @@ import sql0004 from "#drizzle/postgres/0004_repricing.sql" with { type: "text" }
 import sql0005 from "#drizzle/postgres/0005_added_price_history.sql" with { type: "text" };
 import sql0006 from "#drizzle/postgres/0006_added_price_schedule.sql" with { type: "text" };
 import sql0007 from "#drizzle/postgres/0007_superseded_prices.sql" with { type: "text" };
+import sql0008 from "#drizzle/postgres/0008_audit_change.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/postgres in order. `drizzle/generate.ts` writes this list. */
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0005_added_price_history", sql: sql0005 },
   { name: "0006_added_price_schedule", sql: sql0006 },
   { name: "0007_superseded_prices", sql: sql0007 },
+  { name: "0008_audit_change", sql: sql0008 },
 ];

@@ -4,6 +4,7 @@ import sql0002 from "#drizzle/sqlite/0002_added_price_variants.sql" with { type:
 import sql0003 from "#drizzle/sqlite/0003_added_price_history.sql" with { type: "text" };
 import sql0004 from "#drizzle/sqlite/0004_added_price_schedule.sql" with { type: "text" };
 import sql0005 from "#drizzle/sqlite/0005_superseded_prices.sql" with { type: "text" };
+import sql0006 from "#drizzle/sqlite/0006_audit_change.sql" with { type: "text" };
 import type { Migration } from "#storage/sql/migration.ts";
 
 /** The files of drizzle/sqlite in order. `drizzle/generate.ts` writes this list. */
@@ -14,4 +15,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0003_added_price_history", sql: sql0003 },
   { name: "0004_added_price_schedule", sql: sql0004 },
   { name: "0005_superseded_prices", sql: sql0005 },
+  { name: "0006_audit_change", sql: sql0006 },
 ];

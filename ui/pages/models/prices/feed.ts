@@ -21,7 +21,7 @@ import {
 import { ProxyError } from "#kernel/errors.ts";
 import { toPricePerMillion, type Unit, UNITS } from "#kernel/units.ts";
 import { isJsonObject } from "#usage/json.ts";
-import { toConditionsView } from "#views/catalog.ts";
+import { toConditionsView } from "#catalog/price-fields.ts";
 import type { Pricing, PricingFeed } from "../../../api/catalog.ts";
 import { toIso } from "../../../search/window.ts";
 import { formatCount, formatInstant } from "../../../text/format.ts";
