@@ -131,7 +131,7 @@ afterAll(() => installation.stop());
 const TABLE: readonly (readonly [line: string, text: RegExp, json: object, wrong: string, code: number])[] = [
   [
     "audit",
-    /TIME +ACTOR +ACTION.*\n2026-03-11 12:00:0\d +admin +limit\.create/,
+    /TIME +ACTOR +ACTION.*CHANGE\n2026-03-11 12:00:0\d +admin +limit\.create/,
     { total: 5 },
     "--limit few",
     2,

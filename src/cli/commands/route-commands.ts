@@ -64,12 +64,11 @@ const COMMANDS: readonly RouteCommand[] = [
         "ts as time",
         "actor",
         "action",
-        "target_kind as kind",
         "target_ref as target",
         "change.label? as name",
         "change.sentence? as change",
       ],
-      spare: ["kind", "target"],
+      spare: ["target", "name"],
     },
     examples: [
       "lockport audit",

@@ -1,9 +1,9 @@
 const GAP = "  ";
 /** Text is cut to no less than this. */
 const TEXT_COLUMNS_MIN = 8;
-/** Cells that are of no use in part: figures, also with their units, instants and ids. */
+/** Cells that are of no use in part: figures, also with their units, instants, ids and actions such as `limit.create`. */
 const WHOLE =
-  /^(?:-|[<$]*\d[\d.,]*(?: [a-z/ ]+|\*)?|\d{4}-\d\d-\d\d[ T\d:.Z]*|[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}|yes|no|unpriced)$/;
+  /^(?:-|[<$]*\d[\d.,]*(?: [a-z/ ]+|\*)?|\d{4}-\d\d-\d\d[ T\d:.Z]*|[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}|[a-z_]+\.[a-z]+|yes|no|unpriced)$/;
 
 export interface TableOptions {
   /** Columns, by index, whose cells stand at the right, as figures do. */

@@ -4,7 +4,7 @@ import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { KEY_MODELS_MAX } from "#identity/secret.ts";
 import { TAG_PAIRS_MAX } from "#kernel/tags.ts";
-import { Count, Id, Instant, nullable, oneOf, view } from "./shared.ts";
+import { Count, fields, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about who may use the server (specification, sections 2.7, 2.8, 2.11 and 4.1). */
 
@@ -105,35 +105,30 @@ export const AdminEvent = view("AdminEvent", {
   target_kind: oneOf(AUDIT_TARGET_KINDS),
   target_ref: Type.String(),
   change: nullable(
-    Type.Object(
-      {
-        label: nullable(
-          Type.String({
-            description: "The target's name when it was changed; null where `target_ref` is it.",
-          }),
-        ),
-        sentence: Type.String({ description: "The fields in one line, for people." }),
-        fields: Type.Array(
-          Type.Object({
-            field: Type.String({ description: "As requests write it." }),
-            before: Type.Unknown({ description: "JSON; null: none." }),
-            after: Type.Unknown({ description: "JSON; null: none." }),
-            secret: Type.Optional(
-              Type.Literal(true, { description: "Never told: `set` stands for a value." }),
-            ),
-            cut: Type.Optional(
-              Type.Literal(true, {
-                description: `A value has more than ${VALUE_BYTES_MAX} bytes, and its beginning stands for it.`,
-              }),
-            ),
-          }),
-        ),
-        omitted: Type.Integer({
-          minimum: 0,
-          description: `Fields that are left out: they have more than ${CHANGE_BYTES_MAX} bytes together.`,
+    fields({
+      label: nullable(
+        Type.String({
+          description: "The target's name when it was changed; null where `target_ref` is it.",
         }),
-      },
-      { description: "Fields that differ; null for events of before they were kept." },
-    ),
+      ),
+      sentence: Type.String({ description: "The fields in one line, for people." }),
+      fields: Type.Array(
+        fields({
+          field: Type.String({ description: "As requests write it." }),
+          before: Type.Unknown({ description: "JSON; null: none." }),
+          after: Type.Unknown({ description: "JSON; null: none." }),
+          secret: Type.Optional(Type.Literal(true, { description: "Never told: `set` stands for a value." })),
+          cut: Type.Optional(
+            Type.Literal(true, {
+              description: `A value has more than ${VALUE_BYTES_MAX} bytes, and its beginning stands for it.`,
+            }),
+          ),
+        }),
+      ),
+      omitted: Type.Integer({
+        minimum: 0,
+        description: `Fields that are left out: they have more than ${CHANGE_BYTES_MAX} bytes together.`,
+      }),
+    }),
   ),
 });
