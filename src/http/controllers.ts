@@ -55,7 +55,7 @@ export interface ControllerParts {
   readonly operation: Operation;
   readonly peers: Pick<Peers, "find" | "findArrival">;
   readonly failures: Failures;
-  readonly refusals: Pick<Refusals, "newest" | "find" | "counts" | "startedAtUs">;
+  readonly refusals: Omit<Refusals, "add" | "close">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }

@@ -74,8 +74,8 @@ export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
 export const FILTER_VALUES_MAX = 20;
 /** Filter tags in one query (specification, section 8). */
 export const FILTER_TAGS_MAX = 4;
-/** What the outcome filter takes: one outcome, or everything that is not `ok`. */
-export const OUTCOME_FILTERS = [...OUTCOMES, "failed"] as const;
+/** What the outcome filter takes: one outcome, everything that is not `ok`, or `refused`, which no request of the ledger is. */
+export const OUTCOME_FILTERS = [...OUTCOMES, "failed", "refused"] as const;
 /** Stands for every provider that no longer exists. */
 export const DELETED_PROVIDER = "(deleted)";
 
@@ -146,9 +146,13 @@ function parseOutcomes(query: URLSearchParams): readonly Outcome[] | null {
   if (values === null) return null;
   const known: readonly string[] = OUTCOME_FILTERS;
   if (!values.every((value) => known.includes(value))) {
-    throw new ProxyError("invalid_outcome", `outcome must be one of ${OUTCOMES.join(", ")} or failed.`, {
-      param: "outcome",
-    });
+    throw new ProxyError(
+      "invalid_outcome",
+      `outcome must be one of ${OUTCOMES.join(", ")}, failed or refused.`,
+      {
+        param: "outcome",
+      },
+    );
   }
   const isFailed = values.includes("failed");
   return OUTCOMES.filter((outcome) => values.includes(outcome) || (isFailed && outcome !== "ok"));

@@ -4,9 +4,10 @@ import { eventIdToUuid } from "#kernel/ids.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { toRequestUnits } from "#views/request-units.ts";
-import type { RequestRow } from "../../ui/api/reports.ts";
+import type { RefusedRequest, RequestRow } from "../../ui/api/reports.ts";
 import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-card.tsx";
 import { toOutcomeBars } from "../../ui/pages/requests/histogram.tsx";
+import type { LogOrder } from "../../ui/search/filters.ts";
 import {
   addTail,
   followTail,
@@ -14,6 +15,7 @@ import {
   type Look,
   type Tail,
   TAIL_ROWS_MAX,
+  toLogRows,
 } from "../../ui/pages/requests/log.ts";
 
 type Metered = Parameters<typeof readCost>[0];
@@ -141,13 +143,15 @@ const BUCKET = {
 
 const view = (rows: readonly RequestRow[], total: number): LogView => ({
   rows,
+  refusals: [],
   total,
+  refusalsTotal: 0,
   bars: [{ ...BUCKET, start: "2026-09-21T13:00:00.000000Z" }, BUCKET],
   barsFailure: null,
   notes: null,
   cursor: "c0",
 });
-const begin: Tail = { cursor: "c0", rows: [], freshIds: new Set() };
+const begin: Tail = { cursor: "c0", rows: [], refusals: [], freshIds: new Set() };
 const look = (requests: readonly RequestRow[], more: Partial<Look> = {}): Look => ({
   requests,
   total: requests.length,
@@ -181,6 +185,35 @@ describe("the live tail", () => {
       addTail(old, tail, { rowsAPage, bucket: "hour" }).rows.map(({ id }) => id);
     expect(ids(100)).toEqual([at(30).id, at(20).id, at(10).id]);
     expect(ids(2)).toEqual([at(30).id, at(20).id]);
+  });
+
+  test("adds refusals where they arrived, which no total of requests and no bar counts, and cuts those beyond the page", () => {
+    const refused = (ms: number): RefusedRequest => ({
+      id: at(ms).id,
+      at: at(ms).ts,
+      code: "model_not_found",
+      principal: null,
+      key_suffix: null,
+      model: "nope",
+      endpoint: "chat",
+      client: null,
+    });
+    const seen = { ...old, refusals: [refused(5)], refusalsTotal: 1 };
+    const found = look([at(40)], { refusals: [refused(35), refused(5)] });
+    const tail = followTail(begin, found, { view: seen, bucket: "hour" });
+    expect([...(tail?.freshIds ?? [])]).toEqual([at(40).id, at(35).id]);
+    const show = (rowsAPage: number) => addTail(seen, tail, { rowsAPage, bucket: "hour" });
+    expect(show(100)).toMatchObject({ total: 21, refusalsTotal: 2 });
+    expect(show(100).bars?.[1]?.requests).toBe(11);
+    const idsIn = (rowsAPage: number, order?: LogOrder) =>
+      toLogRows(show(rowsAPage), order).map(({ id }) => id);
+    const all = [40, 35, 30, 10, 5].map((ms) => at(ms).id);
+    expect(idsIn(100)).toEqual(all);
+    expect(idsIn(100, "oldest")).toEqual(all.toReversed());
+    expect(idsIn(2)).toEqual(all.slice(0, 3));
+    expect(toLogRows(old)).toBe(old.rows);
+    // A refusal alone is news as well.
+    expect(follow(null, look([], { refusals: [refused(50)] }))?.refusals).toHaveLength(1);
   });
 
   test("has the view read anew when something was missed, has no bar yet, or the tail grows long", () => {

@@ -5,7 +5,6 @@ import { keepPreviousData, type QueryKey, queryOptions } from "@tanstack/react-q
 import { type Answered, call, callWithHeaders } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { KEYS } from "./keys.ts";
-import { resource } from "./resource.ts";
 import type { LogOrder, ReportQuery } from "../search/filters.ts";
 
 /** The team's reports, and what a caller used itself (specification, sections 4.3 and 4.4). */
@@ -27,6 +26,8 @@ export interface PageQuery {
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
   readonly order?: LogOrder | undefined;
+  /** Tells of refusals beside the rows. */
+  readonly refusals?: "1" | undefined;
 }
 
 /** What a report says of itself beside its figures. */
@@ -54,9 +55,14 @@ export type Facets = AnswerOf<"GET /stats/requests/facets">;
 export type MissingPrices = AnswerOf<"GET /admin/v1/usage/missing-prices">;
 export type MissingPriceRow = MissingPrices["missing"][number];
 export type ErrorsReport = AnswerOf<"GET /stats/errors">;
-export type RecentRefusals = AnswerOf<"GET /admin/v1/refusals">;
-export type RefusedRequest = RecentRefusals["refusals"][number];
+export type RefusedRequest = NonNullable<RequestPage["refusals"]>[number];
+/** A line of the log: a refused request has no row of usage. */
+export type LogRow = RequestRow | RefusedRequest;
 export type ErrorsRow = ErrorsReport["breakdown"][number];
+
+export function isRefusal(row: LogRow): row is RefusedRequest {
+  return "code" in row;
+}
 
 export function teamSeriesQuery(query: SeriesQuery) {
   return reportQuery([...KEYS.series, query], (signal) =>
@@ -90,7 +96,7 @@ export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?
  */
 export async function fetchRecorded(
   query: ReportQuery,
-  since: { readonly after: string; readonly limit: number },
+  since: Pick<PageQuery, "limit" | "refusals"> & { readonly after: string },
   signal?: AbortSignal,
 ) {
   return await call("GET /stats/requests", { signal, query: { ...query, ...since } });
@@ -156,7 +162,7 @@ const REFUSALS_AGE_MS = 30_000;
 
 const HOUR_MS = 3_600_000;
 
-/** The newest refusal of the last hour, how many there were in it, and counts by code since the start, for admins. */
+/** The newest refusal of the last hour, for admins. */
 export function recentRefusalsQuery() {
   return queryOptions({
     queryKey: [...KEYS.refusals, "recent"],
@@ -168,16 +174,7 @@ export function recentRefusalsQuery() {
   });
 }
 
-/** All that is kept of what was refused and left no usage event, for admins. */
-export const REFUSALS = resource({
-  path: "/admin/v1/refusals",
-  rows: "refusals",
-  id: "id",
-  key: KEYS.refusals,
-  stale: [],
-});
-
-/** What became of a request: its row of the log, or for admins its refusal. Null: neither is kept. */
+/** What became of a request: its row of the log, or its refusal, for its caller and for admins. Null: neither is kept. */
 export function foundRequestQuery(id: string) {
   return queryOptions({
     queryKey: [...KEYS.request, id],

@@ -1,9 +1,8 @@
 import { type ReactNode } from "react";
-import type { Outcome } from "#usage/event.ts";
-import { OUTCOME_LABEL, OUTCOME_MEANING } from "../text/outcomes.ts";
+import { OUTCOME_LABEL, OUTCOME_MEANING, type ShownOutcome } from "../text/outcomes.ts";
 
 export interface OutcomeBadgeProps {
-  readonly outcome: Outcome;
+  readonly outcome: ShownOutcome;
   readonly statusCode?: number | null | undefined;
 }
 
@@ -20,8 +19,8 @@ export function OutcomeBadge({ outcome, statusCode }: OutcomeBadgeProps): ReactN
   );
 }
 
-/** The shape alone: a disc, a triangle, a square with a cross, a ring. */
-export function OutcomeMark({ outcome }: { readonly outcome: Outcome }): ReactNode {
+/** The shape alone: a disc, a triangle, a square with a cross, a ring, a bar. */
+export function OutcomeMark({ outcome }: { readonly outcome: ShownOutcome }): ReactNode {
   return (
     <svg viewBox="0 0 12 12" width={12} height={12} aria-hidden className="shrink-0">
       {MARK[outcome]}
@@ -39,4 +38,5 @@ const MARK = {
     </>
   ),
   cancelled: <circle cx={6} cy={6} r={4} className="fill-none stroke-cancelled" strokeWidth={2} />,
-} as const satisfies Record<Outcome, ReactNode>;
+  refused: <rect x={1} y={4.5} width={10} height={3} rx={1.5} className="fill-ink-faint" />,
+} as const satisfies Record<ShownOutcome, ReactNode>;

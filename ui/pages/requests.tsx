@@ -7,9 +7,9 @@ import { FilterBar } from "../filters/filter-bar.tsx";
 import { DetailPanel } from "./requests/detail-panel.tsx";
 import { Histogram } from "./requests/histogram.tsx";
 import { type Live, useLog } from "./requests/log.ts";
-import { Refusals } from "./requests/refusals.tsx";
 import { Pager, RequestTable } from "./requests/request-table.tsx";
 import { CsvButton, CsvStatus, useCsvExport } from "../reports/csv-export.tsx";
+import { isRefusedOnly } from "../search/filters.ts";
 import { toQueryString } from "../search/query-string.ts";
 import { type Report, useReport } from "../search/report.ts";
 import { formatCount } from "../text/format.ts";
@@ -26,6 +26,7 @@ export function RequestsPage() {
   const rows = useRef<HTMLDivElement>(null);
   // What is being read does not move.
   const log = useLog(report, search, isScrolled || search.open !== undefined);
+  const isOfRefusals = isRefusedOnly(report.filters);
   const csv = useCsvExport({ path: "/stats/requests", query: { ...report.query }, subject: "requests" });
 
   /** A step from row to row takes the place of the last one: one press of "back" leads to the list. */
@@ -46,19 +47,20 @@ export function RequestsPage() {
       <PageHead
         title="Requests"
         lead="Requests of the whole team, including failed ones. Content is never stored."
-        actions={<Refusals />}
       />
       <FilterBar
         report={report}
         actions={
           <>
-            <CsvButton state={csv} title="Every request of this view" />
+            {!isOfRefusals && (
+              <CsvButton state={csv} title="Every request of this view, without refused ones" />
+            )}
             <LiveControl live={log.live} report={report} />
           </>
         }
       />
       <CsvStatus state={csv} total={log.total} className="mb-4" />
-      <Histogram report={report} log={log} />
+      {!isOfRefusals && <Histogram report={report} log={log} />}
       <div
         ref={rows}
         role="presentation"
@@ -88,7 +90,7 @@ export function RequestsPage() {
             open(row.id, { replace: search.open !== undefined });
           }}
           toHref={toHref}
-          footer={<Pager log={log} search={search} change={report.change} />}
+          footer={<Pager log={log} search={search} report={report} />}
         />
       </div>
       {search.open !== undefined && (

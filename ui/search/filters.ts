@@ -5,10 +5,11 @@ import { formatDuration, formatMoney } from "../text/format.ts";
 import { toOutcomeWord } from "../text/outcomes.ts";
 import { readText, readTexts, readWord, type RawSearch } from "./query-string.ts";
 
-/** An outcome, or all that are not `ok` at once. */
-export const OUTCOME_FILTERS = OUTCOMES.flatMap((outcome) =>
-  outcome === "ok" ? [outcome, "failed" as const] : [outcome],
-);
+/** An outcome, all that are not `ok` at once, or `refused`, which has no usage. */
+export const OUTCOME_FILTERS = [
+  ...OUTCOMES.flatMap((outcome) => (outcome === "ok" ? [outcome, "failed" as const] : [outcome])),
+  "refused" as const,
+];
 export type OutcomeFilter = (typeof OUTCOME_FILTERS)[number];
 
 /** All that is known of a filter of several values; bar, chips, list, comparison and address come from it. */
@@ -165,6 +166,11 @@ export function toActiveFilters(filters: ReadFilters): readonly ActiveFilter[] {
     return value === undefined ? [] : [{ name, value, place: 0, without: { [name]: undefined } }];
   });
   return [...lists, ...singles];
+}
+
+/** True where nothing but refused requests is asked for. */
+export function isRefusedOnly({ outcome }: ReadFilters): boolean {
+  return outcome?.length === 1 && outcome[0] === "refused";
 }
 
 export function countFilters(filters: ReadFilters): number {

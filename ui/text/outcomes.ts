@@ -1,13 +1,17 @@
 import type { ConnectionFailure } from "#kernel/system-code.ts";
 import type { Outcome } from "#usage/event.ts";
 
+/** An outcome as the log shows it: a refused request has no usage, and no outcome in the ledger. */
+export type ShownOutcome = Outcome | "refused";
+
 /** The name of an outcome on the page. */
 export const OUTCOME_LABEL = {
   ok: "OK",
   upstream_error: "Upstream error",
   unreachable: "Unreachable",
   cancelled: "Cancelled",
-} as const satisfies Record<Outcome, string>;
+  refused: "Refused",
+} as const satisfies Record<ShownOutcome, string>;
 
 /** The meaning of an outcome, for titles and legends. */
 export const OUTCOME_MEANING = {
@@ -15,7 +19,8 @@ export const OUTCOME_MEANING = {
   upstream_error: "The provider answered with an error.",
   unreachable: "No complete answer came from the provider, or Lockport was stopped before it came.",
   cancelled: "The caller disconnected before the answer was complete.",
-} as const satisfies Record<Outcome, string>;
+  refused: "It reached no provider, so it cost nothing and is in no report.",
+} as const satisfies Record<ShownOutcome, string>;
 
 /** What the outcome of one request means, whose error kind is known, and why its provider gave no answer. */
 export function toOutcomeMeaning(
@@ -30,7 +35,7 @@ export function toOutcomeMeaning(
 }
 
 /** Its name within a sentence or a legend: `upstream error`. */
-export function toOutcomeWord(outcome: Outcome): string {
+export function toOutcomeWord(outcome: ShownOutcome): string {
   return OUTCOME_LABEL[outcome].toLowerCase();
 }
 

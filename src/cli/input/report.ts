@@ -70,6 +70,9 @@ export interface FilterOptions extends InstallationOptions {
   readonly tier?: string;
 }
 
+/** Refused requests are in no report; `lockport refusals` lists them. */
+const LOGGED_OUTCOMES = OUTCOME_FILTERS.filter((outcome) => outcome !== "refused");
+
 /** The filters that a report takes beside the others. */
 interface FilterKinds {
   readonly outcomes: boolean;
@@ -90,7 +93,7 @@ export function addFilterOptions(command: Command, { outcomes, models = true }: 
     .option("--tag <key:value>", "that carry this tag; repeatable, all must match", collectTags);
   if (models) command.option("--model <alias>", "one model's");
   return outcomes
-    ? command.addOption(choiceOption("--outcome <outcome>", "that ended so", OUTCOME_FILTERS))
+    ? command.addOption(choiceOption("--outcome <outcome>", "that ended so", LOGGED_OUTCOMES))
     : command;
 }
 

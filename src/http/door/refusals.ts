@@ -41,6 +41,8 @@ export interface Refusals {
   add(refusal: Refusal, peer: Peer): void;
   /** The newest first, at most `REFUSALS_KEPT`; those of before a restart included. */
   newest(): readonly Refusal[];
+  /** The count of those that were added since the process started. */
+  added(): number;
   /** The one of this id, of one principal alone where there is one. */
   find(id: string, principalId: string | null): Refusal | null;
   /** The number of each code that there was. */
@@ -84,6 +86,7 @@ function toWritten(refusal: Refusal): Refusal {
 /** Without a store they are gone with the process. */
 export function createRefusals(log: Log, clock: Clock, store: RefusalStore | null = null): Refusals {
   const added: Refusal[] = [];
+  let addedCount = 0;
   const counts = new Map<ErrorCode, number>();
   const wrong = createPeerCounts(clock);
   // Read when it is asked for first: a start does not pay for it.
@@ -112,6 +115,7 @@ export function createRefusals(log: Log, clock: Clock, store: RefusalStore | nul
     add(refusal, peer) {
       const { id, code, principal } = refusal;
       added.push(refusal);
+      addedCount += 1;
       if (added.length > REFUSALS_KEPT) added.shift();
       counts.set(code, (counts.get(code) ?? 0) + 1);
       isWritten = store === null;
@@ -124,6 +128,7 @@ export function createRefusals(log: Log, clock: Clock, store: RefusalStore | nul
       }
     },
     newest: () => listKept().toReversed(),
+    added: () => addedCount,
     find: (id, principalId) =>
       listKept().findLast(
         (refusal) => refusal.id === id && (principalId === null || refusal.principalId === principalId),

@@ -1,4 +1,3 @@
-import type { Refusals } from "#http/door/refusals.ts";
 import { parseTeamQuery, queryOf, toJsonReport, toReportOptions } from "./report.ts";
 import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
@@ -6,7 +5,7 @@ import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, SERIES, reportAnswer, tableAn
 import { route } from "#http/door/route.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { toMissingPricesView } from "#views/pricing.ts";
-import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
+import { createRequestLog, type LogRefusals, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 interface AdminReportDeps {
@@ -18,7 +17,7 @@ const ADMIN = { tag: "Reports", access: "admin" } as const;
 /** Reports for admins: usage by principal and over time, the request log (section 4.6), and what was used without a price. */
 export function adminReportRoutes(
   deps: UsageReportDeps & RequestLogDeps & AdminReportDeps,
-  refusals: Pick<Refusals, "find">,
+  refusals: LogRefusals,
 ) {
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps, refusals);

@@ -168,7 +168,8 @@ export const FILTER_QUERY: readonly QueryParam[] = [
   {
     name: "outcome",
     schema: anyOf(oneOf(OUTCOME_FILTERS)),
-    description: "`failed` is everything but `ok`.",
+    description:
+      "`failed` is everything but `ok`. `refused` is no usage and matches none: the request log tells of it with `refusals`.",
   },
   { name: "error_kind", schema: anyOf(text), description: "Such as `timeout` or `rate_limit_error`." },
   { name: "status", schema: anyOf(text), description: "A status code, or `4xx` or `5xx`." },
@@ -282,10 +283,18 @@ const ORDER_QUERY: QueryParam = {
   description: "`cost` and `duration`: the largest first. Not with `after`, nor for the CSV of every row.",
 };
 
+const REFUSALS_QUERY: QueryParam = {
+  name: "refusals",
+  schema: oneOf(["1"]),
+  description:
+    "Adds `refusals`, those that arrived among the rows of the page: one's own, for admins all that the replica keeps. Where the outcome `refused` alone is asked for they are the rows of the page. Not in CSV.",
+  example: "1",
+};
+
 /** The request log that the team and an admin read alike. */
 export const REQUEST_LOG = {
   summary: "The request log: metadata, never content",
-  query: [...PAGE_QUERY, ORDER_QUERY, AFTER_QUERY, ...FILTER_QUERY],
+  query: [...PAGE_QUERY, ORDER_QUERY, AFTER_QUERY, REFUSALS_QUERY, ...FILTER_QUERY],
   answer: tableAnswer(RequestPage, { requests: [REQUEST_LOG_EXAMPLE], ...PAGE }),
   errors: FILTER_ERRORS,
 } as const;

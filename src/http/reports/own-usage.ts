@@ -1,6 +1,5 @@
 import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
-import type { Refusals } from "#http/door/refusals.ts";
 import { json, route } from "#http/door/route.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { ID, MODEL, UNITS } from "#http/schemas/examples.ts";
@@ -13,14 +12,14 @@ import {
   tableAnswer,
 } from "./declared.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
-import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
+import { createRequestLog, type LogRefusals, type RequestLogDeps } from "./request-log.ts";
 import { OwnRequest, OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 const CALLER = { tag: "Self-service", access: "caller" } as const;
 
 /** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
-export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps, refusals: Pick<Refusals, "find">) {
+export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps, refusals: LogRefusals) {
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps, refusals);
   return [

@@ -1,15 +1,15 @@
 import type { Catalog } from "#catalog/catalog.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "#forward/tee.ts";
 import { negotiateFormat } from "#http/door/negotiation.ts";
-import { pageView } from "#http/door/paging.ts";
-import type { Refusals } from "#http/door/refusals.ts";
+import { pageView, slicePage } from "#http/door/paging.ts";
+import type { Refusal, Refusals } from "#http/door/refusals.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { type Caller, Cancellation, createDeadlines, type Deadlines } from "#kernel/cancellation.ts";
 import { type Clock, formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
-import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
+import { type Page, PAGE_LIMIT_MAX, parsePage, parseWholeNumber } from "#kernel/page.ts";
 import {
   DETAIL_UNITS,
   RARE_UNITS,
@@ -22,12 +22,13 @@ import {
 import { type CsvCell, toCsvRow } from "#stats/csv.ts";
 import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import { toProviderName } from "#stats/grouping.ts";
-import { type RequestLogRow, parseLogOrder } from "#stats/request-log.ts";
+import { type LogOrder, type RequestLogRow, parseLogOrder } from "#stats/request-log.ts";
 import type { ReportContext, ReportNotes, StatsStore, StatsQuery } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toRequestView, type NamedRequestRow, findUnpricedReason } from "#views/reports.ts";
 import { toRefusalView } from "#views/refusals.ts";
 import { toBilledUnits, toRequestUnits } from "#views/request-units.ts";
+import { findLogged, sliceLogged } from "./refusals.ts";
 import {
   type Asking,
   parseTeamQuery,
@@ -62,6 +63,8 @@ interface FoundRequest {
   readonly refusal: ReturnType<typeof toRefusalView> | null;
 }
 
+export type LogRefusals = Pick<Refusals, "find" | "newest" | "added">;
+
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
 const FILENAME = "requests.csv";
 
@@ -72,7 +75,7 @@ const FILENAME = "requests.csv";
  */
 export function createRequestLog(
   { catalog, identity, stats, clock, log }: RequestLogDeps,
-  refusals: Pick<Refusals, "find">,
+  refusals: LogRefusals,
 ): RequestLog {
   const deadlines = createDeadlines(() => clock.monotonicMs());
 
@@ -86,6 +89,9 @@ export function createRequestLog(
       const page = parsePage({ limit, offset });
       const after = query.get("after");
       const order = parseLogOrder(query);
+      const hasRefusals = query.get("refusals") === "1";
+      const toLogged = (kept: readonly Refusal[]) =>
+        isRefusedAsked(query) ? findLogged(kept, { asked, principalId: toReaderOfRefusals(asking) }) : [];
       const format = negotiateFormat(request.headers);
       const context = toReportContext(snapshot, clock.nowUs());
       const toHeaders = (notes: ReportNotes) => toReportHeaders({ notes, format, filename: FILENAME });
@@ -94,11 +100,25 @@ export function createRequestLog(
         if (order !== "newest") throw toOrderRefusal("What is new comes newest first: leave out order.");
         const { rows, total, cursor, hasGap } = await stats.listRecorded(
           asked,
-          { ...page, after },
+          { ...page, after: hasRefusals ? after.slice(after.indexOf("~") + 1) : after },
           toReportOptions(asking),
         );
         const requests = (await joinNames(rows, context, identity)).map(toRequestView);
-        return toJsonReport({ requests, ...pageView(page, total), cursor, gap: hasGap }, NO_NOTES);
+        const recorded = { requests, ...pageView(page, total), cursor, gap: hasGap };
+        if (!hasRefusals) return toJsonReport(recorded, NO_NOTES);
+        // The cursor of the log behind the count of refusals that this server had.
+        const added = refusals.added();
+        const former = parseWholeNumber(after.slice(0, Math.max(0, after.indexOf("~")))) ?? added;
+        const fresh = toLogged(refusals.newest().slice(0, Math.max(0, added - former)));
+        return toJsonReport(
+          {
+            ...recorded,
+            refusals: fresh.slice(0, page.limit).map(toRefusalView),
+            cursor: `${added}~${cursor}`,
+            gap: hasGap || fresh.length > page.limit,
+          },
+          NO_NOTES,
+        );
       }
       if (format === "csv" && !limit && !offset) {
         if (order !== "newest") {
@@ -117,16 +137,19 @@ export function createRequestLog(
         });
         return new Response(body, { headers: toHeaders(notes) });
       }
-      const report = await stats.listRequests(asked, page, {
-        ...toReportOptions(asking),
-        order,
-      });
-      const rows = await joinNames(report.rows, context, identity);
+      // One row more tells where the next page begins.
+      const read = hasRefusals ? { ...page, limit: page.limit + 1 } : page;
+      const report = await stats.listRequests(asked, read, { ...toReportOptions(asking), order });
+      const rows = await joinNames(report.rows.slice(0, page.limit), context, identity);
       const csv = createRequestCsv(findRareContent(rows));
       const body =
         format === "csv"
           ? csv.header + csv.toRows(rows)
-          : JSON.stringify({ requests: rows.map(toRequestView), ...pageView(page, report.total) });
+          : JSON.stringify({
+              requests: rows.map(toRequestView),
+              ...pageView(page, report.total),
+              ...(hasRefusals && toRefusalPage(toLogged(refusals.newest()), { page, order, asked, report })),
+            });
       return new Response(body, { headers: toHeaders(report) });
     },
 
@@ -152,6 +175,31 @@ export function createRequestLog(
       return { request: null, refusal: refusal === null ? null : toRefusalView(refusal) };
     },
   };
+}
+
+/** Tells whether the outcomes that are asked for have `refused` among them. */
+function isRefusedAsked(query: URLSearchParams): boolean {
+  const outcomes = query.getAll("outcome").filter((value) => value !== "");
+  return outcomes.length === 0 || outcomes.includes("refused");
+}
+
+interface RefusalPage {
+  readonly page: Page;
+  readonly order: LogOrder;
+  readonly asked: StatsQuery;
+  readonly report: { readonly rows: readonly RequestLogRow[] };
+}
+
+/** Refusals beside the rows of a page, or a page of refusals where nothing else is asked for. They have no cost and no duration to be sorted by. */
+function toRefusalPage(logged: readonly Refusal[], { page, order, asked, report }: RefusalPage) {
+  const isByTime = order === "newest" || order === "oldest";
+  const shown =
+    asked.filter.outcomes?.length === 0
+      ? slicePage(order === "oldest" ? logged.toReversed() : logged, page)
+      : isByTime
+        ? sliceLogged(logged, { page, order, arrivals: report.rows.map(({ arrivedAtUs }) => arrivedAtUs) })
+        : [];
+  return { refusals: shown.map(toRefusalView), refusals_total: logged.length };
 }
 
 /** Whose refusals alone are told; null for admins, who are told all of them. */

@@ -1,6 +1,5 @@
 import { BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
-import type { Refusals } from "#http/door/refusals.ts";
 import { json, route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
@@ -34,7 +33,7 @@ import { toFacetsView } from "#views/reports.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseEventUuid } from "#kernel/ids.ts";
 import { ErrorsReport, Facets, FoundRequest, TeamUsage } from "#http/schemas/reports.ts";
-import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
+import { createRequestLog, type LogRefusals, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 export interface StatsDeps extends UsageReportDeps, RequestLogDeps {
@@ -106,7 +105,7 @@ const FACETS_QUERY: readonly QueryParam[] = [
 const CALLER = { tag: "Statistics", access: "caller" } as const;
 
 /** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
-export function statsRoutes(deps: StatsDeps, refusals: Pick<Refusals, "find">) {
+export function statsRoutes(deps: StatsDeps, refusals: LogRefusals) {
   const { catalog, clock, identity, stats } = deps;
   // Asked so, since a local command has a stand-in for each part that it lacks.
   const lane = "lane" in deps ? deps.lane : undefined;

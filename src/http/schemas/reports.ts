@@ -353,6 +353,13 @@ export const RequestPage = fields({
   gap: Type.Optional(
     Type.Boolean({ description: "With `after`: the cursor is not known any more; read the page anew." }),
   ),
+  refusals: Type.Optional(Type.Array(RefusedRequest, { description: "With `refusals`." })),
+  refusals_total: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: "With `refusals`, without `after`: those that match, over every page.",
+    }),
+  ),
 });
 
 const Names = Type.Array(Type.String());

@@ -86,6 +86,7 @@ const COUNT_LABELS: { readonly [filter in OutcomeFilter | "default"]: string } =
   upstream_error: "Upstream errors",
   unreachable: "Unreachable",
   cancelled: "Cancelled",
+  refused: "Refused",
 };
 
 interface RequestLinks {

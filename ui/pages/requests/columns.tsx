@@ -1,9 +1,9 @@
 import { timeFormat, utcFormat } from "d3-time-format";
-import { useMemo, useSyncExternalStore } from "react";
+import { type ReactNode, useMemo, useSyncExternalStore } from "react";
 import { FAILURE_WORDS } from "../../text/outcomes.ts";
 import type { ReportQuantities } from "#kernel/units.ts";
 import { toReportUnits } from "#views/request-units.ts";
-import type { RequestRow } from "../../api/reports.ts";
+import { isRefusal, type LogRow, type RefusedRequest, type RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Duration } from "../../components/instant.tsx";
 import { Cost, Units } from "../../components/cost.tsx";
@@ -14,39 +14,61 @@ import { formatInstant } from "../../text/format.ts";
 import { storedChoice } from "../../text/stored-choice.ts";
 import { type TimeZone, toZoneLabel, toZoneName, useTimeZone } from "../../text/time-zone.ts";
 
-export type RequestColumn = Column<RequestRow>;
+export type RequestColumn = Column<LogRow>;
 
-const TIME: RequestColumn = {
+interface RowColumn extends Omit<Column<RequestRow>, "cell"> {
+  readonly cell: (row: RequestRow) => ReactNode;
+  /** What it shows of a refused request, in grey; nothing where absent. */
+  readonly refused?: (refusal: RefusedRequest) => ReactNode;
+}
+
+function toColumn({ cell, refused, sortValue, amount, ...column }: RowColumn): RequestColumn {
+  return {
+    ...column,
+    ...(sortValue !== undefined && { sortValue: (row) => (isRefusal(row) ? null : sortValue(row)) }),
+    ...(amount !== undefined && { amount: (row) => (isRefusal(row) ? null : amount(row)) }),
+    cell: (row) =>
+      isRefusal(row) ? <span className="text-ink-faint">{refused?.(row) ?? null}</span> : cell(row),
+  };
+}
+
+const TIME = toColumn({
   id: "time",
   header: "Time (UTC)",
   rowHeader: true,
   sortValue: ({ ts }) => ts,
   width: "w-38",
   cell: ({ ts }) => <Time ts={ts} />,
-};
-const CALLER: RequestColumn = {
+  refused: ({ at }) => <Time ts={at} />,
+});
+const CALLER = toColumn({
   id: "caller",
   header: "Person",
   headerTitle: "Person, and the label of the key",
   width: "w-29",
   cell: (row) => <Pair main={row.principal} more={toCredential(row)} />,
-};
-const MODEL: RequestColumn = {
+  refused: ({ principal, key_suffix: suffix }) => (
+    <Pair main={principal ?? "unknown"} more={suffix === null ? null : `***${suffix}`} />
+  ),
+});
+const MODEL = toColumn({
   id: "model",
   header: "Model",
   headerTitle: "Requested model and upstream name",
   width: "w-45",
   cell: ({ model, upstream_name: upstream }) =>
     model === null ? <Absent /> : <Pair main={model} more={upstream === model ? null : upstream} arrow />,
-};
-const PROVIDER: RequestColumn = {
+  refused: ({ model }) => (model === null ? <Absent /> : <span title={model}>{model}</span>),
+});
+const PROVIDER = toColumn({
   id: "provider",
   header: "Provider",
   headerTitle: "Provider and endpoint",
   width: "w-37",
   cell: ({ provider, endpoint }) => <Pair main={provider} more={endpoint} />,
-};
-const OUTCOME: RequestColumn = {
+  refused: ({ endpoint }) => <span title={endpoint ?? undefined}>{endpoint}</span>,
+});
+const OUTCOME = toColumn({
   id: "outcome",
   header: "Outcome",
   width: "w-41",
@@ -55,16 +77,18 @@ const OUTCOME: RequestColumn = {
       <OutcomeBadge outcome={outcome} statusCode={status} />
     </span>
   ),
-};
-const TOKENS: RequestColumn = {
+  refused: (refusal) => <Refused refusal={refusal} />,
+});
+const TOKENS = toColumn({
   id: "tokens",
   header: "Usage",
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
   cell: (row) =>
     tellsNothing(row) ? <Untold row={row} /> : <Units units={withoutNothing(toReportUnits(row))} />,
-};
-const COST: RequestColumn = {
+  refused: ({ message }) => <span title={message}>{message === undefined ? null : toReason(message)}</span>,
+});
+const COST_COLUMN: RowColumn = {
   id: "cost",
   header: "Cost",
   align: "end",
@@ -73,25 +97,26 @@ const COST: RequestColumn = {
   width: "w-26",
   cell: (row) => <RowCost row={row} />,
 };
+const COST = toColumn(COST_COLUMN);
 /** Where there is no place for what was used. */
-const COST_ALONE: RequestColumn = { ...COST, cell: (row) => <CostOrNotReported row={row} /> };
-const DURATION: RequestColumn = {
+const COST_ALONE = toColumn({ ...COST_COLUMN, cell: (row) => <CostOrNotReported row={row} /> });
+const DURATION = toColumn({
   id: "duration",
   header: "Duration",
   align: "end",
   sortValue: ({ duration_ms: durationMs }) => durationMs,
   width: "w-25",
   cell: ({ duration_ms: durationMs }) => <Duration durationMs={durationMs} />,
-};
-const FIRST_BYTE: RequestColumn = {
+});
+const FIRST_BYTE = toColumn({
   id: "first-byte",
   header: "First byte",
   headerTitle: "Time to the first byte of the answer",
   align: "end",
   width: "w-24",
   cell: ({ time_to_first_byte_ms: durationMs }) => <Duration durationMs={durationMs} />,
-};
-const TIER: RequestColumn = {
+});
+const TIER = toColumn({
   id: "tier",
   header: "Tier",
   headerTitle: "Service tier that the answer told, and its region",
@@ -102,34 +127,37 @@ const TIER: RequestColumn = {
     ) : (
       <Pair main={tier ?? "standard"} more={geo ?? null} />
     ),
-};
-const CLIENT: RequestColumn = {
+});
+const CLIENT = toColumn({
   id: "client",
   header: "Client",
   width: "w-36",
   cell: ({ client }) => (client === null ? <Absent /> : <span title={client}>{client}</span>),
-};
-const TAGS: RequestColumn = {
+  refused: ({ client }) => (client === null ? <Absent /> : <span title={client}>{client}</span>),
+});
+const TAGS = toColumn({
   id: "tags",
   header: "Tags",
   width: "w-48",
   cell: ({ tags }) =>
     tags.length === 0 ? <Absent /> : <span title={tags.join("\n")}>{tags.join(" ")}</span>,
-};
-const ID: RequestColumn = {
+});
+const ID = toColumn({
   id: "id",
   header: "Id",
   headerTitle: "Request id (x-proxy-request-id)",
   width: "w-80",
   cell: ({ id }) => <code className="font-mono text-xs">{id}</code>,
-};
+  refused: ({ id }) => <code className="font-mono text-xs">{id}</code>,
+});
 /** All that matters, in two lines. */
-const CARD: RequestColumn = {
+const CARD = toColumn({
   id: "request",
   header: "Request, time in UTC",
   wrap: true,
   cell: (row) => <Summary row={row} />,
-};
+  refused: (refusal) => <RefusedSummary refusal={refusal} />,
+});
 
 /** In the order of the table; the first one opens a row and is always there. */
 export const ALL_COLUMNS: readonly RequestColumn[] = [
@@ -230,6 +258,37 @@ function Untold({ row: { pending } }: { readonly row: RequestRow }) {
   return (
     <span className="text-ink-soft" title={title}>
       {pending === true ? "Pending" : "Not reported"}
+    </span>
+  );
+}
+
+/** Of a message that names the nearest model that alone: the model that was asked for stands beside it. */
+function toReason(message: string): string {
+  return /Did you mean [^?]+\?/.exec(message)?.[0] ?? message;
+}
+
+/** The reason stands where a status would; its words are those of the answer, with the nearest model. */
+function Refused({ refusal: { code, message } }: { readonly refusal: RefusedRequest }) {
+  return (
+    <span className="flex min-w-0 items-center gap-1.5" title={message ?? code}>
+      <OutcomeMark outcome="refused" />
+      <span>Refused</span>
+      <span className="truncate">{code}</span>
+    </span>
+  );
+}
+
+function RefusedSummary({ refusal }: { readonly refusal: RefusedRequest }) {
+  const { at, model, endpoint, principal } = refusal;
+  return (
+    <span className="flex min-w-0 flex-col gap-0.5">
+      <span className="flex min-w-0 items-center justify-between gap-3">
+        <span className="truncate">{model ?? endpoint ?? "unknown"}</span>
+        <Refused refusal={refusal} />
+      </span>
+      <span className="truncate text-xs">
+        <Time ts={at} /> · {principal ?? "unknown"}
+      </span>
     </span>
   );
 }

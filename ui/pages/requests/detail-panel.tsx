@@ -1,7 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { REFUSALS_KEPT } from "#views/refusals.ts";
-import { foundRequestQuery, type RefusedRequest, type RequestRow } from "../../api/reports.ts";
+import {
+  foundRequestQuery,
+  isRefusal,
+  type LogRow,
+  type RefusedRequest,
+  type RequestRow,
+} from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Button, IconButton } from "../../components/button.tsx";
 import { Badge, Chip } from "../../components/chip.tsx";
@@ -38,8 +44,9 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
   const listed = log.rows[index];
   const isKnown = listed !== undefined || log.isBusy;
   const found = useQuery({ ...foundRequestQuery(id), enabled: !isKnown });
-  const row = listed ?? found.data?.request ?? null;
-  const refusal = row === null ? (found.data?.refusal ?? null) : null;
+  const shown = listed ?? found.data?.request ?? found.data?.refusal ?? null;
+  const refusal = shown !== null && isRefusal(shown) ? shown : null;
+  const row = shown !== null && !isRefusal(shown) ? shown : null;
 
   const previous = index > 0 ? log.rows[index - 1] : undefined;
   const following = index >= 0 ? log.rows[index + 1] : undefined;
@@ -66,10 +73,10 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
       description={
         <span role="status" className="text-xs">
           {refusal !== null
-            ? "It reached no provider, so it is not in the log"
+            ? "It reached no provider and cost nothing"
             : index < 0
               ? "Not in this list"
-              : `${formatCount(log.offset + index + 1)} of ${formatCount(log.total ?? log.rows.length)}`}
+              : `${formatCount(log.offset + toPlace(log.rows, index))} of ${formatCount(log.total ?? log.rows.length)}`}
         </span>
       }
       actions={
@@ -86,7 +93,10 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
             <CopyButton text={`${JSON.stringify(row, null, 2)}\n`} label="Copy as JSON" />
           </>
         ) : refusal !== null ? (
-          <CopyButton text={`${JSON.stringify(refusal, null, 2)}\n`} label="Copy as JSON" />
+          <>
+            <CopyButton text={`${location.origin}/requests?open=${refusal.id}`} label="Copy link" />
+            <CopyButton text={`${JSON.stringify(refusal, null, 2)}\n`} label="Copy as JSON" />
+          </>
         ) : undefined
       }
       toFinalFocus={() => findRowButton(id)}
@@ -118,6 +128,11 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
   );
 }
 
+/** The place of a request among the requests, from 1. */
+function toPlace(rows: readonly LogRow[], index: number): number {
+  return rows.slice(0, index + 1).filter((row) => !isRefusal(row)).length;
+}
+
 function Detail({ row, report }: { readonly row: RequestRow; readonly report: Report }) {
   return (
     <div className="flex flex-col gap-5">
@@ -133,7 +148,7 @@ function Detail({ row, report }: { readonly row: RequestRow; readonly report: Re
 interface StepProps {
   readonly label: string;
   readonly icon: "chevron-up" | "chevron-down";
-  readonly to: RequestRow | undefined;
+  readonly to: LogRow | undefined;
   readonly onMove: (id: string) => void;
 }
 

@@ -7,22 +7,27 @@ import {
   fetchRecorded,
   fetchRequests,
   fetchSeries,
+  type LogRow,
   type PageQuery,
+  type RefusedRequest,
   type ReportNotes,
   type RequestRow,
   type UsageBucket,
 } from "../../api/reports.ts";
 import { toBucketEnd } from "../../charts/bucket-range.ts";
 import { useOutdated } from "../../reports/answer.tsx";
-import type { ReportQuery } from "../../search/filters.ts";
+import type { LogOrder, ReportQuery } from "../../search/filters.ts";
 import { isDefaultOrder, type RequestsSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
 
 /** The part of the log that the address asks for. */
 export interface Log {
-  readonly rows: readonly RequestRow[];
-  /** With these filters, on the server; null until it is known. */
+  /** Refusals stand among the requests. */
+  readonly rows: readonly LogRow[];
+  /** Requests with these filters, on the server; null until it is known. */
   readonly total: number | null;
+  /** Refusals with these filters, of those that the server keeps and shows to this person. */
+  readonly refusalsTotal: number;
   /** The offset of the first row. */
   readonly offset: number;
   readonly rowsAPage: number;
@@ -61,7 +66,7 @@ export function useLog(report: Report, search: RequestsSearch, isHeld: boolean):
   const isNewest = offset === 0 && isDefaultOrder(search.order) && window.until === undefined;
   const asked = logViewQuery({
     query,
-    page: { limit: rowsAPage, offset, order: search.order },
+    page: { limit: rowsAPage, offset, order: search.order, refusals: "1" },
     bucket,
     isNewest,
   });
@@ -85,9 +90,14 @@ export function useLog(report: Report, search: RequestsSearch, isHeld: boolean):
   );
   const [shown, showCurrent] = useHeld(current, isHeld && isNewest && !isOutdated);
   const waiting = useMemo(() => countNew(current, shown), [current, shown]);
+  const rows = useMemo(
+    () => (shown === null ? NO_ROWS : toLogRows(shown, search.order)),
+    [shown, search.order],
+  );
   return {
-    rows: shown?.rows ?? NO_ROWS,
+    rows,
     total: shown?.total ?? null,
+    refusalsTotal: shown?.refusalsTotal ?? 0,
     offset,
     rowsAPage,
     bars: shown?.bars ?? null,
@@ -108,7 +118,7 @@ export function useLog(report: Report, search: RequestsSearch, isHeld: boolean):
   };
 }
 
-const NO_ROWS: readonly RequestRow[] = [];
+const NO_ROWS: readonly LogRow[] = [];
 const NO_IDS: ReadonlySet<string> = new Set();
 
 /** What is shown while it is held: what was there when it began to be, until the present is asked for. */
@@ -121,16 +131,31 @@ function useHeld(current: LogView | null, isHeld: boolean): readonly [LogView | 
 
 function countNew(current: LogView | null, shown: LogView | null): number {
   if (current === null || shown === null || current === shown) return 0;
-  const known = new Set(shown.rows.map(({ id }) => id));
-  return current.rows.filter(({ id }) => !known.has(id)).length;
+  const known = new Set(listIds(shown));
+  return listIds(current).filter((id) => !known.has(id)).length;
+}
+
+function listIds({ rows, refusals }: Pick<LogView, "rows" | "refusals">): readonly string[] {
+  return [...rows, ...refusals].map(({ id }) => id);
+}
+
+/** Refusals stand where they arrived; they have no size to be sorted by. */
+export function toLogRows({ rows, refusals }: LogView, order: LogOrder = "newest"): readonly LogRow[] {
+  if (refusals.length === 0) return rows;
+  const both = [...rows, ...refusals];
+  if (order === "newest") return both.sort(compareNewestFirst);
+  return order === "oldest" ? both.sort(compareNewestFirst).reverse() : both;
 }
 
 /** What the page shows of the log at one moment: rows, how many there are of them, and the bars that count them all. */
 export interface LogView {
   /** Newest first, or in the order that was asked for. */
   readonly rows: readonly RequestRow[];
+  /** Those that arrived among the rows, in the same order. */
+  readonly refusals: readonly RefusedRequest[];
   /** On the server, with these filters. */
   readonly total: number;
+  readonly refusalsTotal: number;
   /** Null when they could not be had, for which `barsFailure` is the reason. */
   readonly bars: readonly UsageBucket[] | null;
   readonly barsFailure: Error | null;
@@ -156,7 +181,7 @@ function logViewQuery({ query, page, bucket, isNewest }: LogQuery) {
     queryKey: [...KEYS.requests, "view", query, page, bucket, isNewest],
     queryFn: async ({ signal }): Promise<LogView> => {
       const cursor = isNewest
-        ? (await fetchRecorded(query, { after: "", limit: 1 }, signal)).cursor
+        ? (await fetchRecorded(query, { after: "", limit: 1, refusals: "1" }, signal)).cursor
         : undefined;
       const [log, series] = await Promise.all([
         fetchRequests(query, page, signal),
@@ -165,7 +190,9 @@ function logViewQuery({ query, page, bucket, isNewest }: LogQuery) {
       const isFailed = series instanceof Error;
       return {
         rows: log.requests,
+        refusals: log.refusals ?? [],
         total: log.total,
+        refusalsTotal: log.refusals_total ?? 0,
         bars: isFailed ? null : series.series,
         barsFailure: isFailed ? series : null,
         notes: isFailed ? null : series.notes,
@@ -216,7 +243,8 @@ function useLiveTail({ view, viewKey, viewAtMs, query, bucket, isOn }: Followed)
       const tail = client.getQueryData<Tail>(queryKey);
       if (tail === undefined || view === undefined) throw new Error("a tail begins with its view");
       failures.current += 1;
-      const found = await fetchRecorded(query, { after: tail.cursor, limit: LOOK_ROWS_MAX }, signal);
+      const wanted = { after: tail.cursor, limit: LOOK_ROWS_MAX, refusals: "1" } as const;
+      const found = await fetchRecorded(query, wanted, signal);
       failures.current = 0;
       const next = followTail(tail, found, { view, bucket });
       if (next === null)
@@ -225,7 +253,7 @@ function useLiveTail({ view, viewKey, viewAtMs, query, bucket, isOn }: Followed)
     },
     enabled: isOn && cursor !== null,
     ...(cursor !== null && {
-      initialData: { cursor, rows: [], freshIds: new Set<string>() },
+      initialData: { cursor, rows: [], refusals: [], freshIds: new Set<string>() },
       initialDataUpdatedAt: viewAtMs,
     }),
     staleTime: LOOK_MS,
@@ -248,6 +276,7 @@ export interface Tail {
   readonly cursor: string;
   /** Without those that the view has, newest first. */
   readonly rows: readonly RequestRow[];
+  readonly refusals: readonly RefusedRequest[];
   /** Those of the last look that brought any. */
   readonly freshIds: ReadonlySet<string>;
 }
@@ -255,6 +284,7 @@ export interface Tail {
 /** What one look found. */
 export interface Look {
   readonly requests: readonly RequestRow[];
+  readonly refusals?: readonly RefusedRequest[] | undefined;
   readonly total: number;
   readonly cursor?: string | undefined;
   readonly gap?: boolean | undefined;
@@ -274,17 +304,19 @@ export function followTail(
   look: Look,
   { view, bucket }: { view: LogView; bucket: Bucket },
 ): Tail | null {
-  const { requests, total, cursor } = look;
+  const { requests, refusals = [], total, cursor } = look;
   if (look.gap === true || cursor === undefined || total > requests.length) return null;
-  const known = new Set([...view.rows, ...tail.rows].map(({ id }) => id));
-  const fresh = requests.filter(({ id }) => !known.has(id));
-  if (fresh.length === 0) return { ...tail, cursor };
-  if (tail.rows.length + fresh.length > TAIL_ROWS_MAX) return null;
+  const known = new Set([...listIds(view), ...listIds(tail)]);
+  const isFresh = ({ id }: LogRow) => !known.has(id);
+  const [fresh, refused] = [requests.filter(isFresh), refusals.filter(isFresh)];
+  if (fresh.length + refused.length === 0) return { ...tail, cursor };
+  if (listIds(tail).length + fresh.length + refused.length > TAIL_ROWS_MAX) return null;
   if (view.bars !== null && fresh.some((row) => findBar(view.bars ?? [], row, bucket) === null)) return null;
   return {
     cursor,
     rows: [...fresh, ...tail.rows].sort(compareNewestFirst),
-    freshIds: new Set(fresh.map(({ id }) => id)),
+    refusals: [...refused, ...tail.refusals].sort(compareNewestFirst),
+    freshIds: new Set(listIds({ rows: fresh, refusals: refused })),
   };
 }
 
@@ -294,12 +326,20 @@ export function addTail(
   tail: Tail | null,
   options: { rowsAPage: number; bucket: Bucket },
 ): LogView {
-  if (tail === null || tail.rows.length === 0) return view;
+  if (tail === null || listIds(tail).length === 0) return view;
   const { rowsAPage, bucket } = options;
+  const rows = [...tail.rows, ...view.rows].sort(compareNewestFirst);
+  // What stands behind the last row of the page is on the next one.
+  const last = rows.length > rowsAPage ? rows[rowsAPage - 1] : undefined;
   return {
     ...view,
-    rows: [...tail.rows, ...view.rows].sort(compareNewestFirst).slice(0, rowsAPage),
+    rows: rows.slice(0, rowsAPage),
+    refusals: [...tail.refusals, ...view.refusals]
+      .sort(compareNewestFirst)
+      .filter((refusal) => last === undefined || compareNewestFirst(refusal, last) < 0)
+      .slice(0, rowsAPage),
     total: view.total + tail.rows.length,
+    refusalsTotal: view.refusalsTotal + tail.refusals.length,
     bars: view.bars === null ? null : addToBars(view.bars, tail.rows, bucket),
   };
 }
@@ -331,6 +371,6 @@ function findBar(bars: readonly UsageBucket[], { ts }: RequestRow, bucket: Bucke
 }
 
 /** An id begins with the instant. */
-function compareNewestFirst(one: RequestRow, other: RequestRow): number {
+function compareNewestFirst(one: LogRow, other: LogRow): number {
   return compareCodeUnits(other.id, one.id);
 }

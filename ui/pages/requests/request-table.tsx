@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import { CURL } from "#snippets/curl.ts";
 import { listedModelsQuery } from "../../api/models.ts";
-import { type RequestRow, requestsQuery } from "../../api/reports.ts";
+import { isRefusal, type LogRow, requestsQuery } from "../../api/reports.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { CodeBlock } from "../../components/code.tsx";
@@ -14,7 +14,7 @@ import { OpensOnDemand } from "../../components/on-demand.tsx";
 import { SelectField } from "../../components/select-field.tsx";
 import { DataTable } from "../../components/table.tsx";
 import { VirtualBody } from "../../components/virtual-body.tsx";
-import { countFilters, type LogOrder, NO_FILTERS } from "../../search/filters.ts";
+import { countFilters, isRefusedOnly, type LogOrder, NO_FILTERS } from "../../search/filters.ts";
 import { ROWS_A_PAGE, type RequestsSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME } from "../../search/window.ts";
@@ -33,7 +33,7 @@ export interface RequestTableProps {
   readonly onOrder: (order: LogOrder | undefined) => void;
   readonly report: Report;
   readonly openId: string | null;
-  readonly onOpen: (row: RequestRow) => void;
+  readonly onOpen: (row: LogRow) => void;
   /** The address that shows a row beside this log. */
   readonly toHref: (id: string) => string;
   /** The pages, beneath the rows. */
@@ -58,7 +58,7 @@ export function RequestTable({
   const rowLabel = useMemo(() => toLabel(zone), [zone]);
   const rowHref = useMemo(
     () =>
-      ({ id }: RequestRow) =>
+      ({ id }: LogRow) =>
         toHref(id),
     [toHref],
   );
@@ -113,13 +113,17 @@ function toOrder(columnId: string, order: LogOrder | undefined): LogOrder | unde
   return next === order ? undefined : next;
 }
 
-function toId({ id }: RequestRow): string {
+function toId({ id }: LogRow): string {
   return id;
 }
 
-function toLabel(zone: TimeZone): (row: RequestRow) => string {
-  return ({ ts, principal, model, endpoint }) =>
-    `Open the request of ${formatInZone(ts, "time", zone)} by ${principal} to ${model ?? endpoint}`;
+function toLabel(zone: TimeZone): (row: LogRow) => string {
+  return (row) => {
+    const { principal, model, endpoint } = row;
+    const at = formatInZone(isRefusal(row) ? row.at : row.ts, "time", zone);
+    const what = isRefusal(row) ? "refused request" : "request";
+    return `Open the ${what} of ${at} by ${principal ?? "an unknown caller"} to ${model ?? endpoint ?? "an unknown path"}`;
+  };
 }
 
 const loadPopover = async () => (await import("./column-popover.tsx")).ColumnPopover;
@@ -143,12 +147,15 @@ function ColumnButton({ shown }: { readonly shown: readonly string[] }) {
 export interface PagerProps {
   readonly log: Log;
   readonly search: RequestsSearch;
-  readonly change: Report["change"];
+  readonly report: Report;
 }
 
 /** Which rows of how many these are, and the way to the others. */
-export function Pager({ log, search, change }: PagerProps) {
-  const { rows, total, offset, rowsAPage } = log;
+export function Pager({ log, search, report: { filters, change } }: PagerProps) {
+  const { rows, offset, rowsAPage, refusalsTotal } = log;
+  const isOfRefusals = isRefusedOnly(filters);
+  const total = isOfRefusals && log.total !== null ? refusalsTotal : log.total;
+  const shown = isOfRefusals ? rows.length : rows.filter((row) => !isRefusal(row)).length;
   const page = search.page ?? 0;
   const isLast = total === null || offset + rowsAPage >= total;
   return (
@@ -162,9 +169,15 @@ export function Pager({ log, search, change }: PagerProps) {
         aria-live={log.live.state === "on" ? "off" : undefined}
         className="text-xs text-ink-soft"
       >
-        {total === null
-          ? " "
-          : `${toPlace(offset, rows.length, total)}${ORDER_WORDS[search.order ?? "newest"]}`}
+        {total === null ? " " : `${toPlace(offset, shown, total)}${ORDER_WORDS[search.order ?? "newest"]}`}
+        {!isOfRefusals && refusalsTotal > 0 && (
+          <>
+            {", beside "}
+            <button type="button" className={LINK_CLASS} onClick={() => change({ outcome: "refused" })}>
+              {formatCount(refusalsTotal)} refused
+            </button>
+          </>
+        )}
       </p>
       <div className="flex items-center gap-2">
         <SelectField
@@ -195,6 +208,8 @@ export function Pager({ log, search, change }: PagerProps) {
     </nav>
   );
 }
+
+const LINK_CLASS = "cursor-pointer text-accent underline underline-offset-2";
 
 const ORDER_WORDS: { readonly [order in LogOrder]: string } = {
   newest: ", newest first",
