@@ -204,7 +204,7 @@ describeInBrowser("stacked bars", () => {
   test("are one path for each series at 1,000 buckets, and none is drawn again while the mouse moves over them", async () => {
     const page = await visit({}, "/large");
     const chart = chartOf(page, "Thousand");
-    expect(await chart.locator("g > path:not(pattern path)").count()).toBe(9);
+    expect(await chart.locator("g > path:not(pattern path)").count()).toBe(8);
     expect(await chart.locator("*").count()).toBeLessThan(150);
     await page.evaluate(() => {
       const drawn: string[] = [];

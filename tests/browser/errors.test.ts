@@ -65,7 +65,7 @@ function rows(page: Page, name?: string): Locator {
 }
 
 function chart(page: Page): Locator {
-  return page.getByRole("application", { name: "Requests by hour and outcome" });
+  return page.getByRole("application", { name: "Requests by day and outcome" });
 }
 
 describeInBrowser("the page of errors", () => {
@@ -82,9 +82,11 @@ describeInBrowser("the page of errors", () => {
     await tile(page, "Failed").getByText(number(failed), { exact: true }).waitFor();
     const cancelled = number(count(breakdown, "cancelled"));
     await tile(page, "Cancelled, not failed").getByText(cancelled, { exact: true }).waitFor();
-    // The window before is compared with, and an hour has no bar of what went well unless it is asked for.
-    await tile(page, "Failed").getByText("compared with the previous window").waitFor();
-    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    // The window before is compared with, and a day has no bar of what went well unless it is asked for.
+    await tile(page, "Failed")
+      .getByText(/^vs \d+ [A-Z][a-z]{2}/)
+      .waitFor();
+    const figure = page.getByRole("figure", { name: "Requests by day and outcome" });
     await eventually(async () => {
       expect(await figure.getByRole("listitem").allTextContents()).toEqual([
         "cancelled",
@@ -102,7 +104,7 @@ describeInBrowser("the page of errors", () => {
     await page.waitForURL((url) => url.searchParams.get("heat") === "all");
     await page.reload();
     await settled(page);
-    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    const figure = page.getByRole("figure", { name: "Requests by day and outcome" });
     await figure.getByRole("listitem").filter({ hasText: /^ok$/ }).waitFor();
     const heat = page.getByRole("figure", { name: /^All outcomes by time to the outcome/ });
     await heat.getByRole("button", { name: "Table" }).click();
@@ -122,7 +124,7 @@ describeInBrowser("the page of errors", () => {
     const breakdown = await report();
     const { page } = await visit(`/errors?${time}`);
     const rate = await tile(page, "Failure rate").textContent();
-    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    const figure = page.getByRole("figure", { name: "Requests by day and outcome" });
     await figure.getByRole("button", { name: "unreachable" }).click();
     await page.waitForURL((url) => url.searchParams.get("outcome") === "unreachable");
     const expected = breakdown.filter(({ outcome }) => outcome === "unreachable");
@@ -194,7 +196,7 @@ describeInBrowser("the page of errors", () => {
     await page.waitForURL((url) => !time.includes(`until=${url.searchParams.get("until")}`));
     const { searchParams } = new URL(page.url());
     const spanMs = Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "");
-    expect(spanMs).toBe(3_600_000);
+    expect(spanMs).toBe(86_400_000);
     await page.goBack();
     await settled(page);
     await page.getByRole("application", { name: /by time to the outcome/ }).focus();

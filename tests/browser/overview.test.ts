@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { callApi, provide } from "../support/installation.ts";
 import { startUpstream } from "../support/upstream.ts";
@@ -58,7 +58,9 @@ describeInBrowser("the overview", () => {
     await eventually(async () => {
       expect(await tile(page, "Requests").innerText()).toContain(requests.toLocaleString("en-US"));
       expect(await tile(page, "Cost").innerText()).toMatch(/\$\d+\.\d\d/);
-      expect(await tile(page, "Failed").innerText()).toMatch(/\d%[^]*compared with the previous window/);
+      expect(await tile(page, "Failed").innerText()).toMatch(
+        /^Failed\s+[\d.]+%\s+[+−±][\d.]+ pt\s+vs \d+ [A-Z][a-z]{2} to \d+ [A-Z][a-z]{2}$/,
+      );
       expect(await tile(page, "Cached tokens").innerText()).toMatch(/\d[kM]/);
     });
   });
@@ -79,6 +81,33 @@ describeInBrowser("the overview", () => {
     await page.setViewportSize({ width: 1280, height: 860 });
   });
 
+  test("answers on its first screen: the strip of figures, the chart and six rows, and no name is cut", async () => {
+    const { page } = await visitReport(site, "/", { viewport: { width: 1440, height: 900 } });
+    await rest(page);
+    const strip = page.getByRole("region", { name: "Sums of the window" });
+    const chart = page.getByRole("application").first();
+    const row = page.getByRole("region", { name: "Usage by model" }).locator("tbody tr").nth(5);
+    const boxOf = async (part: Locator) => (await part.boundingBox()) ?? { y: 0, height: 0 };
+    const [figures, plot, sixth] = [await boxOf(strip), await boxOf(chart), await boxOf(row)];
+    expect([figures.height, plot.height]).toEqual([72, 260]);
+    expect(figures.y).toBeLessThan(plot.y);
+    expect(sixth.y + sixth.height).toBeLessThanOrEqual(900);
+    // What has no price is told by a figure and a sign, and nothing is drawn under the bars.
+    await tile(page, "Cost").getByText("+", { exact: true }).waitFor();
+    expect(await chart.locator("pattern").count()).toBe(0);
+    for (const width of [1440, 1280, 1024]) {
+      await page.setViewportSize({ width, height: 900 });
+      const cut = await page
+        .getByRole("region", { name: "Usage by model" })
+        .locator("tbody th [title]")
+        .evaluateAll((names) =>
+          names.filter((name) => name.scrollWidth > name.clientWidth).map(({ textContent }) => textContent),
+        );
+      expect([width, cut]).toEqual([width, []]);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   test("asks for one report of the window and one of that before, and draws eight groups and the rest", async () => {
     const visitor = await browser.sharedVisitor(site);
     const asked: URLSearchParams[] = [];
@@ -96,13 +125,12 @@ describeInBrowser("the overview", () => {
       "model",
     ]);
     const legend = visitor.page.getByRole("figure", { name: /^Cost by model/ }).getByRole("listitem");
-    // And what is said of unpriced requests.
-    expect(await legend.count()).toBe(10);
+    expect(await legend.count()).toBe(9);
     expect((await legend.allInnerTexts()).filter((text) => text.endsWith("other"))).toHaveLength(1);
   });
 
   test("narrows the window to a bar, by keyboard as well, and goes back by the browser's button", async () => {
-    const { page } = await visitReport(site, "/?range=7d&bucket=day");
+    const { page } = await visitReport(site, "/?range=7d");
     await page.getByRole("application").first().focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
@@ -171,6 +199,13 @@ describeInBrowser("the overview", () => {
     const columns = Map.groupBy(points, ({ column }) => column);
     expect(columns.size).toBe(2);
     for (const places of columns.values()) expect(new Set(places.map(({ left }) => left)).size).toBe(1);
+    // Dollars have two decimals, which end where the header does.
+    const costs = table.locator("tbody tr td:nth-child(6)");
+    for (const text of await costs.allInnerTexts())
+      expect(text).toMatch(/^(?:<?\$[\d,]+\.\d\d\+?|Unpriced|–)$/);
+    const endOf = (part: Locator) => part.evaluate((one) => Math.round(one.getBoundingClientRect().right));
+    const header = table.getByRole("columnheader", { name: "Cost", exact: true }).locator("button");
+    expect(await endOf(costs.locator("span").first())).toBe((await endOf(header)) - BUTTON_PADDING_PX);
 
     const before = await readColors(page);
     const own = [...before.values()].filter(
@@ -380,6 +415,9 @@ async function readColors(page: Page): Promise<ReadonlyMap<string, string>> {
     );
   return new Map(entries);
 }
+
+/** The button of a header has room around its text. */
+const BUTTON_PADDING_PX = 6;
 
 /** Midnight UTC so many days ago. */
 function toSince(days: number): string {

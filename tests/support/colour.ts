@@ -25,6 +25,12 @@ export function toDistance(left: Colour, right: Colour): number {
   return 100 * Math.hypot(...l.map((part, index) => part - r[index]!));
 }
 
+/** The hue of a colour in OKLab, in degrees from 0. */
+export function toHue(colour: Colour): number {
+  const [, green = 0, blue = 0] = toOklab(colour);
+  return (Math.atan2(blue, green) * (180 / Math.PI) + 360) % 360;
+}
+
 /** What the colour looks like to an eye without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1. */
 export function simulate(colour: Colour, sight: Sight): Colour {
   const [red, green, blue] = SIGHTS[sight].map((row) =>

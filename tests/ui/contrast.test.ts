@@ -1,5 +1,13 @@
 import { expect, test } from "bun:test";
-import { type Colour, parseHex, type Sight, simulate, toContrast, toDistance } from "../support/colour.ts";
+import {
+  type Colour,
+  parseHex,
+  type Sight,
+  simulate,
+  toContrast,
+  toDistance,
+  toHue,
+} from "../support/colour.ts";
 import { HEAT_SHADES } from "../../ui/charts/heat-map.tsx";
 
 /** WCAG 2.2, 1.4.3 for text and 1.4.11 for what a control or a chart is recognised by. */
@@ -73,6 +81,22 @@ for (const theme of THEMES) {
       expect(findNearest(SERIES, theme, sight)).toBeGreaterThanOrEqual(SERIES_DISTANCE_MIN);
     });
   }
+}
+
+test("the eight series have eight hues, the same ones in both themes", () => {
+  const hues = SERIES.slice(0, 8).map((name) => THEMES.map((theme) => toHue(colour(name, theme))));
+  for (const [light = 0, dark = 0] of hues) expect(toAngle(light, dark)).toBeLessThan(20);
+  for (const theme of [0, 1]) {
+    const own = hues.map((pair) => pair[theme] ?? 0);
+    const nearest = own.flatMap((hue, index) => own.slice(index + 1).map((other) => toAngle(hue, other)));
+    expect(Math.min(...nearest)).toBeGreaterThan(20);
+  }
+});
+
+/** From 0 to 180 degrees. */
+function toAngle(hue: number, other: number): number {
+  const apart = Math.abs(hue - other);
+  return Math.min(apart, 360 - apart);
 }
 
 test("the measures can fail: grey on white, red beside green without the cones for them, a colour beside itself", () => {

@@ -4,6 +4,7 @@ import { ERROR_STATUS } from "#kernel/errors.ts";
 import { findAdvice } from "../../ui/text/errors.ts";
 import {
   formatBytes,
+  formatCents,
   formatChange,
   formatCount,
   formatCountCompact,
@@ -14,6 +15,7 @@ import {
   formatMoneyCompact,
   formatMoneyExact,
   formatPercent,
+  formatPoints,
   formatRelative,
 } from "../../ui/text/format.ts";
 
@@ -160,6 +162,25 @@ describe("counts, shares and sizes", () => {
     [12.345, "+1,234.5%"],
   ])("a change of %p is %p", (ratio, text) => {
     expect(formatChange(ratio)).toBe(text);
+  });
+
+  test.each([
+    [0, "±0 pt"],
+    [0.003, "+0.3 pt"],
+    [-0.04, "−4 pt"],
+  ])("a difference of shares of %p is %p", (difference, text) => {
+    expect(formatPoints(difference)).toBe(text);
+  });
+
+  test.each([
+    [0, "$0.00"],
+    [0.0049, "<$0.01"],
+    [0.005, "$0.01"],
+    [0.4, "$0.40"],
+    [1234.5, "$1,234.50"],
+    [null, "unpriced"],
+  ])("beside dollars %p is written to the cent, %p, and never as nothing", (amount, text) => {
+    expect(formatCents(amount)).toBe(text);
   });
 
   test.each([

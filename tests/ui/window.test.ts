@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { RANGES, type Range } from "../../ui/search/ranges.ts";
 import {
+  formatPeriod,
   formatWindow,
   toFirstDay,
   toLastDay,
@@ -20,7 +21,7 @@ describe("a range of the calendar", () => {
     ["today", "2026-03-18", undefined, "2026-03-17", "2026-03-17T10:30:00.000Z", "hour"],
     ["yesterday", "2026-03-17", "2026-03-18", "2026-03-16", day("2026-03-17"), "hour"],
     ["this-week", "2026-03-16", undefined, "2026-03-09", "2026-03-11T10:30:00.000Z", "hour"],
-    ["last-week", "2026-03-09", "2026-03-16", "2026-03-02", day("2026-03-09"), "hour"],
+    ["last-week", "2026-03-09", "2026-03-16", "2026-03-02", day("2026-03-09"), "day"],
     ["this-month", "2026-03-01", undefined, "2026-02-01", "2026-02-18T10:30:00.000Z", "day"],
     ["last-month", "2026-02-01", "2026-03-01", "2026-01-01", day("2026-02-01"), "day"],
   ] as const)(
@@ -42,6 +43,33 @@ describe("a range of the calendar", () => {
     });
   });
 });
+
+test.each([
+  ["2026-03-01", "2026-03-03T23:59:59Z", "hour"],
+  ["2026-03-01", "2026-03-04", "day"],
+  ["2026-01-01", "2026-07-01", "day"],
+  ["2020-01-01", "2026-01-01", "month"],
+] as const)(
+  "a window is cut into days from three of them on: %s until %s into each %s",
+  (since, until, bucket) => {
+    expect(toTimeWindow({ since, until }, "24h", NOW).bucket).toBe(bucket);
+    expect(toTimeWindow({ since, until, bucket: "week" }, "24h", NOW).bucket).toBe("week");
+  },
+);
+
+test.each([
+  ["2026-01-25T00:00:00.000Z", "2026-02-24T00:00:00.000Z", "25 Jan to 23 Feb"],
+  ["2026-01-25T13:20:00.000Z", "2026-02-24T00:10:00.000Z", "25 Jan to 24 Feb"],
+  ["2025-11-25T00:00:00.000Z", "2025-12-25T00:00:00.000Z", "25 Nov to 24 Dec 2025"],
+  ["2026-03-16T00:00:00.000Z", "2026-03-17T00:00:00.000Z", "16 Mar"],
+  ["2026-03-17T00:00:00.000Z", "2026-03-17T10:30:00.000Z", "17 Mar, 00:00 to 10:30"],
+  ["2026-03-16T11:00:00.000Z", "2026-03-17T11:00:00.000Z", "16 Mar 11:00 to 17 Mar 11:00"],
+] as const)(
+  "a window before is told in a few words, its last day included: %s until %s as %s",
+  (since, until, text) => {
+    expect(formatPeriod({ since, until }, NOW)).toBe(text);
+  },
+);
 
 describe("a window of one's own", () => {
   test("includes its last day to the end, and tells it by that day", () => {

@@ -23,8 +23,6 @@ export interface BarPicture {
   readonly timeTicks: readonly TimeTick[];
   /** One for each series. */
   readonly paths: readonly string[];
-  /** A mark for each bucket with unpriced requests, to hang beneath the bars. */
-  readonly unpricedPath: string;
   readonly isEmpty: boolean;
 }
 
@@ -42,7 +40,6 @@ const LEFT_PX_MIN = 34;
 const LABEL_GAP_PX = 12;
 /** Half a line of text stands above the highest tick. */
 export const PLOT_TOP_PX = 8;
-const UNPRICED_MARK_PX = 4;
 
 export function toBarPicture(request: BarPictureRequest): BarPicture {
   const { bars, seriesCount, bucket, widthPx, heightPx, format } = request;
@@ -66,19 +63,8 @@ export function toBarPicture(request: BarPictureRequest): BarPicture {
       widthPx: plotWidthPx,
     }),
     paths: toLayerPaths(layers, spans, valueAxis.toY),
-    unpricedPath: toMarks(bars, spans),
     isEmpty: highest === 0,
   };
-}
-
-function toMarks(bars: readonly PlacedBar[], { spans }: BarSpans): string {
-  let path = "";
-  for (const [place, span] of spans.entries()) {
-    if (!((bars[place]?.unpriced ?? 0) > 0)) continue;
-    const { left, right } = toBarSides(span);
-    path += `M${left},0H${right}v${UNPRICED_MARK_PX}H${left}Z`;
-  }
-  return path;
 }
 
 /** A bucket as drawn; one that is missing between two others is a gap without values. */

@@ -14,23 +14,25 @@ const STORAGE_PREFIX = "lockport.colors.";
 export type Remembered = Map<string, number>;
 
 /**
- * The slot (from 0) of each of up to `NAME_COLORS` names that are drawn together, no slot twice. A name that was met before
- * another one keeps its color; the later one gives way where both are drawn, and has its own again where it stands alone.
- * Names that are new are added to `remembered`. The order of `names`, which is that of their sizes, decides nothing.
+ * The slot (from 0) of each of up to `NAME_COLORS` names that are drawn together. A name keeps the slot that it was met with; a
+ * new one takes a slot that none of the others has, and of those one that the fewest names have, so that names which are
+ * drawn together later seldom share one: `toPaints` then gives them textures. New names are added to `remembered`. The order
+ * of `names`, which is that of their sizes, decides nothing.
  */
 export function assignSlots(names: readonly string[], remembered: Remembered): ReadonlyMap<string, number> {
-  const drawn = new Set(names);
-  const old = [...remembered.keys()].filter((name) => drawn.has(name));
+  const uses = Array.from({ length: NAME_COLORS }, () => 0);
+  for (const slot of remembered.values()) uses[slot] = (uses[slot] ?? 0) + 1;
+  const taken = new Set(names.map((name) => remembered.get(name)));
   const fresh = names.filter((name) => !remembered.has(name)).toSorted(byOwnNumber);
-  const slots = new Map<string, number>();
-  const taken = new Set<number>();
-  for (const name of [...old, ...fresh]) {
-    const slot = toPreferences(name, remembered.get(name)).find((one) => !taken.has(one)) ?? 0;
-    slots.set(name, slot);
+  for (const name of fresh) {
+    const free = toPreferences(name).filter((one) => !taken.has(one));
+    const fewest = Math.min(...free.map((one) => uses[one] ?? 0));
+    const slot = free.find((one) => uses[one] === fewest) ?? 0;
+    remembered.set(name, slot);
     taken.add(slot);
-    if (!remembered.has(name)) remembered.set(name, slot);
+    uses[slot] = fewest + 1;
   }
-  return slots;
+  return new Map(names.map((name) => [name, remembered.get(name) ?? 0]));
 }
 
 /** The color slot of each name of one kind, such as `model`; reads and writes what this browser remembers. */
@@ -76,16 +78,12 @@ function isSlot(value: unknown): boolean {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < NAME_COLORS;
 }
 
-/** Every slot, from the one that the name would have first: the one that it has, then by a number of the name and the slot. */
-function toPreferences(name: string, own: number | undefined): readonly number[] {
+/** Every slot, from the one that the name would have first, by a number of the name. */
+function toPreferences(name: string): readonly number[] {
   const hash = toNumber(name);
   // An odd stride comes past each of eight.
   const stride = 2 * ((hash >>> 8) % 4) + 1;
-  const slots = Array.from(
-    { length: NAME_COLORS },
-    (_, step) => ((hash >>> 4) + step * stride) % NAME_COLORS,
-  );
-  return own === undefined ? slots : [own, ...slots];
+  return Array.from({ length: NAME_COLORS }, (_, step) => ((hash >>> 4) + step * stride) % NAME_COLORS);
 }
 
 function byOwnNumber(left: string, right: string): number {

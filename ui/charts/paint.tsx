@@ -35,15 +35,19 @@ export const FADED_OPACITY = 0.22;
 /** The texture that says "unpriced" wherever a chart does. */
 export const UNPRICED_PAINT: Paint = { color: "var(--color-ink-faint)", texture: "hatch" };
 
-/** One paint for each series, in their order. */
+/** Of the first name of a color in a chart, the second, and so on. */
+const NAME_TEXTURES: readonly Paint["texture"][] = [null, "hatch", "mesh", "rules"];
+
+/** One paint for each series, in their order. Names that were met with the same color keep it, and differ by texture. */
 export function toPaints(series: readonly Series[]): readonly Paint[] {
+  const met = new Map<string, number>();
   return series.map(({ id, kind, slot }, index) => {
     if (kind === "other") return OTHER_PAINT;
     if (kind === "outcome") return OUTCOME_PAINTS[id] ?? OTHER_PAINT;
-    return {
-      color: SERIES_COLORS[(slot ?? index) % SERIES_COLORS.length] ?? OTHER_PAINT.color,
-      texture: null,
-    };
+    const color = SERIES_COLORS[(slot ?? index) % SERIES_COLORS.length] ?? OTHER_PAINT.color;
+    const nth = met.get(color) ?? 0;
+    met.set(color, nth + 1);
+    return { color, texture: NAME_TEXTURES[nth % NAME_TEXTURES.length] ?? null };
   });
 }
 

@@ -7,7 +7,7 @@ import { type BarPicture, type PlacedBar, PLOT_TOP_PX, toBarPicture, toPlacedBar
 import { type BrushRange, moveAlong } from "./brush.ts";
 import { toBucketRange, toRangeText } from "./bucket-range.ts";
 import { Chart, type ChartFigures, type Plot, useFrame } from "./chart.tsx";
-import { FADED_OPACITY, type Paint, Swatch, Textures, toFill, toPaints, UNPRICED_PAINT } from "./paint.tsx";
+import { FADED_OPACITY, type Paint, Swatch, Textures, toFill, toPaints } from "./paint.tsx";
 import { addUp, type Bar, type Series } from "./series.ts";
 
 export interface StackedBarsProps {
@@ -59,8 +59,8 @@ export function StackedBars(props: StackedBarsProps): ReactNode {
     <Chart
       {...{ label, frame, widthPx, heightPx, plot }}
       legend={
-        (series.length > 1 || hasUnpriced) && (
-          <Legend {...{ series, paints, highlighted, onSeries, hasUnpriced }} onHighlight={setHighlighted} />
+        series.length > 1 && (
+          <Legend {...{ series, paints, highlighted, onSeries }} onHighlight={setHighlighted} />
         )
       }
       figures={toFigures(readings, hasUnpriced)}
@@ -111,10 +111,10 @@ interface MarksProps {
 
 /** Axes and one path for each series. */
 function Marks({ id, picture, paints, highlighted }: MarksProps): ReactNode {
-  const { plotLeftPx, plotWidthPx, plotHeightPx, valueAxis, timeTicks, paths, unpricedPath } = picture;
+  const { plotLeftPx, plotWidthPx, plotHeightPx, valueAxis, timeTicks, paths } = picture;
   return (
     <g transform={`translate(${plotLeftPx},${PLOT_TOP_PX})`}>
-      <Textures id={id} paints={[...paints, UNPRICED_PAINT]} />
+      <Textures id={id} paints={paints} />
       <ValueTicks ticks={valueAxis.ticks} widthPx={plotWidthPx} />
       {paints.map((paint, index) => {
         const path = paths[index] ?? "";
@@ -122,11 +122,6 @@ function Marks({ id, picture, paints, highlighted }: MarksProps): ReactNode {
         const isFaded = highlighted !== null && highlighted !== index;
         return path !== "" && <path key={fill} d={path} fill={fill} opacity={isFaded ? FADED_OPACITY : 1} />;
       })}
-      <path
-        d={unpricedPath}
-        transform={`translate(0,${plotHeightPx + 1})`}
-        fill={toFill(id, UNPRICED_PAINT, paints.length)}
-      />
       <TimeTicks ticks={timeTicks} heightPx={plotHeightPx} />
     </g>
   );
@@ -137,11 +132,10 @@ interface LegendProps extends Pick<StackedBarsProps, "series" | "onSeries"> {
   /** The index of the series that stands out. */
   readonly highlighted: number | null;
   readonly onHighlight: (index: number | null) => void;
-  readonly hasUnpriced: boolean;
 }
 
 /** What the colors mean. Pointing at an entry, or coming to it by keyboard, makes its series stand out. */
-function Legend({ series, paints, highlighted, onHighlight, onSeries, hasUnpriced }: LegendProps) {
+function Legend({ series, paints, highlighted, onHighlight, onSeries }: LegendProps) {
   const id = useId();
   return (
     <ul className="-ml-1.5 text-xs" onPointerLeave={() => onHighlight(null)}>
@@ -171,11 +165,6 @@ function Legend({ series, paints, highlighted, onHighlight, onSeries, hasUnprice
           </li>
         );
       })}
-      {hasUnpriced && (
-        <li className="inline-flex items-center gap-1.5 px-1.5 py-1 align-top text-ink-soft">
-          <Swatch id={`${id}-unpriced`} paint={UNPRICED_PAINT} /> some requests unpriced
-        </li>
-      )}
     </ul>
   );
 }
@@ -186,6 +175,7 @@ export interface BarReading {
   /** One for each series, in their order; a dash where there is no number. */
   readonly values: readonly string[];
   readonly labels: readonly string[];
+  /** With a `+` where some requests have no price, so that it is more. */
   readonly total: string;
   /** Requests without a price. */
   readonly unpriced: number;
@@ -211,7 +201,7 @@ export function toBarReading(request: BarReadingRequest & BrushRange): BarReadin
     title: toRangeText(bucket, first.start, last.start),
     values: sums.map(toText),
     labels: series.map(({ label }) => label),
-    total: total === null && unpriced > 0 ? "unpriced" : toText(total),
+    total: unpriced === 0 ? toText(total) : total === null ? "unpriced" : `${toText(total)}+`,
     unpriced,
   };
 }

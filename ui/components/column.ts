@@ -68,18 +68,23 @@ export function shareColumn<Row>({ value, ...column }: FigureColumn<Row, number>
   return { ...column, align: "end", sortValue: value, cell: (row) => formatPercent(value(row)) };
 }
 
-/** A column of money, sorted by it unless `sortValue` says otherwise, the decimal points under one another. */
+/**
+ * A column of money, sorted by it unless `sortValue` says otherwise, the decimal points under one another; `inCents` with two
+ * decimals in each cell, which then end where the header does.
+ */
 export function costColumn<Row>({
   value,
+  inCents = false,
   ...column
-}: FigureColumn<Row, CostProps> & Pick<Column<Row>, "sortValue">): Column<Row> {
+}: FigureColumn<Row, CostProps> &
+  Pick<Column<Row>, "sortValue"> & { readonly inCents?: boolean }): Column<Row> {
   const amount = (row: Row) => value(row).value;
   return {
     sortValue: amount,
     ...column,
     align: "end",
-    amount,
-    cell: (row) => createElement(Cost, value(row)),
+    ...(!inCents && { amount }),
+    cell: (row) => createElement(Cost, { ...value(row), inCents }),
   };
 }
 

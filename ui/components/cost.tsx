@@ -1,6 +1,12 @@
 import { type ReactNode } from "react";
 import { REPORT_UNITS, type ReportQuantities, UNIT_TABLE } from "#kernel/units.ts";
-import { formatCount, formatCountCompact, formatMoney, formatMoneyExact } from "../text/format.ts";
+import {
+  formatCents,
+  formatCount,
+  formatCountCompact,
+  formatMoney,
+  formatMoneyExact,
+} from "../text/format.ts";
 import { Badge } from "./chip.tsx";
 import { Absent } from "./empty.tsx";
 
@@ -11,6 +17,8 @@ export interface CostProps {
   readonly unpriced?: boolean | undefined;
   /** False: nothing was used at all, which has no cost and needs no price. */
   readonly used?: boolean | undefined;
+  /** Always two decimals, beside amounts of dollars. */
+  readonly inCents?: boolean | undefined;
   /** Why prices do not hold for it, such as `tier: flex`, where that is what it lacks. */
   readonly reason?: string | undefined;
 }
@@ -19,9 +27,15 @@ export interface CostProps {
  * An amount of money, its exact value in the title. In a column of a table (`costColumn`) the decimal points stand under one
  * another. `Unpriced` is a state of its own, never $0.
  */
-export function Cost({ value, unpriced: isPartial = false, used = true, reason }: CostProps): ReactNode {
+export function Cost({
+  value,
+  unpriced: isPartial = false,
+  used = true,
+  inCents = false,
+  reason,
+}: CostProps): ReactNode {
   if (value === null) return used ? <Unpriced reason={reason} /> : <Absent />;
-  const [dollars, decimals = ""] = formatMoney(value).split(".");
+  const [dollars, decimals = ""] = (inCents ? formatCents : formatMoney)(value).split(".");
   const exact = formatMoneyExact(value);
   return (
     <span

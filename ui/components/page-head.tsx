@@ -10,7 +10,7 @@ export interface PageHeadProps {
 /** The headline of a page. The title of the window is the shell's. */
 export function PageHead({ title, lead, actions }: PageHeadProps): ReactNode {
   return (
-    <header className="mb-5 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+    <header className="mb-3 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
       <div className="min-w-0">
         <h1 className="text-xl font-semibold tracking-tight text-ink">{title}</h1>
         {lead !== undefined && <p className="mt-1 text-ink-soft">{lead}</p>}

@@ -34,7 +34,7 @@ export interface FilterBarProps {
 /** The one place where a page of reports is narrowed; what it says stands in the address, and nowhere else. */
 export function FilterBar({ report, actions, isComparing = false }: FilterBarProps) {
   return (
-    <div className="mb-4 flex flex-col gap-2" role="search" aria-label="Filters">
+    <div className="mb-3 flex flex-col gap-2" role="search" aria-label="Filters">
       <div className="flex flex-wrap items-center gap-2">
         <WindowPicker report={report} />
         <FilterBox report={report} />

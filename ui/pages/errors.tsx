@@ -15,7 +15,7 @@ import { FilterBar } from "../filters/filter-bar.tsx";
 import { CountedWindow, useCompared, useOutdated } from "../reports/answer.tsx";
 import { Tiles, type TileSpec } from "../reports/tiles.tsx";
 import { toggleValue } from "../search/filters.ts";
-import { type Report, toRefresh, useReport } from "../search/report.ts";
+import { type Report, toBeforeText, toRefresh, useReport } from "../search/report.ts";
 import { toChosenSearch } from "../search/window.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
 import { toOutcomeWord } from "../text/outcomes.ts";
@@ -62,7 +62,7 @@ export function ErrorsPage() {
       {(data !== undefined || error === null) && (
         <>
           <Outdated when={areTilesOutdated}>
-            <Tiles compared={compared} tiles={TILES} />
+            <Tiles compared={compared} tiles={TILES} before={toBeforeText(report)} />
           </Outdated>
           <CountedWindow notes={data?.notes} />
           {data === undefined ? (
@@ -84,7 +84,8 @@ export function ErrorsPage() {
 const TILES: readonly TileSpec<OutcomeCounts>[] = [
   {
     label: "Failure rate",
-    isWide: true,
+    wide: "always",
+    isShare: true,
     goodWhen: "down",
     of: (counts) => toShare(counts, FAILURES),
     write: toFailureRate,

@@ -14,13 +14,19 @@ import {
   formatMoney,
   formatMoneyExact,
   formatPercent,
+  formatPoints,
 } from "../text/format.ts";
 import type { Compared } from "./answer.tsx";
 import { toChange, type Totals } from "./figures.ts";
 
-interface TilesProps<Figures> {
+interface TilesProps<Figures> extends TilesWindow {
   readonly compared: Compared<Figures>;
   readonly tiles: readonly TileSpec<Figures>[];
+}
+
+interface TilesWindow {
+  /** The window before in words, which the figures are compared with; null when they are compared with none. */
+  readonly before: string | null;
 }
 
 /** A figure of a window. */
@@ -33,65 +39,73 @@ export interface TileSpec<Figures> {
   readonly hint?: (figures: Figures) => string;
   /** Which change is a good one. */
   readonly goodWhen?: "down";
-  /** Takes the place of two where there are few columns. */
-  readonly isWide?: boolean;
+  /** It is a share of one: what it changed by is told in points. */
+  readonly isShare?: boolean;
+  /** Takes the place of two, and says what it is compared with; `xl`: where there is room for that. */
+  readonly wide?: "always" | "xl";
 }
 
-/** The sums of a window, each compared with the previous window: side by side on one surface, of whose ground the lines are seen. */
-export function Tiles<Figures>({ compared, tiles }: TilesProps<Figures>): ReactNode {
+/** The sums of a window, each compared with the previous window: a strip of 72 px on one surface, of whose ground the lines are seen. */
+export function Tiles<Figures>({ compared, tiles, before }: TilesProps<Figures>): ReactNode {
   return (
     <section
       aria-label="Sums of the window"
       className={classNames(
-        "mb-4 grid grid-cols-2 gap-px overflow-clip rounded-card border border-line bg-line",
-        tiles.length > 5 ? "sm:grid-cols-4 xl:grid-cols-7" : "md:grid-cols-3 xl:grid-cols-5",
+        "mb-3 grid grid-cols-2 gap-px overflow-clip rounded-card border border-line bg-line",
+        tiles.length > 5 ? "sm:grid-cols-4 xl:grid-cols-9" : "md:grid-cols-3 xl:grid-cols-6",
       )}
     >
       {tiles.map((tile) => (
-        <Tile key={tile.label} tile={tile} compared={compared} />
+        <Tile key={tile.label} {...{ tile, compared, before }} />
       ))}
     </section>
   );
 }
 
-interface TileProps<Figures> {
+interface TileProps<Figures> extends TilesWindow {
   readonly tile: TileSpec<Figures>;
   readonly compared: Compared<Figures>;
 }
 
 /** A tile that loads has the height of a loaded one. */
-function Tile<Figures>({ tile, compared }: TileProps<Figures>): ReactNode {
-  const { label, of, write, hint, goodWhen, isWide = false } = tile;
+function Tile<Figures>({ tile, compared, before }: TileProps<Figures>): ReactNode {
+  const { label, of, write, hint, wide } = tile;
   const { now } = compared;
-  const change = toTileChange(of, compared);
+  const change = toTileChange(tile, compared);
   return (
     <div
       role="group"
       aria-label={label}
       aria-busy={now === null || undefined}
-      className={classNames("flex min-w-0 flex-col bg-surface px-4 py-2.5", isWide && "max-xl:col-span-2")}
+      className={classNames(
+        "flex min-w-0 flex-col bg-surface px-3 py-[7px]",
+        wide !== undefined && WIDE[wide].tile,
+      )}
     >
       <span className="truncate text-xs font-medium text-ink-soft" title={label}>
         {label}
       </span>
-      <span className="mt-0.5 h-7 truncate text-lg leading-7 font-semibold tracking-tight text-ink">
+      <span className="h-6 truncate text-lg leading-6 font-semibold tracking-tight text-ink">
         {now === null ? (
-          <Skeleton className="mt-1 h-5 w-20 max-w-full" />
+          <Skeleton className="mt-0.5 h-5 w-20 max-w-full" />
         ) : (
           (write?.(now) ?? <TileCount value={of(now)} />)
         )}
       </span>
-      <span className="flex min-h-5 flex-wrap items-center gap-x-2 text-xs text-ink-faint">
+      <span className="flex h-4 items-center gap-x-2 text-xs text-ink-faint">
         {now === null ? (
           <Skeleton className="h-3.5 w-16" />
         ) : typeof change === "string" ? (
-          <span title={change === "unknown" ? "The previous window is not known completely" : undefined}>
+          <span
+            className="truncate"
+            title={change === "unknown" ? "The previous window is not known completely" : undefined}
+          >
             {change}
           </span>
         ) : (
           <>
-            {change !== null && <Change change={change} goodWhen={goodWhen} />}
-            {hint !== undefined && <span className="min-w-0">{hint(now)}</span>}
+            {change !== null && <Change {...{ tile, change, before }} />}
+            {hint !== undefined && <span className="truncate">{hint(now)}</span>}
           </>
         )}
       </span>
@@ -101,30 +115,50 @@ function Tile<Figures>({ tile, compared }: TileProps<Figures>): ReactNode {
 
 /** How a figure has changed, or why that is unknown, in words that fit one line of the narrowest tile; null where nothing is compared. */
 function toTileChange<Figures>(
-  of: TileSpec<Figures>["of"],
+  { of, isShare = false }: TileSpec<Figures>,
   { now, before, isCompared }: Compared<Figures>,
 ): number | "unknown" | "none before" | null {
   const figure = now === null ? null : of(now);
   if (!isCompared || figure === null) return null;
-  return before === null ? "unknown" : (toChange(figure, of(before)) ?? "none before");
+  if (before === null) return "unknown";
+  const earlier = of(before);
+  if (isShare) return earlier === null ? "none before" : figure - earlier;
+  return toChange(figure, earlier) ?? "none before";
 }
 
-function Change({
-  change,
-  goodWhen,
-}: { readonly change: number } & { readonly goodWhen: "down" | undefined }) {
+const WIDE = {
+  always: { tile: "col-span-2", before: "" },
+  xl: { tile: "xl:col-span-2", before: "max-xl:sr-only" },
+} as const;
+
+interface ChangeProps<Figures> extends TilesWindow {
+  readonly tile: TileSpec<Figures>;
+  readonly change: number;
+}
+
+function Change<Figures>({ tile, change, before }: ChangeProps<Figures>) {
+  const { goodWhen, isShare = false, wide } = tile;
   const isDown = change < 0;
   return (
     <span
-      title="Compared with the previous window"
+      title={before === null ? undefined : `Compared with ${before}`}
       className={classNames(
-        "inline-flex items-center gap-1",
+        "flex min-w-0 items-center gap-1",
         change === 0 || goodWhen === undefined ? "text-ink-soft" : isDown ? "text-good" : "text-bad",
       )}
     >
       {change !== 0 && <Icon name={isDown ? "arrow-down" : "arrow-up"} size={12} />}
-      {formatChange(change)}
-      <span className="sr-only">compared with the previous window</span>
+      <span className="shrink-0">{isShare ? formatPoints(change) : formatChange(change)}</span>
+      {before !== null && (
+        <span
+          className={classNames(
+            "truncate text-ink-faint",
+            wide === undefined ? "sr-only" : WIDE[wide].before,
+          )}
+        >
+          vs {before}
+        </span>
+      )}
     </span>
   );
 }
@@ -144,9 +178,9 @@ function formatTileCount(count: number): string {
 /** The tiles of usage; `canPrice` offers to set the prices that are missing. */
 export function toUsageTiles(canPrice: boolean): readonly TileSpec<Totals>[] {
   return [
-    { label: "Cost", isWide: true, of: ({ cost }) => cost, write: toCostSum },
+    { label: "Cost", wide: "always", of: ({ cost }) => cost, write: toCostSum },
     { label: "Requests", of: ({ requests }) => requests },
-    { label: "Failed", goodWhen: "down", of: toFailedShare, write: toFailed },
+    { label: "Failed", wide: "xl", isShare: true, goodWhen: "down", of: toFailedShare, write: toFailed },
     {
       label: "Unpriced",
       of: ({ unpriced_requests }) => unpriced_requests,

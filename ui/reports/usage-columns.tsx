@@ -68,7 +68,7 @@ export function toColumns({
     id,
     header,
     headerTitle,
-    width: "w-28",
+    width: "w-28 min-[1400px]:w-48",
     cell: (group) => <CompanionNames names={companions.get(group.id) ?? []} />,
     sortValue: (group) => companions.get(group.id)?.[0] ?? null,
   };
@@ -77,7 +77,8 @@ export function toColumns({
       id: NAME_IDS[scope],
       header: BREAKDOWN_LABELS[cut.by],
       rowHeader: true,
-      width: "w-40",
+      // All that the other columns leave, where they leave enough.
+      width: "max-xl:w-64",
       // With the color that the name has in the chart.
       cell: (group) => (
         <span className="flex min-w-0 items-center gap-2">
@@ -88,7 +89,7 @@ export function toColumns({
       sortValue: ({ label }) => label,
     },
     ...(hasCompanions(cut) ? [companion] : []),
-    ...toFigureColumns(speeds, isRoomy),
+    ...toFigureColumns(stack, speeds, isRoomy),
     ...(isRoomy ? [toShareColumn(stack), toTrendColumn(measure)] : []),
   ];
 }
@@ -128,7 +129,11 @@ const SPEED_TITLES = {
 } as const;
 
 /** Requests, failures, tokens, cost, and how long a request takes. */
-function toFigureColumns({ groups, reason }: Speeds, isRoomy: boolean): readonly Column<Group>[] {
+function toFigureColumns(
+  stack: Stack,
+  { groups, reason }: Speeds,
+  isRoomy: boolean,
+): readonly Column<Group>[] {
   const toUnitColumn = (unit: ReportUnit): Column<Group> => {
     const { heading } = UNIT_TABLE[unit];
     return {
@@ -148,7 +153,7 @@ function toFigureColumns({ groups, reason }: Speeds, isRoomy: boolean): readonly
       header: id,
       headerTitle: reason ?? SPEED_TITLES[id],
       align: "end",
-      width: id === "p95" ? "w-24" : "w-20",
+      width: id === "p95" ? "w-26" : "w-20",
       sortValue: of,
       cell: (group) => <Duration durationMs={of(group)} />,
     };
@@ -185,6 +190,7 @@ function toFigureColumns({ groups, reason }: Speeds, isRoomy: boolean): readonly
       id: "cost",
       header: "Cost",
       width: "w-25",
+      inCents: stack.groups.some(({ cost }) => cost !== null && cost >= 1),
       value: toCost,
       sortValue: exceptRest(({ cost }) => cost),
     }),

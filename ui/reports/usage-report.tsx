@@ -13,7 +13,7 @@ import { ChartSkeleton, Skeleton } from "../components/skeleton.tsx";
 import { type Breakdown, BREAKDOWN_LABELS, BREAKDOWNS, type Measure } from "../search/breakdown.ts";
 import { countFilters, NO_FILTERS } from "../search/filters.ts";
 import { readOverviewSearch } from "../search/pages.ts";
-import type { Report } from "../search/report.ts";
+import { type Report, toBeforeText } from "../search/report.ts";
 import { ALL_TIME, toChosenSearch } from "../search/window.ts";
 import { AnswerView, CountedWindow, useCompared, useOutdated } from "./answer.tsx";
 import { MEASURE_FORMATS, MEASURE_LABELS, MEASURE_OPTIONS, toTotals } from "./figures.ts";
@@ -30,7 +30,7 @@ export interface UsageReportProps {
   readonly isHeldBack?: boolean;
 }
 
-/** What was used in the window: over time, in sums, and by group. One's own has no filters and is by model. */
+/** What was used in the window: in sums, over time, and by group. One's own has no filters and is by model. */
 export function UsageReport({ scope, report, children, isHeldBack = false }: UsageReportProps): ReactNode {
   const { role } = useMe();
   const { by = "model", show = "cost", tagged } = readOverviewSearch(useSearch({ strict: false }));
@@ -47,12 +47,12 @@ export function UsageReport({ scope, report, children, isHeldBack = false }: Usa
   return (
     <>
       <CountedWindow notes={asked.data?.notes} />
-      <ChartCard {...{ scope, report, answer, by, tagged }} measure={show} />
       {(asked.error === null || (totals.now !== null && !isOutdated)) && (
         <Outdated when={isOutdated}>
-          <Tiles compared={totals} tiles={tiles} />
+          <Tiles compared={totals} tiles={tiles} before={toBeforeText(report)} />
         </Outdated>
       )}
+      <ChartCard {...{ scope, report, answer, by, tagged }} measure={show} />
       {children}
       <div className={isHeldBack ? "invisible" : undefined}>
         <UsageTable {...{ scope, report, answer, by }} />
@@ -86,7 +86,7 @@ function ChartCard({ scope, report, answer, by, tagged, measure }: ChartCardProp
   const hasTiers = useHasTiers(report, scope === "team" && data !== null);
   return (
     <Card
-      className="mb-4"
+      className="mb-3"
       title={`${MEASURE_LABELS[measure]} by ${BREAKDOWN_LABELS[by].toLowerCase()}`}
       lead={`Per ${window.bucket}, in UTC. A bar narrows the window${scope === "team" ? ", a name adds a filter" : ""}.`}
       actions={
@@ -111,7 +111,11 @@ function ChartCard({ scope, report, answer, by, tagged, measure }: ChartCardProp
       {by === "tag" && (data === null || tagKeys.length > 0) && (
         <TagKeys keys={tagKeys} chosen={tagged ?? tagKeys[0]} onChoose={(key) => change({ tagged: key })} />
       )}
-      <AnswerView answer={answer} skeleton={<ChartSkeleton />} className="min-h-[19.75rem]">
+      <AnswerView
+        answer={answer}
+        skeleton={<ChartSkeleton />}
+        className="min-h-[19.75rem] min-[1400px]:min-h-[18.25rem]"
+      >
         {(stack) => <Chart {...{ scope, stack, report }} />}
       </AnswerView>
     </Card>

@@ -76,7 +76,6 @@ export function UsageTable({ scope, report, answer, by }: UsageTableProps): Reac
     <Card
       flush
       title={`By ${BREAKDOWN_LABELS[by].toLowerCase()}`}
-      lead="All requests of the window, including cancelled and failed ones"
       actions={<CsvButton size="sm" state={csv} title={file.title} />}
     >
       <CsvStatus state={csv} className="px-4 pb-4" />

@@ -4,7 +4,7 @@ import { readFilters, type ReadFilters, type ReportQuery } from "./filters.ts";
 import { useMinute } from "./now.ts";
 import { type ErrorsSearch, type OverviewSearch, readReportSearch, type RequestsSearch } from "./pages.ts";
 import type { Range } from "./ranges.ts";
-import { type TimeWindow, toTimeWindow } from "./window.ts";
+import { formatPeriod, type TimeWindow, toTimeWindow } from "./window.ts";
 
 /** Everything that a page of reports knows from its address. */
 export interface Report {
@@ -46,6 +46,11 @@ export function useReport(fallback: Range): Report {
         }),
     };
   }, [search, navigate, now, fallback]);
+}
+
+/** The window before in words, for figures that are compared with it. */
+export function toBeforeText({ window: { previous }, now }: Report): string | null {
+  return previous === null ? null : formatPeriod(previous, now);
 }
 
 const REFRESH_MS = 60_000;

@@ -1,3 +1,4 @@
+import { utcFormat } from "d3-time-format";
 import { BUCKETS, SERIES_BUCKETS_MAX, type Bucket } from "#stats/bucket.ts";
 import { parseInstant } from "#kernel/clock.ts";
 import { readText, readWord, type RawSearch } from "./query-string.ts";
@@ -21,13 +22,19 @@ export const ALL_TIME: WindowSearch = {
   bucket: undefined,
 };
 
+/** Both ends of a window, as instants. */
+export interface Period {
+  readonly since: string;
+  readonly until: string;
+}
+
 /** The window as reports are asked for it. */
 export interface TimeWindow {
   readonly since: string | undefined;
   readonly until: string | undefined;
   readonly bucket: Bucket;
   /** The window before, to compare with; null when there is none. */
-  readonly previous: { readonly since: string; readonly until: string } | null;
+  readonly previous: Period | null;
   /** Null for a window that was chosen by its two ends. */
   readonly range: Range | null;
 }
@@ -43,6 +50,8 @@ const BUCKET_MS: { readonly [bucket in Bucket]: number } = {
 };
 /** Four digits tell no earlier year. */
 const FIRST_MS = Date.UTC(1, 0, 1);
+/** From here on a day says more than its hours. */
+const DAYS_FROM_MS = 3 * DAY_MS;
 /** More bars than this say less than fewer, wider ones. */
 const BARS_MAX = 200;
 
@@ -89,7 +98,8 @@ export function toTimeWindow(search: WindowSearch, fallback: Range, now: number)
 /** The finest bucket that keeps a chart readable, or the asked one when the server would answer it. */
 function toBucket(asked: Bucket | undefined, spanMs: number): Bucket {
   if (asked !== undefined && spanMs / BUCKET_MS[asked] < SERIES_BUCKETS_MAX - 1) return asked;
-  return BUCKETS.find((bucket) => spanMs / BUCKET_MS[bucket] <= BARS_MAX) ?? "month";
+  if (spanMs < DAYS_FROM_MS) return "hour";
+  return BUCKETS.slice(1).find((bucket) => spanMs / BUCKET_MS[bucket] <= BARS_MAX) ?? "month";
 }
 
 /** Those of the four that a window of this length can be cut into. */
@@ -201,6 +211,29 @@ export function formatWindow(since: string | undefined, until: string | undefine
   const last = isWhole ? toLastDay(until) : toBound(untilMs ?? Number.NaN);
   const to = formatBound(last, until, isWhole);
   return from === to ? from : `${from} – ${to}`;
+}
+
+const toShortDay = utcFormat("%-d %b");
+const toTimeOfDay = utcFormat("%H:%M");
+
+/** A window before in as few words as say it: `25 Sep to 24 Oct`, `27 Nov`, `27 Nov, 22:00 to 23:00`; a year that is not that of `now` is told. */
+export function formatPeriod({ since, until }: Period, now: number): string {
+  const [from, end] = [new Date(since), new Date(until)];
+  // A bound at midnight belongs to the day that it ends.
+  const last = new Date(end.getTime() - 1);
+  const [first, to] = [toShortDay(from), toShortDay(last)];
+  const year = last.getUTCFullYear();
+  const inYear = year === new Date(now).getUTCFullYear() ? "" : ` ${year}`;
+  if (
+    end.getTime() - from.getTime() > 2 * DAY_MS ||
+    (isMidnight(from.getTime()) && isMidnight(end.getTime()))
+  ) {
+    return first === to ? `${to}${inYear}` : `${first} to ${to}${inYear}`;
+  }
+  const [opens, closes] = [toTimeOfDay(from), toTimeOfDay(end)];
+  return first === to
+    ? `${to}${inYear}, ${opens} to ${closes}`
+    : `${first} ${opens} to ${toShortDay(end)} ${closes}${inYear}`;
 }
 
 /** What cannot be read stands as it was written. */

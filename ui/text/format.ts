@@ -21,6 +21,12 @@ export function formatMoney(amount: number | null): string {
   return decimals === 2 ? `$${cents(amount)}` : `$${trimZeros(amount.toFixed(decimals), 2)}`;
 }
 
+/** Money to the cent, for a column of amounts of which some are dollars: what is less than half a cent is `<$0.01`. */
+export function formatCents(amount: number | null): string {
+  if (amount === null || !Number.isFinite(amount) || amount <= 0) return formatMoney(amount);
+  return amount < 0.005 ? "<$0.01" : `$${cents(amount)}`;
+}
+
 const MONEY_EXACT_DECIMALS = 12;
 /** A number holds so many digits as they were written; what follows is noise of its binary form. */
 const DIGITS_HELD = 15;
@@ -78,6 +84,11 @@ export function formatChange(ratio: number): string {
   const percent = oneDecimal(Math.abs(ratio) * 100);
   if (percent === "0") return "±0%";
   return `${ratio > 0 ? "+" : MINUS}${percent}%`;
+}
+
+/** The difference of two shares of one, in points: `+0.3 pt`, `−4 pt`, `±0 pt`. */
+export function formatPoints(difference: number): string {
+  return formatChange(difference).replace("%", " pt");
 }
 
 const BYTE_STEPS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
