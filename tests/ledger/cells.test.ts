@@ -124,9 +124,9 @@ test("what is added to the costs of encoded cells is what they were encoded with
         });
         const encoded = encodeCells(cells);
         const sums = toAddedSums(added, COST_MEASURES);
-        expect(addToEncoded(encoded, sums, 3)).toEqual(encodeCells(sumCells([cells, toCells(addedRows)])));
+        expect(addToEncoded(encoded, sums)).toEqual(encodeCells(sumCells([cells, toCells(addedRows)])));
         const other = { combination: 99, result: 1, priced: 1, unpriced: 0, byRequest: 0, hi: 0, lo: 0 };
-        expect(addToEncoded(encoded, toAddedSums([...added, other], COST_MEASURES), 3)).toBeNull();
+        expect(addToEncoded(encoded, toAddedSums([...added, other], COST_MEASURES))).toBeNull();
       },
     ),
   );
@@ -148,9 +148,9 @@ test("requests that are billed by themselves are none in cells of before, which 
     const added = { combination: 1, result: 1, priced: 0, unpriced: 0, byRequest, hi: 0, lo: 0 };
     return toAddedSums([added], COST_MEASURES);
   };
-  const given = addToEncoded(before, change(1), 3);
+  const given = addToEncoded(before, change(1));
   expect(given === null ? null : decodeCells(given).measures[measure]).toEqual(Float64Array.of(1, 7));
-  const taken = given === null ? null : addToEncoded(given, change(-1), 3);
+  const taken = given === null ? null : addToEncoded(given, change(-1));
   expect(taken === null ? null : decodeCells(taken).measures[measure]).toEqual(Float64Array.of(0, 7));
 });
 

@@ -273,7 +273,7 @@ const COUNT_BYTES = 4;
  * The cells of one period and part as bytes, compressed with Zstandard: the number of rows, then the columns, each behind its
  * place in `STORED_COLUMNS`. Label sets are the differences to the one before. A column with nothing in it is left out.
  */
-export function encodeCells(cells: Cells<Float64Array | null>, level = 3): Uint8Array<ArrayBuffer> {
+export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<ArrayBuffer> {
   const { count, combinations, results, measures } = cells;
   const sizeMax = COUNT_BYTES + STORED_COLUMNS.length * (1 + toPackedBytesMax(count));
   const view = new DataView(new ArrayBuffer(sizeMax));
@@ -294,7 +294,12 @@ export function encodeCells(cells: Cells<Float64Array | null>, level = 3): Uint8
     const nothing = toNothing(measure.adds);
     if (values.some((value) => value !== nothing)) put(place, values);
   }
-  return new Uint8Array(Bun.zstdCompressSync(new Uint8Array(view.buffer, 0, end), { level }));
+  return compress(new Uint8Array(view.buffer, 0, end));
+}
+
+/** At the fastest level: packed columns hardly get smaller at higher ones, which take up to three times as long. */
+function compress(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Bun.zstdCompressSync(bytes, { level: 1 }));
 }
 
 /** Reads cells back; measures behind the first `measuresMax` may be left out, and cost their decompression alone. */
@@ -385,7 +390,6 @@ const [COST_HI, COST_LO] = [STORED_COLUMNS.indexOf("cost_hi"), STORED_COLUMNS.in
 export function addToEncoded(
   encoded: Uint8Array<ArrayBuffer>,
   { keys, columns }: AddedSums,
-  level: number,
 ): Uint8Array<ArrayBuffer> | null {
   const bytes = Bun.zstdDecompressSync(encoded);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -428,7 +432,7 @@ export function addToEncoded(
       end += kept.end - kept.begin + 1;
     }
   }
-  return new Uint8Array(Bun.zstdCompressSync(target.subarray(0, end), { level }));
+  return compress(target.subarray(0, end));
 }
 
 /** The rows that have these keys, both in their order; null where one has none. */

@@ -61,12 +61,9 @@ export function* findCells({ period, at, part }: CellPlace): Script<Cells<Float6
   return row === null ? null : decodeCells(row.columns);
 }
 
-/** Most of what cells take is hours, and an hour is written once or twice: 0.1 ms more for each saves a fiftieth of it. */
-const LEVELS = { hour: 5, day: 3, month: 3 } as const;
-
 /** Puts cells in the place of what is there. */
 export function* saveCells({ period, at, part }: CellPlace, cells: Cells<Float64Array | null>): Script<void> {
-  const columns = encodeCells(cells, LEVELS[period]);
+  const columns = encodeCells(cells);
   yield* run(
     `INSERT INTO cells (period, at, part, revision, columns) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (period, at, part) DO UPDATE SET revision = excluded.revision, columns = excluded.columns`,
@@ -77,7 +74,7 @@ export function* saveCells({ period, at, part }: CellPlace, cells: Cells<Float64
 /** Cells that were read and changed, to be put in the place of those of that revision. */
 export interface ChangedCells extends CellPlace {
   readonly revision: number;
-  readonly columns: Uint8Array<ArrayBuffer>;
+  readonly columns: Uint8Array;
 }
 
 /** Cells with sums added to them; null where these have a row that is not among them. */
@@ -86,7 +83,7 @@ export function changeCells(
   place: CellPlace,
   added: AddedSums,
 ): ChangedCells | null {
-  const changed = addToEncoded(columns, added, LEVELS[place.period]);
+  const changed = addToEncoded(columns, added);
   return changed === null ? null : { ...place, revision, columns: changed };
 }
 

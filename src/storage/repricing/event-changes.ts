@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Quantities } from "#kernel/units.ts";
-import type { CostChange } from "#storage/cells/counting.ts";
+import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
 import { toDay, toHour } from "#storage/cells/calendar.ts";
 import type { QuantityColumns } from "#storage/cells/event-row.ts";
 import { toCellKey } from "#storage/cells/cells.ts";
@@ -82,11 +82,30 @@ export interface EventChanges {
   readonly costHi: Float64Array;
   readonly costLo: Float64Array;
   /** By event, 1 where the request itself is billed from then on, and -1 where it is no more (`GIVEN_REQUEST`). */
-  readonly byRequest: Int8Array;
+  readonly byRequest: Int32Array;
   /** What it changes of totals (`packTotals`). */
   readonly totals: Float64Array;
   /** What takes it back (`encodeFormers`); null for what takes something back itself. */
-  readonly undo: Uint8Array<ArrayBuffer> | null;
+  readonly undo: Uint8Array | null;
+}
+
+/** In memory that all threads have: a copy of each stretch would hold up the one that hands it on and serves requests. */
+export function toSharedBytes(bytes: Uint8Array): Uint8Array {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return shared;
+}
+
+function toSharedDoubles(values: ArrayLike<number>): Float64Array {
+  const shared = new Float64Array(new SharedArrayBuffer(values.length * Float64Array.BYTES_PER_ELEMENT));
+  shared.set(values);
+  return shared;
+}
+
+function toSharedIntegers(values: ArrayLike<number>): Int32Array {
+  const shared = new Int32Array(new SharedArrayBuffer(values.length * Int32Array.BYTES_PER_ELEMENT));
+  shared.set(values);
+  return shared;
 }
 
 /** Changes of the rows of events, by their ids in the order of the log. */
@@ -113,11 +132,7 @@ const TOTAL_MEMBERS = [
 
 /** Changes of totals as numbers, member by member: thousands of objects would hold up the thread that hands them on. */
 function packTotals(totals: readonly CostChange[]): Float64Array {
-  const packed = new Float64Array(totals.length * TOTAL_MEMBERS.length);
-  for (const [row, total] of totals.entries())
-    for (const [place, member] of TOTAL_MEMBERS.entries())
-      packed[row * TOTAL_MEMBERS.length + place] = total[member];
-  return packed;
+  return toSharedDoubles(totals.flatMap((total) => TOTAL_MEMBERS.map((member) => total[member])));
 }
 
 export function unpackTotals(
@@ -262,30 +277,55 @@ export class ChangeGatherer {
 
   /** What it changes of totals, in any order. */
   totals(): readonly CostChange[] {
-    return [...this.#totals.values()].flatMap((totals) =>
-      [...totals.values()].filter(({ priced, unpriced, byRequest, hi, lo }) =>
-        [priced, unpriced, byRequest, hi, lo].some((sum) => sum !== 0),
-      ),
-    );
+    return [...this.#totals.values()].flatMap((totals) => [...totals.values()].filter(isChange));
   }
 
-  toChanges({ isUndone }: { readonly isUndone: boolean }): EventChanges {
+  /** Without `areCellsOpen` those of an hour are one for each outcome, unless they are carried: thousands less to hand on. */
+  toChanges({
+    isUndone,
+    areCellsOpen,
+  }: {
+    readonly isUndone: boolean;
+    readonly areCellsOpen: boolean;
+  }): EventChanges {
     const { ids, lanes, formers, classOf, costHi, costLo, byRequest } = this.#written;
     return {
-      ids: new Float64Array(ids),
-      lanes: new Int32Array(lanes),
-      formers: new Int32Array(formers),
-      classOf: new Int32Array(classOf),
+      ids: toSharedDoubles(ids),
+      lanes: toSharedIntegers(lanes),
+      formers: toSharedIntegers(formers),
+      classOf: toSharedIntegers(classOf),
       classes: this.#classes,
-      costHi: new Float64Array(costHi),
-      costLo: new Float64Array(costLo),
-      byRequest: new Int8Array(byRequest),
-      totals: packTotals(this.totals()),
+      costHi: toSharedDoubles(costHi),
+      costLo: toSharedDoubles(costLo),
+      byRequest: toSharedIntegers(byRequest),
+      totals: packTotals(
+        areCellsOpen ? this.totals() : [...this.#totals.values()].flatMap((totals) => joinUncarried(totals)),
+      ),
       undo: isUndone
-        ? encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions, given: this.#given })
+        ? toSharedBytes(
+            encodeFormers({ ids, lanes, formers, exceptions: this.#exceptions, given: this.#given }),
+          )
         : null,
     };
   }
+}
+
+const CHANGED_MEMBERS = Object.values(COST_MEASURES);
+
+function isChange(total: CostChange): boolean {
+  return CHANGED_MEMBERS.some((member) => total[member] !== 0);
+}
+
+/** Those of an hour, a day of the end and a lane. */
+function joinUncarried(totals: ReadonlyMap<number, CostChange>): readonly CostChange[] {
+  const joined = new Map<string, GrowingTotal>();
+  for (const total of totals.values()) {
+    if (total.endedDay !== Math.floor(total.hour / 24)) return [...totals.values()].filter(isChange);
+    const sum = joined.get(total.outcome);
+    if (sum === undefined) joined.set(total.outcome, { ...total });
+    else for (const member of CHANGED_MEMBERS) sum[member] += total[member];
+  }
+  return [...joined.values()].filter(isChange);
 }
 
 function getMap<Key, InnerKey, Value>(maps: Map<Key, Map<InnerKey, Value>>, key: Key): Map<InnerKey, Value> {

@@ -10,16 +10,10 @@ import { toChosenBindings, toEventJoins } from "#storage/reports/chosen-events.t
 import { groupLabelSets, type LabelGroups, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
 import { resolveFilter } from "#storage/reports/request-filter.ts";
 import { all, type Binding, dialectOf, type Script } from "#storage/sql/script.ts";
-import { choosePrices, isBilledByRequest, priceUsage, toDisjointQuantities } from "#usage/cost.ts";
+import { choosePrices, isBilledByRequest, priceDisjoint, toDisjointQuantities } from "#usage/cost.ts";
 import { isSuccess, RELAY_PROVIDER, type ReportedUsage } from "#usage/event.ts";
 import { toPrices, toShape } from "#usage/journal-line.ts";
 import type { EventChange, EventClass, EventRow, FigureLabels } from "./event-changes.ts";
-
-/**
- * Rows that are looked at at once, of one day: what changes of them is one transaction, for which batches wait on SQLite. A quarter
- * of 32,768, which took up to 177 ms there on two busy cores; this many took 24 to 56 ms.
- */
-const ROWS_MAX = 8_192;
 
 type ClassRow = Omit<EventClass, "prices" | "pricesKey"> & { readonly prices: string };
 
@@ -101,9 +95,11 @@ export class Repricer {
   readonly #groups: LabelGroups;
   readonly #priced: readonly (PricedGroup | null)[];
   readonly #sql: string;
+  readonly #rowsMax: number;
   readonly #chosen: readonly Binding[];
   /** Prices are a few objects that the terms hold. */
   readonly #keyOf = new Map<AppliedPrices, string>();
+  readonly #byRequestOf = new Map<AppliedPrices, boolean>();
   readonly #freeOf = new Map<AppliedPrices, AppliedPrices>();
 
   private constructor(parts: {
@@ -111,12 +107,14 @@ export class Repricer {
     readonly classes: ReadonlyMap<number, EventClass>;
     readonly groups: LabelGroups;
     readonly sql: string;
+    readonly rowsMax: number;
     readonly chosen: readonly Binding[];
   }) {
     this.#terms = parts.terms;
     this.#classes = parts.classes;
     this.#groups = parts.groups;
     this.#sql = parts.sql;
+    this.#rowsMax = parts.rowsMax;
     this.#chosen = parts.chosen;
     const pricesOf = new Map(parts.terms.prices);
     const modelsAlone = new Set(parts.terms.history?.models);
@@ -132,7 +130,8 @@ export class Repricer {
     });
   }
 
-  static *open(terms: RepricingTerms): Script<Repricer> {
+  /** `rowsMax`: rows that are looked at at once. */
+  static *open(terms: RepricingTerms, rowsMax: number): Script<Repricer> {
     const asked = yield* resolveFilter(terms.query);
     const models = new Set(terms.prices.map(([model]) => model));
     const isPriced = { label: "model" as const, isMet: (model: string) => models.has(model) };
@@ -155,7 +154,8 @@ export class Repricer {
       classes: yield* readEventClasses(),
       groups,
       sql: `SELECT ${yield* toEventColumns()} FROM event AS e ${toEventJoins(dialect, filter)}
-        WHERE e.id >= ? AND e.id < ? ORDER BY ${key} LIMIT ${ROWS_MAX}`,
+        WHERE e.id >= ? AND e.id < ? ORDER BY ${key} LIMIT ${rowsMax}`,
+      rowsMax,
       chosen: toChosenBindings({ filter, groups }),
     });
   }
@@ -170,7 +170,7 @@ export class Repricer {
     let rows = yield* all<EventRow>(this.#sql, [...this.#chosen, fromUs, dayEndUs]);
     let untilUs = dayEndUs;
     const last = rows.at(-1);
-    if (rows.length === ROWS_MAX && last !== undefined) {
+    if (rows.length === this.#rowsMax && last !== undefined) {
       // Other lanes may have more of the last instant.
       untilUs = last.id;
       rows = rows.filter(({ id }) => id < untilUs);
@@ -196,15 +196,15 @@ export class Repricer {
     const usage = readUsage(row, group.shape);
     const chosen = choosePrices(span, { tier: group.tier, geo: group.geo, usage, endedAtUs });
     const told = toDisjointQuantities(usage);
-    const isByRequest = isBilledByRequest(chosen, span);
+    const isByRequest = this.#isByRequest(chosen, span);
     const isRequestGiven = isByRequest && told.requests === undefined && isBillable(group, former, told);
     const billed = isRequestGiven ? { ...told, requests: 1 } : told;
     // Without its usage a request has no price but that one.
     if (group.shape === null && billed.requests === undefined) return null;
     const prices = told.requests !== undefined && !isByRequest ? this.#withoutFee(chosen) : chosen;
-    const before = priceUsage({ shape: "exclusive", quantities: told }, former.prices);
+    const before = priceDisjoint(told, former.prices);
     if (this.#terms.isUnpricedOnly && !before.unpriced) return null;
-    const after = priceUsage({ shape: "exclusive", quantities: billed }, prices);
+    const after = priceDisjoint(billed, prices);
     const cost = splitCost(after.costPico);
     const pricesKey = this.#toKey(prices);
     const formerCost = readCost(row);
@@ -233,6 +233,14 @@ export class Repricer {
     let free = this.#freeOf.get(prices);
     if (free === undefined) this.#freeOf.set(prices, (free = { ...prices, requests: 0 }));
     return free;
+  }
+
+  #isByRequest(prices: AppliedPrices, of: ModelPrices): boolean {
+    // What lacks prices is one object for all models.
+    if (prices.lacks !== undefined) return isBilledByRequest(prices, of);
+    let is = this.#byRequestOf.get(prices);
+    if (is === undefined) this.#byRequestOf.set(prices, (is = isBilledByRequest(prices, of)));
+    return is;
   }
 
   #toKey(prices: AppliedPrices): string {

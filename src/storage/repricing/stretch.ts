@@ -1,5 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import { byUnit, UNITS } from "#kernel/units.ts";
+import { byUnit, type Quantities, UNITS } from "#kernel/units.ts";
 
 import { addFigures, NO_FIGURES, type PlannedStep, type RepricingTerms } from "#stats/repricing.ts";
 import { toMonth } from "#storage/cells/calendar.ts";
@@ -8,12 +8,19 @@ import { COST_MEASURES, type CostChange } from "#storage/cells/counting.ts";
 import { readPrunedBefore } from "#storage/cells/retention.ts";
 import { changeCells, type ChangedCells, readCells, type StoredCells } from "#storage/cells/stored-cells.ts";
 import { splitCost } from "#storage/cells/sums.ts";
+import { groupLabelSets, NOT_CHOSEN } from "#storage/reports/label-groups.ts";
 import { readEdges } from "#storage/reports/ledger-edges.ts";
 import { all, dialectOf, one, type Script } from "#storage/sql/script.ts";
-import { priceUsage } from "#usage/cost.ts";
-import type { ReportedUsage } from "#usage/event.ts";
+import { priceDisjoint, toDisjointQuantities } from "#usage/cost.ts";
 import { toShape } from "#usage/journal-line.ts";
-import { ChangeGatherer, decodeFormers, type EventChanges, type EventRow } from "./event-changes.ts";
+import {
+  ChangeGatherer,
+  decodeFormers,
+  type EventChanges,
+  type EventRow,
+  type FormerEvents,
+  toSharedBytes,
+} from "./event-changes.ts";
 import { FigureSums, readCost, readEventClasses, readUsage, Repricer, toEventColumns } from "./repricer.ts";
 
 /** What is written of a stretch of the ledger, in one transaction. */
@@ -36,17 +43,21 @@ interface StretchQuestion {
 interface RepriceQuestion extends StretchQuestion {
   /** The re-pricing's id. */
   readonly id: string;
+  /** Rows that are looked at at once, of one UTC day: what changes of them is one transaction. */
+  readonly rowsMax: number;
 }
 
 /** Part of a plan that is read at once, in rows: others are read in between. */
 const PLANNED_ROWS_MAX = 250_000;
+/** Those of them that are in memory at a time. */
+const PLANNED_AT_ONCE_MAX = 8_192;
 
 /** `RepricingStore.plan`. */
 export function* planStretch({ terms, fromUs }: StretchQuestion): Script<PlannedStep> {
   const rowsFromUs = yield* readPrunedBefore();
   const range = yield* findRange(terms, fromUs);
   if (range === null) return { untilUs: null, figures: NO_FIGURES, eventCount: 0, rowsFromUs };
-  const repricer = yield* Repricer.open(terms);
+  const repricer = yield* Repricer.open(terms, PLANNED_AT_ONCE_MAX);
   const sums = new FigureSums();
   let eventCount = 0;
   let atUs = range.fromUs;
@@ -63,14 +74,14 @@ export function* planStretch({ terms, fromUs }: StretchQuestion): Script<Planned
  * Prices the next stretch of the ledger again that something changes in; null at the end. Nothing is written. What was written
  * says where it goes on, however far the one that asks has come.
  */
-export function* repriceStretch({ id, terms, fromUs }: RepriceQuestion): Script<Stretch | null> {
+export function* repriceStretch({ id, terms, fromUs, rowsMax }: RepriceQuestion): Script<Stretch | null> {
   const written = yield* one<{ us: number | null }>(
     "SELECT max(until_us) AS us FROM repriced_stretch WHERE repricing = ?",
     [id],
   );
   const range = yield* findRange(terms, Math.max(fromUs ?? 0, written?.us ?? 0));
   if (range === null) return null;
-  const repricer = yield* Repricer.open(terms);
+  const repricer = yield* Repricer.open(terms, rowsMax);
   const gatherer = new ChangeGatherer();
   let [beginUs, untilUs, eventCount] = [range.fromUs, range.fromUs, 0];
   while (gatherer.isEmpty && untilUs < range.endUs && eventCount < PLANNED_ROWS_MAX) {
@@ -79,8 +90,9 @@ export function* repriceStretch({ id, terms, fromUs }: RepriceQuestion): Script<
     untilUs = priced.untilUs;
     eventCount += priced.eventCount;
   }
-  const changes = gatherer.toChanges({ isUndone: true });
-  return { fromUs: beginUs, untilUs, eventCount, changes, cells: yield* changeSealed(gatherer.totals()) };
+  const cells = yield* changeSealed(gatherer.totals());
+  const changes = gatherer.toChanges({ isUndone: true, areCellsOpen: cells === null });
+  return { fromUs: beginUs, untilUs, eventCount, changes, cells };
 }
 
 /** A stretch that was written, and what takes it back. */
@@ -103,48 +115,55 @@ export function* revertStretch({ id }: { readonly id: string }): Script<Stretch 
   const formers = decodeFormers(undo);
   const given = new Set(formers.given);
   const costs = new Map(formers.exceptions.map(({ at, cost }) => [at, cost]));
-  const placeOf = new Map(formers.ids.map((eventId, at) => [toKey(eventId, formers.lanes[at] ?? 0), at]));
   const classes = yield* readEventClasses();
   const unpricedBits = yield* all<{ id: number; unpriced: number }>("SELECT id, unpriced FROM manner");
   const bitsOf = new Map(unpricedBits.map(({ id: manner, unpriced }) => [manner, unpriced]));
   const { eventKey } = yield* dialectOf();
-  const rows = yield* all<EventRow & { readonly shape: string | null }>(
-    `SELECT ${yield* toEventColumns()}, c.shape FROM event AS e CROSS JOIN combination AS c ON c.id = e.combination
+  const groups = yield* groupLabelSets({ conditions: [] }, [{ label: "shape" }]);
+  const shapes = groups.values.map(([shape = null]) => toShape(shape));
+  const rows = yield* all<EventRow>(
+    `SELECT ${yield* toEventColumns()} FROM event AS e
      WHERE e.id >= ? AND e.id < ? ORDER BY ${eventKey.map((column) => `e.${column}`).join(", ")}`,
     [fromUs, untilUs],
   );
   const gatherer = new ChangeGatherer();
+  let at = 0;
   for (const row of rows) {
-    const at = placeOf.get(toKey(row.id, row.lane));
+    while (isBehind(row, formers, at)) at += 1;
+    if (formers.ids[at] !== row.id || formers.lanes[at] !== row.lane) continue;
     const from = classes.get(row.manner);
-    const to = at === undefined ? undefined : classes.get(formers.formers[at] ?? 0);
-    if (at === undefined || from === undefined || to === undefined) continue;
-    const usage = readUsage(row, toShape(row.shape));
+    const to = classes.get(formers.formers[at] ?? 0);
+    if (from === undefined || to === undefined) continue;
+    const shape = shapes[groups.groupOf[row.combination] ?? NOT_CHOSEN] ?? null;
+    const billed = toDisjointQuantities(readUsage(row, shape));
     const isGiven = given.has(at);
-    const before = priceUsage(isGiven ? withoutRequest(usage) : usage, to.prices);
+    const before = priceDisjoint(isGiven ? withoutRequest(billed) : billed, to.prices);
     const { id: manner, result, streamed } = to;
     const wanted = { id: manner, result, streamed, prices: "", unpriced: bitsOf.get(manner) ?? 0 };
     gatherer.write({
       row,
       from,
       fromCost: readCost(row),
-      fromUnpriced: priceUsage(usage, from.prices).unpriced,
+      fromUnpriced: priceDisjoint(billed, from.prices).unpriced,
       toPlace: gatherer.place(String(manner), wanted),
       toCost: costs.has(at) ? (costs.get(at) ?? null) : splitCost(before.costPico),
       toUnpriced: before.unpriced,
       byRequest: isGiven ? -1 : 0,
     });
   }
-  const changes = gatherer.toChanges({ isUndone: false });
-  return { fromUs, untilUs, eventCount, changes, cells: yield* changeSealed(gatherer.totals()) };
+  const cells = yield* changeSealed(gatherer.totals());
+  const changes = gatherer.toChanges({ isUndone: false, areCellsOpen: cells === null });
+  return { fromUs, untilUs, eventCount, changes, cells };
 }
 
-function withoutRequest({ shape, quantities }: ReportedUsage): ReportedUsage {
-  return { shape, quantities: byUnit(UNITS, (unit) => (unit === "requests" ? undefined : quantities[unit])) };
+function withoutRequest(quantities: Quantities): Quantities {
+  return byUnit(UNITS, (unit) => (unit === "requests" ? undefined : quantities[unit]));
 }
 
-function toKey(id: number, lane: number): string {
-  return `${id} ${lane}`;
+/** Tells whether a row comes after one of the formers, in the order of the log that both have. */
+function isBehind(row: EventRow, { ids, lanes }: FormerEvents, at: number): boolean {
+  const id = ids[at] ?? Number.POSITIVE_INFINITY;
+  return id < row.id || (id === row.id && (lanes[at] ?? 0) < row.lane);
 }
 
 /** Where rows may be that a re-pricing concerns, behind what is done; null when none are. */
@@ -192,7 +211,7 @@ function* changeSealed(totals: readonly CostChange[]): Script<readonly ChangedCe
       const cells = found === undefined ? null : changeCells(found, { period, at, part }, added);
       // A label set and result of the changes is not among those that are sealed.
       if (cells === null) return null;
-      changed.push(cells);
+      changed.push({ ...cells, columns: toSharedBytes(cells.columns) });
     }
   }
   // The order in which all transactions take them.

@@ -6,6 +6,11 @@ import type { WriterClient } from "./writer-client.ts";
 
 /** What a re-pricing reads takes turns with the reports of all principals. */
 const ASKER = { askerId: "re-pricing" };
+/** Rows of a stretch that is applied. To look labels up, and to pack the cells of a day and a month, takes as long for one row. */
+const ROWS_MAX = 16_384;
+const ROWS_LEAST = 4_096;
+/** A stretch whose write took longer makes the next one half as large: batches wait for it on SQLite. */
+const WRITE_MS_MAX = 100;
 /** A stretch whose rows or cells others have changed is read again: settlements, retention and sealing are rare. */
 const MOVES_MAX = 100;
 
@@ -15,6 +20,7 @@ export function createRepricingStore(
   ask: Ask,
   { worker }: Pick<WriterClient, "worker">,
 ): RepricingStore {
+  let rowsMax = ROWS_MAX;
   const write = async (
     repricing: Repricing,
     direction: StretchWrite["direction"],
@@ -25,7 +31,9 @@ export function createRepricingStore(
       if (stretch === null) return { untilUs: null };
       const { untilUs, changes } = stretch;
       if (direction === "apply" && changes.ids.length === 0) return { untilUs };
+      const startedMs = performance.now();
       const outcome = await worker.askUntilAnswered("writeStretch", { id: repricing.id, direction, stretch });
+      rowsMax = toNextRows(rowsMax, performance.now() - startedMs);
       if (outcome === "written") return { untilUs };
       if (outcome === "lost") return null;
     }
@@ -40,11 +48,17 @@ export function createRepricingStore(
     claim: () => worker.askUntilAnswered("claimRepricing"),
     applyStep: (repricing, fromUs) =>
       write(repricing, "apply", () =>
-        ask("repriceStretch", { id: repricing.id, terms: repricing.terms, fromUs }, ASKER),
+        ask("repriceStretch", { id: repricing.id, terms: repricing.terms, fromUs, rowsMax }, ASKER),
       ),
     revertStep: (repricing) =>
       write(repricing, "revert", () => ask("revertStretch", { id: repricing.id }, ASKER)),
     find: (id) => ask("findRepricing", { id }, ASKER),
     list: (page) => ask("listRepricings", page, ASKER),
   };
+}
+
+/** How many rows the next stretch may have, by the time that the last one took to be written. */
+export function toNextRows(rowsMax: number, tookMs: number): number {
+  if (tookMs > WRITE_MS_MAX) return Math.max(rowsMax / 2, ROWS_LEAST);
+  return tookMs < WRITE_MS_MAX / 2 ? Math.min(rowsMax * 2, ROWS_MAX) : rowsMax;
 }
