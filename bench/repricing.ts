@@ -16,7 +16,7 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type CommitDelays, CommitWatch } from "./commit-watch.ts";
-import { BINARY, freePort, readResidentMb, serve } from "./executable.ts";
+import { BINARY, freePort, readCpuMs, readResidentMb, serve } from "./executable.ts";
 import { fill, type Filled } from "./fill.ts";
 import { copyToPostgres } from "./postgres-copy.ts";
 import { below, createTable, percentile, toFigure, type Cell } from "./table.ts";
@@ -56,6 +56,8 @@ interface Repricing {
 /** What was seen while something went on. */
 interface Phase {
   readonly seconds: number;
+  /** Of the server's threads, requests included. */
+  readonly cpuSeconds: number;
   /** Microseconds, a figure a round. */
   readonly p99Us: readonly number[];
   readonly p50Us: readonly number[];
@@ -108,13 +110,17 @@ async function measure(filled: Filled): Promise<void> {
     /** Requests by rounds until it is over. */
     const observe = async (until: (rounds: number) => Promise<boolean>): Promise<Phase> => {
       const [p50Us, p99Us]: [number[], number[]] = [[], []];
-      const startedMs = performance.now();
+      const [startedMs, startedCpuMs] = [performance.now(), readCpuMs(server.pid)];
       let endedMs: number | null = null;
+      let endedCpuMs = startedCpuMs;
       watch.take();
       while (endedMs === null) {
         const load = runLoad(requests, port, LOAD);
         while (Bun.peek.status(load) === "pending") {
-          if (endedMs === null && (await until(p99Us.length))) endedMs = performance.now();
+          if (endedMs === null && (await until(p99Us.length))) {
+            endedMs = performance.now();
+            endedCpuMs = readCpuMs(server.pid);
+          }
           await Bun.sleep(LOOK_INTERVAL_MS);
         }
         const { latencyUs, failures, firstFailure } = await load;
@@ -122,7 +128,8 @@ async function measure(filled: Filled): Promise<void> {
         p50Us.push(latencyUs.p50);
         p99Us.push(latencyUs.p99);
       }
-      return { seconds: (endedMs - startedMs) / 1000, p50Us, p99Us, delays: watch.take() };
+      const cpuSeconds = (endedCpuMs - startedCpuMs) / 1000;
+      return { seconds: (endedMs - startedMs) / 1000, cpuSeconds, p50Us, p99Us, delays: watch.take() };
     };
     const during = async (id: string, ends: string): Promise<Phase & { readonly repricing: Repricing }> => {
       let repricing = await ask<Repricing>(`/admin/v1/repricing/${id}`);
@@ -172,7 +179,7 @@ async function measure(filled: Filled): Promise<void> {
 }
 
 function reportPhase(name: string, phase: Phase, none: readonly number[], goalSeconds: number | null): void {
-  const { seconds, p50Us, p99Us, delays } = phase;
+  const { seconds, cpuSeconds, p50Us, p99Us, delays } = phase;
   const ratio = percentile(p99Us, 0.5) / percentile(none, 0.5);
   const stopMs = Math.max(delays.maxMs - BATCH_INTERVAL_MS, 0);
   const text = `${toFigure(seconds)} s`;
@@ -181,6 +188,10 @@ function reportPhase(name: string, phase: Phase, none: readonly number[], goalSe
     { text, figure: seconds },
     goalSeconds === null ? null : below(seconds, goalSeconds, " s"),
   );
+  table.report(`${name}: processor time of the server`, {
+    text: `${toFigure(cpuSeconds)} s`,
+    figure: cpuSeconds,
+  });
   table.report(`${name}: requests, p50 / p99`, toLatency(p50Us, p99Us));
   table.report(
     `${name}: p99 of requests against none`,
