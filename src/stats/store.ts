@@ -2,13 +2,14 @@ import type { BillFiles, BillSummary } from "#bills/bill.ts";
 import type { Reconciliation } from "#bills/reconciliation.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
 import type { RowState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
-import type { CacheCost, UnitCosts } from "#usage/cost.ts";
+import type { BilledQuantities, CacheCost } from "#usage/cost.ts";
 
 export interface StatsQuery {
   readonly window: Window;
@@ -247,8 +248,30 @@ export interface ModelUse {
   /** As it was recorded; null when nothing was priced. */
   readonly costPico: Pico | null;
   readonly units: ReportQuantities;
-  /** What each unit was billed at; null where rows were not read. */
-  readonly unitCosts: UnitCosts | null;
+  /** Null where rows were not read. */
+  readonly billed: readonly BilledUse[] | null;
+}
+
+/** Requests that were billed at one set of prices, and that no bound of `RequestBounds` tells apart. */
+export interface BilledUse extends BilledQuantities {
+  readonly prices: AppliedPrices;
+  /** As it was recorded, each request rounded by itself. */
+  readonly costPico: Pico;
+  /** A whole input, and a moment of the end, that each of them could have had. */
+  readonly inputTokens: number;
+  readonly endedAtUs: InstantUs;
+}
+
+/** Where prices that depend on each request change, so that requests between two bounds have the same. Each in ascending order. */
+export interface RequestBounds {
+  /** Tokens of the whole input: more than it. */
+  readonly inputOver: readonly number[];
+  /** Minutes of the UTC day by a request's end: from it on. */
+  readonly minutes: readonly number[];
+}
+
+export interface ModelUseQuery extends StatsQuery {
+  readonly bounds: RequestBounds;
 }
 
 export interface ModelUses extends ReportNotes {
@@ -356,5 +379,5 @@ export interface StatsStore {
    */
   reconcile(query: BillQuery, options?: ReportOptions): Promise<ComparedBills>;
   /** What was used of each model that the filter names, and what it cost. */
-  readModelUse(query: StatsQuery, options?: ReportOptions): Promise<ModelUses>;
+  readModelUse(query: ModelUseQuery, options?: ReportOptions): Promise<ModelUses>;
 }

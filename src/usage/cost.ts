@@ -108,26 +108,6 @@ function priceInMillionths(disjoint: Quantities, prices: PriceSet): Cost {
   return { costPico, unpriced };
 }
 
-interface PricedTotals extends Pick<Cost, "costPico"> {
-  /** Units with a quantity above zero that have no price. */
-  readonly unpricedUnits: readonly ReportUnit[];
-}
-
-/** The exact cost of a report's totals at these prices. Cache writes, which reports count as input, cost what input costs. */
-export function priceTotals(totals: ReportQuantities, prices: PriceSet): PricedTotals {
-  let costPicoMicros: bigint | null = null;
-  const unpricedUnits: ReportUnit[] = [];
-  for (const unit of REPORT_UNITS) {
-    const quantity = totals[unit];
-    if (quantity === undefined) continue;
-    const pricePico = findUnitPrice(prices, unit);
-    if (pricePico !== null) costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
-    else if (quantity > 0) unpricedUnits.push(unit);
-  }
-  const costPico = costPicoMicros === null ? null : roundMicros(costPicoMicros);
-  return { costPico, unpricedUnits };
-}
-
 /** What requests used that were billed at one set of prices, each token once. */
 export interface BilledQuantities {
   readonly prices: PriceSet;

@@ -3,8 +3,7 @@ import type { ModelPrices } from "#kernel/price-variants.ts";
 import { type Pico, REPORT_UNITS } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
 import type { ModelUse } from "#stats/store.ts";
-import { chooseForSums, findLeftOut, hasDetailPrice } from "#stats/what-if.ts";
-import { priceTotals } from "#usage/cost.ts";
+import { findLeftOut, priceUse } from "#stats/what-if.ts";
 import { toPricingView, toVariantsView } from "#catalog/price-fields.ts";
 
 /** A name whose prices would change, and what was used under it. */
@@ -34,9 +33,9 @@ export function toPricePreviewView(names: readonly RepricedUse[], notes: Preview
 }
 
 function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
-  const was = priceUse(use, before);
-  const will = priceUse(use, after);
-  const leftOut = [...new Set([...findLeftOut(before), ...findLeftOut(after)])];
+  const was = toPriced(use, before);
+  const will = toPriced(use, after);
+  const leftOut = [...new Set([...was.conditionsLeftOut, ...will.conditionsLeftOut])];
   return {
     name,
     kind,
@@ -51,18 +50,17 @@ function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
     cost_after: will.cost,
     unpriced_before: was.unpriced,
     unpriced_after: will.unpriced,
-    cache_writes_as_input: was.hasDetails || will.hasDetails,
+    cache_writes_as_input: was.areDetailsLeftOut || will.areDetailsLeftOut,
     ...(leftOut.length > 0 && { conditions_left_out: leftOut }),
   };
 }
 
-function priceUse(use: readonly ModelUse[], prices: ModelPrices) {
-  const parts = use.map((part) => priceTotals(part.units, chooseForSums(prices, part)));
+function toPriced(uses: readonly ModelUse[], prices: ModelPrices) {
+  const parts = uses.map((use) => priceUse(use, prices));
   return {
-    hasDetails:
-      hasDetailPrice(prices.prices) || use.some((part) => hasDetailPrice(chooseForSums(prices, part))),
+    ...findLeftOut(uses, prices),
     cost: toCost(addCosts(parts.map(({ costPico }) => costPico))),
-    unpriced: REPORT_UNITS.filter((unit) => parts.some(({ unpricedUnits }) => unpricedUnits.includes(unit))),
+    unpriced: REPORT_UNITS.filter((unit) => parts.some(({ unpriced }) => unpriced[unit] !== undefined)),
   };
 }
 

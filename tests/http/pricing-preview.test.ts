@@ -40,7 +40,7 @@ const pricesOf = async (alias: string) =>
   (await get("/admin/v1/models")).models.find((model: { alias: string }) => model.alias === alias).pricing;
 
 describe("POST /admin/v1/pricing/preview", () => {
-  test("prices each tier at the variant that names it, and names conditions of single requests instead of guessing them", async () => {
+  test("prices each tier at the variant that names it, and each request by its own length", async () => {
     const pricing = { input_tokens: 1, output_tokens: 10, cached_input_tokens: 1 };
     await provide(app.url, app.adminKey, {
       name: "lab",
@@ -63,10 +63,16 @@ describe("POST /admin/v1/pricing/preview", () => {
     expect(alone.cost_after).toBeCloseTo(standard + 0.5 + 0.0000015 + 0.000035, 12);
     expect(alone).not.toHaveProperty("conditions_left_out");
 
-    const long = { when: { input_over: 10 }, pricing: { input_tokens: 100, output_tokens: 100 } };
-    const [other] = (await preview({ model: "base", price_variants: [flex, long] })).body.names;
+    const longer = { when: { input_over: 2_000_000 }, pricing: { input_tokens: 100 } };
+    const [other] = (await preview({ model: "base", price_variants: [flex, longer] })).body.names;
     expect(other.cost_after).toBe(alone.cost_after);
-    expect(other.conditions_left_out).toEqual(["input_over"]);
+    const long = {
+      when: { tier: "flex", input_over: 1_000_002 },
+      pricing: { ...pricing, input_tokens: 100 },
+    };
+    const [dear] = (await preview({ model: "base", price_variants: [flex, long] })).body.names;
+    expect(dear.cost_after).toBeCloseTo(standard + 100 + 0.000003 + 0.00007, 12);
+    expect(dear).not.toHaveProperty("conditions_left_out");
     // Nothing of it was kept.
     expect((await get("/admin/v1/pricing")).variants).toBeUndefined();
   });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { AppliedPrices } from "#kernel/price-variants.ts";
+import { priceUsage } from "#usage/cost.ts";
 import { call, expectError } from "./support.ts";
-import { bearer, startTeam, type Team } from "./team.ts";
+import { bearer, startTeam, type Team, type Used } from "./team.ts";
 
 let team: Team;
 beforeAll(async () => {
@@ -194,5 +196,67 @@ describe("POST /stats/what-if", () => {
     const { events } = await team.read("/admin/v1/events");
     expect(events.filter(({ action }: { action: string }) => !/create/.test(action))).toEqual([]);
     expect((await team.read("/stats/series")).series.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a model against itself", () => {
+  const standard = { input_tokens: 1, output_tokens: 2, cached_input_tokens: 0.5, cache_write_tokens: 1.25 };
+  const double = { input_tokens: 2, output_tokens: 3, cached_input_tokens: 1, cache_write_tokens: 2.5 };
+  const night = { input_tokens: 0.3, output_tokens: 0.7, cached_input_tokens: 0.1, cache_write_tokens: 0.9 };
+  const toPico = (pricing: Record<string, number>) =>
+    Object.fromEntries(Object.entries(pricing).map(([unit, price]) => [unit, Math.round(price * 1e6)]));
+  const whenLong = { inputOver: 272_000 };
+  const whenNight = { hours: "22:00-02:00" };
+
+  /** A request as it was billed: of so much input, so much of it read from and written to a cache. */
+  const billed = (at: string, input: number, prices: AppliedPrices): Used => {
+    const quantities = {
+      input_tokens: input,
+      cached_input_tokens: 4,
+      cache_write_tokens: 3,
+      output_tokens: 5,
+    };
+    const usage = { shape: "exclusive", quantities } as const;
+    return { at, by: team.alice, model: "banded", usage, prices, ...priceUsage(usage, prices) };
+  };
+
+  test("costs what it cost, by bands, cache writes, hours, tiers and regions, and leaves nothing out", async () => {
+    const body = {
+      alias: "banded",
+      provider: "up",
+      upstream_name: "banded",
+      pricing: standard,
+      price_variants: [
+        { when: { input_over: 272_000 }, pricing: double },
+        { when: { hours: "22:00-02:00" }, pricing: night },
+        { when: { tier: "flex" }, pricing: night },
+        { when: { geo: "eu" }, pricing: double },
+      ],
+    };
+    expect((await call(team, "POST", "/admin/v1/models", { body, headers: team.asAdmin })).status).toBe(201);
+    const ofNight = { ...toPico(night), when: whenNight };
+    const ofBand = { ...toPico(double), when: whenLong };
+    // 4 cached and 3 written tokens belong to the whole input.
+    await team.record(
+      billed("2026-03-05T10:00:00Z", 271_993, toPico(standard)),
+      billed("2026-03-05T11:00:00Z", 271_994, ofBand),
+      billed("2026-03-05T21:59:58Z", 7, toPico(standard)),
+      billed("2026-03-05T21:59:59Z", 7, ofNight),
+      billed("2026-03-06T01:59:58Z", 7, ofNight),
+      billed("2026-03-06T01:59:59Z", 7, toPico(standard)),
+      // Of equals the one with the higher bound, however late.
+      billed("2026-03-05T23:00:00Z", 300_000, ofBand),
+      { ...billed("2026-03-05T12:00:00Z", 7, { ...toPico(night), when: { tier: "flex" } }), tier: "flex" },
+      { ...billed("2026-03-05T12:00:00Z", 7, { ...toPico(double), when: { geo: "eu" } }), geo: "eu" },
+    );
+    const { units, models, total } = await read({ models: { banded: "banded" } });
+    expect(total).toMatchObject({ requests: 9, unpriced_requests: 0, difference: 0 });
+    expect(total.other_cost).toBe(total.cost);
+    expect(new Set(units.map(({ difference }: any) => difference))).toEqual(new Set([0]));
+    expect(models[0]).not.toHaveProperty("conditions_left_out");
+    expect(models[0].cache_writes_as_input).toBe(false);
+    // At prices that hold for every request it would have cost something else.
+    const { total: flat } = await read({ models: { banded: "fast" }, filters: { tier: ["standard"] } });
+    expect(flat.difference).not.toBe(0);
   });
 });

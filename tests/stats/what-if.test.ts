@@ -1,7 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import type { ModelUse } from "#stats/store.ts";
-import { compareModels, type OtherModel } from "#stats/what-if.ts";
+import type { BilledUse, ModelUse } from "#stats/store.ts";
+import { compareModels, type OtherModel, toRequestBounds } from "#stats/what-if.ts";
 
+const QUANTITIES = { input_tokens: 10, output_tokens: 2 };
+/** What ten tokens in and two out were billed at, of a request as short and as early as any. */
+const billed = (given: Partial<BilledUse> = {}): BilledUse => ({
+  prices: { input_tokens: 3, output_tokens: 10 },
+  quantities: QUANTITIES,
+  costPico: 50n,
+  inputTokens: 0,
+  endedAtUs: 0,
+  ...given,
+});
 const use = (given: Partial<ModelUse>): ModelUse => ({
   model: "big",
   tier: null,
@@ -9,8 +19,8 @@ const use = (given: Partial<ModelUse>): ModelUse => ({
   requests: 1,
   unpricedRequests: 0,
   costPico: 50n,
-  units: { input_tokens: 10, output_tokens: 2 },
-  unitCosts: { input_tokens: 30n, output_tokens: 20n },
+  units: QUANTITIES,
+  billed: [billed()],
   ...given,
 });
 const asSmall = (prices: OtherModel["prices"]): OtherModel => ({ from: "big", to: "small", prices });
@@ -78,17 +88,20 @@ describe("usage at another model's prices", () => {
     ]);
   });
 
-  test("leaves out conditions that depend on each request, and says which", () => {
+  test("leaves out conditions that depend on each request where rows were not read, and says which", () => {
     const long = { input_tokens: 900, output_tokens: 900, when: { inputOver: 1 } };
     const night = { input_tokens: 900, output_tokens: 900, when: { hours: "00:00-24:00" } };
-    const [model] = compareModels([use({})], [asSmall({ ...SMALL, variants: [long, night] })]).models;
+    const [model] = compareModels(
+      [use({ billed: null })],
+      [asSmall({ ...SMALL, variants: [long, night] })],
+    ).models;
     expect(model).toMatchObject({ otherCostPico: 18n, conditionsLeftOut: ["input_over", "hours"] });
-    expect(compareModels([use({})], [asSmall(SMALL)]).models[0]?.conditionsLeftOut).toEqual([]);
+    expect(compareModels([use({ billed: null })], [asSmall(SMALL)]).models[0]?.conditionsLeftOut).toEqual([]);
   });
 
-  test("counts cache writes at the price of input, and says so", () => {
+  test("counts cache writes at the price of input where rows were not read, and says so", () => {
     const prices = { prices: { ...SMALL.prices, cache_write_tokens: 7 }, variants: [] };
-    const [model] = compareModels([use({})], [asSmall(prices)]).models;
+    const [model] = compareModels([use({ billed: null })], [asSmall(prices)]).models;
     expect(model).toMatchObject({ otherCostPico: 18n, areDetailsLeftOut: true });
   });
 
@@ -100,8 +113,48 @@ describe("usage at another model's prices", () => {
   });
 
   test("that cost nothing and used nothing of a unit without a price differs by what is priced", () => {
-    const zero = use({ units: { input_tokens: 10, output_tokens: 0 }, unitCosts: { input_tokens: 50n } });
+    const units = { input_tokens: 10, output_tokens: 0 };
+    const zero = use({ units, billed: [billed({ prices: { input_tokens: 5 }, quantities: units })] });
     const [model] = compareModels([zero], [asSmall({ prices: { input_tokens: 1 }, variants: [] })]).models;
     expect(model).toMatchObject({ otherCostPico: 10n, differencePico: -40n });
+  });
+
+  test("is priced by each request's own length, hour and parts where rows were read", () => {
+    const long = { input_tokens: 900, output_tokens: 900, when: { inputOver: 272_000 } };
+    const night = { input_tokens: 5, output_tokens: 5, when: { hours: "22:00-02:30" } };
+    const prices = { prices: { ...SMALL.prices, cache_write_tokens: 7 }, variants: [long, night] };
+    expect(toRequestBounds([prices])).toEqual({ inputOver: [272_000], minutes: [150, 1320] });
+    const parts = [
+      billed({ quantities: { input_tokens: 6, cache_write_tokens: 4 }, endedAtUs: 150 * 60e6 }),
+      billed({ quantities: { output_tokens: 1 }, inputTokens: 272_001, endedAtUs: 150 * 60e6 }),
+      billed({ quantities: { output_tokens: 1 } }),
+    ];
+    const { models, units } = compareModels([use({ billed: parts })], [asSmall(prices)]);
+    expect(units.map(({ otherCostPico }) => otherCostPico)).toEqual([6n + 28n, 905n]);
+    expect(models[0]).toMatchObject({
+      otherCostPico: 939n,
+      differencePico: 889n,
+      areDetailsLeftOut: false,
+      conditionsLeftOut: [],
+    });
+  });
+
+  test("against itself differs by nothing, also where each request was rounded by itself", () => {
+    const rounded = billed({
+      prices: { audio_seconds: 3 },
+      quantities: { audio_seconds: 1.5 },
+      costPico: 6n,
+    });
+    const whole = use({ costPico: 6n, units: { audio_seconds: 1.5 }, billed: [rounded] });
+    const itself = asSmall({ prices: { audio_seconds: 3 }, variants: [] });
+    expect(compareModels([whole], [itself]).total).toMatchObject({ otherCostPico: 6n, differencePico: 0n });
+    // Another price has no such remainder.
+    const other = asSmall({ prices: { audio_seconds: 4 }, variants: [] });
+    expect(compareModels([whole], [other]).total).toMatchObject({ otherCostPico: 6n });
+    const partial = { when: { inputOver: 7 }, input_tokens: 1 };
+    const uses = [use({ billed: [billed(), billed({ inputTokens: 8 })] })];
+    const { units, total } = compareModels(uses, [asSmall({ ...SMALL, variants: [partial] })]);
+    expect(units[1]).toMatchObject({ unpricedReason: "no price", otherCostPico: 8n, differencePico: null });
+    expect(total.differencePico).toBeNull();
   });
 });

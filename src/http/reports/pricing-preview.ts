@@ -10,6 +10,7 @@ import { type Clock, DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { filterBy, type ProviderIds } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
+import { toRequestBounds } from "#stats/what-if.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type RepricedUse, toPricePreviewView } from "#views/price-preview.ts";
 
@@ -42,7 +43,8 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
     const providers = kind === "relay" ? RELAYED : NOT_RELAYED;
     const query = { window, filter: filterBy({ models }), providers, principalId: null, nowUs } as const;
-    return (await stats.readModelUse(query, toReportOptions(asking))).uses;
+    const bounds = toRequestBounds(names.flatMap(({ before, after }) => [before, after]));
+    return (await stats.readModelUse({ ...query, bounds }, toReportOptions(asking))).uses;
   };
   return [
     route({
@@ -52,7 +54,7 @@ export function pricingPreviewRoutes({ catalog, clock, stats }: PricingPreviewDe
       access: "admin",
       summary: "What a change of prices would mean; nothing is changed",
       description:
-        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero. Each tier and region is priced at the variant that names it; variants that depend on a request's length or hour are left out, and named in `conditions_left_out`.",
+        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero. Each request is priced by its tier, region, length and hour. Of more than 200,000 requests, and where retention has removed rows, sums of a tier and region are priced: variants that depend on a request's length or hour are then left out, and named in `conditions_left_out`.",
       body: PricePreviewRequest,
       bodyBytesMax: FEED_BODY_BYTES_MAX,
       example: { model: MODEL.alias, pricing: { input_tokens: 5 } },

@@ -7,7 +7,7 @@ import { WhatIfRequest } from "#http/schemas/requests.ts";
 import { toModelScope } from "#identity/caller.ts";
 import { filterBy } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
-import { compareModels } from "#stats/what-if.ts";
+import { compareModels, toRequestBounds } from "#stats/what-if.ts";
 import { toWhatIfView, WHAT_IF_NOTE } from "#views/what-if.ts";
 import { FILTER_ERRORS, reportAnswer } from "./declared.ts";
 import { parseTeamQuery, toBodyQuery, toJsonReport, toReportOptions } from "./report.ts";
@@ -29,7 +29,7 @@ export function whatIfRoutes({ catalog, stats }: WhatIfDeps) {
       access: "caller",
       summary: "What usage would have cost at other models' prices",
       description:
-        "The quantities that were used of some models, priced as today's prices of others: the same tokens, and no forecast of how another model would answer. Units that the other model has no price for are named, never taken as zero. Nothing is changed.",
+        "The quantities that were used of some models, priced as today's prices of others, each request by its own tier, region, length and hour where `unit_costs` is `exact`: the same tokens, and no forecast of how another model would answer. Units that the other model has no price for are named, never taken as zero. Nothing is changed.",
       body: WhatIfRequest,
       example: { models: { [MODEL.alias]: MODEL.alias } },
       answer: reportAnswer(WhatIf, {
@@ -58,7 +58,9 @@ export function whatIfRoutes({ catalog, stats }: WhatIfDeps) {
         });
         const asked = parseTeamQuery(toBodyQuery(body, ["model"]), snapshot);
         const filter = filterBy({ ...asked.filter, models: others.map(({ from }) => from) });
-        const found = await stats.readModelUse({ ...asked, filter }, toReportOptions({ request, caller }));
+        const bounds = toRequestBounds(others.map(({ prices }) => prices));
+        const query = { ...asked, filter, bounds };
+        const found = await stats.readModelUse(query, toReportOptions({ request, caller }));
         return toJsonReport(toWhatIfView(compareModels(found.uses, others), found.unitCosts), found);
       },
     }),

@@ -225,7 +225,7 @@ export const PricePreview = view("PricePreview", {
       unpriced_after: Type.Array(oneOf(REPORT_UNITS)),
       cache_writes_as_input: Type.Boolean({
         description:
-          "Cache writes have a price of their own, before or after, and are counted here at the price of input, where reports keep them.",
+          "Cache writes have a price of their own, before or after, and are counted at the price of input: only sums are known, since there are more than 200,000 requests, or retention has removed rows.",
       }),
       conditions_left_out: Type.Optional(
         Type.Array(oneOf(REQUEST_CONDITIONS), {

@@ -503,12 +503,12 @@ export const WhatIf = view("WhatIf", {
       ...comparedSum,
       cache_writes_as_input: Type.Boolean({
         description:
-          "Cache writes, audio or images have a price of their own with the other model, and are counted here at the price of input or output, where reports keep them.",
+          "Cache writes, audio or images have a price of their own with the other model, and are counted at the price of input or output, where sums keep them. Never where `unit_costs` is `exact`.",
       }),
       conditions_left_out: Type.Optional(
         Type.Array(oneOf(REQUEST_CONDITIONS), {
           description:
-            "Conditions of the other model's prices that depend on each request, and are not applied to sums.",
+            "Conditions of the other model's prices that depend on each request, and are not applied to sums. Absent where `unit_costs` is `exact`.",
         }),
       ),
     }),
