@@ -88,11 +88,11 @@ function toBucketEndIndex(bucket: Bucket, untilUs: InstantUs): number {
  * RFC 3339. A date is midnight UTC, a datetime without zone is UTC, an empty parameter is none. Anything else throws
  * `invalid_date` with `param`.
  */
-export function parseWindow(query: URLSearchParams): Window {
-  return { sinceUs: parseBound(query, "since"), untilUs: parseBound(query, "until") };
+export function parseWindow(query: URLSearchParams, prefix: "" | "before_" = ""): Window {
+  return { sinceUs: parseBound(query, `${prefix}since`), untilUs: parseBound(query, `${prefix}until`) };
 }
 
-function parseBound(query: URLSearchParams, param: "since" | "until"): InstantUs | null {
+function parseBound(query: URLSearchParams, param: string): InstantUs | null {
   const text = query.get(param)?.trim() ?? "";
   if (text === "") return null;
   const instant = parseInstant(text);

@@ -6,6 +6,7 @@ import type { AppliedPrices } from "#kernel/price-variants.ts";
 import type { Unit, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
 import type { RowState, Ranking } from "./breakdown-query.ts";
+import type { CostWindow } from "./cost-change.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { RecordedRows, RequestLogRow, LogOrder } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
@@ -281,6 +282,12 @@ export interface ModelUses extends ReportNotes {
   readonly unitCosts: RowState;
 }
 
+/** Two windows of one ledger at one moment. `snapped` is that of `now`. */
+export interface CostWindows extends ReportNotes {
+  readonly before: CostWindow;
+  readonly now: CostWindow;
+}
+
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
   readonly signal?: AbortSignal;
@@ -380,4 +387,9 @@ export interface StatsStore {
   reconcile(query: BillQuery, options?: ReportOptions): Promise<ComparedBills>;
   /** What was used of each model that the filter names, and what it cost. */
   readModelUse(query: ModelUseQuery, options?: ReportOptions): Promise<ModelUses>;
+  /** What the window and the one that it is compared with cost, by model, and what they were billed for. */
+  readCostWindows(
+    query: StatsQuery & { readonly before: Window },
+    options?: ReportOptions,
+  ): Promise<CostWindows>;
 }

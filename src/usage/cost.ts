@@ -174,8 +174,8 @@ function roundMicros(costPicoMicros: bigint): Pico {
   return (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
 }
 
-/** By its decimal text, so that a reader who multiplies the same text gets the same cost. */
-function toMicros(quantity: number): bigint {
+/** A quantity in millionths of its unit: by its decimal text, so that a reader who multiplies the same text gets the same cost. */
+export function toMicros(quantity: number): bigint {
   if (Number.isInteger(quantity)) return BigInt(quantity) * MICROS_PER_UNIT;
   const [whole = "", fraction = ""] = String(quantity).split(".");
   return BigInt(whole + fraction.padEnd(FRACTION_DIGITS, "0"));

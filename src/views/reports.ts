@@ -1,9 +1,9 @@
 import type { SecretName } from "#identity/secret.ts";
-import { formatInstant } from "#kernel/clock.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost, toCostReported } from "#stats/series.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
-import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
+import type { Breakdown, BreakdownFigures, CostWindows, Facets, Percentiles } from "#stats/store.ts";
 import { isUnmetered } from "#usage/event.ts";
 import {
   CACHE_UNITS,
@@ -13,7 +13,15 @@ import {
   toDisjointQuantities,
   toUnpricedReason,
 } from "#usage/cost.ts";
-import type { ReportQuantities } from "#kernel/units.ts";
+import { picoToNumber, type ReportQuantities } from "#kernel/units.ts";
+import {
+  type ComparedWindows,
+  type CostWindow,
+  explainCost,
+  foldModels,
+  type ModelChange,
+  type WindowCost,
+} from "#stats/cost-change.ts";
 import { toConditionsView } from "#catalog/price-fields.ts";
 import { toRequestUnits } from "./request-units.ts";
 
@@ -120,6 +128,50 @@ export function toBreakdownView(breakdown: Breakdown, { by, sort, keyNames }: Br
     truncated: breakdown.truncated,
     percentiles: breakdown.percentiles,
   };
+}
+
+/** Models of an answer; the others stand together. */
+const COST_MODELS_MAX = 100;
+
+export function toCostChangeView({ before, now }: CostWindows, nowUs: InstantUs) {
+  const change = explainCost(before, now);
+  const rest = foldModels(change.models, COST_MODELS_MAX);
+  const toWindowView = ({ window: { sinceUs, untilUs } }: CostWindow) => ({
+    since: sinceUs === null ? null : formatInstant(sinceUs),
+    until: formatInstant(untilUs ?? nowUs),
+  });
+  return {
+    windows: { before: toWindowView(before), now: toWindowView(now) },
+    total: toChangeView(change),
+    models: change.models.slice(0, COST_MODELS_MAX).map(toModelChangeView),
+    other_models: rest === null ? null : toChangeView(rest),
+    rows: now.rows === "exact" ? before.rows : now.rows,
+  };
+}
+
+function toModelChangeView({ model, ...compared }: ModelChange) {
+  return { model, ...toChangeView(compared) };
+}
+
+function toChangeView({ before, now, differencePico, terms }: ComparedWindows) {
+  return {
+    before: toWindowCostView(before),
+    now: toWindowCostView(now),
+    difference: picoToNumber(differencePico),
+    terms: {
+      volume: picoToNumber(terms.volume),
+      models: picoToNumber(terms.models),
+      tokens: picoToNumber(terms.tokens),
+      cache: picoToNumber(terms.cache),
+      unpriced: picoToNumber(terms.unpriced),
+      price: picoToNumber(terms.price),
+      unexplained: picoToNumber(terms.unexplained),
+    },
+  };
+}
+
+function toWindowCostView({ requests, failed, unpricedRequests, costPico, units }: WindowCost) {
+  return { requests, failed, unpriced_requests: unpricedRequests, cost: toCost(costPico), units };
 }
 
 function toBreakdownFigures(figures: BreakdownFigures) {

@@ -472,6 +472,26 @@ describe("breakdown", () => {
   });
 });
 
+describe("why", () => {
+  test("tells a difference by model as terms that add up to it, and every term as money", async () => {
+    const { total, models } = await eachJson("why --since 2026-03-01 --until 2026-04-01");
+    const toPico = (amount: number) => Math.round(amount * 1e12);
+    for (const { difference, terms } of [total, ...models])
+      expect(Object.values<number>(terms).reduce((sum, term) => sum + toPico(term), 0)).toBe(
+        toPico(difference),
+      );
+    expect(total.difference).toBe(total.now.cost);
+    for (const { code, data } of await eachWay("why --before-since 2020-01-01 --before-until 2020-02-01")) {
+      expect(code).toBe(0);
+      const [head, ...rows] = data.split("\n").map((line) => line.trim().replaceAll(/\s{2,}/g, "|"));
+      expect(head).toMatch(
+        /^MODEL\|.*DIFFERENCE\|VOLUME\|MODELS\|TOKENS\|CACHE\|UNPRICED\|PRICE\|UNEXPLAINED$/,
+      );
+      expect(rows.find((row) => row.startsWith("priced|"))).toMatch(/\$0\.008\|\$0\.008\|\$0\.00\|/);
+    }
+  });
+});
+
 describe("export focus", () => {
   test("writes the same file either way, and its costs are the month's", async () => {
     const [beside, through] = await eachWay("export focus --month 2026-03 --currency EUR");

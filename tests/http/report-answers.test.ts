@@ -34,6 +34,7 @@ async function start(stats: Partial<StatsStore>) {
     readMissingPrices: unasked,
     reconcile: unasked,
     readModelUse: unasked,
+    readCostWindows: unasked,
     readBilledDay: unasked,
     readStatement: unasked,
     ...stats,
@@ -67,6 +68,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readErrors: busy,
     readMissingPrices: busy,
     readModelUse: busy,
+    readCostWindows: busy,
     readBilledDay: busy,
     readStatement: busy,
   });
@@ -87,7 +89,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
       await expectError(refused, "503 reports_busy");
     }
   }
-  expect(reports.length).toBe(17);
+  expect(reports.length).toBe(19);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });

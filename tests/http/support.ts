@@ -434,6 +434,12 @@ const NO_STATS: StatsStore = {
     };
   },
   readModelUse: async () => ({ uses: [], unitCosts: "exact", snapped: null, truncated: false }),
+  readCostWindows: async ({ window, before }) => ({
+    before: { window: before, models: [], rows: "exact" },
+    now: { window, models: [], rows: "exact" },
+    snapped: null,
+    truncated: false,
+  }),
   readFacets: async () => ({
     principals: [],
     keyIds: [],

@@ -13,6 +13,7 @@ const ON_BOTH_ENGINES: { readonly [folder: string]: readonly string[] } = {
     "audit-change",
     "auth",
     "begotten-keys",
+    "cost-change",
     "if-match",
     "key-models",
     "key-terms",

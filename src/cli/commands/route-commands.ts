@@ -34,6 +34,27 @@ const SERIES = {
   spare: ["cancelled", "cached", "output", "input"],
 };
 
+const COST_CHANGE = {
+  rows: ["models"],
+  columns: [
+    "model",
+    "before.cost as before",
+    "now.cost as now",
+    "difference",
+    "terms.volume as volume",
+    "terms.models as models",
+    "terms.tokens as tokens",
+    "terms.cache as cache",
+    "terms.unpriced as unpriced",
+    "terms.price as price",
+    "terms.unexplained as unexplained",
+  ],
+  spare: ["before", "now"],
+  total: "total",
+};
+const COST_CHANGE_HELP =
+  "Without --since it is the last 7 days against the 7 before. The terms of a row add up to its difference: how many requests, of which models, how much each used, how much of it caches gave, what had a price, and the price.";
+
 const CHANGES = {
   rows: ["changes"],
   columns: [
@@ -136,6 +157,19 @@ const COMMANDS: readonly RouteCommand[] = [
       "lockport breakdown --by tag:team",
       "lockport breakdown --by model --sort requests --since 7d",
       "lockport breakdown --by key --cache",
+    ],
+  },
+  {
+    route: "GET /stats/cost-change",
+    usage: "why",
+    short: "it costs more than before",
+    about: "why usage costs more or less than before",
+    table: COST_CHANGE,
+    help: COST_CHANGE_HELP,
+    examples: [
+      "lockport why",
+      "lockport why --since 2026-03-01 --until 2026-04-01 --before-since 2026-02-01 --before-until 2026-03-01",
+      "lockport why --tag team:search --since 30d",
     ],
   },
   {
@@ -424,6 +458,13 @@ const COMMANDS: readonly RouteCommand[] = [
     table: SERIES,
     help: `${LAST_30_DAYS} With --group-by a row is the sum of a group; --json has its course.`,
     examples: ["lockport my usage series --bucket week"],
+  },
+  {
+    route: "GET /my/usage/cost-change",
+    usage: "my usage why",
+    table: COST_CHANGE,
+    help: COST_CHANGE_HELP,
+    examples: ["lockport my usage why --since 30d"],
   },
   {
     route: "GET /my/requests/:id",

@@ -60,7 +60,7 @@ export function findRows(body: Json, fields: readonly string[]): readonly Json[]
 }
 
 /** Fields that hold an amount of money. */
-const MONEY = /(?:^|[._])(?:cost|difference|saving)(?:_|$)/;
+const MONEY = /(?:^|[._])(?:cost|difference|saving)(?:_|$)|^terms\./;
 
 function toColumns(column: string, rows: readonly Json[]): readonly Column[] {
   const [name = "", heading] = column.split(" as ");

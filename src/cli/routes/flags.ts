@@ -134,6 +134,8 @@ function toFlags(field: string, schema: Schema): readonly Flag[] {
     return [{ flags: "--since <instant>", text: `${INSTANT_FORMS} (inclusive)`, field, parse: readInstant }];
   if (field === "until")
     return [{ flags: "--until <instant>", text: "the same (exclusive)", field, parse: readInstant }];
+  if (field === "before_since" || field === "before_until")
+    return [{ flags: `${long} <instant>`, text, field, parse: readInstant }];
   const [word] = choices ?? [];
   if (choices?.length === 1 && (word === "true" || word === "1"))
     return [{ flags: long, text, field, value: word }];

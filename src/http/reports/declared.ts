@@ -2,7 +2,13 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { PAGE_QUERY } from "#http/door/paging.ts";
 import type { Answer, Content, QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, PAGE, SINCE, UNITS } from "#http/schemas/examples.ts";
-import { Breakdown, GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
+import {
+  Breakdown,
+  CostChange,
+  GroupedUsageSeries,
+  RequestPage,
+  UsageSeries,
+} from "#http/schemas/reports.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { BREAKDOWN_SORTS, type BreakdownField } from "#stats/breakdown-query.ts";
@@ -259,6 +265,41 @@ export function breakdown(query: readonly QueryParam[], breakdownFields: readonl
       ...query,
     ],
     answer: reportAnswer(Breakdown, BREAKDOWN_EXAMPLE),
+  };
+}
+
+const WINDOW_COST_EXAMPLE = { requests: 12, failed: 0, unpriced_requests: 0, cost: 0.0048, units: UNITS };
+const COST_CHANGE_EXAMPLE = {
+  before: WINDOW_COST_EXAMPLE,
+  now: { ...WINDOW_COST_EXAMPLE, requests: 24, cost: 0.0096 },
+  difference: 0.0048,
+  terms: { volume: 0.0048, models: 0, tokens: 0, cache: 0, unpriced: 0, price: 0, unexplained: 0 },
+};
+
+/** The difference of two windows' costs; `query` filters both alike. */
+export function costChange(query: readonly QueryParam[]) {
+  return {
+    description:
+      "The difference of two windows' costs as terms that add up to it exactly. One thing after the other is taken from the later window, in the order of the terms, and each term is what that changes.",
+    query: [
+      ...query,
+      {
+        name: "before_since",
+        schema: instant,
+        description: "Of the window to compare with; as long as the other one where absent.",
+      },
+      { name: "before_until", schema: instant, description: "The other window's start where absent." },
+    ],
+    answer: reportAnswer(CostChange, {
+      windows: {
+        before: { since: "2026-03-01T00:00:00.000000Z", until: "2026-03-08T00:00:00.000000Z" },
+        now: { since: "2026-03-08T00:00:00.000000Z", until: "2026-03-15T00:00:00.000000Z" },
+      },
+      total: COST_CHANGE_EXAMPLE,
+      models: [{ model: MODEL.alias, ...COST_CHANGE_EXAMPLE }],
+      other_models: null,
+      rows: "exact",
+    }),
   };
 }
 

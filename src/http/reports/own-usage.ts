@@ -8,6 +8,7 @@ import {
   SERIES_QUERY,
   WINDOW_QUERY,
   breakdown,
+  costChange,
   groupedSeries,
   tableAnswer,
 } from "./declared.ts";
@@ -78,6 +79,17 @@ export function myUsageRoutes(deps: UsageReportDeps & RequestLogDeps, refusals: 
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,
         ),
+    }),
+    route({
+      method: "GET",
+      path: "/my/usage/cost-change",
+      ...CALLER,
+      scope: "inference",
+      summary: "Why one's own usage costs more or less than before",
+      ...costChange(WINDOW_QUERY),
+      errors: ["invalid_date", "reports_busy"],
+      run: ({ request, caller }) =>
+        reports.costChange({ request, caller }, parseOwnQuery(queryOf(request), caller.principal.id)),
     }),
     route({
       method: "GET",

@@ -12,6 +12,7 @@ import {
   SERIES,
   SERIES_ERRORS,
   breakdown,
+  costChange,
   groupedSeries,
   reportAnswer,
   tableAnswer,
@@ -139,6 +140,16 @@ export function statsRoutes(deps: StatsDeps, refusals: LogRefusals) {
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           BREAKDOWN_FIELDS,
         ),
+    }),
+    route({
+      method: "GET",
+      path: "/stats/cost-change",
+      ...CALLER,
+      summary: "Why everybody's usage costs more or less than before",
+      ...costChange(FILTER_QUERY),
+      errors: FILTER_ERRORS,
+      run: async ({ request, caller }) =>
+        reports.costChange({ request, caller }, parseTeamQuery(queryOf(request), await catalog.snapshot())),
     }),
     route({
       method: "GET",

@@ -1,5 +1,5 @@
 import type { Catalog } from "#catalog/catalog.ts";
-import type { Clock } from "#kernel/clock.ts";
+import { type Clock, DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { StatsQuery, StatsStore, SummaryGrouping } from "#stats/store.ts";
 import { negotiateFormat } from "#http/door/negotiation.ts";
 import {
@@ -17,14 +17,19 @@ import {
 import type { IdentityStore } from "#identity/store.ts";
 import { type BreakdownField, parseBreakdown } from "#stats/breakdown-query.ts";
 import { formatGroupBy, parseSeriesGrouping, type GroupField } from "#stats/series-grouping.ts";
-import { toBreakdownView } from "#views/reports.ts";
+import { parseWindow } from "#stats/bucket.ts";
+import type { Window } from "#stats/filter.ts";
+import { toBreakdownView, toCostChangeView } from "#views/reports.ts";
 import { toSeriesView } from "#stats/series.ts";
 
 export interface UsageReportDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
   readonly identity: Pick<IdentityStore, "keys">;
-  readonly stats: Pick<StatsStore, "readSeries" | "readGroupedSeries" | "readSummary" | "readBreakdown">;
+  readonly stats: Pick<
+    StatsStore,
+    "readSeries" | "readGroupedSeries" | "readSummary" | "readBreakdown" | "readCostWindows"
+  >;
 }
 
 /** The reports that a caller, the team and an admin each have of what they may see (specification, section 2.10). */
@@ -35,6 +40,8 @@ export interface UsageReports {
   groupedSeries(asking: Asking, asked: StatsQuery, fields: readonly GroupField[]): Promise<Response>;
   /** `Breakdown`. Throws `invalid_request` where it is not by one of `fields`, nor by a tag. */
   breakdown(asking: Asking, asked: StatsQuery, fields: readonly BreakdownField[]): Promise<Response>;
+  /** `CostChange`: the window, the last seven days without a `since`, against the one before or the one that is asked for. */
+  costChange(asking: Asking, asked: StatsQuery): Promise<Response>;
   /** `{usage: [UsageSummaryRow]}`, or the same rows as CSV. */
   summary(
     asking: Asking,
@@ -77,6 +84,15 @@ export function createUsageReports({ catalog, clock, identity, stats }: UsageRep
       // The answer itself says what it leaves out.
       return toJsonReport(view, { snapped: found.snapped, truncated: false });
     },
+    async costChange(asking, asked) {
+      const windows = toWindows(queryOf(asking.request), asked.window, clock.nowUs());
+      const found = await stats.readCostWindows({ ...asked, ...windows }, toReportOptions(asking));
+      // The answer itself says which time it counts.
+      return toJsonReport(toCostChangeView(found, clock.nowUs()), {
+        snapped: found.snapped,
+        truncated: false,
+      });
+    },
     async summary(asking, asked, { grouping, filename }) {
       const format = negotiateFormat(asking.request.headers);
       const context = toReportContext(await catalog.snapshot(), clock.nowUs());
@@ -87,4 +103,22 @@ export function createUsageReports({ catalog, clock, identity, stats }: UsageRep
       return toEncodedResponse(report, toReportHeaders({ notes: report, format, filename }));
     },
   };
+}
+
+const SINCE_DEFAULT_US = 7 * DAY_US;
+
+/** A window without its start is seven days long, and one that is compared with no other with as much time right before it. */
+function toWindows(
+  query: URLSearchParams,
+  { sinceUs, untilUs }: Window,
+  nowUs: InstantUs,
+): { readonly window: Window; readonly before: Window } {
+  const endUs = untilUs ?? nowUs;
+  const startUs = sinceUs ?? endUs - SINCE_DEFAULT_US;
+  const asked = parseWindow(query, "before_");
+  const before = {
+    sinceUs: asked.sinceUs ?? (asked.untilUs ?? startUs) - Math.max(0, endUs - startUs),
+    untilUs: asked.untilUs ?? startUs,
+  };
+  return { window: { sinceUs: startUs, untilUs }, before };
 }

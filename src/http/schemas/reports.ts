@@ -465,6 +465,51 @@ export const Breakdown = view("Breakdown", {
   }),
 });
 
+const change = (description: string) => Type.Number({ description });
+const windowCost = fields({
+  requests: Count,
+  failed: Count,
+  unpriced_requests: Count,
+  cost: Cost,
+  units: Units,
+});
+const costChange = {
+  before: windowCost,
+  now: windowCost,
+  difference: change("Negative where it became less. The terms add up to it, to the twelfth decimal."),
+  terms: fields({
+    volume: change("As many requests do not fail as now."),
+    models: change("They are shared among models as now."),
+    tokens: change("Each uses as much as now, of its prompt as much from and for a cache as before."),
+    cache: change("Prompts are read from and written to caches as now."),
+    unpriced: change("As much of what is used has a price as now."),
+    price: change("It costs what it costs now, tiers and conditions included."),
+    unexplained: change("What is left: rounding, and what `rows` says is not read."),
+  }),
+};
+const countedWindow = fields({ since: nullable(Instant), until: Instant });
+
+/** The answer of `GET /stats/cost-change`. */
+export const CostChange = view("CostChange", {
+  windows: fields({ before: countedWindow, now: countedWindow }),
+  total: fields(costChange),
+  models: Type.Array(
+    view("ModelCostChange", {
+      model: nullable(Type.String({ description: "Null for requests that name none." })),
+      ...costChange,
+    }),
+    {
+      description:
+        "The largest difference first, a hundred at most; with those of `other_models` their terms add up to those of the total.",
+    },
+  ),
+  other_models: nullable(fields(costChange)),
+  rows: oneOf(ROW_STATES, {
+    description:
+      "`exact`: what requests were billed for is read from rows. Else why everything but `volume` and `models` is `unexplained`: more than a million requests in a window, or retention has removed rows of it.",
+  }),
+});
+
 const comparedCosts = {
   cost: Cost,
   other_cost: Cost,

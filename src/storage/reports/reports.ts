@@ -6,6 +6,7 @@ import { readBilledDay } from "./billed-day.ts";
 import { findRepricing, listRepricings } from "#storage/repricing/repricing-rows.ts";
 import { planStretch, repriceStretch, revertStretch } from "#storage/repricing/stretch.ts";
 import { readBreakdown } from "./breakdown.ts";
+import { readCostWindows } from "./cost-change.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { readHourSpend } from "./hour-spend.ts";
@@ -38,6 +39,7 @@ export const REPORTS = {
   readMissingPrices,
   reconcile: reconcileBills,
   readModelUse,
+  readCostWindows,
   readBilledDay,
   readStatement,
   sumLimits,

@@ -69,6 +69,7 @@ export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | n
     readMissingPrices: toReport("readMissingPrices"),
     reconcile: toReport("reconcile"),
     readModelUse: toReport("readModelUse"),
+    readCostWindows: toReport("readCostWindows"),
     readBilledDay: toReport("readBilledDay"),
     readStatement: toReport("readStatement"),
   };
