@@ -35,6 +35,7 @@ export const KEYS = {
   tail: ["reports", "tail"],
   facets: ["reports", "facets"],
   breakdown: ["reports", "breakdown"],
+  costChange: ["reports", "cost-change"],
   statement: ["reports", "statement"],
   // Prices are in it, so that a change of them makes it stale.
   whatIf: ["admin", "pricing", "what-if"],

@@ -49,6 +49,7 @@ export type Outcome = RequestRow["outcome"];
 export type Breakdown = AnswerOf<"GET /stats/breakdown">;
 export type BreakdownRow = Breakdown["rows"][number];
 export type CacheUse = NonNullable<Breakdown["total"]["cache"]>;
+export type CostChange = AnswerOf<"GET /stats/cost-change">;
 export type WhatIf = AnswerOf<"POST /stats/what-if">;
 export type Statement = AnswerOf<"GET /stats/statement">;
 export type Facets = AnswerOf<"GET /stats/requests/facets">;
@@ -119,6 +120,20 @@ export interface BreakdownQuery extends ReportQuery {
 export function breakdownQuery(query: BreakdownQuery) {
   return reportQuery([...KEYS.breakdown, query], (signal) =>
     callWithHeaders("GET /stats/breakdown", { signal, query: { ...query } }),
+  );
+}
+
+/** Two windows of the team, or of oneself, where there are no filters. */
+export interface CostChangeQuery extends ReportQuery {
+  readonly before_since: string | undefined;
+  readonly before_until: string | undefined;
+}
+
+/** Why the one window costs another amount than the other. */
+export function costChangeQuery(scope: "team" | "own", query: CostChangeQuery) {
+  const path = scope === "team" ? "GET /stats/cost-change" : "GET /my/usage/cost-change";
+  return reportQuery([...KEYS.costChange, scope, query], (signal) =>
+    callWithHeaders(path, { signal, query: { ...query } }),
   );
 }
 

@@ -37,6 +37,8 @@ export interface TileSpec<Figures> {
   /** Its spelling; a count when absent. */
   readonly write?: (figures: Figures) => ReactNode;
   readonly hint?: (figures: Figures) => string;
+  /** In the corner of the tile, such as what explains the figure. */
+  readonly aside?: ReactNode;
   /** Which change is a good one. */
   readonly goodWhen?: "down";
   /** It is a share of one: what it changed by is told in points. */
@@ -69,7 +71,7 @@ interface TileProps<Figures> extends TilesWindow {
 
 /** A tile that loads has the height of a loaded one. */
 function Tile<Figures>({ tile, compared, before }: TileProps<Figures>): ReactNode {
-  const { label, of, write, hint, wide } = tile;
+  const { label, of, write, hint, wide, aside } = tile;
   const { now } = compared;
   const change = toTileChange(tile, compared);
   return (
@@ -78,13 +80,14 @@ function Tile<Figures>({ tile, compared, before }: TileProps<Figures>): ReactNod
       aria-label={label}
       aria-busy={now === null || undefined}
       className={classNames(
-        "flex min-w-0 flex-col bg-surface px-3 py-[7px]",
+        "relative flex min-w-0 flex-col bg-surface px-3 py-[7px]",
         wide !== undefined && WIDE[wide].tile,
       )}
     >
       <span className="truncate text-xs font-medium text-ink-soft" title={label}>
         {label}
       </span>
+      {aside !== undefined && <span className="absolute top-1 right-1">{aside}</span>}
       <span className="h-6 truncate text-lg leading-6 font-semibold tracking-tight text-ink">
         {now === null ? (
           <Skeleton className="mt-0.5 h-5 w-20 max-w-full" />
@@ -175,10 +178,10 @@ function formatTileCount(count: number): string {
   return count < WHOLE_MAX ? formatCount(count) : formatCountCompact(count);
 }
 
-/** The tiles of usage; `canPrice` offers to set the prices that are missing. */
-export function toUsageTiles(canPrice: boolean): readonly TileSpec<Totals>[] {
+/** The tiles of usage; `canPrice` offers to set the prices that are missing, `why` explains the cost. */
+export function toUsageTiles(canPrice: boolean, why: ReactNode): readonly TileSpec<Totals>[] {
   return [
-    { label: "Cost", wide: "always", of: ({ cost }) => cost, write: toCostSum },
+    { label: "Cost", wide: "always", of: ({ cost }) => cost, write: toCostSum, aside: why },
     { label: "Requests", of: ({ requests }) => requests },
     { label: "Failed", wide: "xl", isShare: true, goodWhen: "down", of: toFailedShare, write: toFailed },
     {

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, Suspense, useMemo, useState } from "react";
 import { STANDARD_TIER } from "#kernel/price-variants.ts";
 import { breakdownQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
@@ -10,6 +10,7 @@ import { Card } from "../components/card.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { Segmented } from "../components/segmented.tsx";
 import { ChartSkeleton, Skeleton } from "../components/skeleton.tsx";
+import { lazyPart } from "../lazy-part.tsx";
 import { type Breakdown, BREAKDOWN_LABELS, BREAKDOWNS, type Measure } from "../search/breakdown.ts";
 import { countFilters, NO_FILTERS } from "../search/filters.ts";
 import { readOverviewSearch } from "../search/pages.ts";
@@ -43,7 +44,10 @@ export function UsageReport({ scope, report, children, isHeldBack = false }: Usa
   });
   const totals = useCompared(asked, previousQuery === null ? null : previous, toTotals);
   const isOutdated = useOutdated(report.question, !totals.isComplete);
-  const tiles = useMemo(() => toUsageTiles(role === "admin"), [role]);
+  const tiles = useMemo(
+    () => toUsageTiles(role === "admin", <Why scope={scope} report={report} />),
+    [role, scope, report],
+  );
   return (
     <>
       <CountedWindow notes={asked.data?.notes} />
@@ -57,6 +61,25 @@ export function UsageReport({ scope, report, children, isHeldBack = false }: Usa
       <div className={isHeldBack ? "invisible" : undefined}>
         <UsageTable {...{ scope, report, answer, by }} />
       </div>
+    </>
+  );
+}
+
+const CostChangeDialog = lazyPart(async () => (await import("./cost-change.tsx")).CostChangeDialog);
+
+/** Opens what the difference to another window is made of. */
+function Why({ scope, report }: Pick<UsageReportProps, "scope" | "report">) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button variant="ghost" size="sm" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        Why?
+      </Button>
+      {isOpen && (
+        <Suspense>
+          <CostChangeDialog {...{ scope, report }} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -208,6 +208,50 @@ describeInBrowser("an answer, from the overview", () => {
     });
   });
 
+  test("why this week cost more or less than the last one takes two presses", async () => {
+    const { page } = await begin();
+    const monday = utcMonday(new Date());
+    await doWithin(page, 2, async () => {
+      await page
+        .getByRole("group", { name: "Cost", exact: true })
+        .getByRole("button", { name: "Why?" })
+        .click();
+      const dialog = page.getByRole("dialog", { name: "Why did the cost change?" });
+      const asked = `/stats/cost-change?since=${encodeURIComponent(monday.toISOString())}`;
+      const answered = page.waitForResponse((response) => response.url().includes(asked));
+      await dialog.getByRole("button", { name: "This week", exact: true }).click();
+      const { total, models } = JSON.parse(await (await answered).text());
+      const terms = dialog.getByRole("table", { name: "What the difference is made of" });
+      const inSigns = (amount: number) => `${amount > 0 ? "+" : ""}${formatMoney(amount)}`;
+      await terms
+        .getByRole("row", { name: /^Difference/ })
+        .getByText(inSigns(total.difference), { exact: true })
+        .waitFor();
+      for (const [label, term] of [
+        ["Volume", "volume"],
+        ["Mix of models", "models"],
+        ["Tokens a request", "tokens"],
+        ["Cache", "cache"],
+        ["Price", "price"],
+      ] as const)
+        expect(
+          await terms
+            .getByRole("row", { name: new RegExp(`^${label}`) })
+            .getByRole("cell")
+            .last()
+            .innerText(),
+        ).toBe(inSigns(total.terms[term]));
+      const changed = models.filter(({ difference }: any) => difference !== 0).slice(0, 6);
+      expect(changed.length).toBeGreaterThan(0);
+      const list = dialog.getByRole("table", { name: "Models whose cost changed most" });
+      expect(await list.getByRole("rowheader").allInnerTexts()).toEqual(
+        changed.map(({ model }: any) => model),
+      );
+    });
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
   test("two models are compared on one question in four presses", async () => {
     const site = await browser.newSite();
     await makeUsed(site, provider, { input_tokens: 1000, output_tokens: 1000 });
