@@ -283,18 +283,23 @@ export function encodeCells(cells: Cells<Float64Array | null>): Uint8Array<Array
     view.setUint8(end, place);
     end = packColumn(view, end + 1, values);
   };
-  put(
-    COMBINATION,
-    Float64Array.from(combinations, (id, row) => id - (combinations[row - 1] ?? 0)),
-  );
+  const differences = new Float64Array(count);
+  for (let row = 0; row < count; row += 1)
+    differences[row] = (combinations[row] ?? 0) - (combinations[row - 1] ?? 0);
+  put(COMBINATION, differences);
   put(RESULT, Float64Array.from(results));
   for (const [place, index] of MEASURE_AT.entries()) {
     const [values = null, measure] = [measures[index], CELL_MEASURES[index]];
     if (values === null || measure === undefined || index === DERIVED_BAND) continue;
-    const nothing = toNothing(measure.adds);
-    if (values.some((value) => value !== nothing)) put(place, values);
+    if (!isFilledWith(values, toNothing(measure.adds))) put(place, values);
   }
   return compress(new Uint8Array(view.buffer, 0, end));
+}
+
+/** By index: `every` takes several times as long for the many columns of which nothing was told. */
+function isFilledWith(values: Float64Array, nothing: number): boolean {
+  for (let row = 0; row < values.length; row += 1) if (values[row] !== nothing) return false;
+  return true;
 }
 
 /** At the fastest level: packed columns hardly get smaller at higher ones, which take up to three times as long. */
@@ -424,7 +429,7 @@ export function addToEncoded(
   let end = COUNT_BYTES;
   for (let place = 0; place < STORED_COLUMNS.length; place += 1) {
     const [values, kept] = [changed.get(place), found.get(place)];
-    if (values?.some((value) => value !== 0) === true) {
+    if (values !== undefined && !isFilledWith(values, 0)) {
       written.setUint8(end, place);
       end = packColumn(written, end + 1, values);
     } else if (values === undefined && kept !== undefined) {

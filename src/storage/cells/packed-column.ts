@@ -112,7 +112,15 @@ function measure(values: Float64Array) {
 function findTens(values: Float64Array, least: number): number {
   for (let tens = TENS_MAX; tens > 0; tens -= 1) {
     const scale = 10 ** tens;
-    if (values.every((value) => value === -1 || (value - least) % scale === 0)) return tens;
+    if (isMultiple(values, least, scale)) return tens;
   }
   return 0;
+}
+
+function isMultiple(values: Float64Array, least: number, scale: number): boolean {
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row] ?? 0;
+    if (value !== -1 && (value - least) % scale !== 0) return false;
+  }
+  return true;
 }
