@@ -252,7 +252,7 @@ export async function openLedger(
     },
     stats: createStats(report, recorded),
     repricings: createRepricingStore(
-      report,
+      flush,
       (name, question, options) => reader.ask(name, question, options),
       writer,
     ),

@@ -16,7 +16,7 @@ const MOVES_MAX = 100;
 
 /** Re-pricings of a server: what is read by its reader Workers is written by its writer. */
 export function createRepricingStore(
-  report: Ask,
+  flush: () => Promise<void>,
   ask: Ask,
   { worker }: Pick<WriterClient, "worker">,
 ): RepricingStore {
@@ -40,8 +40,11 @@ export function createRepricingStore(
     throw new Error("a stretch of the ledger was changed by others all the time");
   };
   return {
-    // A first look counts what has just ended.
-    plan: (terms, fromUs) => (fromUs === null ? report : ask)("planStretch", { terms, fromUs }, ASKER),
+    async plan(terms, fromUs) {
+      // What ended before the plan is in it, however far behind the writer is: else apply would change more.
+      if (fromUs === null) await flush();
+      return await ask("planStretch", { terms, fromUs }, ASKER);
+    },
     create: (repricing) => worker.askUntilAnswered("createRepricing", repricing),
     save: (repricing, isActive) => worker.askUntilAnswered("saveRepricing", { repricing, isActive }),
     begin: (id, change) => worker.askUntilAnswered("beginRepricing", { id, ...change }),
