@@ -276,9 +276,9 @@ function OpenButton<Row>(props: OpenerProps<Row>): ReactNode {
       type="button"
       {...toOpenerProps(props)}
       aria-label={toLabel(props)}
-      // The ring is drawn around the row, in which other controls may follow, and a bar where the row begins; the mouse goes
-      // through to the text below.
-      className="pointer-events-none absolute inset-0 outline-hidden focus-visible:shadow-[inset_3px_0_0_var(--color-focus)]"
+      // The ring is drawn around the row, and a bar where the row begins; the mouse goes through to the text below. It is as
+      // high as a line: other controls may follow in a card, and a target that lies upon them would make them too small.
+      className="pointer-events-none absolute inset-x-0 top-0 h-9 outline-hidden focus-visible:shadow-[inset_3px_0_0_var(--color-focus)]"
     />
   );
 }

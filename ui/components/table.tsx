@@ -26,7 +26,7 @@ export interface DataTableProps<Row> extends SortOptions<Row> {
   readonly caption: string;
   /** Opens a row, by a press on it or by Enter. */
   readonly onRowActivate?: ((row: Row) => void) | undefined;
-  /** A row where there is no room for columns (below 640 px); always the same function. Without it the table scrolls sideways. */
+  /** A row where there is no room for columns (below 640 px); always the same function. By default its columns beneath one another. */
   readonly card?: ((row: Row) => ReactNode) | undefined;
   /** The name of the button that opens a row: `Open the request of 12:00:01`. */
   readonly rowLabel?: ((row: Row) => string) | undefined;
@@ -69,7 +69,12 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   const [region, setRegion] = useState<HTMLDivElement | null>(null);
   const { sorted, sort, toggleSort } = useSortedRows(props);
   const isWide = useIsWide();
-  const card = isWide ? undefined : props.card;
+  const ownCard = props.card;
+  const card = useMemo(
+    () =>
+      isWide ? undefined : (ownCard ?? (columns.length > COLUMNS_NARROW_MAX ? toCard(columns) : undefined)),
+    [isWide, ownCard, columns],
+  );
   const drawn = useMemo(
     () =>
       card === undefined ? columns.map((column) => toDrawn(column, rows)) : [toCardColumn(columns, card)],
@@ -128,9 +133,37 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   );
 }
 
+/** Columns that have room beside one another on a phone. */
+const COLUMNS_NARROW_MAX = 2;
+
+/** The name of a row, and beneath it each other column with its header. */
+function toCard<Row>(columns: readonly Column<Row>[]): (row: Row) => ReactNode {
+  const named = findNamed(columns);
+  return (row) => (
+    <div className="flex min-w-0 flex-col gap-1.5 py-1">
+      <div className="min-w-0 font-medium">{named?.cell(row)}</div>
+      <div className="grid auto-rows-[minmax(1.5rem,auto)] grid-cols-[7rem_minmax(0,1fr)] items-center gap-x-3 gap-y-1">
+        {columns.map(
+          ({ id, header, headerHidden = false, cell }) =>
+            id !== named?.id && (
+              <div key={id} className={headerHidden ? "col-span-2 flex" : "contents"}>
+                {!headerHidden && <span className="text-xs text-ink-soft">{header}</span>}
+                <div className="min-w-0">{cell(row)}</div>
+              </div>
+            ),
+        )}
+      </div>
+    </div>
+  );
+}
+
+function findNamed<Row>(columns: readonly Column<Row>[]): Column<Row> | undefined {
+  return columns.find(({ rowHeader }) => rowHeader === true) ?? columns[0];
+}
+
 /** The whole row in the column that names it. */
 function toCardColumn<Row>(columns: readonly Column<Row>[], card: (row: Row) => ReactNode): DrawnColumn<Row> {
-  const named = columns.find(({ rowHeader }) => rowHeader === true) ?? columns[0];
+  const named = findNamed(columns);
   return { id: named?.id ?? "row", header: named?.header ?? "", rowHeader: true, wrap: true, cell: card };
 }
 
