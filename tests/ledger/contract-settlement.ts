@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { readCostReported } from "#storage/cells/event-row.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Settlement, UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
@@ -32,12 +33,13 @@ export function toSettlement(
   const { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced } = told;
   const figures = { statusCode, outcome, errorKind, usage, tier, prices, costPico, unpriced };
   const { arrivedAtUs } = subject;
-  const { timeToFirstByteUs } = ending;
+  const { timeToFirstByteUs, costReportedPico } = ending;
   return {
     settlement: { event: { eventId: arrivedAtUs, lane }, settledAtUs, ...figures },
     settled: {
       subject,
-      ending: { ...figures, durationUs: settledAtUs - arrivedAtUs, timeToFirstByteUs },
+      // A cost that was told early stays.
+      ending: { ...figures, durationUs: settledAtUs - arrivedAtUs, timeToFirstByteUs, costReportedPico },
     },
   };
 }
@@ -131,6 +133,36 @@ export function describeSettlements(
       ]);
       await checkHandedIn(bench, [settled]);
       await bench.checkTotals();
+    });
+
+    test("keeps a cost that was told early where its settlement tells none, and takes one that is told later", async () => {
+      const early = { ...PENDING, costReportedPico: 7n };
+      const subjectOf = (after: number) => ({ ...SUBJECT, arrivedAtUs: SUBJECT.arrivedAtUs + after });
+      const usages = [0, 1].map((after) => ({ subject: subjectOf(after), ending: early }));
+      const { bench, writer } = await record(usages);
+      await using _ = bench;
+      const settledAtUs = SUBJECT.arrivedAtUs + DAY_US;
+      const [silent, told] = usages.map((usage) =>
+        toSettlement(usage, ENDING, { settledAtUs, lane: bench.lane }),
+      );
+      if (silent === undefined || told === undefined) throw new Error("there is no settlement");
+      bench.append(
+        1,
+        Buffer.concat([
+          toSettleLine(silent.settlement),
+          toSettleLine({ ...told.settlement, costReportedPico: 9n }),
+        ]),
+      );
+      await drain(writer);
+      await writer.close();
+      await checkHandedIn(bench, [
+        silent.settled,
+        { ...told.settled, ending: { ...told.settled.ending, costReportedPico: 9n } },
+      ]);
+      await bench.checkTotals();
+      const rows = await bench.read("SELECT other_units FROM event ORDER BY id");
+      const toReported = (row: unknown) => readCostReported(Object.assign({ other_units: null }, row));
+      expect(rows.map(toReported)).toEqual([7n, 9n]);
     });
 
     test("is settled once: what comes later changes nothing, nor what is told of one that is not pending", async () => {

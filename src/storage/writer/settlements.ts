@@ -2,7 +2,7 @@ import type { EventOrigin } from "#kernel/ids.ts";
 import { countChanges } from "#storage/cells/counting.ts";
 import { EVENT_COLUMNS, readCostReported, toEventRow } from "#storage/cells/event-row.ts";
 import { parseStoredTags } from "#storage/cells/stored-tags.ts";
-import { type CountedEvent, splitCost, toAmounts } from "#storage/cells/sums.ts";
+import { type CountedEvent, joinCost, splitCost, toAmounts } from "#storage/cells/sums.ts";
 import { all, dialectOf, insert, run, type Script } from "#storage/sql/script.ts";
 import {
   type FoundEvent,
@@ -225,13 +225,14 @@ function toUnsettled({
   };
 }
 
-/** The event as it is from now on. It lasts until it is settled, so that limits, which count by the end, have it there. */
+/** The event as it is from now on, with a cost that was told early where the settlement tells none. It lasts until it is settled, so that limits, which count by the end, have it there. */
 function toSettled(
-  { id, streamed, dimensions, ending: { timeToFirstByteUs } }: UnsettledEvent,
+  { id, streamed, dimensions, costReported, ending: { timeToFirstByteUs } }: UnsettledEvent,
   settlement: Settlement,
 ): EndedEvent {
   const { settledAtUs, statusCode, outcome, errorKind, usage, tier, geo, unpriced, prices } = settlement;
-  const { costPico, costReportedPico } = settlement;
+  const early = costReported === null ? undefined : joinCost(costReported.hi, costReported.lo);
+  const { costPico, costReportedPico = early } = settlement;
   const figures = { statusCode, outcome, errorKind, usage, tier, geo, costPico, unpriced, costReportedPico };
   return toEnded(
     { arrivedAtUs: id, streamed, dimensions },
