@@ -334,6 +334,41 @@ describe("pricing load", () => {
     expect((await done("pricing load - --dry-run", { stdin })).messages).toContain("nothing to change\n");
   });
 
+  test("shows prices to come with their dates with --dry-run, and not as in force; model info has them as JSON", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add m --provider up --upstream-name u");
+    const from = "2999-01-01T00:00:00.000000Z";
+    const entry = { model: "m", unit: "input_tokens", price_per_million: 1 };
+    const stdin = JSON.stringify({
+      version: "f1",
+      entries: [
+        entry,
+        { ...entry, unit: "output_tokens", price_per_million: 2, effective_from: "2999-01-01" },
+      ],
+    });
+    const dry = await done("pricing load - --dry-run", { stdin });
+    expect(rows(dry.data)).toEqual([
+      ["MODEL", "UNIT", "FROM", "NOW", "NEW"],
+      ["m", "input_tokens", "-", "-", "1"],
+      ["m", "output_tokens", "2999-01-01T00:00:00Z", "-", "2"],
+    ]);
+    expect(JSON.parse((await done("pricing load - --dry-run --json", { stdin })).data).changes).toEqual([
+      { model: "m", unit: "input_tokens", now: null, new: 1 },
+      { model: "m", unit: "output_tokens", effective_from: from, now: null, new: 2 },
+    ]);
+    expect(JSON.parse((await done("model info m --json")).data)).not.toHaveProperty("prices_to_come");
+    await done("pricing load -", { stdin });
+    // What holds is loaded; what is to come may have been loaded before, and is shown all the same.
+    expect(rows((await done("pricing load - --dry-run", { stdin })).data)).toEqual([
+      ["MODEL", "UNIT", "FROM", "NOW", "NEW"],
+      ["m", "output_tokens", "2999-01-01T00:00:00Z", "-", "2"],
+    ]);
+    expect(JSON.parse((await done("model info m --json")).data)).toMatchObject({
+      pricing: { input_tokens: 1 },
+      prices_to_come: [{ model: "m", effective_from: from, pricing: { output_tokens: 2 } }],
+    });
+  });
+
   test("of a price map leaves a list of variants that was set in another way as it is, whole, unless it is to be replaced", async () => {
     await addProvider("openai", "https://api.openai.com/v1");
     await done(

@@ -43,13 +43,13 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
   ).action((alias: string, options: InstallationOptions) =>
     withInstallation(terminal, options, async ({ api }) => {
       const view = await getModel(api, alias);
+      const query = { model: alias };
+      const { schedule } = await api.call("GET /admin/v1/pricing/schedule", { query });
       if (options.json === true) {
-        writeJson(terminal, view);
+        writeJson(terminal, { ...view, ...(schedule.length > 0 && { prices_to_come: schedule }) });
         return;
       }
       const entries = await listPrices(api);
-      const query = { model: alias };
-      const { schedule } = await api.call("GET /admin/v1/pricing/schedule", { query });
       const rows = UNITS.filter((unit) => isShown(view, unit)).map((unit) => [
         unit,
         toPrice(view.pricing[unit], unit),

@@ -159,6 +159,8 @@ interface PriceRow {
   readonly model: string;
   readonly unit: Unit;
   readonly when?: Conditions;
+  /** Absent for one that holds once it is loaded. */
+  readonly effective_from?: string;
   readonly now: number | null;
   readonly new: number;
 }
@@ -174,7 +176,8 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
   let stayCount = 0;
   for (const { price_per_million: price, ...place } of list.entries) {
     const there = findKept(place);
-    if (there?.price === price) continue;
+    // A price to come leaves the one that holds until then.
+    if (there?.price === price && place.effective_from === undefined) continue;
     if (there === undefined || options.replace === true || list.isEarlier(there.version))
       rows.push({ ...place, now: there?.price ?? null, new: price });
     else stayCount += 1;
@@ -207,6 +210,7 @@ async function loadList(terminal: Terminal, api: Client, { list, options }: List
           "model",
           "unit",
           ...(rows.some(({ when }) => when !== undefined) ? (["when"] as const) : []),
+          ...(rows.some(({ effective_from: from }) => from !== undefined) ? (["from"] as const) : []),
           "now",
           "new",
         ],
@@ -260,8 +264,12 @@ function toPriceId({ model, unit, when }: Place): string {
   return `${unit} ${JSON.stringify(when)} ${model}`;
 }
 
-function toRowView({ when, ...row }: PriceRow) {
-  return { ...row, when: when === undefined ? null : toConditionWords(when) };
+function toRowView({ when, effective_from: from, ...row }: PriceRow) {
+  return {
+    ...row,
+    when: when === undefined ? null : toConditionWords(when),
+    from: from === undefined ? null : `${from.slice(0, 19)}Z`,
+  };
 }
 
 function toEnd(count: number, { entries, version }: PriceList): string {
@@ -296,6 +304,8 @@ interface PriceEntry {
   readonly unit: Unit;
   readonly price_per_million: number;
   readonly when?: Conditions;
+  /** A moment to come; absent for a price that holds once it is loaded. */
+  readonly effective_from?: string;
 }
 
 /** A file as it was parsed: a feed, sent as it is, or LiteLLM's public price map. Throws a `CommandError`. */
@@ -329,7 +339,13 @@ function parsePriceText(
 /** A feed as a list whose prices take the place of all. Throws what loading it would throw. */
 function readFeed(feed: FeedDraft): PriceList {
   const { version, entries } = parseFeed(feed);
-  return { version, entries: entries.map(toPriceEntry), notes: [], isEarlier: () => true };
+  const nowUs = createSystemClock().nowUs();
+  const toEntry = (entry: FeedEntry): PriceEntry => {
+    const { effectiveFromUs: fromUs } = entry;
+    const isToCome = fromUs !== undefined && fromUs > nowUs;
+    return { ...toPriceEntry(entry), ...(isToCome && { effective_from: formatInstant(fromUs) }) };
+  };
+  return { version, entries: entries.map(toEntry), notes: [], isEarlier: () => true };
 }
 
 const MAP_LABEL = "litellm";
